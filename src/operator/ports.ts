@@ -1,0 +1,98 @@
+/** What the operator needs from the outside. The real API server, the embedded one and a test each offer it. */
+
+/** One call to an API server. The body is JSON by the time it is sent. */
+export type ApiCall = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Absolute path without the server, for example `/api/v1/nodes/n1`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+  /** Of the body; `application/json` when left out. Patches name theirs. */
+  readonly contentType?: string;
+  /** Of the answer; `application/json` when left out. */
+  readonly accept?: string;
+  /** Who waits for whom: `vital` (leases, status) never queues behind `bulk` (evictions). `normal` when left out. */
+  readonly lane?: 'vital' | 'normal' | 'bulk';
+  /** Milliseconds until the call is given up; 30,000 when left out. */
+  readonly timeoutMs?: number;
+};
+
+/** What the server said, whatever the status code. The body is parsed when it is JSON, else a string. */
+export type ApiAnswer = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: unknown;
+};
+
+/** Speaks to one API server. */
+export interface Api {
+  /**
+   * Resolves with the server's answer, errors of the server included. Rejects with a `ConnectionError` when there was none: see its
+   * `mayHaveHappened`. A call whose signal is aborted rejects with the signal's reason.
+   */
+  call(call: ApiCall, signal?: AbortSignal): Promise<ApiAnswer>;
+}
+
+/** What every watched object can say of itself after projection. */
+export type Watched = { readonly key: string; readonly uid: string; readonly resourceVersion: string };
+
+/** Something that happened to one object of a watched collection. */
+export type Change<T> =
+  | { readonly type: 'added'; readonly object: T }
+  | { readonly type: 'changed'; readonly object: T; readonly before: T }
+  | { readonly type: 'removed'; readonly object: T };
+
+/** A collection to follow. */
+export type Collection = {
+  /** For example `/api/v1/pods`. */
+  readonly path: string;
+  readonly fieldSelector?: string;
+  readonly labelSelector?: string;
+  /** Ask for metadata only (PartialObjectMetadata). */
+  readonly metadataOnly?: boolean;
+};
+
+/** Who is told about a followed collection. Calls come in order and never overlap; one that throws is reported and does not stop the watch. */
+export interface Sink<T> {
+  changed(change: Change<T>): void;
+  /** The first complete list has been told. Called once. */
+  synced(): void;
+  /** The collection cannot be read at the moment; it is tried again after `retryInMs`. `status` is the HTTP status where there was one. */
+  failing?(problem: { readonly message: string; readonly status?: number; readonly retryInMs: number }): void;
+}
+
+/** Follows collections for as long as it is told to. */
+export interface Watcher {
+  /**
+   * Lists and watches until the signal is aborted, through every kind of failure; resolves then. `project` keeps what is needed of each
+   * object; it returns undefined for objects to leave out.
+   */
+  watch<T extends Watched>(collection: Collection, project: (raw: unknown) => T | undefined, sink: Sink<T>, signal: AbortSignal): Promise<void>;
+}
+
+/** An event to be seen with `kubectl describe` and `kubectl get events`. */
+export type EventNote = {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  /** Reporting component. */
+  readonly component: string;
+  readonly about: {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid: string;
+    readonly resourceVersion?: string;
+  };
+};
+
+/** Records events without ever holding up the work: failures are logged, repeated ones counted. */
+export interface Recorder {
+  record(note: EventNote): void;
+}
+
+/** Whether this process may act at this very moment. A leader that could not renew in time may not. */
+export interface Fence {
+  mayAct(): boolean;
+}
