@@ -67,7 +67,12 @@ export interface Watcher {
    * Lists and watches until the signal is aborted, through every kind of failure; resolves then. `project` keeps what is needed of each
    * object; it returns undefined for objects to leave out.
    */
-  watch<T extends Watched>(collection: Collection, project: (raw: unknown) => T | undefined, sink: Sink<T>, signal: AbortSignal): Promise<void>;
+  watch<T extends Watched>(
+    collection: Collection,
+    project: (raw: unknown) => T | undefined,
+    sink: Sink<T>,
+    signal: AbortSignal,
+  ): Promise<void>;
 }
 
 /** An event to be seen with `kubectl describe` and `kubectl get events`. */
