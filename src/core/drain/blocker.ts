@@ -1,0 +1,143 @@
+import type { Pod } from '../pod/pod.ts';
+import { type Budget, neverAllows } from './budget.ts';
+
+/** Why a pod cannot go yet, as a word that machines can use. */
+export type Cause =
+  | 'DisruptionBudget'
+  | 'BudgetNeverAllows'
+  | 'BudgetNotSynced'
+  | 'MultipleBudgets'
+  | 'AdmissionDenied'
+  | 'Evacuating'
+  | 'NotMigratable'
+  | 'Terminating'
+  | 'StuckTerminating'
+  | 'NamespaceTerminating'
+  | 'Throttled'
+  | 'Forbidden'
+  | 'EvictionFailed'
+  | 'LocalData'
+  | 'Unmanaged'
+  | 'DaemonSet'
+  | 'AwaitingCompletion'
+  | 'EarlierWave'
+  | 'VolumeAttached';
+
+/** Something that keeps the drain from being complete. */
+export type Blocker = {
+  readonly cause: Cause;
+  /** Missing for VolumeAttached. */
+  readonly pod?: { readonly namespace: string; readonly name: string };
+  /** `namespace/name` of the budget or budgets. */
+  readonly budgets?: readonly string[];
+  readonly volume?: string;
+  /** What is the matter, in a sentence. */
+  readonly message: string;
+  /** What would help; missing where waiting is all there is to do. */
+  readonly remedy?: string;
+  readonly since: Temporal.Instant;
+};
+
+/** A blocker before it is known since when. */
+export type Hindrance = Omit<Blocker, 'since'>;
+
+/** Nothing but a change by a person (or another controller) will end it: no time of completion can be told. */
+export const needsHelp = ({ cause }: Hindrance): boolean =>
+  cause !== 'DisruptionBudget' &&
+  cause !== 'Terminating' &&
+  cause !== 'EarlierWave' &&
+  cause !== 'Throttled' &&
+  cause !== 'NamespaceTerminating' &&
+  cause !== 'Evacuating' &&
+  cause !== 'VolumeAttached';
+
+/** The same blocker, however its text has changed meanwhile. */
+export const blockerId = ({ cause, pod, volume }: Hindrance): string =>
+  `${cause} ${pod ? `${pod.namespace}/${pod.name}` : ''} ${volume ?? ''}`;
+
+const about = ({ namespace, name }: Pod): NonNullable<Hindrance['pod']> => ({ namespace, name });
+
+/** The budget has nothing to give at the moment. */
+export const budgetHindrance = (pod: Pod, budget: Budget): Hindrance => {
+  const common = { pod: about(pod), budgets: [budget.key] };
+  if (budget.syncFailure !== undefined) {
+    return {
+      ...common,
+      cause: 'BudgetNotSynced',
+      message: `budget ${budget.name} could not be computed: ${budget.syncFailure}`,
+      remedy: `mend what the message names, or delete the budget: kubectl -n ${budget.namespace} describe pdb ${budget.name}`,
+    };
+  }
+  if (!budget.fresh) {
+    return { ...common, cause: 'BudgetNotSynced', message: `budget ${budget.name} has just changed; its status is not computed yet` };
+  }
+  if (neverAllows(budget)) {
+    return {
+      ...common,
+      cause: 'BudgetNeverAllows',
+      message: `budget ${budget.name} needs ${budget.desiredHealthy} healthy pods of ${budget.expectedPods}: it can never allow one to go`,
+      remedy: `run more replicas, or loosen the budget: kubectl -n ${budget.namespace} edit pdb ${budget.name}`,
+    };
+  }
+  const missing =
+    budget.currentHealthy < budget.desiredHealthy ? `; ${budget.desiredHealthy - budget.currentHealthy} too few are healthy` : '';
+  return {
+    ...common,
+    cause: 'DisruptionBudget',
+    message: `budget ${budget.name} needs ${budget.desiredHealthy} healthy pods and has ${budget.currentHealthy}${missing}`,
+    ...(missing !== '' && { remedy: `find out why its pods are not Ready: kubectl -n ${budget.namespace} get pods` }),
+  };
+};
+
+/** More than one budget: the eviction API refuses such pods always. */
+export const multipleBudgetsHindrance = (pod: Pod, budgets: readonly Budget[]): Hindrance => ({
+  cause: 'MultipleBudgets',
+  pod: about(pod),
+  budgets: budgets.map(({ key }) => key).sort(),
+  message: `${budgets.length} budgets select the pod, and the eviction API refuses such pods always`,
+  remedy: 'change the selectors so that one budget is left for the pod',
+});
+
+const outcomeTexts = {
+  multipleBudgets: { cause: 'MultipleBudgets', remedy: 'change the selectors so that one budget is left for the pod' },
+  denied: { cause: 'AdmissionDenied', remedy: 'ask the owner of the webhook or policy named in the message' },
+  evacuating: { cause: 'Evacuating', remedy: undefined },
+  notMigratable: { cause: 'NotMigratable', remedy: 'make the VM migratable, shut it down, or change its evictionStrategy' },
+  migrationTarget: { cause: 'Evacuating', remedy: undefined },
+  throttled: { cause: 'Throttled', remedy: undefined },
+  namespaceTerminating: { cause: 'NamespaceTerminating', remedy: undefined },
+  forbidden: {
+    cause: 'Forbidden',
+    remedy: 'grant the operator the right that the message names (drydock crds and deploy/ show the RBAC rules)',
+  },
+  invalid: { cause: 'EvictionFailed', remedy: 'this is a defect of Drydock or of the API server: please report the message' },
+  failed: { cause: 'EvictionFailed', remedy: 'look into the API server: it failed to answer' },
+  conflict: { cause: 'DisruptionBudget', remedy: undefined },
+  budget: { cause: 'DisruptionBudget', remedy: undefined },
+  budgetBehind: { cause: 'BudgetNotSynced', remedy: 'look into the disruption controller (kube-controller-manager): it lags behind' },
+} as const satisfies Record<string, { readonly cause: Cause; readonly remedy: string | undefined }>;
+
+/** What the last reply to this pod's eviction says. */
+export const outcomeHindrance = (pod: Pod, kind: keyof typeof outcomeTexts, message: string): Hindrance => {
+  const { cause, remedy } = outcomeTexts[kind];
+  return { cause, pod: about(pod), message, ...(remedy !== undefined && { remedy }) };
+};
+
+/** It is on its way out. Past its grace period something holds it: a finalizer, or a kubelet that does not answer. */
+export const terminatingHindrance = (pod: Pod, overdue: boolean): Hindrance => {
+  if (!overdue) return { cause: 'Terminating', pod: about(pod), message: 'is terminating' };
+  const held = pod.finalizers.length > 0 ? `; finalizers: ${pod.finalizers.join(', ')}` : '';
+  return {
+    cause: 'StuckTerminating',
+    pod: about(pod),
+    message: `is past its grace period and still there${held}`,
+    remedy:
+      pod.finalizers.length > 0
+        ? 'look into the controller that owns the finalizer'
+        : 'look into the kubelet of the node; only when the machine is known to be off, delete the pod by force',
+  };
+};
+
+/** For texts that name a few of many: sorted by the caller, bounded here. */
+export const fewOf = (texts: readonly string[], most = 10): string =>
+  texts.length <= most ? texts.join(', ') : `${texts.slice(0, most).join(', ')} and ${texts.length - most} more`;

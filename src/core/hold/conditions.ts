@@ -1,0 +1,46 @@
+import type { JsonObject } from '../json.ts';
+import { timeText } from '../time.ts';
+import { conditionOf, type Node } from './node.ts';
+
+/** The conditions of KEP-5683 that a maintenance speaks for. */
+export const lifecycleConditions = ['DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'] as const;
+
+export type LifecycleCondition = (typeof lifecycleConditions)[number];
+
+/** What to say; a type left out is to be absent. */
+export type WantedConditions = Partial<
+  Readonly<Record<LifecycleCondition, { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string }>>
+>;
+
+/** All reasons of ours begin like this: a condition with another one is somebody else's. */
+export const ourReason = 'Drydock';
+
+/**
+ * A True with a foreign reason is another actor's word (KEP-5683 defines no ownership); it is left alone. Everything else may be written:
+ * the node controller turns conditions to Unknown, the kubelet resets them when it starts.
+ */
+const isForeign = (node: Node, type: LifecycleCondition): boolean => {
+  const stored = conditionOf(node, type);
+  return stored !== undefined && stored.status === 'True' && !stored.reason.startsWith(ourReason);
+};
+
+/**
+ * The strategic merge patch of `nodes/status` that makes the node say what is wanted, and nothing of ours beside it; undefined when it does
+ * already. Only these four types are in it, so that a kubelet writing its own at the same time loses nothing.
+ */
+export const conditionsPatch = (node: Node, wanted: WantedConditions, now: Temporal.Instant): JsonObject | undefined => {
+  const conditions: JsonObject[] = [];
+  for (const type of lifecycleConditions) {
+    if (isForeign(node, type)) continue;
+    const stored = conditionOf(node, type);
+    const want = wanted[type];
+    if (want === undefined) {
+      if (stored?.reason.startsWith(ourReason) === true) conditions.push({ type, $patch: 'delete' });
+      continue;
+    }
+    if (stored?.status === want.status && stored.reason === want.reason && stored.message === want.message) continue;
+    const kept = stored?.status === want.status ? stored.lastTransitionTime : undefined;
+    conditions.push({ type, ...want, lastHeartbeatTime: timeText(now), lastTransitionTime: timeText(kept ?? now) });
+  }
+  return conditions.length === 0 ? undefined : { status: { conditions } };
+};

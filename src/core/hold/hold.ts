@@ -1,0 +1,126 @@
+import { type JsonObject, sameJson } from '../json.ts';
+import type { Marks } from '../request/dialect.ts';
+import { type Before, isEmpty, nothingBefore, readBefore, taintId, writeBefore } from './before.ts';
+import { beforeAnnotation, type Node, type Taint } from './node.ts';
+
+/** How a node has to be changed so that it is held as wanted. */
+export type HoldChange = {
+  /** Merge patch, guarded by the node's resourceVersion: cordon, taints, labels and the record in one write. */
+  readonly patch: JsonObject;
+  /** The node becomes schedulable by it. */
+  readonly uncordons: boolean;
+  /** What was set before and has been taken away by somebody: it is put back. For people, sorted. */
+  readonly lost: readonly string[];
+};
+
+/** No marks: the node is given back. */
+export const noMarks: Marks = { unschedulable: false, taints: [], labels: {} };
+
+/** All that several maintenances want on one node. A label wanted twice has the value of the first. */
+export const unite = (all: readonly Marks[]): Marks => {
+  const taints = new Map<string, Taint>();
+  const labels: Record<string, string> = {};
+  for (const marks of all) {
+    for (const taint of marks.taints) if (!taints.has(taintId(taint))) taints.set(taintId(taint), taint);
+    for (const [key, value] of Object.entries(marks.labels)) labels[key] ??= value;
+  }
+  return { unschedulable: all.some(({ unschedulable }) => unschedulable), taints: [...taints.values()], labels };
+};
+
+const findTaint = (taints: readonly Taint[], id: string): Taint | undefined => taints.find(taint => taintId(taint) === id);
+
+/** The record after the change: what is newly touched goes in as it stands now, what is let go goes out. */
+const nextBefore = (node: Node, before: Before, wanted: Marks): Before => {
+  const taints = wanted.taints.map(taint => {
+    const id = taintId(taint);
+    const old = before.taints[id];
+    return [id, old === undefined ? (findTaint(node.taints, id) ?? null) : old] as const;
+  });
+  const labels = Object.keys(wanted.labels).map(key => {
+    const old = before.labels[key];
+    return [key, old === undefined ? (node.labels[key] ?? null) : old] as const;
+  });
+  return {
+    ...(wanted.unschedulable && { unschedulable: before.unschedulable ?? node.unschedulable }),
+    taints: Object.fromEntries(taints),
+    labels: Object.fromEntries(labels),
+  };
+};
+
+/** Wanted taints first, then the node's own in their order (seed contract 3.4), with what was there before restored in place. */
+const nextTaints = (node: Node, before: Before, wanted: Marks): readonly Taint[] => {
+  const wantedIds = new Set(wanted.taints.map(taintId));
+  const added = wanted.taints.filter(taint => findTaint(node.taints, taintId(taint)) === undefined);
+  const kept = node.taints.filter(taint => {
+    const id = taintId(taint);
+    return wantedIds.has(id) || before.taints[id] !== null;
+  });
+  const restored = Object.entries(before.taints).flatMap(([id, old]) =>
+    old === null || wantedIds.has(id) || findTaint(node.taints, id) !== undefined ? [] : [old],
+  );
+  return [...added, ...kept, ...restored];
+};
+
+const nextLabels = (node: Node, before: Before, wanted: Marks): Record<string, string | null> => {
+  const labels: Record<string, string | null> = {};
+  for (const [key, value] of Object.entries(wanted.labels)) if (node.labels[key] !== value) labels[key] = value;
+  for (const [key, old] of Object.entries(before.labels)) {
+    if (wanted.labels[key] === undefined && (node.labels[key] ?? null) !== old) labels[key] = old;
+  }
+  return labels;
+};
+
+const nextUnschedulable = (node: Node, before: Before, wanted: Marks): boolean =>
+  wanted.unschedulable || (before.unschedulable === undefined ? node.unschedulable : before.unschedulable);
+
+/** Set by an earlier hold and missing now. */
+const lostMarks = (node: Node, before: Before, wanted: Marks): readonly string[] => [
+  ...(wanted.unschedulable && before.unschedulable !== undefined && !node.unschedulable ? ['the cordon'] : []),
+  ...wanted.taints
+    .filter(taint => before.taints[taintId(taint)] !== undefined && findTaint(node.taints, taintId(taint)) === undefined)
+    .map(taint => `the taint ${taintId(taint)}`)
+    .sort(),
+  ...Object.entries(wanted.labels)
+    .filter(([key, value]) => before.labels[key] !== undefined && node.labels[key] !== value)
+    .map(([key]) => `the label ${key}`)
+    .sort(),
+];
+
+/**
+ * The one write that makes the node carry exactly the wanted marks beside what is not ours; undefined when it does already. Holding,
+ * guarding, letting one of several maintenances go and giving the node back are all this function. `assumed` is the record to start from
+ * when the node has none: that of a node held by the operator before us.
+ */
+export const holdChange = (node: Node, wanted: Marks, assumed: Before = nothingBefore): HoldChange | undefined => {
+  const stored = readBefore(node.before);
+  const before = stored ?? assumed;
+  const record = nextBefore(node, before, wanted);
+  const recordText = isEmpty(record) ? undefined : writeBefore(record);
+  const taints = nextTaints(node, before, wanted);
+  const labels = nextLabels(node, before, wanted);
+  const unschedulable = nextUnschedulable(node, before, wanted);
+  const metadata: Record<string, JsonObject> = {
+    ...(recordText !== node.before && { annotations: { [beforeAnnotation]: recordText ?? null } }),
+    ...(Object.keys(labels).length > 0 && { labels }),
+  };
+  const spec: JsonObject = {
+    ...(unschedulable !== node.unschedulable && { unschedulable: unschedulable ? true : null }),
+    ...(!sameJson([...taints], [...node.taints]) && { taints: taints.length === 0 ? null : [...taints] }),
+  };
+  if (Object.keys(metadata).length === 0 && Object.keys(spec).length === 0) return undefined;
+  return {
+    patch: {
+      metadata: { resourceVersion: node.resourceVersion, ...metadata },
+      ...(Object.keys(spec).length > 0 && { spec }),
+    },
+    uncordons: node.unschedulable && !unschedulable,
+    lost: stored === undefined ? [] : lostMarks(node, before, wanted),
+  };
+};
+
+/** The record that an operator without one leaves: it took for granted that nothing of its marks was there (seed contract, M5). */
+export const beforeOfPredecessor = (wanted: Marks): Before => ({
+  ...(wanted.unschedulable && { unschedulable: false }),
+  taints: Object.fromEntries(wanted.taints.map(taint => [taintId(taint), null])),
+  labels: Object.fromEntries(Object.keys(wanted.labels).map(key => [key, null])),
+});

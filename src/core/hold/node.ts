@@ -1,0 +1,75 @@
+import { readTime } from '../time.ts';
+
+export type Taint = { readonly key: string; readonly effect: string; readonly value?: string; readonly timeAdded?: string };
+
+export type NodeCondition = {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime?: Temporal.Instant;
+};
+
+/** What is kept of a Node. */
+export type Node = {
+  /** Its name: nodes have no namespace. */
+  readonly key: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly deleting: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly unschedulable: boolean;
+  readonly taints: readonly Taint[];
+  readonly conditions: readonly NodeCondition[];
+  /** The annotation with the record of what was there before the hold, as stored. */
+  readonly before?: string;
+};
+
+/** Where the record of what was there before is kept. */
+export const beforeAnnotation = 'drydock.dev/before';
+
+type RawNode = {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly deletionTimestamp?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly Taint[] };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+      readonly lastTransitionTime?: string;
+    }[];
+  };
+};
+
+/** Keeps of a Node object what this type has. */
+export const readNode = (raw: unknown): Node => {
+  const { metadata, spec, status } = raw as RawNode;
+  const before = metadata.annotations?.[beforeAnnotation];
+  return {
+    key: metadata.name,
+    name: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    deleting: metadata.deletionTimestamp !== undefined,
+    labels: metadata.labels ?? {},
+    unschedulable: spec?.unschedulable ?? false,
+    taints: spec?.taints ?? [],
+    conditions: (status?.conditions ?? []).map(({ type, status, reason = '', message = '', lastTransitionTime }) => {
+      const since = readTime(lastTransitionTime);
+      return { type, status, reason, message, ...(since && { lastTransitionTime: since }) };
+    }),
+    ...(before !== undefined && { before }),
+  };
+};
+
+export const conditionOf = (node: Node, type: string): NodeCondition | undefined =>
+  node.conditions.find(condition => condition.type === type);

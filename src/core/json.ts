@@ -1,0 +1,33 @@
+/** JSON as the API server sends and takes it. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json | undefined };
+
+export type JsonObject = { readonly [key: string]: Json | undefined };
+
+export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Structural equality; a key with the value undefined counts as missing. */
+export const sameJson = (one: Json | undefined, other: Json | undefined): boolean => {
+  if (one === other) return true;
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((item, index) => sameJson(item, other[index]));
+  }
+  if (!isObject(one) || !isObject(other)) return false;
+  const keys = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...keys].every(key => sameJson(one[key], other[key]));
+};
+
+/**
+ * The merge patch (RFC 7386) that turns `before` into `after`; undefined when nothing differs. Arrays are replaced whole, as the rule says.
+ */
+export const mergePatch = (before: JsonObject, after: JsonObject): JsonObject | undefined => {
+  const patch: Record<string, Json> = {};
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const old = before[key];
+    const wanted = after[key];
+    if (sameJson(old, wanted)) continue;
+    if (wanted === undefined || wanted === null) patch[key] = null;
+    else if (isObject(old) && isObject(wanted)) patch[key] = mergePatch(old, wanted) ?? null;
+    else patch[key] = wanted;
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch;
+};

@@ -1,0 +1,132 @@
+import type { Node } from '../hold/node.ts';
+import type { JsonObject } from '../json.ts';
+import type { LeaseName } from '../request/dialect.ts';
+import { isBefore, microTimeText, readTime, secondsAfter } from '../time.ts';
+
+/** A coordination.k8s.io/v1 Lease, as stored. */
+export type Lease = {
+  /** `namespace/name`. */
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly holder?: string;
+  readonly durationSeconds?: number;
+  readonly acquireTime?: Temporal.Instant;
+  readonly renewTime?: Temporal.Instant;
+  readonly transitions?: number;
+};
+
+type RawLease = {
+  readonly metadata: { readonly namespace: string; readonly name: string; readonly uid: string; readonly resourceVersion: string };
+  readonly spec?: {
+    readonly holderIdentity?: string;
+    readonly leaseDurationSeconds?: number;
+    readonly acquireTime?: string;
+    readonly renewTime?: string;
+    readonly leaseTransitions?: number;
+  };
+};
+
+/** Keeps of a Lease object what this type has. */
+export const readLease = (raw: unknown): Lease => {
+  const { metadata, spec } = raw as RawLease;
+  const acquireTime = readTime(spec?.acquireTime);
+  const renewTime = readTime(spec?.renewTime);
+  return {
+    key: `${metadata.namespace}/${metadata.name}`,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    ...(spec?.holderIdentity !== undefined && { holder: spec.holderIdentity }),
+    ...(spec?.leaseDurationSeconds !== undefined && { durationSeconds: spec.leaseDurationSeconds }),
+    ...(acquireTime && { acquireTime }),
+    ...(renewTime && { renewTime }),
+    ...(spec?.leaseTransitions !== undefined && { transitions: spec.leaseTransitions }),
+  };
+};
+
+/** How long a node lease is asked for, and how early it is renewed, in seconds. */
+export type LeaseTerms = { readonly durationSeconds: number; readonly renewEverySeconds: number };
+
+/** What to do about a node's lease. */
+export type LeaseAnswer =
+  /** Ours; look again at `renewAt`. */
+  | { readonly state: 'held'; readonly renewAt: Temporal.Instant }
+  /** Ours for the asking. */
+  | { readonly state: 'create' | 'update'; readonly body: JsonObject }
+  /** Somebody else's; it ends at `until` unless renewed. */
+  | { readonly state: 'foreign'; readonly message: string; readonly until: Temporal.Instant };
+
+/** When the lease ends; undefined when it says too little to be valid at all. */
+const endOf = ({ renewTime, durationSeconds }: Lease): Temporal.Instant | undefined =>
+  renewTime === undefined || durationSeconds === undefined ? undefined : secondsAfter(renewTime, durationSeconds);
+
+/** A foreign lease counts while it runs; one renewed in the future is not to be believed (seed contract, chapter 5). */
+const isValid = (lease: Lease, now: Temporal.Instant): boolean => {
+  const end = endOf(lease);
+  return end !== undefined && !isBefore(end, now) && lease.renewTime !== undefined && !isBefore(now, lease.renewTime);
+};
+
+/** The text of the seed operators' lease library. */
+const heldByOther = (lease: Lease): string =>
+  `can't update or invalidate the lease because it is held by different owner: ${lease.holder === undefined || lease.holder === '' ? 'unknown' : lease.holder}`;
+
+const ownerReferences = (node: Node): JsonObject[] => [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }];
+
+const creation = ({ namespace, name, holder }: LeaseName, node: Node, now: Temporal.Instant, terms: LeaseTerms): JsonObject => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name, namespace, ownerReferences: ownerReferences(node) },
+  spec: {
+    holderIdentity: holder,
+    leaseDurationSeconds: terms.durationSeconds,
+    acquireTime: microTimeText(now),
+    renewTime: microTimeText(now),
+    leaseTransitions: 0,
+  },
+});
+
+/** Every write also sets the owner to exactly the node and the duration to what is asked for. */
+const update = (lease: Lease, node: Node, terms: LeaseTerms, changed: JsonObject): JsonObject => ({
+  metadata: { resourceVersion: lease.resourceVersion, ownerReferences: ownerReferences(node) },
+  spec: { leaseDurationSeconds: terms.durationSeconds, ...changed },
+});
+
+/** Taken anew: acquired and renewed now, one transition more. */
+const taken = (lease: Lease, holder: string, now: Temporal.Instant): JsonObject => ({
+  holderIdentity: holder,
+  acquireTime: microTimeText(now),
+  renewTime: microTimeText(now),
+  leaseTransitions: (lease.transitions ?? 0) + 1,
+});
+
+const renewOwn = (lease: Lease, name: LeaseName, node: Node, now: Temporal.Instant, terms: LeaseTerms): LeaseAnswer => {
+  const end = endOf(lease);
+  if (end === undefined || (isBefore(end, now) && lease.acquireTime === undefined)) {
+    return { state: 'update', body: update(lease, node, terms, taken(lease, name.holder, now)) };
+  }
+  const renewAt = secondsAfter(end, terms.renewEverySeconds - terms.durationSeconds);
+  if (isBefore(now, renewAt)) return { state: 'held', renewAt };
+  return { state: 'update', body: update(lease, node, terms, { renewTime: microTimeText(now) }) };
+};
+
+/**
+ * The node lease arithmetic of the seed operators (seed contract, chapter 5), with one difference: an own lease that still runs is renewed
+ * when it is due, not at every look.
+ */
+export const requestLease = (
+  lease: Lease | undefined,
+  name: LeaseName,
+  node: Node,
+  now: Temporal.Instant,
+  terms: LeaseTerms,
+): LeaseAnswer => {
+  if (lease === undefined) return { state: 'create', body: creation(name, node, now, terms) };
+  if (lease.holder === name.holder) return renewOwn(lease, name, node, now, terms);
+  const until = endOf(lease);
+  if (until !== undefined && isValid(lease, now)) return { state: 'foreign', message: heldByOther(lease), until };
+  return { state: 'update', body: update(lease, node, terms, taken(lease, name.holder, now)) };
+};
+
+/** Whether the lease is ours to delete. One without a holder belongs to nobody, so it may go as well. */
+export const mayRelease = (lease: Lease, holder: string): boolean =>
+  lease.holder === undefined || lease.holder === '' || lease.holder === holder;

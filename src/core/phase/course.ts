@@ -1,0 +1,106 @@
+import type { Hindrance } from '../drain/blocker.ts';
+import type { Plan } from '../drain/plan.ts';
+import type { Count, Tally } from '../drain/tally.ts';
+import type { Node } from '../hold/node.ts';
+import { byAge, type Failure, hasFinalizer, type Request } from '../request/request.ts';
+import type { Announcement, Subject, Write } from './decision.ts';
+import type { Picture } from './picture.ts';
+import type { Problem } from './report.ts';
+
+/** How the drain stands for one request. */
+export type DrainStanding = {
+  readonly count: Count;
+  readonly total: number;
+  readonly tally: Tally;
+  /** Pods still to go, sorted. */
+  readonly waiting: readonly { readonly namespace: string; readonly name: string }[];
+  readonly hindrances: readonly Hindrance[];
+  /** All pods are gone and, where asked for, their volumes detached. */
+  readonly complete: boolean;
+  /** All pods are gone. */
+  readonly emptied: boolean;
+};
+
+/** Where one request stands, as far as the steps have come. */
+export type Standing = {
+  readonly request: Request;
+  /** The node lease is ours. */
+  readonly granted: boolean;
+  /** Its marks belong on the node. */
+  readonly holds: boolean;
+  readonly leaseErrors: number;
+  readonly failure?: Failure;
+  readonly problem?: Problem;
+  readonly drain?: DrainStanding;
+};
+
+/** What is known and decided, handed from step to step. */
+export type Course = {
+  readonly picture: Picture;
+  readonly now: Temporal.Instant;
+  /** Requests that want the node and are claimed, oldest first. */
+  readonly standings: readonly Standing[];
+  /** Requests being deleted that still have our finalizer. */
+  readonly leaving: readonly Request[];
+  readonly writes: readonly Write[];
+  readonly plan: Plan;
+  readonly moments: readonly Temporal.Instant[];
+  readonly lookups: readonly string[];
+  /** uids of the pods that may be evicted at all: what is queued beside them is called back. */
+  readonly mayLeave: ReadonlySet<string>;
+  readonly leaseMissedAt?: Temporal.Instant;
+};
+
+/** What a step makes of the course. The next one has its turn only when this one is done. */
+export type StepResult = { readonly done: boolean; readonly course: Course };
+
+export type Step = (course: Course) => StepResult;
+
+const noPlan: Plan = { calls: [], hindrances: [], waitsFor: [] };
+
+/** A node that was missing is looked for anew each time; the other failures are facts of the past. */
+const firstStanding = (request: Request): Standing => {
+  const { failure, leaseErrors } = request.history;
+  return {
+    request,
+    granted: false,
+    holds: false,
+    leaseErrors,
+    ...(failure !== undefined && failure !== 'NodeNotFound' && { failure }),
+  };
+};
+
+/** The course before the first step. */
+export const startCourse = (picture: Picture, now: Temporal.Instant): Course => {
+  const requests = picture.requests.toSorted(byAge);
+  return {
+    picture,
+    now,
+    standings: requests.filter(({ deleting }) => !deleting).map(firstStanding),
+    leaving: requests.filter(request => request.deleting && hasFinalizer(request)),
+    writes: [],
+    plan: noPlan,
+    moments: [],
+    lookups: [],
+    mayLeave: new Set(),
+    ...(picture.notes.leaseMissedAt && { leaseMissedAt: picture.notes.leaseMissedAt }),
+  };
+};
+
+export const subjectOf = (request: Request): Subject => ({
+  apiVersion: request.dialect.apiVersion,
+  kind: request.dialect.kind,
+  name: request.name,
+  ...(request.namespace !== undefined && { namespace: request.namespace }),
+  uid: request.uid,
+  resourceVersion: request.resourceVersion,
+});
+
+export const nodeSubject = ({ name, uid }: Node): Subject => ({ apiVersion: 'v1', kind: 'Node', name, uid });
+
+export const announcement = (
+  request: Request,
+  type: Announcement['type'],
+  text: { readonly reason: string; readonly message: string },
+  about: Subject = subjectOf(request),
+): Announcement => ({ type, ...text, component: request.dialect.component, about });

@@ -1,0 +1,50 @@
+import { earliest } from '../time.ts';
+import { type Course, type Step, startCourse } from './course.ts';
+import type { Decision } from './decision.ts';
+import type { Picture } from './picture.ts';
+import { claim } from './steps/claim.ts';
+import { detach } from './steps/detach.ts';
+import { drain } from './steps/drain.ts';
+import { hold } from './steps/hold.ts';
+import { lease } from './steps/lease.ts';
+import { conditionsWrites, letGo } from './steps/let-go.ts';
+import { missingNode } from './steps/missing-node.ts';
+import { nodeWords } from './steps/node-report.ts';
+import { notesAfter, type Reported, reports } from './steps/report.ts';
+
+/** In this order, each idempotent; the first that is not done is as far as it goes today. */
+const steps: readonly Step[] = [claim, missingNode, lease, hold, letGo, drain, detach];
+
+const walk = (start: Course): { readonly course: Course; readonly finished: boolean } => {
+  let course = start;
+  for (const step of steps) {
+    const result = step(course);
+    course = result.course;
+    if (!result.done) return { course, finished: false };
+  }
+  return { course, finished: true };
+};
+
+const nodeWrites = (course: Course, reported: readonly Reported[], finished: boolean): Course['writes'] =>
+  finished && reported.length === course.standings.length && reported.length > 0 ? conditionsWrites(course, nodeWords(reported)) : [];
+
+/**
+ * What to do about a node now: a pure function of what is known and of the time. It remembers nothing, so a process that is killed at any
+ * line and started again goes on where it was. Everything stored is in the API; `notes` only make it quieter.
+ */
+export const decide = (picture: Picture, now: Temporal.Instant): Decision => {
+  const { course, finished } = walk(startCourse(picture, now));
+  const reported = reports(course, finished);
+  const again = earliest([...course.moments, ...reported.map(one => one.again)]);
+  return {
+    writes: [...course.writes, ...nodeWrites(course, reported, finished), ...reported.flatMap(({ write }) => (write ? [write] : []))],
+    calls: course.plan.calls,
+    mayLeave: course.mayLeave,
+    waitsFor: course.plan.waitsFor,
+    remaining: course.mayLeave.size,
+    watchPods: picture.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain'),
+    lookups: course.lookups,
+    notes: notesAfter(course, reported),
+    ...(again && { again }),
+  };
+};

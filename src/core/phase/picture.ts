@@ -1,0 +1,53 @@
+import type { Attachment } from '../drain/attachment.ts';
+import type { Budget } from '../drain/budget.ts';
+import type { Flight } from '../drain/flight.ts';
+import type { Attempt } from '../drain/retry.ts';
+import type { Tally } from '../drain/tally.ts';
+import type { Node } from '../hold/node.ts';
+import type { Lease, LeaseTerms } from '../lease/lease.ts';
+import type { Pod } from '../pod/pod.ts';
+import type { Dialect } from '../request/dialect.ts';
+import type { Request } from '../request/request.ts';
+import type { Problem } from './report.ts';
+
+/** What is remembered of a node between two looks. All of it can be lost: it saves calls and smooths numbers, nothing more. */
+export type Notes = {
+  /** By the request's key. */
+  readonly tallies: ReadonlyMap<string, Tally>;
+  /** By `blockerId`. */
+  readonly blockedSince: ReadonlyMap<string, Temporal.Instant>;
+  /** When a status was last written, by the request's key. */
+  readonly reportedAt: ReadonlyMap<string, Temporal.Instant>;
+  /** When a lease that was ours was last found in other hands. */
+  readonly leaseMissedAt?: Temporal.Instant;
+};
+
+export const noNotes: Notes = { tallies: new Map(), blockedSince: new Map(), reportedAt: new Map() };
+
+/** Everything known about one node at one moment. */
+export type Picture = {
+  readonly nodeName: string;
+  /** Missing: there is no such node. */
+  readonly node?: Node;
+  /** All on this node, of every served kind. */
+  readonly requests: readonly Request[];
+  /** Missing as long as they are not known. */
+  readonly pods?: readonly Pod[];
+  readonly budgets: readonly Budget[];
+  /** By `namespace/name`. */
+  readonly leases: ReadonlyMap<string, Lease>;
+  readonly attachments: readonly Attachment[];
+  /** Volume by claim (`namespace/name`), as far as it has been looked up; null: there is no such claim, or it is not bound. */
+  readonly volumes: ReadonlyMap<string, string | null>;
+  /** `namespace/name`; missing as long as they are not known. */
+  readonly daemonSets?: ReadonlySet<string>;
+  readonly attempts: ReadonlyMap<string, Attempt>;
+  /** Of all nodes. */
+  readonly flights: readonly Flight[];
+  readonly notes: Notes;
+  /** Every served kind: a hold without a request is released for all of them. */
+  readonly dialects: readonly Dialect[];
+  readonly terms: LeaseTerms;
+  /** The last write for this node was refused, and none has succeeded since. */
+  readonly trouble?: Problem;
+};

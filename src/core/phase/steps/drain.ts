@@ -1,0 +1,148 @@
+import type { Hindrance } from '../../drain/blocker.ts';
+import { type Fate, judge } from '../../drain/judge.ts';
+import { type Leaver, plan } from '../../drain/plan.ts';
+import { addTally, countOf, startTally } from '../../drain/tally.ts';
+import { byKey, isTerminating, type Pod } from '../../pod/pod.ts';
+import { type Rung, rungAt } from '../../request/policy.ts';
+import { secondsAfter, secondsBetween } from '../../time.ts';
+import type { Course, DrainStanding, Standing, Step } from '../course.ts';
+
+/** One request's view of the pods. */
+type View = {
+  readonly standing: Standing;
+  readonly rung?: Rung;
+  readonly fates: readonly { readonly pod: Pod; readonly fate: Fate }[];
+};
+
+const isDraining = ({ request, granted, holds }: Standing): boolean => request.stage === 'Drain' && granted && holds;
+
+/** The rung in force. The ladder is for the drain, not for pods that come after it was complete. */
+const rungOf = ({ request }: Standing, now: Temporal.Instant): Rung | undefined => {
+  const { drainStartedAt, drainedAt } = request.history;
+  if (drainStartedAt === undefined || drainedAt !== undefined) return undefined;
+  return rungAt(request.policy.ladder, secondsBetween(drainStartedAt, now));
+};
+
+/** When the next rung comes into force. */
+const nextRung = ({ request }: Standing, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const start = request.history.drainStartedAt ?? now;
+  if (request.history.drainedAt !== undefined) return undefined;
+  const next = request.policy.ladder.find(({ afterSeconds }) => afterSeconds > secondsBetween(start, now));
+  return next && secondsAfter(start, next.afterSeconds);
+};
+
+const viewOf = (standing: Standing, pods: readonly Pod[], { picture, now }: Course): View => {
+  const rung = rungOf(standing, now);
+  const circumstances = { now, daemonSets: picture.daemonSets };
+  const fates = pods.map(pod => ({ pod, fate: judge(pod, standing.request.policy, circumstances) }));
+  return { standing, fates, ...(rung && { rung }) };
+};
+
+const about = ({ namespace, name }: Pod): { readonly namespace: string; readonly name: string } => ({ namespace, name });
+
+const fateHindrance = (pod: Pod, fate: Fate): Hindrance | undefined => {
+  if (fate.fate === 'refuse') return { cause: fate.reason, pod: about(pod), message: fate.message, remedy: fate.remedy };
+  if (fate.fate === 'await') return { cause: fate.reason, pod: about(pod), message: 'is left to finish by itself, as the policy says' };
+  return undefined;
+};
+
+/** A refused pod stops the whole drain of its request, as it stops kubectl's: no pod is moved for a node that cannot be emptied. */
+const isStopped = ({ fates }: View): boolean => fates.some(({ fate }) => fate.fate === 'refuse');
+
+const leaverOf = ({ standing, rung }: View, pod: Pod, wave: number): Leaver => {
+  const { policy } = standing.request;
+  const escalated = rung?.action === 'Delete';
+  const grace = escalated ? rung.gracePeriodSeconds : policy.gracePeriodSeconds >= 0 ? policy.gracePeriodSeconds : undefined;
+  return {
+    pod,
+    wave,
+    method: escalated || policy.disableEviction ? 'delete' : 'evict',
+    escalated,
+    ...(grace !== undefined && { gracePeriodSeconds: grace }),
+  };
+};
+
+/** Every pod that at least one request wants gone, once; the request that may do most decides how. */
+const leaversOf = (views: readonly View[]): readonly Leaver[] => {
+  const leavers = new Map<string, Leaver>();
+  for (const view of views) {
+    const stopped = isStopped(view);
+    for (const { pod, fate } of view.fates) {
+      if (fate.fate !== 'evict' || (stopped && !isTerminating(pod))) continue;
+      const known = leavers.get(pod.uid);
+      const leaver = leaverOf(view, pod, fate.wave);
+      if (known === undefined || (known.method === 'evict' && leaver.method === 'delete')) leavers.set(pod.uid, leaver);
+    }
+  }
+  return [...leavers.values()];
+};
+
+const standingAfter = (view: View, pods: readonly Pod[], hindrances: ReadonlyMap<string, Hindrance>, course: Course): DrainStanding => {
+  const { request } = view.standing;
+  const left = view.fates.filter(({ fate }) => fate.fate !== 'ignore');
+  const uids = left.map(({ pod }) => pod.uid);
+  const tally = addTally(course.picture.notes.tallies.get(request.key) ?? startTally(request.history, left.length), uids);
+  const count = countOf(tally, left.length);
+  const own = left.flatMap(({ pod, fate }) => fateHindrance(pod, fate) ?? hindrances.get(pod.key) ?? []);
+  return {
+    tally,
+    count,
+    total: count.toEvict + pods.length - left.length,
+    waiting: left.map(({ pod }) => about(pod)),
+    hindrances: own,
+    emptied: left.length === 0,
+    complete: left.length === 0,
+  };
+};
+
+const outOfTime = { reason: 'DeadlineExceeded', message: 'the drain was not complete in time; the node stays held' };
+
+/** What is said of a request whose policy gave the node back. */
+export const givenBack = { reason: 'GivenBack', message: 'the drain was not complete in time; the node is given back' };
+
+/** A rung that ends the drain; undefined as long as it goes on. */
+const ended = ({ standing, rung, fates }: View): Pick<Standing, 'failure' | 'problem' | 'holds'> | undefined => {
+  if (standing.failure === 'DeadlineExceeded') {
+    return { failure: 'DeadlineExceeded', holds: true, problem: outOfTime };
+  }
+  if (rung === undefined || fates.every(({ fate }) => fate.fate === 'ignore')) return undefined;
+  if (rung.action === 'Fail') return { failure: 'DeadlineExceeded', holds: true, problem: outOfTime };
+  if (rung.action === 'Release') return { failure: 'GivenBack', holds: true, problem: givenBack };
+  return undefined;
+};
+
+/**
+ * Judges every pod under every request, plans what may be asked for now, and says how far each request is. Nothing is evicted before the
+ * hold has been seen: this step has its turn only then.
+ */
+export const drain: Step = course => {
+  const draining = course.standings.filter(isDraining);
+  const { pods } = course.picture;
+  if (draining.length === 0) return { done: true, course };
+  if (pods === undefined) return { done: false, course };
+  const sorted = pods.toSorted(byKey);
+  const views = draining.map(standing => viewOf(standing, sorted, course));
+  const going = views.filter(view => ended(view) === undefined);
+  const { budgets, flights, attempts } = course.picture;
+  const leavers = leaversOf(going);
+  const planned = plan(leavers, { budgets, flights, attempts, now: course.now });
+  const hindrances = new Map(planned.hindrances.flatMap(one => (one.pod ? [[`${one.pod.namespace}/${one.pod.name}`, one] as const] : [])));
+  const after = new Map(
+    views.map(view => {
+      const { standing } = view;
+      const drain = standingAfter(view, sorted, hindrances, course);
+      return [standing.request.key, { ...standing, ...ended(view), drain }] as const;
+    }),
+  );
+  const moments = [planned.again, ...draining.map(standing => nextRung(standing, course.now))];
+  return {
+    done: true,
+    course: {
+      ...course,
+      plan: planned,
+      mayLeave: new Set(leavers.map(({ pod }) => pod.uid)),
+      standings: course.standings.map(standing => after.get(standing.request.key) ?? standing),
+      moments: [...course.moments, ...moments.filter(moment => moment !== undefined)],
+    },
+  };
+};

@@ -1,0 +1,78 @@
+import { type Before, nothingBefore, taintId } from '../../hold/before.ts';
+import { beforeOfPredecessor, type HoldChange, holdChange, unite } from '../../hold/hold.ts';
+import type { Node } from '../../hold/node.ts';
+import type { Marks } from '../../request/dialect.ts';
+import type { Request } from '../../request/request.ts';
+import { secondsAfter } from '../../time.ts';
+import { announcement, type Course, nodeSubject, type Step } from '../course.ts';
+import type { Announcement, Write } from '../decision.ts';
+
+/** An answer that is still under way is waited for this long, in seconds, before it is looked at again. */
+const answerWithin = 1;
+
+const carries = (node: Node, { taints }: Marks): boolean =>
+  taints.length > 0 && taints.every(wanted => node.taints.some(taint => taintId(taint) === taintId(wanted)));
+
+/** The operator before us has put these marks on the node without a record of what was there. */
+const markedByPredecessor = (node: Node, request: Request): boolean =>
+  request.claim !== 'ours' && carries(node, request.dialect.marks('Drain'));
+
+const assumedBefore = (node: Node, requests: readonly Request[]): Before => {
+  const marks = requests.filter(request => markedByPredecessor(node, request)).map(({ dialect }) => dialect.marks('Drain'));
+  return marks.length === 0 ? nothingBefore : beforeOfPredecessor(unite(marks));
+};
+
+const component = 'drydock';
+
+const lostText = (lost: readonly string[]): string =>
+  `${lost.join(', ')} had been removed by somebody while the node is in maintenance; put back. Delete the maintenance to end it`;
+
+const announcements = (node: Node, change: HoldChange, requests: readonly Request[], given: boolean): readonly Announcement[] => {
+  const about = nodeSubject(node);
+  const [request] = requests;
+  const texts: Announcement[] = [];
+  if (change.lost.length > 0) {
+    texts.push({ type: 'Warning', reason: 'HoldRestored', message: lostText(change.lost), component, about });
+  }
+  if (!given || request === undefined) return texts;
+  if (change.uncordons) texts.push(announcement(request, 'Normal', request.dialect.events.uncordoned, about));
+  else if (node.unschedulable) {
+    const message = 'Released a node; it stays cordoned, as it was before the maintenance';
+    texts.push({ type: 'Normal', reason: 'NodeReleased', message, component, about });
+  }
+  return texts;
+};
+
+const holdWrite = (node: Node, change: HoldChange, requests: readonly Request[], given: boolean): Write => ({
+  what: given ? 'give the node back' : change.lost.length > 0 ? 'restore the hold' : 'hold the node',
+  method: 'PATCH',
+  style: 'merge',
+  path: `/api/v1/nodes/${encodeURIComponent(node.name)}`,
+  body: change.patch,
+  store: 'nodes',
+  announce: announcements(node, change, requests, given),
+});
+
+/** Evictions that have been sent cannot be called back: the node is not given back before they are answered. */
+const underWay = ({ picture }: Course): boolean =>
+  picture.flights.some(({ nodeName, state }) => nodeName === picture.nodeName && state === 'sent');
+
+/**
+ * One write puts on the node what all requests together want, takes off what none of them wants any more, and puts back what somebody
+ * else has removed. Nothing that comes after happens before the result has been seen.
+ */
+export const hold: Step = course => {
+  const { node } = course.picture;
+  if (node === undefined) return { done: true, course };
+  const holders = course.standings.filter(({ holds }) => holds).map(({ request }) => request);
+  const all = [...course.standings.map(({ request }) => request), ...course.leaving];
+  const wanted = unite(holders.map(({ dialect, stage }) => dialect.marks(stage)));
+  const change = holdChange(node, wanted, assumedBefore(node, all));
+  if (change === undefined) return { done: true, course };
+  const given = holders.length === 0;
+  if (given && underWay(course)) {
+    return { done: false, course: { ...course, moments: [...course.moments, secondsAfter(course.now, answerWithin)] } };
+  }
+  const write = holdWrite(node, change, given ? all : holders, given);
+  return { done: false, course: { ...course, writes: [...course.writes, write] } };
+};

@@ -1,0 +1,71 @@
+import { conditionsPatch, type WantedConditions } from '../../hold/conditions.ts';
+import { pathOf } from '../../request/dialect.ts';
+import type { Request } from '../../request/request.ts';
+import { announcement, type Course, type Step } from '../course.ts';
+import type { Write } from '../decision.ts';
+import { leaseKey, leaseRelease, leasesOf } from './lease.ts';
+
+/** The write that makes the node's conditions say this; none when they do. */
+export const conditionsWrites = ({ picture, now }: Course, wanted: WantedConditions): readonly Write[] => {
+  const { node } = picture;
+  const body = node && conditionsPatch(node, wanted, now);
+  if (node === undefined || body === undefined) return [];
+  return [
+    {
+      what: 'report on the node',
+      method: 'PATCH',
+      style: 'strategic',
+      path: `/api/v1/nodes/${encodeURIComponent(node.name)}/status`,
+      body,
+      store: 'nodes',
+      announce: [],
+    },
+  ];
+};
+
+const removeFinalizer = (request: Request): Write => ({
+  what: 'let go',
+  method: 'PATCH',
+  style: 'merge',
+  path: pathOf(request),
+  body: {
+    metadata: {
+      resourceVersion: request.resourceVersion,
+      finalizers: request.finalizers.filter(finalizer => finalizer !== request.dialect.finalizer),
+    },
+  },
+  store: 'requests',
+  dialect: request.dialect.name,
+  announce: [announcement(request, 'Normal', request.dialect.events.removed)],
+});
+
+/** Leases that were asked for on this node and that no request wants any more. A hold whose request vanished leaves one of any kind. */
+const idleLeases = (course: Course): readonly Write[] => {
+  const { picture, standings, leaving } = course;
+  const { nodeName, requests, dialects } = picture;
+  const wanted = new Set(
+    standings
+      .filter(({ request, failure }) => request.stage !== 'Announce' && failure !== 'GivenBack')
+      .map(({ request }) => leaseKey(request.dialect.lease(nodeName))),
+  );
+  const asked =
+    requests.length === 0
+      ? dialects.map(dialect => dialect.lease(nodeName))
+      : leasesOf([...standings.map(({ request }) => request), ...leaving], nodeName);
+  const idle = new Map(asked.filter(name => !wanted.has(leaseKey(name))).map(name => [leaseKey(name), name]));
+  return [...idle.values()].flatMap(name => leaseRelease(course, name) ?? []);
+};
+
+/**
+ * Requests that are being deleted lose their finalizer once the node is without what only they wanted: first the marks (the step before),
+ * then what was said on the node and the lease, then the finalizer.
+ */
+export const letGo: Step = course => {
+  const nobody = course.standings.length === 0;
+  const clean = [...(nobody ? conditionsWrites(course, {}) : []), ...idleLeases(course)];
+  if (clean.length > 0) {
+    // Whoever stays goes on meanwhile; only the finalizers wait.
+    return { done: !nobody, course: { ...course, writes: [...course.writes, ...clean] } };
+  }
+  return { done: true, course: { ...course, writes: [...course.writes, ...course.leaving.map(removeFinalizer)] } };
+};

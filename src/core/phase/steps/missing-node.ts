@@ -1,0 +1,18 @@
+import type { Step } from '../course.ts';
+
+/** A node that does not exist cannot be held; its requests fail until it appears, and those that want to go may go. */
+export const missingNode: Step = course => {
+  const { node, nodeName } = course.picture;
+  if (node !== undefined) return { done: true, course };
+  return {
+    done: true,
+    course: {
+      ...course,
+      standings: course.standings.map(standing => ({
+        ...standing,
+        failure: 'NodeNotFound',
+        problem: { reason: 'NodeNotFound', message: `nodes "${nodeName}" not found` },
+      })),
+    },
+  };
+};

@@ -1,0 +1,48 @@
+import type { WantedConditions } from '../../hold/conditions.ts';
+import type { State } from '../report.ts';
+import type { Reported } from './report.ts';
+
+type Said = NonNullable<WantedConditions['Drained']>;
+
+const say = (status: 'True' | 'False', reason: string, message: string): Said => ({ status, reason, message });
+
+const ownersOf = (reported: readonly Reported[]): string =>
+  reported
+    .map(({ standing }) => standing.request)
+    .map(({ dialect, name, reason }) => `${dialect.kind} ${name}${reason === undefined || reason === '' ? '' : ` (${reason})`}`)
+    .join(', ')
+    .slice(0, 1000);
+
+const draining: readonly State[] = ['Draining', 'Detaching'];
+
+/** The two words on the drain, as kubectl's alpha table has them: under way True/False, complete False/True, given up False/False. */
+const drainWords = (states: readonly State[], owners: string): WantedConditions => {
+  if (states.some(state => draining.includes(state))) {
+    return {
+      DrainInProgress: say('True', 'DrydockDrainStarted', owners),
+      Drained: say('False', 'DrydockDrainStarted', owners),
+    };
+  }
+  if (states.includes('Drained')) {
+    return {
+      DrainInProgress: say('False', 'DrydockDrainCompleted', owners),
+      Drained: say('True', 'DrydockDrainCompleted', owners),
+    };
+  }
+  if (!states.includes('Failed')) return {};
+  return { DrainInProgress: say('False', 'DrydockDrainFailed', owners), Drained: say('False', 'DrydockDrainFailed', owners) };
+};
+
+/** What the node's conditions have to say (KEP-5683), from what its maintenances report. The node is held by those that hold it. */
+export const nodeWords = (reported: readonly Reported[]): WantedConditions => {
+  const holding = reported.filter(({ report }) => report.held);
+  const planned = reported.filter(({ report }) => !report.held && report.state !== 'Failed');
+  const states = holding.map(({ report }) => report.state);
+  const atWork = states.some(state => state === 'Drained' || state === 'Cordoned');
+  return {
+    ...drainWords(states, ownersOf(holding)),
+    ...(planned.length > 0 &&
+      holding.length === 0 && { MaintenancePlanned: say('True', 'DrydockMaintenanceRequested', ownersOf(planned)) }),
+    ...(atWork && { MaintenanceInProgress: say('True', 'DrydockMaintenanceHeld', ownersOf(holding)) }),
+  };
+};

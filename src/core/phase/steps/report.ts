@@ -1,0 +1,137 @@
+import { type Blocker, blockerId, type Hindrance, needsHelp } from '../../drain/blocker.ts';
+import { estimateEnd } from '../../drain/tally.ts';
+import { mergePatch } from '../../json.ts';
+import { pathOf } from '../../request/dialect.ts';
+import { isBefore, secondsAfter } from '../../time.ts';
+import { announcement, type Course, type Standing } from '../course.ts';
+import type { Announcement, Write } from '../decision.ts';
+import type { Notes } from '../picture.ts';
+import type { Report, State } from '../report.ts';
+import { givenBack } from './drain.ts';
+
+/** Progress is written at most this often, in seconds; transitions at once. */
+const progressEvery = 2;
+
+const stateOf = ({ request, failure, granted, holds, drain }: Standing): State => {
+  if (failure !== undefined) return 'Failed';
+  if (request.stage === 'Announce') return 'Announced';
+  if (drain?.complete === true) return 'Drained';
+  if (drain?.emptied === true) return 'Detaching';
+  if (drain !== undefined) return 'Draining';
+  if (!holds) return 'Pending';
+  if (granted) return request.stage === 'Cordon' ? 'Cordoned' : 'Draining';
+  return request.history.state ?? 'Pending';
+};
+
+/** There is something to say: the steps have come far enough for this request, or it is clear what keeps them. */
+const isInformed = (standing: Standing, finished: boolean): boolean =>
+  standing.problem !== undefined ||
+  standing.failure !== undefined ||
+  (finished && (standing.granted || standing.request.stage === 'Announce'));
+
+const order = (one: Blocker, other: Blocker): number =>
+  Number(needsHelp(other)) - Number(needsHelp(one)) || (blockerId(one) < blockerId(other) ? -1 : 1);
+
+const blockersOf = ({ drain, request }: Standing, { picture, now }: Course): readonly Blocker[] => {
+  const since = (one: Hindrance): Temporal.Instant => {
+    const id = blockerId(one);
+    return picture.notes.blockedSince.get(id) ?? request.history.blockedSince.get(id) ?? now;
+  };
+  return (drain?.hindrances ?? []).map(one => ({ ...one, since: since(one) })).sort(order);
+};
+
+const timesOf = ({ request, drain }: Standing, blockers: readonly Blocker[], now: Temporal.Instant): Partial<Report> => {
+  const { history } = request;
+  const drainStartedAt = history.drainStartedAt ?? (drain === undefined ? undefined : now);
+  const drainedAt = history.drainedAt ?? (drain?.complete === true ? now : undefined);
+  const known = drainStartedAt !== undefined && drain !== undefined && drainedAt === undefined && !blockers.some(needsHelp);
+  const estimatedEnd = known ? estimateEnd(drainStartedAt, now, drain.count) : undefined;
+  return { ...(drainStartedAt && { drainStartedAt }), ...(drainedAt && { drainedAt }), ...(estimatedEnd && { estimatedEnd }) };
+};
+
+const reportOf = (standing: Standing, course: Course): Report => {
+  const { drain, failure, leaseErrors, holds } = standing;
+  const problem = standing.problem ?? (failure === undefined ? course.picture.trouble : failure === 'GivenBack' ? givenBack : undefined);
+  const blockers = blockersOf(standing, course);
+  return {
+    state: stateOf(standing),
+    held: holds,
+    leaseErrors,
+    waiting: drain?.waiting ?? [],
+    blockers,
+    ...(failure !== undefined && { failure }),
+    ...(problem !== undefined && { problem }),
+    ...(drain !== undefined && { pods: { ...drain.count, total: drain.total } }),
+    ...timesOf(standing, blockers, course.now),
+  };
+};
+
+const announcements = ({ request }: Standing, { state }: Report): readonly Announcement[] => {
+  const { state: before } = request.history;
+  if (state === before) return [];
+  if (state === 'Drained') return [announcement(request, 'Normal', request.dialect.events.succeeded)];
+  if (state === 'Failed') return [announcement(request, 'Warning', request.dialect.events.failed)];
+  return [];
+};
+
+/** One report and what is to be written of it. */
+export type Reported = {
+  readonly standing: Standing;
+  readonly report: Report;
+  readonly write?: Write;
+  readonly again?: Temporal.Instant;
+};
+
+const statusWrite = (standing: Standing, report: Report, course: Course): Pick<Reported, 'write' | 'again'> => {
+  const { request } = standing;
+  const patch = mergePatch(request.status, request.dialect.status(report, request, course.now));
+  if (patch === undefined) return {};
+  const last = course.picture.notes.reportedAt.get(request.key);
+  const due = last === undefined ? undefined : secondsAfter(last, progressEvery);
+  if (report.state === request.history.state && due !== undefined && isBefore(course.now, due)) return { again: due };
+  return {
+    write: {
+      what: `report ${report.state}`,
+      method: 'PATCH',
+      style: 'merge',
+      path: `${pathOf(request)}/status`,
+      body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
+      store: 'requests',
+      dialect: request.dialect.name,
+      announce: announcements(standing, report),
+    },
+  };
+};
+
+/**
+ * What there is to say of each request, and the writes that say it: only what differs from what is stored. `finished`: all steps before
+ * have had their turn. A request that is written to for another reason is left for the next look.
+ */
+export const reports = (course: Course, finished: boolean): readonly Reported[] => {
+  const touched = new Set(course.writes.map(({ path }) => path));
+  return course.standings
+    .filter(standing => isInformed(standing, finished) || course.picture.trouble !== undefined)
+    .filter(({ request }) => !touched.has(pathOf(request)))
+    .map(standing => {
+      const report = reportOf(standing, course);
+      return { standing, report, ...statusWrite(standing, report, course) };
+    });
+};
+
+/** The notes for the next look. */
+export const notesAfter = (course: Course, reported: readonly Reported[]): Notes => {
+  const { notes, requests } = course.picture;
+  const present = new Set(requests.map(({ key }) => key));
+  const kept = <T>(map: ReadonlyMap<string, T>): (readonly [string, T])[] => [...map].filter(([key]) => present.has(key));
+  const tallies = course.standings.flatMap(({ request, drain }) => (drain ? [[request.key, drain.tally] as const] : []));
+  const written = reported.flatMap(({ standing, write }) => (write ? [[standing.request.key, course.now] as const] : []));
+  const drained = course.standings.some(({ drain }) => drain !== undefined);
+  return {
+    tallies: new Map([...kept(notes.tallies), ...tallies]),
+    reportedAt: new Map([...kept(notes.reportedAt), ...written]),
+    blockedSince: drained
+      ? new Map(reported.flatMap(({ report }) => report.blockers.map(blocker => [blockerId(blocker), blocker.since] as const)))
+      : notes.blockedSince,
+    ...(course.leaseMissedAt && { leaseMissedAt: course.leaseMissedAt }),
+  };
+};

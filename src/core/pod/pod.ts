@@ -1,0 +1,115 @@
+import { readTime } from '../time.ts';
+import type { Labels } from './selector.ts';
+
+/** What is kept of a pod: the few fields that decide over it. */
+export type Pod = {
+  /** `namespace/name`. */
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly nodeName: string;
+  readonly labels: Labels;
+  readonly phase: string;
+  readonly ready: boolean;
+  /** Value of the priority class; 0 where there is none. */
+  readonly priority: number;
+  /** The managing controller. */
+  readonly owner?: { readonly kind: string; readonly name: string; readonly uid: string; readonly apiVersion: string };
+  /** A static pod's image in the API: only its kubelet can stop it. */
+  readonly mirror: boolean;
+  /** Has an emptyDir volume, whose data goes with the pod. */
+  readonly localData: boolean;
+  /** Names of the PersistentVolumeClaims that it mounts. */
+  readonly claims: readonly string[];
+  /** When it must be gone: set as soon as somebody deletes it, grace period included. */
+  readonly deletionTimestamp?: Temporal.Instant;
+  readonly deletionGraceSeconds: number;
+  readonly finalizers: readonly string[];
+};
+
+type RawPod = {
+  readonly metadata: {
+    readonly namespace?: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly labels?: Labels;
+    readonly annotations?: Labels;
+    readonly deletionTimestamp?: string;
+    readonly deletionGracePeriodSeconds?: number;
+    readonly finalizers?: readonly string[];
+    readonly ownerReferences?: readonly (NonNullable<Pod['owner']> & { readonly controller?: boolean })[];
+  };
+  readonly spec?: {
+    readonly nodeName?: string;
+    readonly priority?: number;
+    readonly volumes?: readonly {
+      readonly emptyDir?: unknown;
+      readonly persistentVolumeClaim?: { readonly claimName: string };
+      readonly name?: string;
+      readonly ephemeral?: unknown;
+    }[];
+  };
+  readonly status?: { readonly phase?: string; readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+};
+
+const claimsOf = ({ metadata, spec }: RawPod): readonly string[] =>
+  (spec?.volumes ?? []).flatMap(volume => {
+    if (volume.persistentVolumeClaim !== undefined) return [volume.persistentVolumeClaim.claimName];
+    // A generic ephemeral volume's claim is named after the pod and the volume.
+    return volume.ephemeral === undefined ? [] : [`${metadata.name}-${volume.name ?? ''}`];
+  });
+
+const ownerOf = ({ metadata }: RawPod): Pod['owner'] => {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return owner && { kind: owner.kind, name: owner.name, uid: owner.uid, apiVersion: owner.apiVersion };
+};
+
+/** Keeps of a Pod object what this type has. */
+export const readPod = (raw: unknown): Pod => {
+  const pod = raw as RawPod;
+  const { metadata, spec, status } = pod;
+  const namespace = metadata.namespace ?? 'default';
+  const owner = ownerOf(pod);
+  const deletionTimestamp = readTime(metadata.deletionTimestamp);
+  return {
+    key: `${namespace}/${metadata.name}`,
+    namespace,
+    name: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    nodeName: spec?.nodeName ?? '',
+    labels: metadata.labels ?? {},
+    phase: status?.phase ?? 'Pending',
+    ready: status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false,
+    priority: spec?.priority ?? 0,
+    ...(owner && { owner }),
+    mirror: metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined,
+    localData: spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined && emptyDir !== null) ?? false,
+    claims: claimsOf(pod),
+    ...(deletionTimestamp && { deletionTimestamp }),
+    deletionGraceSeconds: metadata.deletionGracePeriodSeconds ?? 0,
+    finalizers: metadata.finalizers ?? [],
+  };
+};
+
+/** It ran to its end, well or badly. */
+export const isFinished = (pod: Pod): boolean => pod.phase === 'Succeeded' || pod.phase === 'Failed';
+
+/** Somebody has deleted it and it is on its way out. */
+export const isTerminating = (pod: Pod): boolean => pod.deletionTimestamp !== undefined;
+
+/** Its controller is a DaemonSet of the apps group, as kubectl drain's filter asks. */
+export const isDaemonSetPod = (pod: Pod): boolean => pod.owner?.kind === 'DaemonSet' && pod.owner.apiVersion.startsWith('apps/');
+
+/** A budget has a say in its eviction: the API server deletes pods of the other phases, and terminating ones, without asking any. */
+export const isGuarded = (pod: Pod): boolean => pod.phase !== 'Pending' && !isFinished(pod) && !isTerminating(pod);
+
+/** The moment at which somebody asked for its deletion: the timestamp holds the end of the grace period, not its beginning. */
+export const terminatingSince = (pod: Pod): Temporal.Instant | undefined =>
+  pod.deletionTimestamp?.subtract({ seconds: pod.deletionGraceSeconds });
+
+/** Order for lists that people read. */
+export const byKey = (one: Pod, other: Pod): number => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0);

@@ -1,0 +1,43 @@
+import { isObject } from '../json.ts';
+
+/** metav1.LabelSelector. An empty one matches everything, a missing one nothing. */
+export type LabelSelector = {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly Requirement[];
+};
+
+type Requirement = {
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly values?: readonly string[];
+};
+
+/** Labels of one object. */
+export type Labels = Readonly<Record<string, string>>;
+
+const meets = (labels: Labels, { key, operator, values = [] }: Requirement): boolean => {
+  const value = labels[key];
+  switch (operator) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    default:
+      // An operator of a later Kubernetes: matching nothing would lift a protection, so it counts as matching.
+      return operator satisfies never;
+  }
+};
+
+/** Whether the selector matches, by the rules of apimachinery's labels package. */
+export const matches = (selector: LabelSelector | undefined, labels: Labels): boolean => {
+  if (selector === undefined) return false;
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (labels[key] !== value) return false;
+  return (selector.matchExpressions ?? []).every(requirement => meets(labels, requirement));
+};
+
+/** Reads a selector from JSON; undefined for null or a missing one. The API server has validated it. */
+export const readSelector = (raw: unknown): LabelSelector | undefined => (isObject(raw) ? raw : undefined);

@@ -1,0 +1,33 @@
+/** Times enter as the API's strings and leave as them; inside they are Temporal.Instant, always UTC. */
+
+/** Reads an RFC 3339 time; undefined for a missing or unreadable one. */
+export const readTime = (text: unknown): Temporal.Instant | undefined => {
+  if (typeof text !== 'string' || text === '') return undefined;
+  try {
+    return Temporal.Instant.from(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** metav1.Time: whole seconds, UTC. */
+export const timeText = (instant: Temporal.Instant): string => instant.toString({ smallestUnit: 'second' });
+
+/** metav1.MicroTime: microseconds, UTC. */
+export const microTimeText = (instant: Temporal.Instant): string => instant.toString({ smallestUnit: 'microsecond' });
+
+export const secondsAfter = (instant: Temporal.Instant, seconds: number): Temporal.Instant =>
+  instant.add({ milliseconds: Math.round(seconds * 1000) });
+
+/** Seconds from `start` to `end`; negative when `end` comes first. */
+export const secondsBetween = (start: Temporal.Instant, end: Temporal.Instant): number =>
+  (end.epochMilliseconds - start.epochMilliseconds) / 1000;
+
+export const isBefore = (one: Temporal.Instant, other: Temporal.Instant): boolean => Temporal.Instant.compare(one, other) < 0;
+
+/** The earliest of the moments given; undefined when there is none. */
+export const earliest = (moments: Iterable<Temporal.Instant | undefined>): Temporal.Instant | undefined => {
+  let first: Temporal.Instant | undefined;
+  for (const moment of moments) if (moment !== undefined && (first === undefined || isBefore(moment, first))) first = moment;
+  return first;
+};

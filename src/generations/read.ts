@@ -1,0 +1,51 @@
+import { isObject, type JsonObject } from '../core/json.ts';
+import type { Dialect } from '../core/request/dialect.ts';
+import { seedPolicy } from '../core/request/policy.ts';
+import { type Claim, claimAnnotation, noHistory, type Request } from '../core/request/request.ts';
+import { readTime } from '../core/time.ts';
+
+/** An object of a served kind as it comes from the API server, which has checked it against its CRD. */
+type RawObject<Spec, Status> = {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly generation?: number;
+    readonly creationTimestamp: string;
+    readonly deletionTimestamp?: string;
+    readonly finalizers?: readonly string[];
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec?: Spec;
+  readonly status?: Status;
+};
+
+const claims: Readonly<Record<string, Claim>> = { ours: 'ours', 'taken-over': 'takenOver' };
+
+/** What all served kinds have in common; the rest stands for a kind that asks for a full drain and stores nothing. */
+export const readCommon = <Spec, Status>(
+  raw: unknown,
+  dialect: Dialect,
+): { readonly common: Omit<Request, 'nodeName'>; readonly spec: Spec | undefined; readonly status: Status | undefined } => {
+  const { metadata, spec, status } = raw as RawObject<Spec, Status>;
+  const { name, namespace, uid, resourceVersion } = metadata;
+  const common = {
+    key: `${dialect.name}/${namespace ?? ''}/${name}`,
+    dialect,
+    name,
+    ...(namespace !== undefined && { namespace }),
+    uid,
+    resourceVersion,
+    generation: metadata.generation ?? 0,
+    createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
+    deleting: metadata.deletionTimestamp !== undefined,
+    finalizers: metadata.finalizers ?? [],
+    claim: claims[metadata.annotations?.[claimAnnotation] ?? ''] ?? 'none',
+    stage: 'Drain',
+    policy: seedPolicy,
+    history: noHistory,
+    status: (isObject(status) ? status : {}) satisfies JsonObject,
+  } as const;
+  return { common, spec, status };
+};

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+
+/** A CEL rule of a CRD (x-kubernetes-validations). */
+export const rule = (rule: string, message: string): { readonly rule: string; readonly message: string } => ({ rule, message });
+
+export const rules = (...all: readonly ReturnType<typeof rule>[]): Record<string, unknown> => ({ 'x-kubernetes-validations': all });
+
+export const time = z.string().meta({ format: 'date-time' });
+
+/** A Kubernetes object name (RFC 1123 subdomain), by length only: the API server knows the rest. */
+export const objectName = z.string().min(1).max(253);
+
+const requirement = z.object({
+  key: z.string().min(1).max(317),
+  operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+  values: z.array(z.string().max(63)).max(100).optional(),
+});
+
+export const labelSelector = z
+  .object({
+    matchLabels: z.record(z.string(), z.string()).optional(),
+    matchExpressions: z.array(requirement).max(32).optional(),
+  })
+  .describe('A label selector. An empty one picks all pods.');
+
+export const podReference = z.object({ namespace: z.string().optional(), name: z.string().optional() });
