@@ -101,3 +101,23 @@ export interface Recorder {
 export interface Fence {
   mayAct(): boolean;
 }
+
+/** Counts what happens, for metrics. */
+export interface Meter {
+  /** An eviction (or deletion) has been answered; `outcome` is one of the classifier's words. */
+  evicted(method: 'evict' | 'delete', outcome: string, seconds: number): void;
+  wrote(store: string, result: 'stored' | 'conflict' | 'refused'): void;
+  /** A node has been looked at and decided on. */
+  decided(seconds: number): void;
+}
+
+/** What can be counted of the operator at one moment. */
+export type Overview = {
+  readonly maintenances: readonly { readonly kind: string; readonly state: string; readonly count: number }[];
+  readonly heldNodes: number;
+  readonly blockers: readonly { readonly cause: string; readonly count: number }[];
+  readonly evictionsUnderWay: number;
+  readonly queueDepth: number;
+  /** Collections that have not been read yet. */
+  readonly unsynced: readonly string[];
+};

@@ -1,0 +1,83 @@
+import type { LogFormat } from '../support/pino-log.ts';
+import { parseAddress } from '../web/server.ts';
+import { UsageError } from './fail.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** As the command line gives them. */
+export type OperatorFlags = {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly metricsBindAddress: string;
+  readonly healthProbeBindAddress: string;
+  readonly leaderElect: boolean | string;
+  readonly leaderElectionNamespace?: string;
+  readonly zapLogLevel?: string;
+  readonly zapEncoder?: 'json' | 'console';
+  readonly logFormat?: LogFormat;
+  readonly nodeLeaseDurationSeconds: string;
+};
+
+/** Where something is served; undefined switches it off. */
+export type Address = ReturnType<typeof parseAddress>;
+
+/** What the operator is to do, checked. */
+export type OperatorSettings = {
+  readonly metricsAddress: Address;
+  readonly healthAddress: Address;
+  readonly leaderElect: boolean;
+  readonly leaseNamespace: string;
+  readonly leaseSeconds: number;
+  readonly logFormat: LogFormat;
+  readonly logLevel: string;
+};
+
+/**
+ * The replaced operators are Go programs: `-metrics-bind-address` is the same as `--metrics-bind-address` to them, and manifests use both.
+ */
+export const operatorArguments = (args: readonly string[]): readonly string[] =>
+  args[0] === 'operator' ? args.map(arg => (/^-[a-z][a-z0-9-]+(=.*)?$/.test(arg) ? `-${arg}` : arg)) : args;
+
+const addressOf = (flag: string, text: string): Address => {
+  if (text === '0' || text === '') return undefined;
+  const address = parseAddress(text);
+  if (address === undefined) throw new UsageError(`${flag} is "${text}"; it takes host:port or :port, or 0 to switch it off`);
+  return address;
+};
+
+const booleanOf = (flag: string, value: boolean | string): boolean => {
+  if (typeof value === 'boolean') return value;
+  if (['true', 't', '1', 'True', 'TRUE', 'T'].includes(value)) return true;
+  if (['false', 'f', '0', 'False', 'FALSE', 'F'].includes(value)) return false;
+  throw new UsageError(`${flag} is "${value}"; it takes true or false`);
+};
+
+/** zap's levels: names, or a number of steps below info. */
+const levelOf = (text = 'info'): string => {
+  if (['debug', 'info', 'warn', 'error'].includes(text)) return text;
+  if (/^\d+$/.test(text)) return text === '0' ? 'info' : 'debug';
+  if (text === 'panic') return 'error';
+  throw new UsageError(`--zap-log-level is "${text}"; it takes debug, info, warn, error or a number`);
+};
+
+const secondsOf = (flag: string, text: string): number => {
+  const seconds = Number(text);
+  if (!Number.isInteger(seconds) || seconds < 4)
+    throw new UsageError(`${flag} is "${text}"; it takes a whole number of seconds, 4 or more`);
+  return seconds;
+};
+
+/** Checks the flags; throws a UsageError that names the flag and what it takes. An empty LEASE_NAMESPACE means the default. */
+export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boolean): OperatorSettings => {
+  const chosen = flags.logFormat ?? (flags.zapEncoder === undefined ? undefined : flags.zapEncoder === 'json' ? 'json' : 'text');
+  const leaseNamespace = env['LEASE_NAMESPACE'];
+  return {
+    metricsAddress: addressOf('--metrics-bind-address', flags.metricsBindAddress),
+    healthAddress: addressOf('--health-probe-bind-address', flags.healthProbeBindAddress),
+    leaderElect: booleanOf('--leader-elect', flags.leaderElect),
+    leaseNamespace: leaseNamespace === undefined || leaseNamespace === '' ? 'medik8s-leases' : leaseNamespace,
+    leaseSeconds: secondsOf('--node-lease-duration-seconds', flags.nodeLeaseDurationSeconds),
+    logFormat: chosen ?? (terminal ? 'text' : 'json'),
+    logLevel: levelOf(flags.zapLogLevel),
+  };
+};

@@ -1,0 +1,121 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { Api, Watcher } from '../operator/ports.ts';
+import { type Clock, systemClock } from '../support/clock.ts';
+import { type Log, silentLog } from '../support/log.ts';
+import { chooseContext } from './context.ts';
+import type { Credentials } from './credentials.ts';
+import { inClusterCredentials, inClusterNamespace, inClusterServer, isInCluster, serviceAccountFolder } from './in-cluster.ts';
+import { type Kubeconfig, KubeconfigError, loadKubeconfig } from './kubeconfig.ts';
+import type { Env } from './program.ts';
+import { proxyFor } from './proxy.ts';
+import { reflectorWatcher } from './reflector.ts';
+import { type Seen, Transport } from './transport.ts';
+import { userCredentials } from './user-credentials.ts';
+
+/** How to find the cluster: kubectl's flags and environment. */
+export type ConnectOptions = {
+  /** The flag `--kubeconfig`: this file and no other. */
+  readonly kubeconfig?: string | undefined;
+  /** The flag `--context`. */
+  readonly context?: string | undefined;
+  /** KUBECONFIG, HOME, KUBERNETES_SERVICE_HOST, POD_NAMESPACE, HTTPS_PROXY…; credential programs get all of it. */
+  readonly env: Env;
+  /** For example `drydock/1.0`. */
+  readonly userAgent: string;
+  readonly clock?: Clock;
+  readonly log?: Log;
+  /** Uniform in [0, 1). */
+  readonly random?: () => number;
+  /** Told of every finished call, for metrics. */
+  readonly onAnswer?: (seen: Seen) => void;
+  /** Credential programs may ask the person at the terminal. */
+  readonly interactive?: boolean;
+  /** Where the service account of the pod is mounted; for tests. */
+  readonly serviceAccountFolder?: string;
+};
+
+/** One API server, spoken to as one user. */
+export type Connection = Api &
+  Watcher & {
+    /** For example `https://10.0.0.1:6443`. */
+    readonly server: string;
+    /** The namespace of the context, or of the pod. */
+    readonly namespace: string;
+    /** Cuts all connections. What is on its way rejects; watches should have been stopped before. */
+    close(): void;
+  };
+
+type Target = {
+  readonly server: string;
+  readonly namespace: string;
+  readonly credentials: Credentials;
+  readonly proxyUrl?: string | undefined;
+};
+
+/**
+ * Finds cluster and credentials by kubectl's precedence (`--kubeconfig`; the files of KUBECONFIG; ~/.kube/config; the service account of the
+ * pod) and makes the connection's client. Nothing is sent yet. Throws a KubeconfigError when there is nothing to be found, or it is no good.
+ */
+export const connect = async (options: ConnectOptions): Promise<Connection> => {
+  const { clock = systemClock, log = silentLog, random = Math.random } = options;
+  const target = await find(options, clock, log);
+  const transport = new Transport({
+    server: target.server,
+    credentials: target.credentials,
+    userAgent: options.userAgent,
+    clock,
+    proxyEnv: proxyFor(target.server, target.proxyUrl, options.env),
+    onAnswer: options.onAnswer,
+  });
+  const watcher = reflectorWatcher({ api: transport, clock, log, random });
+  return {
+    server: target.server,
+    namespace: target.namespace,
+    call: (call, signal) => transport.call(call, signal),
+    watch: (collection, project, sink, signal) => watcher.watch(collection, project, sink, signal),
+    close: () => transport.close(),
+  };
+};
+
+const find = async (options: ConnectOptions, clock: Clock, log: Log): Promise<Target> => {
+  const config = await load(options);
+  if (config !== undefined) return fromKubeconfig(config, options, clock, log);
+  const { env, context, serviceAccountFolder: folder = serviceAccountFolder } = options;
+  if (context !== undefined)
+    throw new KubeconfigError(`there is no kubeconfig to take the context "${context}" from; give one with --kubeconfig`);
+  if (!isInCluster(env)) {
+    throw new KubeconfigError(
+      'no cluster is configured: there is no --kubeconfig, no file of KUBECONFIG, no ~/.kube/config, and this is no pod',
+    );
+  }
+  const namespace = await inClusterNamespace(folder, env);
+  return { server: inClusterServer(env), namespace, credentials: inClusterCredentials(folder, { clock, log }) };
+};
+
+const fromKubeconfig = (config: Kubeconfig, options: ConnectOptions, clock: Clock, log: Log): Target => {
+  const chosen = chooseContext(config, options.context);
+  const { server } = chosen.cluster;
+  if (!/^https?:$/.test(URL.canParse(server) ? new URL(server).protocol : '')) {
+    throw new KubeconfigError(`context "${chosen.name}" has the server ${server}, which is no http:// or https:// address`);
+  }
+  const credentials = userCredentials(chosen, { env: options.env, clock, log, interactive: options.interactive ?? false });
+  return { server, namespace: chosen.namespace, credentials, proxyUrl: chosen.cluster['proxy-url'] };
+};
+
+/** The kubeconfig to be used; undefined when there is no file. */
+const load = async ({ kubeconfig, env }: ConnectOptions): Promise<Kubeconfig | undefined> => {
+  if (kubeconfig !== undefined && kubeconfig !== '') return loadKubeconfig([kubeconfig], 'is an error');
+  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter(path => path !== '');
+  const files = listed.length > 0 ? listed : homeFiles(env);
+  const config = await loadKubeconfig(files, 'is left out');
+  if (config.files.length > 0) return config;
+  if (listed.length > 0 && !isInCluster(env)) throw new KubeconfigError(`none of the files of KUBECONFIG exists: ${listed.join(', ')}`);
+  return undefined;
+};
+
+const homeFiles = (env: Env): readonly string[] => {
+  const home = env['HOME'] ?? env['USERPROFILE'];
+  const file = join(home ?? '', '.kube', 'config');
+  return home !== undefined && home !== '' && existsSync(file) ? [file] : [];
+};

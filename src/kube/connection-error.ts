@@ -1,0 +1,67 @@
+/**
+ * Why there was no answer.
+ * - `unreachable` no connection could be made
+ * - `tls` the other side could not be trusted, or did not trust us
+ * - `timeout` the call's time was up
+ * - `reset` the connection broke under the call
+ * - `garbled` what came back is not HTTP, or not the JSON it says it is
+ * - `credentials` none could be had, so nothing was asked
+ * - `closed` this client was closed
+ */
+export type FailureReason = 'unreachable' | 'tls' | 'timeout' | 'reset' | 'garbled' | 'credentials' | 'closed';
+
+const advice: Readonly<Record<FailureReason, string>> = {
+  unreachable: 'Check the address and that the API server runs and can be reached from here.',
+  tls: 'Check the certificate authority, the client certificate and the server name of the connection.',
+  timeout: 'The API server or the way to it is slow or dead.',
+  reset: 'The connection broke; it is safe to ask again what only reads.',
+  garbled: 'Something between here and the API server may have changed the answer.',
+  credentials: 'Check the user of the kubeconfig, or the service account of the pod.',
+  closed: 'The connection was closed on this side.',
+};
+
+/** What a failed call was. */
+export type Attempt = { readonly method: string; readonly path: string; readonly server: string };
+
+/** There was no answer from the API server. */
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError';
+  readonly reason: FailureReason;
+  /** Bytes of the request may have reached the server: a change may have been made although nobody said so. */
+  readonly mayHaveHappened: boolean;
+  readonly method: string;
+  readonly path: string;
+  readonly server: string;
+
+  constructor(attempt: Attempt, reason: FailureReason, mayHaveHappened: boolean, cause: unknown) {
+    super(`${attempt.method} ${attempt.path} at ${attempt.server}: ${textOf(cause)}. ${advice[reason]}`, { cause });
+    this.reason = reason;
+    this.mayHaveHappened = mayHaveHappened;
+    this.method = attempt.method;
+    this.path = attempt.path;
+    this.server = attempt.server;
+  }
+}
+
+/** What an error says, in one line. Several tries of one connect (IPv6, then IPv4) are an AggregateError without a message. */
+export const textOf = (error: unknown): string => {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(textOf).join('; ');
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replace(/\.$/, '');
+};
+
+const unreachable = /^(ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOENT|ERR_PROXY)/;
+const distrusted = /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/;
+
+/** Sorts an error of node:http, node:https, node:net or node:tls. `established` = the connection stood, TLS included. */
+export const reasonOf = (error: unknown, established: boolean): FailureReason => {
+  const code = codeOf(error);
+  if (distrusted.test(code)) return 'tls';
+  if (unreachable.test(code)) return 'unreachable';
+  if (code.startsWith('HPE_')) return 'garbled';
+  if (code === 'ETIMEDOUT' && established) return 'timeout';
+  return established ? 'reset' : 'unreachable';
+};
+
+const codeOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : '';

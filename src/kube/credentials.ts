@@ -1,0 +1,65 @@
+import type { TlsMaterial } from './agents.ts';
+import type { Headers } from './exchange.ts';
+
+/** What one request needs to be let in. The same object for as long as nothing changes. */
+export type Grant = { readonly headers: Headers; readonly tls: TlsMaterial };
+
+/** What one source of credentials has to give. */
+export type Part = {
+  readonly authorization?: string;
+  readonly ca?: string | readonly string[];
+  readonly cert?: string;
+  readonly key?: string;
+};
+
+/** Where a part of the credentials comes from: the kubeconfig itself, a file, a program. */
+export interface Source {
+  /** What is good at the moment. Cheap when nothing is due. Rejects, with a text for people, when there is nothing to give. */
+  read(): Promise<Part>;
+  /** The server refused what was read last: the next read gets it anew. */
+  renew(): void;
+}
+
+/** What never changes. */
+export type Fixed = { readonly headers: Headers; readonly tls: Pick<TlsMaterial, 'servername' | 'rejectUnauthorized'> };
+
+/** All sources of one connection as one. */
+export class Credentials {
+  readonly #sources: readonly Source[];
+  readonly #fixed: Fixed;
+  #last: Grant | undefined;
+
+  constructor(sources: readonly Source[], fixed: Fixed) {
+    this.#sources = sources;
+    this.#fixed = fixed;
+  }
+
+  /** What to present now. */
+  async grant(): Promise<Grant> {
+    const parts = await Promise.all(this.#sources.map(source => source.read()));
+    const { authorization, ...certificates }: Part = Object.assign({}, ...parts);
+    const headers: Headers = { ...this.#fixed.headers, ...(authorization === undefined ? {} : { authorization }) };
+    return this.#keep({ headers, tls: { ...certificates, ...this.#fixed.tls } });
+  }
+
+  /** The server refused this grant. Whoever comes with one that has been replaced already changes nothing. */
+  renew(refused: Grant): void {
+    if (this.#last === refused) for (const source of this.#sources) source.renew();
+  }
+
+  #keep(fresh: Grant): Grant {
+    const last = this.#last;
+    if (last === undefined) this.#last = fresh;
+    else {
+      const tls = isSame(last.tls, fresh.tls) ? last.tls : fresh.tls;
+      if (tls !== last.tls || last.headers['authorization'] !== fresh.headers['authorization'])
+        this.#last = { headers: fresh.headers, tls };
+    }
+    return this.#last ?? fresh;
+  }
+}
+
+const isSame = (a: TlsMaterial, b: TlsMaterial): boolean => a.ca === b.ca && a.cert === b.cert && a.key === b.key;
+
+/** A source that is known from the start. */
+export const constant = (part: Part): Source => ({ read: () => Promise.resolve(part), renew: () => {} });

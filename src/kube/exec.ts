@@ -1,0 +1,113 @@
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import { textOf } from './connection-error.ts';
+import type { Part, Source } from './credentials.ts';
+import { type ExecCredential, readExecCredential } from './exec-credential.ts';
+import type { ExecConfig } from './kubeconfig.ts';
+import { type Env, runProgram } from './program.ts';
+
+/** What a credential program is run with. */
+export type ExecOptions = {
+  readonly config: ExecConfig;
+  /** What `provideClusterInfo` gives to the program: `spec.cluster` of KUBERNETES_EXEC_INFO. */
+  readonly cluster: Readonly<Record<string, unknown>>;
+  readonly env: Env;
+  /** A person sits at the terminal and may be asked for a password. */
+  readonly interactive: boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+/** A 401 does not start the program more often than this. */
+const shortestLifeMs = 10_000;
+/** Without a person to wait for, a program that takes longer hangs. */
+const longestRunMs = 60_000;
+
+/**
+ * Credentials from a program (client.authentication.k8s.io/v1 and v1beta1, kubernetes.io/docs/reference/access-authn-authz/authentication,
+ * "client-go credential plugins"). It runs once for all who wait, again shortly before its credentials expire (while those are still used),
+ * and after a 401. Rejects with the program's own words and the kubeconfig's installHint.
+ */
+export class ExecSource implements Source {
+  readonly #options: ExecOptions;
+  #credential: ExecCredential | undefined;
+  #gotAtMs = Number.NEGATIVE_INFINITY;
+  #triedAtMs = Number.NEGATIVE_INFINITY;
+  #running: Promise<ExecCredential> | undefined;
+
+  constructor(options: ExecOptions) {
+    this.#options = options;
+  }
+
+  async read(): Promise<Part> {
+    const credential = this.#credential;
+    const now = this.#nowMs();
+    if (credential === undefined || now >= credential.expiresAtMs) return (await this.#run()).part;
+    if (now >= this.#renewAtMs(credential) && now - this.#triedAtMs >= shortestLifeMs) void this.#runEarly();
+    return credential.part;
+  }
+
+  renew(): void {
+    if (this.#running === undefined && this.#nowMs() - this.#gotAtMs >= shortestLifeMs) this.#credential = undefined;
+  }
+
+  /** A minute before the end, of short lives when a fifth of them is left. */
+  #renewAtMs({ expiresAtMs }: ExecCredential): number {
+    return expiresAtMs - Math.min(60_000, (expiresAtMs - this.#gotAtMs) / 5);
+  }
+
+  async #runEarly(): Promise<void> {
+    try {
+      await this.#run();
+    } catch (error) {
+      this.#options.log.warn('credentials could not be renewed early, those from before are used to their end', { error: textOf(error) });
+    }
+  }
+
+  #run(): Promise<ExecCredential> {
+    this.#triedAtMs = this.#nowMs();
+    this.#running ??= this.#ask().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #ask(): Promise<ExecCredential> {
+    const { config } = this.#options;
+    try {
+      const output = await runProgram({
+        command: config.command,
+        args: config.args ?? [],
+        env: this.#environment(),
+        terminal: this.#isInteractive(),
+        longestMs: longestRunMs,
+      });
+      this.#credential = readExecCredential(output, config.apiVersion);
+      this.#gotAtMs = this.#nowMs();
+      return this.#credential;
+    } catch (error) {
+      const hint = config.installHint === undefined ? '' : `\n${config.installHint.trim()}`;
+      throw new Error(`the credential program ${config.command} of the kubeconfig gave none: ${textOf(error)}${hint}`, { cause: error });
+    }
+  }
+
+  #isInteractive(): boolean {
+    const { config, interactive } = this.#options;
+    if (config.interactiveMode === 'Always' && !interactive) {
+      throw new Error('it must ask a person (interactiveMode: Always), and there is no terminal; log in at a terminal first');
+    }
+    return interactive && config.interactiveMode !== 'Never';
+  }
+
+  #environment(): Env {
+    const { config, cluster, env } = this.#options;
+    const spec = { interactive: this.#isInteractive(), ...(config.provideClusterInfo === true ? { cluster } : {}) };
+    const own = Object.fromEntries((config.env ?? []).map(({ name, value }) => [name, value]));
+    const info = JSON.stringify({ kind: 'ExecCredential', apiVersion: config.apiVersion, spec });
+    return { ...env, ...own, KUBERNETES_EXEC_INFO: info };
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.now().epochMilliseconds;
+  }
+}

@@ -1,0 +1,86 @@
+import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import { textOf } from './connection-error.ts';
+import type { Part, Source } from './credentials.ts';
+
+/** What is needed to look at files from time to time. */
+export type FileOptions = {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What was read less than this ago is not read again, in milliseconds; 10,000 when left out. client-go: a minute for tokens. */
+  readonly rereadMs?: number;
+};
+
+/** Something read from files: again when it is due, kept when it cannot be read for a moment (files are replaced one by one). */
+class FileSource implements Source {
+  readonly #options: FileOptions;
+  readonly #load: () => Promise<Part>;
+  readonly #what: string;
+  #good: Part | undefined;
+  #readAtMs = Number.NEGATIVE_INFINITY;
+  #reading: Promise<Part> | undefined;
+
+  constructor(what: string, options: FileOptions, load: () => Promise<Part>) {
+    this.#what = what;
+    this.#options = options;
+    this.#load = load;
+  }
+
+  read(): Promise<Part> {
+    const { clock, rereadMs = 10_000 } = this.#options;
+    if (this.#good !== undefined && clock.now().epochMilliseconds - this.#readAtMs < rereadMs) return Promise.resolve(this.#good);
+    this.#reading ??= this.#reread().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  renew(): void {
+    this.#readAtMs = Number.NEGATIVE_INFINITY;
+  }
+
+  async #reread(): Promise<Part> {
+    this.#readAtMs = this.#options.clock.now().epochMilliseconds;
+    try {
+      this.#good = await this.#load();
+    } catch (error) {
+      if (this.#good === undefined) throw new Error(`cannot use ${this.#what}: ${textOf(error)}`, { cause: error });
+      this.#options.log.warn('credentials cannot be read again, those from before are kept', { what: this.#what, error: textOf(error) });
+    }
+    return this.#good;
+  }
+}
+
+/** A bearer token in a file, as service accounts have them. `fallback` is used while the file cannot be read. */
+export const tokenFile = (path: string, options: FileOptions, fallback?: string): Source =>
+  new FileSource(`the token file ${path}`, options, async () => {
+    const token = await readTrimmed(path).catch(error => {
+      if (fallback === undefined) throw error;
+      return fallback;
+    });
+    if (token === '') throw new Error('it is empty');
+    return { authorization: `Bearer ${token}` };
+  });
+
+/** A certificate authority in a file. */
+export const caFile = (path: string, options: FileOptions): Source =>
+  new FileSource(`the certificate authority file ${path}`, options, async () => ({ ca: await readFile(path, 'utf8') }));
+
+/** PEM text: given, or in a file. */
+export type Pem = { readonly data: string } | { readonly file: string };
+
+/** A client certificate and its key. Both are taken over together, and only when they fit each other. */
+export const certificatePair = (cert: Pem, key: Pem, options: FileOptions): Source =>
+  new FileSource(`the client certificate (${nameOf(cert)}, key ${nameOf(key)})`, options, async () => {
+    const pair = { cert: await textIn(cert), key: await textIn(key) };
+    createSecureContext(pair);
+    return pair;
+  });
+
+const nameOf = (pem: Pem): string => ('file' in pem ? pem.file : 'in the kubeconfig');
+
+const textIn = (pem: Pem): Promise<string> => ('file' in pem ? readFile(pem.file, 'utf8') : Promise.resolve(pem.data));
+
+const readTrimmed = async (path: string): Promise<string> => (await readFile(path, 'utf8')).trim();

@@ -1,0 +1,148 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, isAbsolute, resolve, sep } from 'node:path';
+import { parse } from 'yaml';
+import { textOf } from './connection-error.ts';
+
+/** A cluster of a kubeconfig (clientcmd/api/v1 Cluster); paths are absolute. */
+export type Cluster = {
+  readonly server?: string;
+  readonly 'certificate-authority'?: string;
+  readonly 'certificate-authority-data'?: string;
+  readonly 'insecure-skip-tls-verify'?: boolean;
+  readonly 'tls-server-name'?: string;
+  readonly 'proxy-url'?: string;
+  readonly 'disable-compression'?: boolean;
+  readonly extensions?: readonly { readonly name: string; readonly extension: unknown }[];
+};
+
+/** How a credential program is run (clientcmd/api/v1 ExecConfig). */
+export type ExecConfig = {
+  readonly apiVersion: string;
+  readonly command: string;
+  readonly args?: readonly string[] | null;
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
+  readonly installHint?: string;
+  readonly provideClusterInfo?: boolean;
+  readonly interactiveMode?: 'Never' | 'IfAvailable' | 'Always';
+};
+
+/** A user of a kubeconfig (clientcmd/api/v1 AuthInfo); paths are absolute. */
+export type User = {
+  readonly token?: string;
+  readonly tokenFile?: string;
+  readonly 'client-certificate'?: string;
+  readonly 'client-certificate-data'?: string;
+  readonly 'client-key'?: string;
+  readonly 'client-key-data'?: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly as?: string;
+  readonly 'as-uid'?: string;
+  readonly 'as-groups'?: readonly string[];
+  readonly 'as-user-extra'?: Readonly<Record<string, readonly string[]>>;
+  readonly exec?: ExecConfig;
+  readonly 'auth-provider'?: { readonly name?: string };
+};
+
+type Context = { readonly cluster?: string; readonly user?: string; readonly namespace?: string };
+
+/** Several files as one. */
+export type Kubeconfig = {
+  readonly files: readonly string[];
+  readonly currentContext: string | undefined;
+  readonly contexts: ReadonlyMap<string, Context>;
+  readonly clusters: ReadonlyMap<string, Cluster>;
+  readonly users: ReadonlyMap<string, User>;
+};
+
+/** Something is wrong with the kubeconfig; the message says what, and in which file. */
+export class KubeconfigError extends Error {
+  override readonly name = 'KubeconfigError';
+}
+
+type Named<K extends string, V> = { readonly [key in K]?: V | null } & { readonly name?: string };
+
+type Raw = {
+  readonly 'current-context'?: string;
+  readonly contexts?: readonly Named<'context', Context>[] | null;
+  readonly clusters?: readonly Named<'cluster', Cluster>[] | null;
+  readonly users?: readonly Named<'user', User>[] | null;
+};
+
+/**
+ * Reads and merges files by kubectl's rules (kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig): the first file
+ * that has a name, or a current context, wins; paths are relative to their file. `missing` says what a file that is not there means.
+ */
+export const loadKubeconfig = async (files: readonly string[], missing: 'is an error' | 'is left out'): Promise<Kubeconfig> => {
+  const contexts = new Map<string, Context>();
+  const clusters = new Map<string, Cluster>();
+  const users = new Map<string, User>();
+  const found: string[] = [];
+  let currentContext: string | undefined;
+  for (const file of files) {
+    const raw = await read(file, missing);
+    if (raw === undefined) continue;
+    found.push(file);
+    currentContext ??= raw['current-context'] === '' ? undefined : raw['current-context'];
+    addNew(contexts, raw.contexts, entry => withoutNulls(entry.context ?? {}));
+    addNew(clusters, raw.clusters, entry => clusterIn(dirname(file), withoutNulls(entry.cluster ?? {})));
+    addNew(users, raw.users, entry => userIn(dirname(file), withoutNulls(entry.user ?? {})));
+  }
+  return { files: found, currentContext, contexts, clusters, users };
+};
+
+const addNew = <E extends { readonly name?: string }, V>(
+  to: Map<string, V>,
+  entries: readonly E[] | null | undefined,
+  value: (entry: E) => V,
+) => {
+  for (const entry of entries ?? []) if (entry.name !== undefined && !to.has(entry.name)) to.set(entry.name, value(entry));
+};
+
+const read = async (file: string, missing: 'is an error' | 'is left out'): Promise<Raw | undefined> => {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if (missing === 'is left out' && error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw new KubeconfigError(`cannot read the kubeconfig ${file}: ${textOf(error)}`, { cause: error });
+  }
+  try {
+    const raw: unknown = parse(text);
+    if (raw === null) return {};
+    if (typeof raw !== 'object' || Array.isArray(raw)) throw new Error('it is not a mapping');
+    return raw;
+  } catch (error) {
+    throw new KubeconfigError(`the kubeconfig ${file} is not valid YAML for kubectl: ${textOf(error)}`, { cause: error });
+  }
+};
+
+/** `key:` without a value is null in YAML, and stands for a key that is not there. */
+const withoutNulls = <E extends object>(entry: E): E =>
+  Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)) as E;
+
+const clusterIn = (folder: string, cluster: Cluster): Cluster => ({ ...cluster, ...absolute(folder, cluster, ['certificate-authority']) });
+
+const userIn = (folder: string, user: User): User => {
+  const { exec } = user;
+  // As kubectl has it: a bare name is looked for in PATH, anything with a separator is a path.
+  const hasPath = exec !== undefined && typeof exec.command === 'string' && exec.command.includes(sep) && !isAbsolute(exec.command);
+  return {
+    ...user,
+    ...absolute(folder, user, ['client-certificate', 'client-key', 'tokenFile']),
+    ...(hasPath ? { exec: { ...exec, command: resolve(folder, exec.command) } } : {}),
+  };
+};
+
+const absolute = <K extends string>(
+  folder: string,
+  entry: { readonly [key in K]?: string },
+  keys: readonly K[],
+): { readonly [key in K]?: string } => {
+  const paths: { [key in K]?: string } = {};
+  for (const key of keys) {
+    const path = entry[key];
+    if (path !== undefined && path !== '') paths[key] = resolve(folder, path);
+  }
+  return paths;
+};

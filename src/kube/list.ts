@@ -1,0 +1,48 @@
+import type { Api, ApiAnswer, Collection } from '../operator/ports.ts';
+import { versionOf } from './raw-object.ts';
+import { type Refusal, refusalOf } from './refusal.ts';
+
+/** One page of a list, or why there is none. */
+export type Page =
+  | { readonly kind: 'page'; readonly items: readonly unknown[]; readonly version: string; readonly last: boolean }
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly headers: ApiAnswer['headers'] };
+
+type List = { readonly items?: readonly unknown[] | null; readonly metadata?: { readonly continue?: string } };
+
+/** Larger pages stop everything else on this process for longer: 20,000 pods at once are 1.6 s, 500 are 0.02 s. */
+const pageSize = 500;
+const timeoutMs = 60_000;
+
+/**
+ * Lists a collection page by page. No resourceVersion is given: all pages are of one moment, which is not older than the question
+ * (kubernetes.io/docs/reference/using-api/api-concepts, "Retrieving large results sets in chunks"). `resourceVersion=0` would be cheaper,
+ * but the server then ignores the limit and may answer from long ago. Ends after the last page or a refusal; rejects like `Api.call`.
+ */
+export async function* pagesOf(api: Api, collection: Collection, signal: AbortSignal): AsyncGenerator<Page> {
+  const accept =
+    collection.metadataOnly === true
+      ? 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
+      : 'application/json';
+  let token: string | undefined;
+  do {
+    const query = { ...selectors(collection), limit: pageSize, continue: token };
+    const { status, headers, body } = await api.call({ method: 'GET', path: collection.path, query, accept, timeoutMs }, signal);
+    const version = versionOf(body);
+    if (status !== 200 || version === undefined) {
+      const refusal = status === 200 ? notAList : refusalOf(status, body);
+      yield { kind: 'refused', refusal, headers };
+      return;
+    }
+    const { items, metadata } = body as List;
+    token = metadata?.continue === '' ? undefined : metadata?.continue;
+    yield { kind: 'page', items: items ?? [], version, last: token === undefined };
+  } while (token !== undefined);
+}
+
+/** The selectors of a collection, as query parameters. */
+export const selectors = ({ fieldSelector, labelSelector }: Collection): Readonly<Record<string, string | undefined>> => ({
+  fieldSelector,
+  labelSelector,
+});
+
+const notAList: Refusal = { status: 200, message: 'the answer is no list with a resourceVersion', about: 'other' };

@@ -1,0 +1,27 @@
+/** What must be known of every object to follow it. */
+export type RawObject = {
+  /** `namespace/name`, or the name of what has no namespace. */
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+};
+
+type Metadata = { readonly name?: unknown; readonly namespace?: unknown; readonly uid?: unknown; readonly resourceVersion?: unknown };
+
+/** An object's identity; undefined when it has none, which no Kubernetes object may. */
+export const identify = (raw: unknown): RawObject | undefined => {
+  const { name, namespace, uid = '', resourceVersion } = metadataOf(raw);
+  if (typeof name !== 'string' || typeof uid !== 'string' || typeof resourceVersion !== 'string') return undefined;
+  return { name: typeof namespace === 'string' && namespace !== '' ? `${namespace}/${name}` : name, uid, resourceVersion };
+};
+
+/** The version of a list or of a bookmark. */
+export const versionOf = (raw: unknown): string | undefined => {
+  const { resourceVersion } = metadataOf(raw);
+  return typeof resourceVersion === 'string' && resourceVersion !== '' ? resourceVersion : undefined;
+};
+
+const metadataOf = (raw: unknown): Metadata => {
+  if (typeof raw !== 'object' || raw === null || !('metadata' in raw)) return {};
+  return typeof raw.metadata === 'object' && raw.metadata !== null ? raw.metadata : {};
+};

@@ -1,0 +1,185 @@
+import type { Api, ApiAnswer, Collection, Sink, Watched, Watcher } from '../operator/ports.ts';
+import { Backoff } from '../support/backoff.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import { ConnectionError, textOf } from './connection-error.ts';
+import { pagesOf } from './list.ts';
+import { retryAfterMs } from './pushback.ts';
+import { identify } from './raw-object.ts';
+import type { Refusal } from './refusal.ts';
+import { type Project, Store } from './store.ts';
+import type { Streams } from './transport.ts';
+import { type WatchEnd, watchOnce } from './watch.ts';
+import type { WatchLine } from './watch-lines.ts';
+
+/** What a reflector works with. */
+export type ReflectorOptions = {
+  readonly api: Api & Streams;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  /**
+   * A watch that says nothing for so long is taken for dead; 150,000 ms when left out: the API server sends a bookmark each minute, so two
+   * of them are missing by then. It doubles from one silent watch to the next, because not every server sends bookmarks.
+   */
+  readonly quietMs?: number;
+};
+
+/** How a step went, and so how long to wait before the next. */
+type Step =
+  /** Go on at once. */
+  | { readonly kind: 'well' }
+  /** Nothing to worry about if it stays at that: wait a little. */
+  | { readonly kind: 'again'; readonly why: string }
+  /** The collection cannot be read: say so, and wait. */
+  | { readonly kind: 'failed'; readonly why: string; readonly status?: number | undefined; readonly retryAfterMs?: number | undefined };
+
+/** A watch that has lasted so long was worth opening: after its end the next one is opened at once. */
+const worthwhileMs = 10_000;
+/** A server may forget a watch without saying that its version is too old (kubernetes #137089): after so many silent ones, list anew. */
+const silentLimit = 3;
+/** A collection that does not exist is looked for at least so often: somebody may just be installing it. */
+const missingRetryMs = 10_000;
+
+/** Follows collections with LIST and WATCH, as client-go's Reflector does. */
+export const reflectorWatcher = (options: ReflectorOptions): Watcher => ({
+  watch: <T extends Watched>(collection: Collection, project: Project<T>, sink: Sink<T>, signal: AbortSignal) =>
+    new Reflector(options, collection, new Store(collection.path, project, sink, options.log)).run(signal),
+});
+
+/** Follows one collection: a list whenever no version is known to go on from, else a watch from the last version seen. */
+class Reflector<T extends Watched> {
+  readonly #options: ReflectorOptions;
+  readonly #collection: Collection;
+  readonly #store: Store<T>;
+  readonly #backoff: Backoff;
+  #version: string | undefined;
+  /** Watches in a row that were opened and then said nothing. */
+  #silent = 0;
+
+  constructor(options: ReflectorOptions, collection: Collection, store: Store<T>) {
+    this.#options = options;
+    this.#collection = collection;
+    this.#store = store;
+    this.#backoff = new Backoff({ firstMs: 1000, longestMs: 30_000, random: options.random });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const step = await (this.#version === undefined ? this.#list(signal) : this.#watch(this.#version, signal));
+      // Aborting makes whatever was going on fail: that is no failure.
+      if (!signal.aborted) await this.#pause(step, signal);
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<Step> {
+    const names = new Set<string>();
+    let version: string | undefined;
+    try {
+      for await (const page of pagesOf(this.#options.api, this.#collection, signal)) {
+        if (signal.aborted) return { kind: 'well' };
+        if (page.kind === 'refused') return this.#refused('list', page.refusal, page.headers);
+        this.#take(page.items, names);
+        version ??= page.version;
+      }
+    } catch (error) {
+      return failedBy('list', error);
+    }
+    this.#store.retain(names);
+    this.#version = version;
+    this.#silent = 0;
+    return { kind: 'well' };
+  }
+
+  #take(items: readonly unknown[], names: Set<string>): void {
+    for (const raw of items) {
+      const identity = identify(raw);
+      if (identity === undefined) {
+        this.#options.log.error('a listed object has no name or version and is skipped', { path: this.#collection.path });
+        continue;
+      }
+      names.add(identity.name);
+      this.#store.put(identity, raw);
+    }
+  }
+
+  async #watch(version: string, signal: AbortSignal): Promise<Step> {
+    const { api, clock, random, quietMs = 150_000 } = this.#options;
+    const beganMs = clock.now().epochMilliseconds;
+    let spoke = false;
+    const request = {
+      collection: this.#collection,
+      version,
+      seconds: Math.round(300 + 300 * random()),
+      quietMs: quietMs * 2 ** this.#silent,
+    };
+    const tell = (line: Parameters<Parameters<typeof watchOnce>[3]>[0]): void => {
+      spoke = true;
+      this.#heard(line, signal);
+    };
+    const end = await watchOnce(api, clock, request, tell, signal);
+    return this.#ended(end, spoke, clock.now().epochMilliseconds - beganMs);
+  }
+
+  #heard(line: Exclude<WatchLine, { readonly kind: 'refused' | 'garbled' }>, signal: AbortSignal): void {
+    this.#silent = 0;
+    this.#backoff.reset();
+    // A handler may have stopped the watch while more lines were waiting.
+    if (signal.aborted) return;
+    if (line.kind === 'bookmark') {
+      this.#version = line.version;
+      return;
+    }
+    if (line.kind === 'put') this.#store.put(line.identity, line.raw);
+    else this.#store.remove(line.identity, line.raw);
+    this.#version = line.identity.resourceVersion;
+  }
+
+  #ended(end: WatchEnd, spoke: boolean, lastedMs: number): Step {
+    if (end.kind === 'refused') {
+      if (end.opened && !spoke) this.#countSilent();
+      return this.#refused('watch', end.refusal, end.headers);
+    }
+    // A connection that could not be made says nothing about the version; a watch that was open and silent may.
+    if (end.kind === 'broken' && end.error instanceof ConnectionError) return failedBy('watch', end.error);
+    if (!spoke) this.#countSilent();
+    if (lastedMs >= worthwhileMs) this.#backoff.reset();
+    if (end.kind === 'closed' && lastedMs >= worthwhileMs) return { kind: 'well' };
+    const why =
+      end.kind === 'closed' ? 'the watch was closed soon after it was opened' : end.kind === 'garbled' ? end.why : textOf(end.error);
+    if (end.kind === 'garbled')
+      this.#options.log.warn('a watch said something that cannot be understood', { path: this.#collection.path, why });
+    return { kind: 'again', why };
+  }
+
+  #countSilent(): void {
+    this.#silent += 1;
+    if (this.#silent < silentLimit) return;
+    this.#options.log.info('several watches in a row said nothing, listing anew', { path: this.#collection.path, watches: this.#silent });
+    this.#silent = 0;
+    this.#version = undefined;
+  }
+
+  #refused(verb: 'list' | 'watch', refusal: Refusal, headers: ApiAnswer['headers']): Step {
+    const why = `cannot ${verb}: ${refusal.message}`;
+    if (refusal.about !== 'other') this.#version = undefined;
+    if (refusal.about === 'version' && refusal.status !== 400) return { kind: 'again', why };
+    const wait = retryAfterMs(headers['retry-after'], this.#options.clock.now());
+    return { kind: 'failed', why, status: refusal.status, retryAfterMs: wait };
+  }
+
+  async #pause(step: Step, signal: AbortSignal): Promise<void> {
+    if (step.kind === 'well') return;
+    const { clock, log } = this.#options;
+    const isMissing = step.kind === 'failed' && step.status === 404;
+    const wait = this.#backoff.next(isMissing ? missingRetryMs : undefined);
+    const asked = step.kind === 'failed' ? (step.retryAfterMs ?? 0) : 0;
+    const retryInMs = Math.round(Math.max(wait, asked));
+    log.debug('following a collection goes on after a pause', { path: this.#collection.path, why: step.why, retryInMs });
+    if (step.kind === 'failed') this.#store.failing(`${this.#collection.path}: ${step.why}`, step.status, retryInMs);
+    await clock.sleep(retryInMs, signal);
+  }
+}
+
+const failedBy = (verb: 'list' | 'watch', error: unknown): Step => ({ kind: 'failed', why: `cannot ${verb}: ${textOf(error)}` });

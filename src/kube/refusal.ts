@@ -1,0 +1,40 @@
+/** What a server said instead of what was asked for: a meta/v1 Status, or whatever else came. */
+export type Refusal = {
+  /** The HTTP status, or a Status's `code`. */
+  readonly status: number | undefined;
+  readonly message: string;
+  /**
+   * - `version` the resourceVersion or the continue token is no good (any more): list anew
+   * - `missing` there is no such collection
+   * - `other` ask again later
+   */
+  readonly about: 'version' | 'missing' | 'other';
+};
+
+type Status = {
+  readonly code?: number;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly details?: { readonly causes?: readonly { readonly reason?: string }[] };
+};
+
+/** Reads a refusal. `httpStatus` is undefined for one that came within a stream. */
+export const refusalOf = (httpStatus: number | undefined, body: unknown): Refusal => {
+  const status: Status =
+    typeof body === 'object' && body !== null ? body : { message: typeof body === 'string' ? body.trim().slice(0, 500) : '' };
+  const code = httpStatus ?? status.code;
+  const message = status.message === undefined || status.message === '' ? (status.reason ?? 'no reason given') : status.message;
+  return { status: code, message, about: isAboutVersion(code, status) ? 'version' : code === 404 ? 'missing' : 'other' };
+};
+
+/**
+ * 410 is the rule: reason Expired or Gone. 400 stands for a version that the server cannot read. A version from the future (the data store
+ * was restored, or another server is behind) is a 504 with a cause: client-go's reflector, isTooLargeResourceVersionError.
+ */
+const isAboutVersion = (code: number | undefined, { reason, message, details }: Status): boolean =>
+  code === 410 ||
+  code === 400 ||
+  reason === 'Expired' ||
+  reason === 'Gone' ||
+  (details?.causes ?? []).some(cause => cause.reason === 'ResourceVersionTooLarge') ||
+  (code === 504 && (message ?? '').includes('Too large resource version'));

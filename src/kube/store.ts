@@ -1,0 +1,98 @@
+import type { Change, Sink, Watched } from '../operator/ports.ts';
+import type { Log } from '../support/log.ts';
+import { textOf } from './connection-error.ts';
+import type { RawObject } from './raw-object.ts';
+
+/** Makes what is kept of an object; undefined for one to leave out. */
+export type Project<T> = (raw: unknown) => T | undefined;
+
+type Projected<T> = { readonly kind: 'kept'; readonly object: T } | { readonly kind: 'left out' } | { readonly kind: 'unreadable' };
+
+/**
+ * What is known of a collection, by name, and who is told when it changes. A `project` or a sink that throws is reported, and nothing else
+ * happens: one odd object or handler does not stop the rest.
+ */
+export class Store<T extends Watched> {
+  readonly #objects = new Map<string, T>();
+  readonly #project: Project<T>;
+  readonly #sink: Sink<T>;
+  readonly #log: Log;
+  readonly #path: string;
+  #synced = false;
+
+  constructor(path: string, project: Project<T>, sink: Sink<T>, log: Log) {
+    this.#path = path;
+    this.#project = project;
+    this.#sink = sink;
+    this.#log = log;
+  }
+
+  /** The object is there, as seen in a list or a watch. */
+  put(identity: RawObject, raw: unknown): void {
+    const projected = this.#projected(identity, raw);
+    if (projected.kind === 'unreadable') return;
+    if (projected.kind === 'left out') return this.#forget(identity.name);
+    const { object } = projected;
+    const before = this.#objects.get(identity.name);
+    if (before !== undefined && before.uid === object.uid && before.resourceVersion === object.resourceVersion) return;
+    // Another object under the same name: the first one must have gone, whoever saw it go.
+    if (before !== undefined && before.uid !== object.uid) this.#forget(identity.name);
+    this.#objects.set(identity.name, object);
+    if (before === undefined || before.uid !== object.uid) this.#tell({ type: 'added', object });
+    else this.#tell({ type: 'changed', object, before });
+  }
+
+  /** The object is gone; `raw` is what it was at the end. */
+  remove(identity: RawObject, raw: unknown): void {
+    const before = this.#objects.get(identity.name);
+    if (before === undefined) return;
+    const last = this.#projected(identity, raw);
+    this.#forget(identity.name, last.kind === 'kept' && last.object.uid === before.uid ? last.object : before);
+  }
+
+  /** A complete list has been put, and it held these names: what else is known has gone unseen. */
+  retain(names: ReadonlySet<string>): void {
+    for (const name of this.#objects.keys()) if (!names.has(name)) this.#forget(name);
+    if (this.#synced) return;
+    this.#synced = true;
+    this.#guard('synced', () => this.#sink.synced());
+  }
+
+  /** See `Sink.failing`. */
+  failing(message: string, status: number | undefined, retryInMs: number): void {
+    this.#guard('failing', () => this.#sink.failing?.({ message, retryInMs, ...(status === undefined ? {} : { status }) }));
+  }
+
+  #forget(name: string, last = this.#objects.get(name)): void {
+    if (last === undefined) return;
+    this.#objects.delete(name);
+    this.#tell({ type: 'removed', object: last });
+  }
+
+  #tell(change: Change<T>): void {
+    this.#guard(change.type, () => this.#sink.changed(change), change.object.key);
+  }
+
+  #guard(what: string, tell: () => void, object?: string): void {
+    try {
+      tell();
+    } catch (error) {
+      this.#log.error('a handler of watched objects failed', { path: this.#path, what, object, error: textOf(error), cause: error });
+    }
+  }
+
+  #projected(identity: RawObject, raw: unknown): Projected<T> {
+    try {
+      const object = this.#project(raw);
+      return object === undefined ? { kind: 'left out' } : { kind: 'kept', object };
+    } catch (error) {
+      this.#log.error('a watched object could not be read and is skipped', {
+        path: this.#path,
+        object: identity.name,
+        error: textOf(error),
+        cause: error,
+      });
+      return { kind: 'unreadable' };
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import type { Api, ApiAnswer, ApiCall } from '../operator/ports.ts';
+import type { Clock } from '../support/clock.ts';
+import { Deadline } from '../support/deadline.ts';
+import { Agents, type ProxyEnv } from './agents.ts';
+import { Courier, type Trip } from './courier.ts';
+import type { Credentials } from './credentials.ts';
+import { type Lane, Lanes } from './lanes.ts';
+import { pathTemplate } from './path-template.ts';
+import { pauseAsked } from './pushback.ts';
+
+/** One finished call, for metrics. */
+export type Seen = {
+  readonly method: string;
+  /** Without names: `/api/v1/nodes/{name}`. */
+  readonly path: string;
+  /** Undefined when there was no answer. */
+  readonly status: number | undefined;
+  /** From the wish to the answer (of a watch: to its head), waiting for a place included. */
+  readonly seconds: number;
+  readonly lane: Lane | 'watch';
+};
+
+/** How to reach one API server. */
+export type TransportOptions = {
+  /** For example `https://10.0.0.1:6443`; a path in it comes before every call's. */
+  readonly server: string;
+  readonly credentials: Pick<Credentials, 'grant' | 'renew'>;
+  /** For example `drydock/1.0`. */
+  readonly userAgent: string;
+  readonly clock: Clock;
+  readonly proxyEnv?: ProxyEnv | undefined;
+  /** Calls on the wire at one time; 32 when left out. Watches are not counted. */
+  readonly places?: number;
+  /** Told of every finished call. Must not throw. */
+  readonly onAnswer?: ((seen: Seen) => void) | undefined;
+};
+
+/** What a stream is asked for. It is always a GET. */
+export type StreamRequest = Pick<ApiCall, 'path' | 'query' | 'accept' | 'timeoutMs'>;
+
+/** An open stream, or an answer that is none. */
+export type StreamAnswer =
+  | { readonly kind: 'open'; readonly chunks: AsyncIterable<Uint8Array> }
+  | { readonly kind: 'refused'; readonly answer: ApiAnswer };
+
+/** Opens streams: the part of the transport that watches need. */
+export interface Streams {
+  /**
+   * Resolves when the head of the answer has come; `timeoutMs` (30,000 when left out) counts until then. The signal cuts the stream at any
+   * time. Rejects like `Api.call`.
+   */
+  stream(request: StreamRequest, signal: AbortSignal): Promise<StreamAnswer>;
+}
+
+const defaultTimeoutMs = 30_000;
+
+/**
+ * Speaks HTTP/1.1 to one API server over connections that stay open.
+ *
+ * - What only reads is asked again, once, when a kept connection was closed under it; a change only when nothing of it was sent.
+ * - After 401 the credentials are renewed and the call is made once more, if that gave other ones.
+ * - When the server asks for patience (`pushback.ts`), normal and bulk calls wait; vital ones do not.
+ */
+export class Transport implements Api, Streams {
+  readonly #options: TransportOptions;
+  readonly #lanes: Lanes;
+  readonly #agents: Agents;
+  readonly #courier: Courier;
+  readonly #closed = new AbortController();
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    const { places = 32, credentials, userAgent } = options;
+    const server = new URL(options.server);
+    this.#lanes = new Lanes(options.clock, places);
+    this.#agents = new Agents(server, places, options.proxyEnv);
+    this.#courier = new Courier({ server, agents: this.#agents, credentials, userAgent, closed: this.#closed.signal });
+  }
+
+  /** See `Api.call`. The time limit counts from the call on, so waiting for a place is within it. */
+  async call(call: ApiCall, signal?: AbortSignal): Promise<ApiAnswer> {
+    using deadline = this.#deadline(call, signal);
+    const trip: Trip = { call, pool: 'calls', deadline, signal };
+    // Awaited here, or the deadline would be disposed of before it can count.
+    return await this.#observed(
+      trip,
+      answer => answer.status,
+      async () => {
+        const leave = await this.#place(trip);
+        try {
+          const answer = await this.#courier.read(trip, await this.#courier.fetch(trip));
+          const pause = pauseAsked(answer, this.#options.clock.now());
+          if (pause !== undefined) this.#lanes.holdFor(pause);
+          return answer;
+        } finally {
+          leave();
+        }
+      },
+    );
+  }
+
+  /** See `Streams.stream`. */
+  async stream(request: StreamRequest, signal: AbortSignal): Promise<StreamAnswer> {
+    const call: ApiCall = { method: 'GET', ...request };
+    const deadline = this.#deadline(call, signal);
+    try {
+      return await this.#observed({ call, pool: 'streams', deadline, signal }, statusOf, trip => this.#open(trip));
+    } catch (error) {
+      deadline[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Cuts every connection; calls on their way, queued ones and later ones reject with a `ConnectionError`. */
+  close(): void {
+    this.#closed.abort(new Error('this connection was closed'));
+    this.#lanes.close();
+    this.#agents.close();
+  }
+
+  async #open(trip: Trip): Promise<StreamAnswer> {
+    const response = await this.#courier.fetch(trip);
+    if (response.statusCode === 200) {
+      trip.deadline.lift();
+      response.once('close', () => trip.deadline[Symbol.dispose]());
+      return { kind: 'open', chunks: response };
+    }
+    const answer = await this.#courier.read(trip, response);
+    trip.deadline[Symbol.dispose]();
+    return { kind: 'refused', answer };
+  }
+
+  #deadline(call: ApiCall, signal: AbortSignal | undefined): Deadline {
+    signal?.throwIfAborted();
+    return new Deadline(this.#options.clock, call.timeoutMs ?? defaultTimeoutMs, [signal, this.#closed.signal]);
+  }
+
+  async #place(trip: Trip): Promise<() => void> {
+    try {
+      return await this.#lanes.enter(trip.call.lane ?? 'normal', trip.deadline.signal);
+    } catch (error) {
+      throw this.#courier.failure(trip, error, { established: false, sent: false });
+    }
+  }
+
+  async #observed<T>(trip: Trip, statusOf: (result: T) => number, work: (trip: Trip) => Promise<T>): Promise<T> {
+    const began = this.#nowMs();
+    let status: number | undefined;
+    try {
+      const result = await work(trip);
+      status = statusOf(result);
+      return result;
+    } finally {
+      const { call, pool } = trip;
+      const seconds = (this.#nowMs() - began) / 1000;
+      const lane = pool === 'streams' ? 'watch' : (call.lane ?? 'normal');
+      this.#options.onAnswer?.({ method: call.method, path: pathTemplate(call.path), status, seconds, lane });
+    }
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.now().epochMilliseconds;
+  }
+}
+
+const statusOf = (answer: StreamAnswer): number => (answer.kind === 'open' ? 200 : answer.answer.status);

@@ -1,0 +1,66 @@
+import { identify, type RawObject, versionOf } from './raw-object.ts';
+import { type Refusal, refusalOf } from './refusal.ts';
+
+/** One line of a watch. */
+export type WatchLine =
+  | { readonly kind: 'put' | 'removed'; readonly identity: RawObject; readonly raw: unknown }
+  | { readonly kind: 'bookmark'; readonly version: string }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** Nothing that a watch may say. What it stood for is lost, so the stream cannot be trusted from here on. */
+  | { readonly kind: 'garbled'; readonly why: string };
+
+/** etcd takes objects of 1.5 MB; a line longer than this is no object. */
+const longestLine = 64 * 1024 * 1024;
+const newline = 0x0a;
+
+/**
+ * Cuts a stream into lines. A line may come in many pieces and a piece may hold many lines; a byte 0x0a is a newline wherever it stands in
+ * UTF-8, so cutting comes before decoding. What stands after the last newline when the stream ends was cut off, and is left out.
+ */
+export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
+  let pieces: Buffer[] = [];
+  let length = 0;
+  for await (const bytes of chunks) {
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const lines: string[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
+      const tail = chunk.toString('utf8', start, end);
+      lines.push(pieces.length === 0 ? tail : Buffer.concat([...pieces, chunk.subarray(start, end)]).toString('utf8'));
+      pieces = [];
+      length = 0;
+      start = end + 1;
+    }
+    if (start < chunk.length) pieces.push(chunk.subarray(start));
+    length += chunk.length - start;
+    if (length > longestLine) throw new Error(`a line of the watch is longer than ${longestLine} bytes`);
+    yield lines;
+  }
+}
+
+/** Reads one line: `{"type": "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR", "object": …}` (meta/v1 WatchEvent). */
+export const readLine = (line: string): WatchLine => {
+  const event = parse(line);
+  if (event === undefined) return garbled('it is not JSON', line);
+  const { type, object } = event;
+  if (type === 'ERROR') return { kind: 'refused', refusal: refusalOf(undefined, object) };
+  if (type === 'BOOKMARK') {
+    const version = versionOf(object);
+    return version === undefined ? garbled('a bookmark without resourceVersion', line) : { kind: 'bookmark', version };
+  }
+  const identity = identify(object);
+  if (identity === undefined) return garbled('there is no object with a name, a uid and a resourceVersion in it', line);
+  if (type === 'ADDED' || type === 'MODIFIED') return { kind: 'put', identity, raw: object };
+  return type === 'DELETED' ? { kind: 'removed', identity, raw: object } : garbled('its type is unknown', line);
+};
+
+const garbled = (why: string, line: string): WatchLine => ({ kind: 'garbled', why: `${why}: ${line.slice(0, 200)}` });
+
+const parse = (line: string): { readonly type?: unknown; readonly object?: unknown } | undefined => {
+  try {
+    const event: unknown = JSON.parse(line);
+    return typeof event === 'object' && event !== null ? event : undefined;
+  } catch {
+    return undefined;
+  }
+};

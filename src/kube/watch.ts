@@ -1,0 +1,78 @@
+import type { ApiAnswer, Collection } from '../operator/ports.ts';
+import type { Clock } from '../support/clock.ts';
+import { selectors } from './list.ts';
+import { type Refusal, refusalOf } from './refusal.ts';
+import { Silence } from './silence.ts';
+import type { Streams } from './transport.ts';
+import { linesOf, readLine, type WatchLine } from './watch-lines.ts';
+
+/** How a watch came to its end. */
+export type WatchEnd =
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'broken'; readonly error: unknown }
+  | { readonly kind: 'garbled'; readonly why: string }
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly headers: ApiAnswer['headers']; readonly opened: boolean };
+
+/** One watch, from one version on. */
+export type WatchRequest = {
+  readonly collection: Collection;
+  readonly version: string;
+  /** After which the server is asked to end it, in seconds. */
+  readonly seconds: number;
+  /** After so much silence the connection is taken for dead, in milliseconds. */
+  readonly quietMs: number;
+};
+
+/** A server that does not end a watch in time gets so much longer. */
+const graceMs = 30_000;
+
+/**
+ * Opens a watch and tells of its lines until it ends, however that may be. Never rejects: whether the signal was aborted is for the caller
+ * to see. Upstream: kubernetes.io/docs/reference/using-api/api-concepts, "Efficient detection of changes".
+ */
+export const watchOnce = async (
+  streams: Streams,
+  clock: Clock,
+  request: WatchRequest,
+  tell: (line: Exclude<WatchLine, { readonly kind: 'refused' | 'garbled' }>) => void,
+  signal: AbortSignal,
+): Promise<WatchEnd> => {
+  try {
+    const cut = new AbortController();
+    const { quietMs, seconds } = request;
+    const answer = await streams.stream(queryOf(request), AbortSignal.any([signal, cut.signal]));
+    if (answer.kind === 'refused') {
+      const { status, body, headers } = answer.answer;
+      return { kind: 'refused', refusal: refusalOf(status, body), headers, opened: false };
+    }
+    using silence = new Silence({ clock, quietMs, longestMs: seconds * 1000 + graceMs });
+    silence.signal.addEventListener('abort', () => cut.abort(silence.signal.reason));
+    return await follow(answer.chunks, silence, tell);
+  } catch (error) {
+    return { kind: 'broken', error };
+  }
+};
+
+const follow = async (chunks: AsyncIterable<Uint8Array>, silence: Silence, tell: Parameters<typeof watchOnce>[3]): Promise<WatchEnd> => {
+  try {
+    for await (const lines of linesOf(chunks)) {
+      silence.heard();
+      for (const text of lines) {
+        const line = readLine(text);
+        if (line.kind === 'garbled') return line;
+        if (line.kind === 'refused') return { ...line, headers: {}, opened: true };
+        tell(line);
+      }
+    }
+    return { kind: 'closed' };
+  } catch (error) {
+    return { kind: 'broken', error: silence.signal.aborted ? silence.signal.reason : error };
+  }
+};
+
+const queryOf = ({ collection, version, seconds }: WatchRequest): Parameters<Streams['stream']>[0] => ({
+  path: collection.path,
+  query: { ...selectors(collection), watch: 1, allowWatchBookmarks: true, resourceVersion: version, timeoutSeconds: seconds },
+  accept:
+    collection.metadataOnly === true ? 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json' : 'application/json',
+});

@@ -1,0 +1,142 @@
+import { classify, type Outcome } from '../core/drain/answer.ts';
+import type { PodCall } from '../core/drain/plan.ts';
+import { type Attempt, nextAttempt } from '../core/drain/retry.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import type { Flights } from './flights.ts';
+import { escalation, podCall } from './pod-calls.ts';
+import type { Api, ApiCall, Fence, Meter, Recorder } from './ports.ts';
+
+type Options = {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly fence: Fence;
+  readonly flights: Flights;
+  /** An answer has come: the node is to be looked at again. */
+  readonly answered: (nodeName: string) => void;
+};
+
+/**
+ * Asks for evictions. Those of one budget go one after the other: the API server would only let them trip over each other (a lost race for
+ * the budget's status costs it 500 ms, kubernetes#102361). A queued one can be called back until it is sent.
+ */
+export class Evictor {
+  readonly #options: Options;
+  /** The last eviction of each budget. */
+  readonly #lanes = new Map<string, Promise<void>>();
+  readonly #attempts = new Map<string, { readonly nodeName: string; readonly attempt: Attempt }>();
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** The attempts for pods of one node, by uid. */
+  attemptsOf(nodeName: string): ReadonlyMap<string, Attempt> {
+    return new Map([...this.#attempts].flatMap(([uid, one]) => (one.nodeName === nodeName ? [[uid, one.attempt] as const] : [])));
+  }
+
+  /** The pod is gone; so is what was remembered of it. */
+  forget(uid: string): void {
+    this.#attempts.delete(uid);
+  }
+
+  forgetNode(nodeName: string): void {
+    for (const [uid, one] of this.#attempts) if (one.nodeName === nodeName) this.#attempts.delete(uid);
+  }
+
+  /** Begins an eviction. From this moment it counts against its budget. */
+  launch(call: PodCall, nodeName: string): void {
+    const { pod, budget } = call;
+    this.#options.flights.put({
+      uid: pod.uid,
+      podKey: pod.key,
+      podName: pod.name,
+      nodeName,
+      state: 'queued',
+      at: this.#options.clock.now(),
+      ...(budget && { budget: budget.key }),
+    });
+    const before = budget && this.#lanes.get(budget.key);
+    const run = before === undefined ? this.#send(call, nodeName) : before.then(() => this.#send(call, nodeName));
+    if (budget === undefined) return;
+    this.#lanes.set(budget.key, run);
+    void run.then(() => {
+      if (this.#lanes.get(budget.key) === run) this.#lanes.delete(budget.key);
+    });
+  }
+
+  /** Calls back everything of the node that has not been sent and may not leave any more. */
+  recall(nodeName: string, mayLeave: ReadonlySet<string>): void {
+    for (const { uid, state } of this.#options.flights.of(nodeName)) {
+      if (state === 'queued' && !mayLeave.has(uid)) this.#options.flights.end(uid);
+    }
+  }
+
+  /** Never rejects. */
+  async #send(call: PodCall, nodeName: string): Promise<void> {
+    const { flights, clock, fence } = this.#options;
+    const { uid } = call.pod;
+    const flight = flights.get(uid);
+    if (flight?.state !== 'queued' || !fence.mayAct()) {
+      flights.end(uid);
+      return;
+    }
+    flights.put({ ...flight, state: 'sent', at: clock.now() });
+    const started = clock.now();
+    const outcome = await this.#ask(call, nodeName);
+    this.#note(call, nodeName, outcome, started);
+    this.#options.answered(nodeName);
+  }
+
+  async #ask(call: PodCall, nodeName: string): Promise<Outcome> {
+    if (call.escalated) await this.#announce(call, nodeName);
+    return this.#exchange(podCall(call));
+  }
+
+  async #exchange(call: ApiCall): Promise<Outcome> {
+    try {
+      return classify(await this.#options.api.call(call));
+    } catch (error) {
+      return { kind: 'failed', message: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  /** Marks the pod as disrupted before it is deleted past its budget, so that Jobs do not count it as their failure. */
+  async #announce(call: PodCall, nodeName: string): Promise<void> {
+    const { log, recorder, clock } = this.#options;
+    const { mark, note } = escalation(call, nodeName, clock.now());
+    const marked = await this.#exchange(mark);
+    if (marked.kind !== 'accepted' && marked.kind !== 'gone')
+      log.warn('cannot mark a pod as disrupted', { pod: call.pod.key, outcome: marked });
+    recorder.record(note);
+  }
+
+  #note(call: PodCall, nodeName: string, outcome: Outcome, started: Temporal.Instant): void {
+    const { clock, flights, log, meter } = this.#options;
+    const { pod, method, budget } = call;
+    const now = clock.now();
+    meter.evicted(method, outcome.kind, (now.epochMilliseconds - started.epochMilliseconds) / 1000);
+    const before = this.#attempts.get(pod.uid)?.attempt;
+    const seen = budget && `${budget.key}@${budget.resourceVersion}`;
+    const attempt = nextAttempt(before, { method, outcome, at: now, ...(seen !== undefined && { budgetSeen: seen }) });
+    this.#attempts.set(pod.uid, { nodeName, attempt });
+    this.#land(pod.uid, outcome, now);
+    const fields = { node: nodeName, pod: pod.key, ...(budget && { budget: budget.key }) };
+    if (outcome.kind === 'accepted') log.info(method === 'evict' ? 'pod is being evicted' : 'pod is being deleted', fields);
+    else log.info('pod cannot go yet', { ...fields, outcome: outcome.kind, ...('message' in outcome && { message: outcome.message }) });
+    if (flights.get(pod.uid)?.state === 'sent') flights.end(pod.uid);
+  }
+
+  /** What has, or may have, taken from a budget counts until the budget's status shows it; everything else is over. */
+  #land(uid: string, outcome: Outcome, now: Temporal.Instant): void {
+    const { flights } = this.#options;
+    const flight = flights.get(uid);
+    if (flight === undefined) return;
+    const counts = outcome.kind === 'accepted' || outcome.kind === 'failed';
+    if (flight.budget !== undefined && counts) flights.put({ ...flight, state: 'accepted', at: now });
+    else flights.end(uid);
+  }
+}

@@ -1,0 +1,227 @@
+import type { Budget } from '../core/drain/budget.ts';
+import { freeOf } from '../core/drain/flight.ts';
+import type { LeaseTerms } from '../core/lease/lease.ts';
+import { decide } from '../core/phase/decide.ts';
+import type { Decision } from '../core/phase/decision.ts';
+import type { Picture } from '../core/phase/picture.ts';
+import type { Dialect } from '../core/request/dialect.ts';
+import { secondsAfter } from '../core/time.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import { Desk } from './desk.ts';
+import { Evictor } from './evictor.ts';
+import { Flights } from './flights.ts';
+import { lookUp } from './look-up.ts';
+import type { Api, Fence, Meter, Overview, Recorder, Watcher } from './ports.ts';
+import { Queue } from './queue.ts';
+import { Waiters } from './waiters.ts';
+import { World } from './world.ts';
+import { Writer, type Written } from './writer.ts';
+
+export type OperatorOptions = {
+  readonly api: Api;
+  readonly watcher: Watcher;
+  readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly fence: Fence;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly dialects: readonly Dialect[];
+  readonly terms: LeaseTerms;
+};
+
+/** Nodes that are looked at at the same time. */
+const nodesAtOnce = 64;
+
+/** The loop: something happens to a node, its picture is taken, the core decides, and what it decides is done. */
+export class Operator {
+  readonly world: World;
+  readonly #options: OperatorOptions;
+  readonly #flights = new Flights();
+  readonly #waiters = new Waiters();
+  readonly #desk = new Desk();
+  readonly #queue: Queue;
+  readonly #evictor: Evictor;
+  readonly #writer: Writer;
+  #acting = false;
+
+  constructor(options: OperatorOptions) {
+    const { api, watcher, clock, dialects, fence, log, meter, recorder } = options;
+    this.#options = options;
+    this.world = new World({
+      watcher,
+      dialects,
+      log,
+      events: {
+        touched: nodeName => this.#queue.add(nodeName),
+        budgetChanged: (budget, change) => this.#budgetChanged(budget, change),
+        podChanged: (uid, resourceVersion, leaving) => this.#podChanged(uid, resourceVersion, leaving),
+      },
+    });
+    this.#queue = new Queue({ clock, work: nodeName => this.#pass(nodeName), rank: nodeName => this.#rank(nodeName), atOnce: nodesAtOnce });
+    const answered = (nodeName: string): void => this.#queue.add(nodeName);
+    this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights: this.#flights, answered });
+    this.#writer = new Writer({ api, world: this.world, dialects, recorder, meter, fence, log });
+  }
+
+  /** Watches and acts until the signal is aborted, and ends what it has begun: no write is cut off in the middle. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#acting = true;
+    try {
+      await this.world.run(signal);
+    } finally {
+      this.#acting = false;
+      this.world.pods.stopAll();
+      await this.#queue.close();
+    }
+  }
+
+  /** What can be counted at this moment. */
+  overview(): Overview {
+    const { world } = this;
+    const requests = [...world.requests.values()];
+    const kinds = new Map<string, number>();
+    for (const { dialect, history } of requests) {
+      const key = `${dialect.kind}/${history.state ?? 'Pending'}`;
+      kinds.set(key, (kinds.get(key) ?? 0) + 1);
+    }
+    return {
+      maintenances: [...kinds].map(([key, count]) => ({
+        kind: key.slice(0, key.indexOf('/')),
+        state: key.slice(key.indexOf('/') + 1),
+        count,
+      })),
+      heldNodes: [...world.nodes.values()].filter(({ before }) => before !== undefined).length,
+      blockers: [...this.#desk.blockers()].map(([cause, count]) => ({ cause, count })),
+      evictionsUnderWay: this.#flights.all().length,
+      queueDepth: this.#queue.depth,
+      unsynced: world.unsynced,
+    };
+  }
+
+  #rank(nodeName: string): number {
+    return this.#desk.of(nodeName).remaining;
+  }
+
+  #pictureOf(nodeName: string): Picture {
+    const { world } = this;
+    const { dialects, terms } = this.#options;
+    const node = world.nodes.get(nodeName);
+    const pods = world.pods.of(nodeName);
+    const { notes, trouble } = this.#desk.of(nodeName);
+    const namespaces = new Set(pods?.map(({ namespace }) => namespace));
+    const { daemonSetNames } = world;
+    return {
+      nodeName,
+      requests: world.requests.in(nodeName),
+      budgets: [...namespaces].flatMap(namespace => world.budgets.in(namespace)),
+      leases: this.#leasesOf(nodeName),
+      attachments: world.attachments.in(nodeName),
+      volumes: world.volumes,
+      attempts: this.#evictor.attemptsOf(nodeName),
+      flights: this.#flights.all(),
+      notes,
+      dialects,
+      terms,
+      ...(node && { node }),
+      ...(pods && { pods }),
+      ...(daemonSetNames && { daemonSets: daemonSetNames }),
+      ...(trouble && { trouble }),
+    };
+  }
+
+  #leasesOf(nodeName: string): Picture['leases'] {
+    const names = this.#options.dialects.map(dialect => dialect.lease(nodeName));
+    const leases = names.map(({ namespace, name }) => this.world.leases.get(`${namespace}/${name}`));
+    return new Map(leases.flatMap(lease => (lease ? [[lease.key, lease] as const] : [])));
+  }
+
+  /** Looks at one node and does what is to be done. Never rejects. */
+  async #pass(nodeName: string): Promise<void> {
+    if (!this.#acting || !this.#options.fence.mayAct() || this.world.unsynced.length > 0) return;
+    const { clock, log, meter } = this.#options;
+    try {
+      const started = performance.now();
+      const decision = decide(this.#pictureOf(nodeName), clock.now());
+      meter.decided((performance.now() - started) / 1000);
+      await this.#carryOut(nodeName, decision);
+    } catch (error) {
+      log.error('cannot work on a node; trying again', { node: nodeName, error });
+      this.#queue.addAt(nodeName, secondsAfter(clock.now(), this.#desk.failed(nodeName, 'defect')));
+    }
+  }
+
+  async #carryOut(nodeName: string, decision: Decision): Promise<void> {
+    this.#desk.note(nodeName, decision.notes, decision.remaining);
+    this.#evictor.recall(nodeName, decision.mayLeave);
+    this.#keepWatch(nodeName, decision);
+    for (const call of decision.calls) this.#evictor.launch(call, nodeName);
+    this.#settleWaits(nodeName, decision.waitsFor);
+    this.#queue.clearAppointment(nodeName);
+    if (decision.again !== undefined) this.#queue.addAt(nodeName, decision.again);
+    const [written, found] = await Promise.all([
+      Promise.all(decision.writes.map(write => this.#writer.write(write, nodeName))),
+      lookUp(this.#options.api, decision.lookups, this.world.volumes, this.#options.log),
+    ]);
+    this.#afterWrites(nodeName, written);
+    if (found) this.#queue.add(nodeName);
+  }
+
+  /** Pods are watched while somebody wants them gone; a node that nobody wants any more is forgotten. */
+  #keepWatch(nodeName: string, { watchPods }: Decision): void {
+    if (watchPods) return this.world.pods.start(nodeName);
+    this.world.pods.stop(nodeName);
+    this.#evictor.forgetNode(nodeName);
+    if (this.world.requests.in(nodeName).length === 0 && this.world.nodes.get(nodeName)?.before === undefined) this.#desk.forget(nodeName);
+  }
+
+  /** What was stored may allow the next step, so the node has its turn again; what was not is tried again, ever more slowly. */
+  #afterWrites(nodeName: string, written: readonly Written[]): void {
+    const { clock } = this.#options;
+    const refused = written.find(one => one.result === 'refused');
+    if (refused !== undefined || written.some(({ result }) => result === 'conflict')) {
+      const problem = refused?.result === 'refused' ? refused.message : undefined;
+      this.#queue.addAt(
+        nodeName,
+        secondsAfter(clock.now(), this.#desk.failed(nodeName, problem === undefined ? 'conflict' : 'refused', problem)),
+      );
+      return;
+    }
+    this.#desk.succeeded(nodeName);
+    if (written.length > 0) this.#queue.add(nodeName);
+  }
+
+  #settleWaits(nodeName: string, waitsFor: readonly string[]): void {
+    const waited = this.#waiters.budgetsOf(nodeName);
+    this.#waiters.set(nodeName, waitsFor);
+    // What this node has left of an offer is offered to the next one.
+    for (const key of waited) {
+      const budget = this.world.budgets.get(key);
+      if (budget !== undefined) this.#offer(budget);
+    }
+  }
+
+  #offer(budget: Budget): void {
+    const free = freeOf(budget, this.#flights.all(), this.#options.clock.now());
+    if (free === 0) return;
+    const nodes = this.#waiters.offer(budget.key, budget.resourceVersion, free, nodeName => this.#rank(nodeName));
+    for (const nodeName of nodes) this.#queue.add(nodeName);
+  }
+
+  /** A changed budget wakes as many of those that wait for it as it allows; one that comes or goes may concern every node. */
+  #budgetChanged(budget: Budget, change: 'added' | 'changed' | 'removed'): void {
+    if (!this.#acting) return;
+    this.#flights.settle(budget, this.#options.clock.now());
+    if (change === 'changed') {
+      this.#offer(budget);
+      return;
+    }
+    for (const nodeName of this.world.pods.watched()) this.#queue.add(nodeName);
+  }
+
+  #podChanged(uid: string, resourceVersion: string, leaving: boolean): void {
+    if (!leaving) return;
+    this.#flights.podLeft(uid, resourceVersion);
+    this.#evictor.forget(uid);
+  }
+}

@@ -1,0 +1,228 @@
+import { type Attachment, readAttachment } from '../core/drain/attachment.ts';
+import { type Budget, readBudget } from '../core/drain/budget.ts';
+import { type Node, readNode } from '../core/hold/node.ts';
+import { type Lease, readLease } from '../core/lease/lease.ts';
+import type { Dialect } from '../core/request/dialect.ts';
+import type { Request } from '../core/request/request.ts';
+import type { Log } from '../support/log.ts';
+import { Cache } from './cache.ts';
+import { PodWatches } from './pod-watches.ts';
+import type { Change, Collection, Sink, Watched, Watcher } from './ports.ts';
+
+/** What the world tells the loop. */
+export type WorldEvents = {
+  /** Something about this node has changed. */
+  readonly touched: (nodeName: string) => void;
+  readonly budgetChanged: (budget: Budget, change: Change<Budget>['type']) => void;
+  /** A pod of a watched node has changed or is gone. */
+  readonly podChanged: (uid: string, resourceVersion: string, leaving: boolean) => void;
+};
+
+/** A DaemonSet, by name only. */
+type Named = Watched;
+
+const readNamed = (raw: unknown): Named => {
+  const { metadata } = raw as {
+    readonly metadata: { readonly namespace?: string; readonly name: string; readonly uid: string; readonly resourceVersion: string };
+  };
+  return { key: `${metadata.namespace ?? ''}/${metadata.name}`, uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+};
+
+/** Nodes change all the time by their heartbeats; only this much of them matters. */
+const essence = ({ unschedulable, taints, labels, conditions, before, deleting, uid }: Node): string =>
+  JSON.stringify([
+    unschedulable,
+    taints,
+    labels,
+    conditions.map(({ type, status, reason }) => [type, status, reason]),
+    before,
+    deleting,
+    uid,
+  ]);
+
+/** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
+export class World {
+  readonly nodes = new Cache<Node>(({ name }) => name);
+  readonly requests = new Cache<Request>(({ nodeName }) => nodeName);
+  readonly budgets = new Cache<Budget>(({ namespace }) => namespace);
+  readonly leases = new Cache<Lease>(() => '');
+  readonly daemonSets = new Cache<Named>(() => '');
+  readonly attachments = new Cache<Attachment>(({ nodeName }) => nodeName);
+  readonly pods: PodWatches;
+  /** Volume by claim, looked up once: a bound claim stays bound to its volume. */
+  readonly volumes = new Map<string, string | null>();
+  /** Kinds that this cluster does not have (yet), by name. */
+  readonly missingKinds = new Set<string>();
+
+  readonly #watcher: Watcher;
+  readonly #dialects: readonly Dialect[];
+  readonly #events: WorldEvents;
+  readonly #log: Log;
+  readonly #unsynced = new Set<string>();
+  #daemonSetNames: ReadonlySet<string> | undefined;
+
+  constructor(options: {
+    readonly watcher: Watcher;
+    readonly dialects: readonly Dialect[];
+    readonly events: WorldEvents;
+    readonly log: Log;
+  }) {
+    this.#watcher = options.watcher;
+    this.#dialects = options.dialects;
+    this.#events = options.events;
+    this.#log = options.log;
+    this.pods = new PodWatches(options.watcher, options.events, options.log);
+  }
+
+  /** Watches until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const leaseNamespaces = new Set(this.#dialects.map(dialect => dialect.lease('x').namespace));
+    await Promise.all([
+      this.#follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
+      ...this.#dialects.map(dialect => this.#followRequests(dialect, signal)),
+      this.#follow(
+        'poddisruptionbudgets',
+        { path: '/apis/policy/v1/poddisruptionbudgets' },
+        readBudget,
+        change => this.#budgetChanged(change),
+        signal,
+      ),
+      ...[...leaseNamespaces].map(namespace =>
+        this.#follow(
+          `leases in ${namespace}`,
+          { path: `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases` },
+          readLease,
+          change => this.#leaseChanged(change),
+          signal,
+        ),
+      ),
+      this.#follow(
+        'daemonsets',
+        { path: '/apis/apps/v1/daemonsets', metadataOnly: true },
+        readNamed,
+        change => this.#daemonSetChanged(change),
+        signal,
+      ),
+      this.#follow(
+        'volumeattachments',
+        { path: '/apis/storage.k8s.io/v1/volumeattachments' },
+        readAttachment,
+        change => this.#attachmentChanged(change),
+        signal,
+      ),
+    ]);
+  }
+
+  /** Collections that have not been read completely yet. As long as there is one, nothing may be decided. */
+  get unsynced(): readonly string[] {
+    return [...this.#unsynced].sort();
+  }
+
+  /** Nodes about which there is something to decide. */
+  busyNodes(): ReadonlySet<string> {
+    const held = [...this.nodes.values()].filter(({ before }) => before !== undefined).map(({ name }) => name);
+    return new Set([...held, ...this.requests.groups()]);
+  }
+
+  /** `namespace/name` of all DaemonSets; undefined as long as they are not known. */
+  get daemonSetNames(): ReadonlySet<string> | undefined {
+    if (this.#unsynced.has('daemonsets')) return undefined;
+    this.#daemonSetNames ??= new Set([...this.daemonSets.values()].map(({ key }) => key));
+    return this.#daemonSetNames;
+  }
+
+  #concerns(nodeName: string): boolean {
+    return this.requests.in(nodeName).length > 0 || this.nodes.get(nodeName)?.before !== undefined;
+  }
+
+  #touchAll(): void {
+    for (const nodeName of this.busyNodes()) this.#events.touched(nodeName);
+  }
+
+  async #follow<T extends Watched>(
+    name: string,
+    collection: Collection,
+    project: (raw: unknown) => T | undefined,
+    changed: (change: Change<T>) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#unsynced.add(name);
+    const sink: Sink<T> = {
+      changed,
+      synced: () => this.#synced(name),
+      failing: problem => this.#failing(name, problem),
+    };
+    await this.#watcher.watch(collection, project, sink, signal);
+  }
+
+  #synced(name: string): void {
+    if (this.missingKinds.delete(name)) this.#log.info('kind is served now', { kind: name });
+    if (this.#unsynced.delete(name) && this.#unsynced.size === 0) this.#touchAll();
+  }
+
+  /** A kind whose CRD is not installed has no objects: that is known as well. */
+  #failing(name: string, problem: { readonly message: string; readonly status?: number; readonly retryInMs: number }): void {
+    const isKind = this.#dialects.some(dialect => dialect.name === name);
+    if (!isKind || problem.status !== 404) {
+      this.#log.warn('cannot read a collection; trying again', { collection: name, error: problem.message, retryInMs: problem.retryInMs });
+      return;
+    }
+    if (this.missingKinds.has(name)) return;
+    this.missingKinds.add(name);
+    this.#log.info('kind is not installed in this cluster; it is served as soon as it is', { kind: name });
+    if (this.#unsynced.delete(name) && this.#unsynced.size === 0) this.#touchAll();
+  }
+
+  async #followRequests(dialect: Dialect, signal: AbortSignal): Promise<void> {
+    const project = (raw: unknown): Request | undefined => {
+      const request = dialect.read(raw);
+      if (typeof request !== 'string') return request;
+      const { metadata } = raw as { readonly metadata: { readonly name: string } };
+      this.#log.warn('object cannot be worked with', { kind: dialect.kind, name: metadata.name, error: request });
+      return undefined;
+    };
+    const changed = (change: Change<Request>): void => {
+      const before = this.requests.apply(change);
+      if (before !== undefined && before.nodeName !== change.object.nodeName) this.#events.touched(before.nodeName);
+      this.#events.touched(change.object.nodeName);
+    };
+    await this.#follow(dialect.name, { path: dialect.path }, project, changed, signal);
+  }
+
+  #nodeChanged(change: Change<Node>): void {
+    const before = this.nodes.apply(change);
+    const { name } = change.object;
+    const held = before?.before !== undefined || change.object.before !== undefined;
+    if (!held && this.requests.in(name).length === 0) return;
+    if (change.type !== 'removed' && before !== undefined && essence(before) === essence(change.object)) return;
+    this.#events.touched(name);
+  }
+
+  #budgetChanged(change: Change<Budget>): void {
+    this.budgets.apply(change);
+    this.#events.budgetChanged(change.object, change.type);
+  }
+
+  #leaseChanged(change: Change<Lease>): void {
+    this.leases.apply(change);
+    for (const nodeName of this.requests.groups()) {
+      const concerned = this.#dialects.some(dialect => {
+        const { namespace, name } = dialect.lease(nodeName);
+        return `${namespace}/${name}` === change.object.key;
+      });
+      if (concerned) this.#events.touched(nodeName);
+    }
+  }
+
+  #daemonSetChanged(change: Change<Named>): void {
+    this.daemonSets.apply(change);
+    if (change.type === 'changed') return;
+    this.#daemonSetNames = undefined;
+    if (this.#unsynced.size === 0) for (const nodeName of this.pods.watched()) this.#events.touched(nodeName);
+  }
+
+  #attachmentChanged(change: Change<Attachment>): void {
+    this.attachments.apply(change);
+    if (this.#concerns(change.object.nodeName)) this.#events.touched(change.object.nodeName);
+  }
+}

@@ -1,0 +1,113 @@
+import { readNode } from '../core/hold/node.ts';
+import { isObject } from '../core/json.ts';
+import { readLease } from '../core/lease/lease.ts';
+import type { Write } from '../core/phase/decision.ts';
+import type { Dialect } from '../core/request/dialect.ts';
+import type { Log } from '../support/log.ts';
+import type { Api, ApiAnswer, Fence, Meter, Recorder } from './ports.ts';
+import type { World } from './world.ts';
+
+/** What became of a write. */
+export type Written =
+  | { readonly result: 'stored' }
+  /** Somebody else has changed the object meanwhile: look again, then decide anew. */
+  | { readonly result: 'conflict' }
+  | { readonly result: 'refused'; readonly message: string };
+
+const contentTypes = { merge: 'application/merge-patch+json', strategic: 'application/strategic-merge-patch+json' } as const;
+
+const messageOf = ({ status, body }: ApiAnswer): string => {
+  const text = isObject(body) && typeof body['message'] === 'string' ? body['message'] : typeof body === 'string' ? body : '';
+  return `${text === '' ? 'no reason given' : text.slice(0, 500)} (HTTP ${status})`;
+};
+
+type Options = {
+  readonly api: Api;
+  readonly world: World;
+  readonly dialects: readonly Dialect[];
+  readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly fence: Fence;
+  readonly log: Log;
+};
+
+/** Makes the writes of a decision, and feeds what the server answers back into the world, so that the next look sees it at once. */
+export class Writer {
+  readonly #options: Options;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Never rejects: what went wrong is the answer. */
+  async write(write: Write, nodeName: string): Promise<Written> {
+    const { fence, meter, recorder, log } = this.#options;
+    if (!fence.mayAct()) return { result: 'refused', message: 'this process is not the leader any more' };
+    const written = await this.#send(write);
+    meter.wrote(write.store, written.result);
+    const fields = { node: nodeName, path: write.path };
+    if (written.result === 'stored') {
+      log.info(write.what, fields);
+      for (const note of write.announce) recorder.record(note);
+    } else if (written.result === 'conflict') log.debug('lost a race; deciding anew', { ...fields, what: write.what });
+    else log.warn(`cannot ${write.what}; trying again`, { ...fields, error: written.message });
+    return written;
+  }
+
+  async #send(write: Write): Promise<Written> {
+    const { method, path, body, style } = write;
+    try {
+      const answer = await this.#options.api.call({
+        method,
+        path,
+        body,
+        lane: 'vital',
+        timeoutMs: 10_000,
+        ...(style && { contentType: contentTypes[style] }),
+      });
+      return this.#sort(write, answer);
+    } catch (error) {
+      return { result: 'refused', message: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  #sort(write: Write, answer: ApiAnswer): Written {
+    if (answer.status >= 200 && answer.status < 300) {
+      this.#observe(write, answer.body);
+      return { result: 'stored' };
+    }
+    if (answer.status === 409) return { result: 'conflict' };
+    // Deleted meanwhile: what was to be achieved on it is no longer to be achieved. The watch tells the rest.
+    if (answer.status === 404 && write.method === 'DELETE') {
+      this.#forget(write);
+      return { result: 'stored' };
+    }
+    if (answer.status === 404 && write.method === 'PATCH') return { result: 'conflict' };
+    return { result: 'refused', message: messageOf(answer) };
+  }
+
+  #forget({ store, path }: Write): void {
+    if (store !== 'leases') return;
+    const [, namespace, name] = /\/namespaces\/([^/]+)\/leases\/([^/]+)$/.exec(path) ?? [];
+    if (namespace !== undefined && name !== undefined)
+      this.#options.world.leases.forget(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`);
+  }
+
+  #observe(write: Write, body: unknown): void {
+    const { world, dialects } = this.#options;
+    if (write.method === 'DELETE') return this.#forget(write);
+    switch (write.store) {
+      case 'nodes':
+        return world.nodes.observe(readNode(body));
+      case 'leases':
+        return world.leases.observe(readLease(body));
+      case 'requests': {
+        const request = dialects.find(({ name }) => name === write.dialect)?.read(body);
+        if (request !== undefined && typeof request !== 'string') world.requests.observe(request);
+        return;
+      }
+      default:
+        return write.store satisfies never;
+    }
+  }
+}

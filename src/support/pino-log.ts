@@ -1,0 +1,51 @@
+import { styleText } from 'node:util';
+import { pino, stdSerializers } from 'pino';
+import type { Fields, Log } from './log.ts';
+
+/** How lines look: json for collectors, text for people. */
+export type LogFormat = 'json' | 'text';
+
+const colours = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;
+
+const shown = (value: unknown): string => {
+  if (typeof value === 'string') return /^[^\s="]+$/.test(value) ? value : JSON.stringify(value);
+  return JSON.stringify(value) ?? 'undefined';
+};
+
+/** One line of pino's JSON as a person reads it: time, level, message, facts. */
+const readable = (line: string, colour: boolean): string => {
+  const { time, level, msg, error, ...fields } = JSON.parse(line) as Record<string, unknown> & {
+    readonly time: string;
+    readonly level: keyof typeof colours;
+  };
+  const paint = colour ? styleText(colours[level], level.padEnd(5)) : level.padEnd(5);
+  const facts = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`);
+  const text = error === undefined ? [] : [`error=${shown((error as { readonly message?: string }).message ?? error)}`];
+  return `${[time.slice(11, 23), paint, String(msg), ...facts, ...text].join(' ')}\n`;
+};
+
+/** Logs to a stream. Times are RFC 3339, UTC; errors keep message, stack and cause in JSON and their message in text. */
+export const pinoLog = (options: {
+  readonly format: LogFormat;
+  readonly level: string;
+  readonly stream: NodeJS.WritableStream;
+  readonly colour: boolean;
+}): Log => {
+  const { format, level, stream, colour } = options;
+  const destination = { write: (line: string): void => void stream.write(format === 'json' ? line : readable(line, colour)) };
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: label => ({ level: label }) },
+      serializers: { error: error => (error instanceof Error ? stdSerializers.errWithCause(error) : error) as unknown },
+    },
+    destination,
+  );
+  const at =
+    (method: 'debug' | 'info' | 'warn' | 'error') =>
+    (message: string, fields: Fields = {}) =>
+      logger[method](fields, message);
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+};
