@@ -1,2 +1,119 @@
+import { readBudget } from '../core/drain/budget.ts';
+import { readNode } from '../core/hold/node.ts';
+import { readPod } from '../core/pod/pod.ts';
+import { byAge, type Request } from '../core/request/request.ts';
+import { served } from '../generations/served.ts';
+import { connect } from '../kube/connect.ts';
+import type { Api } from '../operator/ports.ts';
+import { listAll } from './list.ts';
+import { type Blocked, blockersNow } from './status-blockers.ts';
+import { statusTable } from './status-table.ts';
+import { version } from './version.ts';
+
 export type StatusFlags = { readonly kubeconfig?: string; readonly context?: string; readonly output: 'table' | 'json' };
-export const status = async (_node: string | undefined, _flags: StatusFlags, _env: unknown): Promise<void> => {};
+
+/** One maintenance as it is shown. */
+export type Shown = {
+  readonly node: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly phase: string;
+  readonly stage: string;
+  readonly reason: string;
+  readonly progress: string;
+  readonly since: string;
+  readonly message: string;
+  readonly blockers: readonly Blocked[];
+};
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** The phase as the kind itself spells it. */
+const shown = (request: Request, blockers: readonly Blocked[]): Shown => {
+  const { status, dialect, history } = request;
+  return {
+    node: request.nodeName,
+    kind: dialect.kind,
+    name: request.name,
+    phase: request.deleting ? 'Releasing' : textOf(status['phase']) || 'New',
+    stage: request.stage,
+    reason: request.reason ?? '',
+    progress: history.toEvict === 0 ? '-' : `${history.gone}/${history.toEvict}`,
+    since: request.createdAt.toString({ smallestUnit: 'second' }),
+    message: textOf(status['message']) || textOf(status['lastError']),
+    blockers,
+  };
+};
+
+const requestsOf = async (api: Api, node: string | undefined, leaseNamespace: string): Promise<readonly Request[]> => {
+  const lists = await Promise.all(
+    served(leaseNamespace).map(async dialect => {
+      const objects = await listAll(api, dialect.path, {}, 'none if missing');
+      return objects.map(dialect.read).filter(request => typeof request !== 'string');
+    }),
+  );
+  return lists
+    .flat()
+    .filter(({ nodeName }) => node === undefined || nodeName === node)
+    .toSorted(byAge);
+};
+
+const blockersOn = async (api: Api, nodeName: string, requests: readonly Request[]): Promise<ReadonlyMap<string, readonly Blocked[]>> => {
+  const pods = (await listAll(api, '/api/v1/pods', { fieldSelector: `spec.nodeName=${nodeName}` })).map(readPod);
+  const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];
+  const budgets = await Promise.all(
+    namespaces.map(namespace => listAll(api, `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets`)),
+  );
+  const daemonSets = await listAll(api, '/apis/apps/v1/daemonsets');
+  const names = daemonSets.map(raw => readNamed(raw));
+  const now = Temporal.Now.instant();
+  const known = { pods, budgets: budgets.flat().map(readBudget), daemonSets: new Set(names), now };
+  return new Map(requests.map(request => [request.key, blockersNow(request, known)] as const));
+};
+
+const readNamed = (raw: unknown): string => {
+  const { metadata } = raw as { readonly metadata: { readonly namespace: string; readonly name: string } };
+  return `${metadata.namespace}/${metadata.name}`;
+};
+
+/** Cordoned nodes that no maintenance answers for: people ask `status` who holds a node, and "nobody here" is an answer. */
+const cordonedByOthers = async (api: Api, node: string | undefined, requests: readonly Request[]): Promise<readonly string[]> => {
+  const nodes = (await listAll(api, '/api/v1/nodes')).map(readNode);
+  const known = new Set(requests.map(({ nodeName }) => nodeName));
+  return nodes
+    .filter(one => one.unschedulable && !known.has(one.name) && (node === undefined || one.name === node))
+    .map(({ name }) => name);
+};
+
+const isWorking = ({ deleting, history, stage }: Request): boolean => !deleting && stage === 'Drain' && history.state !== 'Drained';
+
+/** `drydock status [NODE]`: reads the cluster once and prints it. Nothing is written. */
+export const status = async (
+  node: string | undefined,
+  flags: StatusFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> => {
+  const connection = await connect({ kubeconfig: flags.kubeconfig, context: flags.context, env, userAgent: `drydock/${version()}` });
+  try {
+    const requests = await requestsOf(connection, node, env['LEASE_NAMESPACE'] ?? '');
+    const nodes = [...new Set(requests.filter(isWorking).map(({ nodeName }) => nodeName))];
+    const blockers = new Map<string, readonly Blocked[]>();
+    for (const name of nodes) {
+      const found = await blockersOn(
+        connection,
+        name,
+        requests.filter(({ nodeName }) => nodeName === name),
+      );
+      for (const [key, list] of found) blockers.set(key, list);
+    }
+    const all = requests.map(request => shown(request, blockers.get(request.key) ?? []));
+    const others = await cordonedByOthers(connection, node, requests);
+    const text =
+      flags.output === 'json'
+        ? JSON.stringify({ maintenances: all, cordonedByOthers: others }, undefined, 2)
+        : statusTable(all, others, node);
+    process.stdout.write(`${text}\n`);
+  } finally {
+    connection.close();
+  }
+};

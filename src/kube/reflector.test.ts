@@ -38,7 +38,10 @@ const hasty: Clock = {
   sleep: (milliseconds, signal) => systemClock.sleep(milliseconds / 100, signal),
 };
 
-type Told = { readonly lines: string[]; readonly problems: { readonly message: string; readonly status?: number; readonly retryInMs: number }[] };
+type Told = {
+  readonly lines: string[];
+  readonly problems: { readonly message: string; readonly status?: number; readonly retryInMs: number }[];
+};
 
 type Setting = {
   readonly clock?: Clock;

@@ -44,44 +44,16 @@ const gauges = (registers: Registry[], overview: () => Overview, leading: () => 
   gauge('drydock_leader', '1 when this replica acts.', [], own => own.set(leading() ? 1 : 0));
 };
 
-/** All metrics of the operator, in a registry of their own. */
-export const metrics = (overview: () => Overview, leading: () => boolean): Metrics => {
-  const registry = new Registry();
-  const registers = [registry];
-  collectDefaultMetrics({ register: registry });
-  gauges(registers, overview, leading);
-  const evictions = new Counter({
-    name: 'drydock_evictions_total',
-    help: 'Answered evictions and deletions of pods.',
-    labelNames: ['method', 'outcome'],
-    registers,
-  });
-  const evictionSeconds = new Histogram({
-    name: 'drydock_eviction_duration_seconds',
-    help: 'Time until an eviction was answered.',
-    labelNames: ['method'],
-    buckets: fast,
-    registers,
-  });
-  const writes = new Counter({
-    name: 'drydock_writes_total',
-    help: 'Writes to nodes, leases and maintenance objects.',
-    labelNames: ['store', 'result'],
-    registers,
-  });
-  const decisions = new Histogram({
-    name: 'drydock_decision_duration_seconds',
-    help: 'Time to decide on one node.',
-    buckets: [0.0001, 0.00025, 0.0005, ...fast],
-    registers,
-  });
-  const calls = new Histogram({
-    name: 'drydock_api_request_duration_seconds',
-    help: 'Calls to the API server.',
-    labelNames: ['method', 'path', 'status'],
-    buckets: fast,
-    registers,
-  });
+/** Counters and histograms grow as things happen. */
+const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'apiCall'> => {
+  const counter = (name: string, help: string, labelNames: string[]): Counter => new Counter({ name, help, labelNames, registers });
+  const histogram = (name: string, help: string, labelNames: string[], buckets = fast): Histogram =>
+    new Histogram({ name, help, labelNames, buckets, registers });
+  const evictions = counter('drydock_evictions_total', 'Answered evictions and deletions of pods.', ['method', 'outcome']);
+  const evictionSeconds = histogram('drydock_eviction_duration_seconds', 'Time until an eviction was answered.', ['method']);
+  const writes = counter('drydock_writes_total', 'Writes to nodes, leases and maintenance objects.', ['store', 'result']);
+  const decisions = histogram('drydock_decision_duration_seconds', 'Time to decide on one node.', [], [0.0001, 0.00025, 0.0005, ...fast]);
+  const calls = histogram('drydock_api_request_duration_seconds', 'Calls to the API server.', ['method', 'path', 'status']);
   return {
     meter: {
       evicted: (method, outcome, seconds) => {
@@ -92,7 +64,13 @@ export const metrics = (overview: () => Overview, leading: () => boolean): Metri
       decided: seconds => decisions.observe(seconds),
     },
     apiCall: ({ method, path, status, seconds }) => calls.observe({ method, path, status: String(status) }, seconds),
-    text: () => registry.metrics(),
-    contentType: registry.contentType,
   };
+};
+
+/** All metrics of the operator, in a registry of their own. */
+export const metrics = (overview: () => Overview, leading: () => boolean): Metrics => {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  gauges([registry], overview, leading);
+  return { ...counters([registry]), text: () => registry.metrics(), contentType: registry.contentType };
 };

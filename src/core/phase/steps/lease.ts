@@ -71,13 +71,13 @@ const refused = (standing: Standing, message: string, course: Course, node: Node
   return { ...standing, holds: true, leaseErrors: counted, problem: lostForNow(message, counted) };
 };
 
-const granted = ({ problem: _problem, failure, ...standing }: Standing): Standing => ({
+/** The lease can be had: that it was lost once is over. */
+const forgiven = ({ failure, ...standing }: Standing): Standing => ({
   ...standing,
-  granted: true,
-  holds: true,
-  leaseErrors: 0,
   ...(failure !== undefined && failure !== 'LeaseLost' && { failure }),
 });
+
+const granted = (standing: Standing): Standing => ({ ...forgiven(standing), granted: true, holds: true, leaseErrors: 0 });
 
 type Found = { readonly standing: Standing; readonly write?: Write; readonly again?: Temporal.Instant; readonly missed: boolean };
 
@@ -90,11 +90,11 @@ const ask = (standing: Standing, course: Course, node: Node): Found => {
     case 'held':
       return { standing: granted(standing), again: answer.renewAt, missed: false };
     case 'create':
-      return { standing, write: leaseWrite(name, answer), missed: false };
+      return { standing: forgiven(standing), write: leaseWrite(name, answer), missed: false };
     case 'update': {
       // A renewal in good time does not interrupt anything; taking a lease over has to be seen first.
       const running = lease?.holder === name.holder && node.before !== undefined;
-      return { standing: running ? granted(standing) : standing, write: leaseWrite(name, answer), missed: false };
+      return { standing: running ? granted(standing) : forgiven(standing), write: leaseWrite(name, answer), missed: false };
     }
     case 'foreign': {
       const next = refused(standing, answer.message, course, node);

@@ -1,0 +1,27 @@
+import { isObject } from '../core/json.ts';
+import type { Api, ApiAnswer } from '../operator/ports.ts';
+
+const pageSize = 500;
+
+const refusalOf = ({ status, body }: ApiAnswer): string =>
+  isObject(body) && typeof body['message'] === 'string' ? body['message'] : `HTTP status ${status}`;
+
+/** Reads a whole collection, page by page. Throws an error that names the collection and what the server said. */
+export const listAll = async (
+  api: Api,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+  missing: 'an error' | 'none if missing' = 'an error',
+): Promise<readonly unknown[]> => {
+  const items: unknown[] = [];
+  let next: string | undefined = '';
+  while (next !== undefined) {
+    const answer = await api.call({ method: 'GET', path, query: { ...query, limit: pageSize, continue: next === '' ? undefined : next } });
+    if (answer.status === 404 && missing === 'none if missing') return [];
+    if (answer.status !== 200) throw new Error(`cannot read ${path}: ${refusalOf(answer)}`);
+    const list = answer.body as { readonly items?: readonly unknown[]; readonly metadata?: { readonly continue?: string } };
+    items.push(...(list.items ?? []));
+    next = list.metadata?.continue === '' ? undefined : list.metadata?.continue;
+  }
+  return items;
+};

@@ -1,0 +1,40 @@
+import type { Shown } from './status.ts';
+import type { Blocked } from './status-blockers.ts';
+
+const mostBlockers = 10;
+
+/** Columns as wide as their widest cell, two blanks apart, like kubectl's. */
+const table = (rows: readonly (readonly string[])[]): string => {
+  const widths = rows.reduce<readonly number[]>((all, row) => row.map((cell, column) => Math.max(all[column] ?? 0, cell.length)), []);
+  return rows
+    .map(row =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('   ')
+        .trimEnd(),
+    )
+    .join('\n');
+};
+
+const blockerLines = ({ cause, what, message, remedy, since }: Blocked): readonly string[] => [
+  `  ${what === '' ? cause : what}: ${message} (${cause}${since === undefined ? '' : `, since ${since}`})`,
+  ...(remedy === undefined ? [] : [`      help: ${remedy}`]),
+];
+
+const details = ({ node, kind, name, message, blockers }: Shown): readonly string[] => {
+  if (blockers.length === 0 && message === '') return [];
+  const more = blockers.length > mostBlockers ? [`  and ${blockers.length - mostBlockers} more`] : [];
+  const head = `\n${node}, ${kind} ${name}${message === '' ? '' : `: ${message}`}`;
+  return [head, ...blockers.slice(0, mostBlockers).flatMap(blockerLines), ...more];
+};
+
+/** The whole picture as text. */
+export const statusTable = (all: readonly Shown[], others: readonly string[], node: string | undefined): string => {
+  if (all.length === 0 && others.length === 0) {
+    return node === undefined ? 'No node is in maintenance.' : `No maintenance holds node ${node}.`;
+  }
+  const rows = all.map(one => [one.node, one.kind, one.name, one.phase, one.progress, one.since, one.reason]);
+  const cordoned = others.map(name => [name, '-', '-', 'Cordoned by somebody else', '-', '-', '-']);
+  const head = ['NODE', 'KIND', 'NAME', 'PHASE', 'GONE', 'SINCE', 'REASON'];
+  return [table([head, ...rows, ...cordoned]), ...all.flatMap(details)].join('\n');
+};

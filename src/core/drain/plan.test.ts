@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { at, makeBudget, makePod } from '../testing/make.ts';
+import type { Budget } from './budget.ts';
+import type { Flight } from './flight.ts';
+import { type Leaver, plan, type Surroundings } from './plan.ts';
+import type { Attempt } from './retry.ts';
+
+const leaver = (name: string, over: Partial<Leaver['pod']> = {}, wave = 0): Leaver => ({
+  pod: makePod(name, over),
+  wave,
+  method: 'evict',
+  escalated: false,
+});
+const around = (over: Partial<Surroundings> = {}): Surroundings => ({ budgets: [], flights: [], attempts: new Map(), now: at(0), ...over });
+const names = (leavers: readonly Leaver[]): readonly string[] => leavers.map(({ pod }) => pod.name);
+const flight = (name: string, over: Partial<Flight> = {}): Flight => ({
+  uid: `uid-shop-${name}`,
+  podKey: `shop/${name}`,
+  podName: name,
+  nodeName: 'n2',
+  budget: 'shop/b',
+  state: 'sent',
+  at: at(0),
+  ...over,
+});
+const refused = (over: Partial<Attempt> = {}): Attempt => ({
+  method: 'evict',
+  outcome: { kind: 'budget', message: 'no' },
+  at: at(0),
+  tries: 1,
+  budgetSeen: 'shop/b@20',
+  ...over,
+});
+
+test('without budgets all go at once', () => {
+  assert.deepEqual(names(plan([leaver('b'), leaver('a')], around()).calls), ['a', 'b']);
+});
+
+test('a budget lets as many go as it allows, and the rest says what it waits for', () => {
+  const result = plan([leaver('a'), leaver('b'), leaver('c')], around({ budgets: [makeBudget('b', { disruptionsAllowed: 2 })] }));
+  assert.deepEqual(names(result.calls), ['a', 'b']);
+  assert.deepEqual(result.waitsFor, ['shop/b']);
+  assert.equal(result.hindrances[0]?.cause, 'DisruptionBudget');
+});
+
+test('what is under way from any node counts', () => {
+  const budgets = [makeBudget('b', { disruptionsAllowed: 2 })];
+  assert.deepEqual(names(plan([leaver('a'), leaver('b')], around({ budgets, flights: [flight('x')] })).calls), ['a']);
+});
+
+test('what the status shows already does not count twice', () => {
+  const budgets = [makeBudget('b', { disruptionsAllowed: 1, disruptedPods: ['x'] })];
+  assert.deepEqual(names(plan([leaver('a')], around({ budgets, flights: [flight('x', { state: 'accepted' })] })).calls), ['a']);
+});
+
+test('a status that is younger than the deletion has counted it', () => {
+  const budgets = [makeBudget('b', { resourceVersion: '100' })];
+  const flights = [flight('x', { state: 'accepted', deletionVersion: '99' })];
+  assert.deepEqual(names(plan([leaver('a')], around({ budgets, flights })).calls), ['a']);
+  const older = [flight('x', { state: 'accepted', deletionVersion: '101' })];
+  assert.deepEqual(names(plan([leaver('a')], around({ budgets, flights: older })).calls), []);
+});
+
+test('a status that is not of the current spec allows nothing', () => {
+  const result = plan([leaver('a')], around({ budgets: [makeBudget('b', { fresh: false, disruptionsAllowed: 5 })] }));
+  assert.deepEqual(result.calls, []);
+  assert.equal(result.hindrances[0]?.cause, 'BudgetNotSynced');
+});
+
+test('a budget that can never allow is named as such', () => {
+  const result = plan([leaver('a')], around({ budgets: [makeBudget('b', { disruptionsAllowed: 0, desiredHealthy: 4, expectedPods: 4 })] }));
+  assert.equal(result.hindrances[0]?.cause, 'BudgetNeverAllows');
+});
+
+test('two budgets: no call is made in vain', () => {
+  const result = plan([leaver('a')], around({ budgets: [makeBudget('b'), makeBudget('c')] }));
+  assert.deepEqual(result.calls, []);
+  assert.deepEqual(result.hindrances[0]?.budgets, ['shop/b', 'shop/c']);
+});
+
+test('a pod that is not Ready costs a healthy budget nothing and goes first', () => {
+  const budgets = [makeBudget('b', { disruptionsAllowed: 1 })];
+  const result = plan([leaver('a'), leaver('b'), leaver('z', { ready: false })], around({ budgets }));
+  assert.deepEqual(names(result.calls), ['z', 'a']);
+});
+
+test('a pod that is not Ready is held by a budget that is not healthy itself', () => {
+  const budgets = [makeBudget('b', { disruptionsAllowed: 0, currentHealthy: 2, desiredHealthy: 3 })];
+  assert.deepEqual(plan([leaver('z', { ready: false })], around({ budgets })).calls, []);
+  const lenient = budgets.map(budget => ({ ...budget, unhealthyPodEvictionPolicy: 'AlwaysAllow' }));
+  assert.deepEqual(names(plan([leaver('z', { ready: false })], around({ budgets: lenient })).calls), ['z']);
+});
+
+test('pending and finished pods are no business of any budget', () => {
+  const budgets = [makeBudget('b', { disruptionsAllowed: 0 }), makeBudget('c')];
+  const result = plan([leaver('a', { phase: 'Pending' }), leaver('b', { phase: 'Failed' })], around({ budgets }));
+  assert.deepEqual(names(result.calls), ['a', 'b']);
+});
+
+test('a terminating pod is waited for, not asked again', () => {
+  const result = plan([leaver('a', { deletionTimestamp: at(30) })], around());
+  assert.deepEqual(result.calls, []);
+  assert.equal(result.hindrances[0]?.cause, 'Terminating');
+});
+
+test('past its grace period it counts as stuck', () => {
+  const result = plan([leaver('a', { deletionTimestamp: at(-31), finalizers: ['x/y'] })], around());
+  assert.equal(result.hindrances[0]?.cause, 'StuckTerminating');
+  assert.match(result.hindrances[0]?.message ?? '', /x\/y/);
+});
+
+test('a wave starts when nothing of the one before is left', () => {
+  const first = leaver('a', { deletionTimestamp: at(30) }, 0);
+  assert.deepEqual(plan([first, leaver('b', {}, 1)], around()).calls, []);
+  assert.deepEqual(names(plan([leaver('b', {}, 1)], around()).calls), ['b']);
+});
+
+test('a refusal is not asked again before the budget has changed', () => {
+  const attempts = new Map([['uid-shop-a', refused()]]);
+  const budgets = [makeBudget('b')];
+  assert.deepEqual(plan([leaver('a')], around({ budgets, attempts, now: at(1) })).calls, []);
+  const changed = [makeBudget('b', { resourceVersion: '21' })];
+  assert.deepEqual(names(plan([leaver('a')], around({ budgets: changed, attempts, now: at(1) })).calls), ['a']);
+});
+
+test('and is asked again by the safety net', () => {
+  const attempts = new Map([['uid-shop-a', refused()]]);
+  assert.deepEqual(names(plan([leaver('a')], around({ budgets: [makeBudget('b')], attempts, now: at(37) })).calls), ['a']);
+});
+
+test('plain deletion asks no budget', () => {
+  const result = plan([{ ...leaver('a'), method: 'delete' }], around({ budgets: [makeBudget('b', { disruptionsAllowed: 0 })] }));
+  assert.deepEqual(names(result.calls), ['a']);
+});
+
+const pods = fc.uniqueArray(
+  fc.record({
+    name: fc.constantFrom(...'abcdefghijkl'),
+    ready: fc.boolean(),
+    app: fc.constantFrom('web', 'db', 'none'),
+    wave: fc.nat(2),
+    phase: fc.constantFrom('Running', 'Running', 'Pending'),
+  }),
+  { selector: ({ name }) => name, maxLength: 12 },
+);
+const budgets = fc.array(
+  fc.record({
+    app: fc.constantFrom('web', 'db'),
+    allowed: fc.nat(4),
+    fresh: fc.boolean(),
+    policy: fc.constantFrom('IfHealthyBudget', 'AlwaysAllow', 'Unknown'),
+  }),
+  { maxLength: 3 },
+);
+const flying = fc.array(
+  fc.record({
+    name: fc.constantFrom('x', 'y', 'z'),
+    app: fc.nat(2),
+    state: fc.constantFrom('queued' as const, 'sent' as const, 'accepted' as const),
+  }),
+  { maxLength: 3 },
+);
+
+const scene = fc.record({ pods, budgets, flying }).map(({ pods, budgets, flying }) => ({
+  leavers: pods.map(({ name, ready, app, wave, phase }) => leaver(name, { ready, phase, labels: { app } }, wave)),
+  surroundings: around({
+    budgets: budgets.map(({ app, allowed, fresh, policy }, index) =>
+      makeBudget(`b${index}`, {
+        selector: { matchLabels: { app } },
+        disruptionsAllowed: allowed,
+        fresh,
+        unhealthyPodEvictionPolicy: policy,
+      }),
+    ),
+    flights: flying.map(({ name, app, state }) => flight(name, { budget: `shop/b${app}`, state })),
+  }),
+}));
+
+test('law: the order of the input never changes the plan', () => {
+  fc.assert(
+    fc.property(scene, fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), ({ leavers, surroundings }, random) => {
+      const keys = new Map(leavers.map(one => [one, random.next().value as number]));
+      const shuffled = leavers.toSorted((one, other) => (keys.get(one) ?? 0) - (keys.get(other) ?? 0));
+      const backwards = { ...surroundings, budgets: surroundings.budgets.toReversed(), flights: surroundings.flights.toReversed() };
+      assert.deepEqual(plan(shuffled, backwards), plan(leavers, surroundings));
+    }),
+  );
+});
+
+test('law: evictions under way never exceed what a budget allows', () => {
+  fc.assert(
+    fc.property(scene, ({ leavers, surroundings }) => {
+      const { calls } = plan(leavers, surroundings);
+      for (const budget of surroundings.budgets) {
+        const taken = calls.filter(call => call.budget?.key === budget.key).length;
+        const flyingNow = surroundings.flights.filter(one => one.budget === budget.key).length;
+        if (taken > 0)
+          assert.ok(
+            budget.fresh && taken + flyingNow <= budget.disruptionsAllowed,
+            `${budget.key}: ${taken} and ${flyingNow} of ${budget.disruptionsAllowed}`,
+          );
+      }
+    }),
+  );
+});
+
+test("law: a Ready pod under a budget only ever goes at the budget's expense, and never under two", () => {
+  const guards = (budgets: readonly Budget[], app: string | undefined): number =>
+    budgets.filter(({ selector }) => selector?.matchLabels?.['app'] === app).length;
+  fc.assert(
+    fc.property(scene, ({ leavers, surroundings }) => {
+      for (const { pod, budget } of plan(leavers, surroundings).calls) {
+        const count = pod.phase === 'Running' ? guards(surroundings.budgets, pod.labels['app']) : 0;
+        assert.ok(count <= 1);
+        if (count === 1 && pod.ready) assert.ok(budget !== undefined);
+      }
+    }),
+  );
+});
+
+test('law: every pod that has to go is called, hindered or silently under way, never forgotten', () => {
+  fc.assert(
+    fc.property(scene, ({ leavers, surroundings }) => {
+      const { calls, hindrances } = plan(leavers, surroundings);
+      assert.equal(calls.length + hindrances.length, leavers.length);
+    }),
+  );
+});

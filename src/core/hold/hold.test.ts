@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Marks } from '../request/dialect.ts';
+import { patchNode } from '../testing/apply.ts';
+import { makeNode } from '../testing/make.ts';
+import { taintId } from './before.ts';
+import { beforeOfPredecessor, holdChange, noMarks, unite } from './hold.ts';
+import type { Node, Taint } from './node.ts';
+
+const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+const seed: Marks = {
+  unschedulable: true,
+  taints: [unschedulable, { key: 'medik8s.io/drain', effect: 'NoSchedule' }],
+  labels: { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
+};
+const own: Marks = { ...seed, taints: [unschedulable, { key: 'drydock.dev/drain', effect: 'NoSchedule' }] };
+
+/** Applies the change that brings the node to what is wanted; the node itself when there is none to make. */
+const bring = (node: Node, wanted: Marks): Node => {
+  const change = holdChange(node, wanted);
+  return change === undefined ? node : patchNode(node, change.patch);
+};
+
+const plain = ({ unschedulable, taints, labels, before }: Node): object => ({
+  unschedulable,
+  taints: taints.toSorted((one, other) => (taintId(one) < taintId(other) ? -1 : 1)),
+  labels: { ...labels },
+  before,
+});
+
+test('cordon, taints, label and the record of what was there go into one guarded write', () => {
+  const change = holdChange(makeNode({ resourceVersion: '77' }), seed);
+  assert.deepEqual(change?.patch, {
+    metadata: {
+      resourceVersion: '77',
+      annotations: {
+        'drydock.dev/before':
+          '{"unschedulable":false,"taints":{"medik8s.io/drain:NoSchedule":null,"node.kubernetes.io/unschedulable:NoSchedule":null},"labels":{"remediation.medik8s.io/exclude-from-remediation":null}}',
+      },
+      labels: { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
+    },
+    spec: { unschedulable: true, taints: [...seed.taints] },
+  });
+});
+
+test('the wanted taints come first, then those of others in their order', () => {
+  const others = [
+    { key: 'a', effect: 'NoExecute' },
+    { key: 'b', effect: 'NoSchedule', value: 'x' },
+  ];
+  assert.deepEqual(bring(makeNode({ taints: others }), seed).taints, [...seed.taints, ...others]);
+});
+
+test('what is put on by hand meanwhile stays after the release', () => {
+  const held = bring(makeNode(), seed);
+  const touched = { ...held, taints: [...held.taints, { key: 'late', effect: 'NoExecute' }], labels: { ...held.labels, team: 'x' } };
+  const released = bring(touched, noMarks);
+  assert.deepEqual(released.taints, [{ key: 'late', effect: 'NoExecute' }]);
+  assert.deepEqual(released.labels, { team: 'x' });
+  assert.equal(released.unschedulable, false);
+});
+
+test('what is taken away by hand is put back, and named', () => {
+  const held = bring(makeNode(), seed);
+  const change = holdChange({ ...held, unschedulable: false, taints: [], labels: {} }, seed);
+  assert.deepEqual(change?.lost, [
+    'the cordon',
+    'the taint medik8s.io/drain:NoSchedule',
+    'the taint node.kubernetes.io/unschedulable:NoSchedule',
+    'the label remediation.medik8s.io/exclude-from-remediation',
+  ]);
+});
+
+test('a node that another operator holds without a record is released as that operator would have', () => {
+  const held = makeNode({
+    unschedulable: true,
+    taints: [...seed.taints, { key: 'mine', effect: 'NoExecute' }],
+    labels: { ...seed.labels },
+  });
+  const taken = holdChange(held, seed, beforeOfPredecessor(seed));
+  assert.ok(taken !== undefined);
+  const released = bring(patchNode(held, taken.patch), noMarks);
+  assert.deepEqual(plain(released), plain(makeNode({ taints: [{ key: 'mine', effect: 'NoExecute' }] })));
+});
+
+test("an unreadable record takes nothing away that may be somebody else's", () => {
+  const broken = makeNode({ unschedulable: true, taints: [...seed.taints], before: '{nonsense' });
+  const released = bring(broken, noMarks);
+  assert.equal(released.unschedulable, true);
+  assert.deepEqual(released.taints, seed.taints);
+  assert.equal(released.before, undefined);
+});
+
+const taints: fc.Arbitrary<readonly Taint[]> = fc
+  .uniqueArray(
+    fc.constantFrom(...seed.taints, ...own.taints, { key: 'x', effect: 'NoExecute' }, { key: 'medik8s.io/drain', effect: 'NoExecute' }),
+    { selector: taintId },
+  )
+  .chain(all =>
+    fc.tuple(
+      ...all.map(taint =>
+        fc.option(fc.constantFrom('v', 'w'), { nil: undefined }).map(value => (value === undefined ? taint : { ...taint, value })),
+      ),
+    ),
+  );
+const labels = fc.dictionary(
+  fc.constantFrom('remediation.medik8s.io/exclude-from-remediation', 'team'),
+  fc.constantFrom('true', 'false', 'x'),
+);
+const nodes = fc.record({ unschedulable: fc.boolean(), taints, labels }).map(over => makeNode(over));
+/** Any sequence of maintenances of two kinds that come and go, and of stages. */
+const wishes = fc.array(fc.subarray([seed, own, { ...own, taints: [unschedulable] }]), { maxLength: 6 });
+
+test('law: whatever comes and goes in between, the last release restores the node exactly', () => {
+  fc.assert(
+    fc.property(nodes, wishes, (node, wishes) => {
+      const last = wishes.reduce((at, wish) => bring(at, unite(wish)), node);
+      assert.deepEqual(plain(bring(last, noMarks)), plain(node));
+    }),
+  );
+});
+
+test('law: a held node carries every mark, and holding it again changes nothing', () => {
+  fc.assert(
+    fc.property(nodes, wishes, (node, wishes) => {
+      for (const wish of wishes) {
+        const wanted = unite(wish);
+        const held = bring(node, wanted);
+        assert.equal(holdChange(held, wanted), undefined);
+        if (wanted.unschedulable) assert.equal(held.unschedulable, true);
+        for (const taint of wanted.taints) assert.ok(held.taints.some(one => taintId(one) === taintId(taint)));
+        for (const [key, value] of Object.entries(wanted.labels)) assert.equal(held.labels[key], value);
+      }
+    }),
+  );
+});
+
+test('law: taints and labels of others survive everything', () => {
+  fc.assert(
+    fc.property(nodes, wishes, (node, wishes) => {
+      const last = wishes.reduce((at, wish) => bring(at, unite(wish)), node);
+      const foreign = node.taints.filter(({ key }) => key === 'x');
+      for (const taint of foreign) assert.ok(last.taints.some(one => one.key === taint.key && one.value === taint.value));
+      assert.equal(last.labels['team'], node.labels['team']);
+    }),
+  );
+});

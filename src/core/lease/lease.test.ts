@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { at, makeNode } from '../testing/make.ts';
+import { type Lease, requestLease } from './lease.ts';
+
+/** The table of the seed contract, chapters 5 and 9.4. Now is t = 10,000 s; asked for are 3600 s, renewed every 900 s. */
+const now = at(10_000);
+const nowText = '2026-11-21T10:46:40.000000Z';
+const name = { namespace: 'medik8s-leases', name: 'node-n1', holder: 'node-maintenance' };
+const terms = { durationSeconds: 3600, renewEverySeconds: 900 };
+const owner = [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'node-uid' }];
+const ask = (lease: Lease | undefined): ReturnType<typeof requestLease> => requestLease(lease, name, makeNode(), now, terms);
+const lease = (over: Partial<Lease>): Lease => ({ key: 'medik8s-leases/node-n1', uid: 'l', resourceVersion: '7', ...over });
+const ours = (over: Partial<Lease>): Lease => lease({ holder: 'node-maintenance', ...over });
+const written = (spec: object): object => ({
+  metadata: { resourceVersion: '7', ownerReferences: owner },
+  spec: { leaseDurationSeconds: 3600, ...spec },
+});
+const body = (answer: ReturnType<typeof requestLease>): unknown => ('body' in answer ? answer.body : answer);
+const taken = (transitions: number): object => ({
+  holderIdentity: 'node-maintenance',
+  acquireTime: nowText,
+  renewTime: nowText,
+  leaseTransitions: transitions,
+});
+
+test('none: created, owned by the node, without transitions', () => {
+  const answer = ask(undefined);
+  assert.equal(answer.state, 'create');
+  assert.deepEqual(body(answer), {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'node-n1', namespace: 'medik8s-leases', ownerReferences: owner },
+    spec: { ...taken(0), leaseDurationSeconds: 3600 },
+  });
+});
+
+const updates: readonly (readonly [what: string, lease: Lease, spec: object])[] = [
+  ['ours without duration and renewal: taken anew', ours({ transitions: 3 }), taken(4)],
+  ['ours without transitions: one', ours({ durationSeconds: 3600 }), taken(1)],
+  ['ours, expired, never acquired: taken anew', ours({ durationSeconds: 60, renewTime: at(0) }), taken(1)],
+  [
+    'ours, expired: renewed only',
+    ours({ durationSeconds: 60, renewTime: at(0), acquireTime: at(0), transitions: 2 }),
+    { renewTime: nowText },
+  ],
+  ['ours, about to expire: renewed only', ours({ durationSeconds: 3600, renewTime: at(6500) }), { renewTime: nowText }],
+  ['foreign, expired, without transitions: taken over', lease({ holder: 'miau', durationSeconds: 60, renewTime: at(0) }), taken(1)],
+  [
+    'foreign, expired, three transitions: taken over',
+    lease({ holder: 'miau', durationSeconds: 60, renewTime: at(0), transitions: 3 }),
+    taken(4),
+  ],
+  ['foreign, renewed in the future: not believed', lease({ holder: 'miau', durationSeconds: 60, renewTime: at(20_000) }), taken(1)],
+  ['foreign, without times: taken over', lease({ holder: 'miau' }), taken(1)],
+];
+
+for (const [what, lease, spec] of updates) {
+  test(what, () => {
+    const answer = ask(lease);
+    assert.equal(answer.state, 'update');
+    assert.deepEqual(body(answer), written(spec));
+  });
+}
+
+test('foreign and valid: refused with the name of the holder, until it ends', () => {
+  const answer = ask(lease({ holder: 'miau', durationSeconds: 32_000, renewTime: at(9999) }));
+  assert.deepEqual(answer, {
+    state: 'foreign',
+    message: "can't update or invalidate the lease because it is held by different owner: miau",
+    until: at(9999 + 32_000),
+  });
+});
+
+test('foreign without a holder: named unknown', () => {
+  const answer = ask(lease({ durationSeconds: 32_000, renewTime: at(9999) }));
+  assert.match('message' in answer ? answer.message : '', /owner: unknown$/);
+});
+
+test('ours, not yet due: unchanged, and due after a quarter of its time', () => {
+  assert.deepEqual(ask(ours({ durationSeconds: 3600, renewTime: at(9500) })), { state: 'held', renewAt: at(9500 + 900) });
+});
+
+test('ours, longer than asked for: untouched', () => {
+  assert.equal(ask(ours({ durationSeconds: 32_000, renewTime: at(9999) })).state, 'held');
+});

@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { seedPolicy } from '../request/policy.ts';
+import { noHistory, type Request } from '../request/request.ts';
+import { at, heldNode, makeBudget, makeNode, makePicture, makePod, makeRequest, ourLease } from '../testing/make.ts';
+import { decide } from './decide.ts';
+import type { Decision } from './decision.ts';
+import { noNotes, type Picture } from './picture.ts';
+
+const now = at(100);
+const whats = (decision: Decision): readonly string[] => decision.writes.map(({ what }) => what);
+const evicted = (decision: Decision): readonly string[] => decision.calls.map(({ pod }) => pod.name);
+const run = (over: Partial<Picture> = {}): Decision => decide(makePicture(over), now);
+const noLeases: Picture['leases'] = new Map();
+const foreign: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', renewTime: at(99) }]]);
+
+test('a new request is claimed first, and nothing else', () => {
+  const decision = run({
+    node: makeNode(),
+    leases: noLeases,
+    requests: [makeRequest('one', { claim: 'none', finalizers: [] })],
+    pods: [makePod('a')],
+  });
+  assert.deepEqual(whats(decision), ['claim']);
+  assert.deepEqual(decision.calls, []);
+  assert.equal(decision.watchPods, true, 'the pods are read meanwhile');
+});
+
+test('a claimed one asks for the lease, then holds, then drains', () => {
+  const pods = [makePod('a')];
+  assert.deepEqual(whats(run({ node: makeNode(), leases: noLeases, pods })), ['create the node lease']);
+  assert.deepEqual(whats(run({ node: makeNode(), pods })), ['hold the node']);
+  assert.deepEqual(evicted(run({ node: makeNode(), pods })), []);
+  assert.deepEqual(evicted(run({ pods })), ['a']);
+});
+
+test('a drained node is reported as such and stays on guard', () => {
+  const decision = run();
+  assert.deepEqual(whats(decision), ['report on the node', 'report Drained']);
+  assert.deepEqual(
+    decision.writes.flatMap(({ announce }) => announce.map(({ reason }) => reason)),
+    ['Succeeded'],
+  );
+  assert.deepEqual(evicted(run({ pods: [makePod('late')] })), ['late']);
+});
+
+test('unknown pods are not no pods', () => {
+  const { pods: _pods, ...picture } = makePicture();
+  const decision = decide(picture, now);
+  assert.deepEqual(decision.writes, []);
+});
+
+test('an uncordon by hand is put right at once, before anything else is evicted', () => {
+  const decision = run({ node: { ...heldNode, unschedulable: false }, pods: [makePod('a')] });
+  assert.deepEqual(whats(decision), ['restore the hold']);
+  assert.deepEqual(
+    decision.writes[0]?.announce.map(({ reason }) => reason),
+    ['HoldRestored'],
+  );
+  assert.deepEqual(decision.calls, []);
+});
+
+test('two requests on one node: one hold, given back with the last', () => {
+  const leaving = makeRequest('one', { deleting: true });
+  const both = run({ requests: [leaving, makeRequest('two')], pods: [makePod('a')] });
+  assert.deepEqual(
+    whats(both).filter(what => what === 'let go'),
+    ['let go'],
+  );
+  assert.deepEqual(evicted(both), ['a'], 'the other goes on');
+  assert.deepEqual(whats(run({ requests: [leaving] })), ['give the node back']);
+});
+
+test('on the way out: marks, then lease and conditions, then the finalizer', () => {
+  const leaving = [makeRequest('one', { deleting: true })];
+  const conditions = [{ type: 'Drained', status: 'True', reason: 'DrydockDrainCompleted', message: '' }];
+  assert.deepEqual(whats(run({ requests: leaving })), ['give the node back']);
+  assert.deepEqual(whats(run({ requests: leaving, node: makeNode({ conditions }) })), ['report on the node', 'release the node lease']);
+  assert.deepEqual(whats(run({ requests: leaving, node: makeNode(), leases: noLeases })), ['let go']);
+});
+
+test('a lease in other hands is not deleted on the way out', () => {
+  assert.deepEqual(whats(run({ requests: [makeRequest('one', { deleting: true })], node: makeNode(), leases: foreign })), ['let go']);
+});
+
+test('evictions that are sent are waited for before the node is given back', () => {
+  const flight = { uid: 'u', podKey: 'shop/a', podName: 'a', nodeName: 'n1', state: 'sent', at: at(99) } as const;
+  const decision = run({ requests: [makeRequest('one', { deleting: true })], flights: [flight] });
+  assert.deepEqual(decision.writes, []);
+  assert.ok(decision.again !== undefined);
+});
+
+test('an object that is being deleted and does not carry our finalizer is left alone', () => {
+  assert.deepEqual(
+    run({ requests: [makeRequest('one', { deleting: true, finalizers: ['x/y'] })], node: makeNode(), leases: noLeases }).writes,
+    [],
+  );
+});
+
+test('a node that is held and asked for by nobody is given back', () => {
+  assert.deepEqual(whats(run({ requests: [] })), ['give the node back']);
+});
+
+test('a missing node fails the request, and holds nobody who wants to go', () => {
+  const { node: _node, ...picture } = makePicture({ leases: noLeases });
+  const decision = decide(picture, now);
+  assert.deepEqual(
+    decision.writes.map(({ body }) => body['status']),
+    [{ phase: 'Failed', problem: 'nodes "n1" not found', blockers: [] }],
+  );
+  const leaving = decide({ ...picture, requests: [makeRequest('one', { deleting: true })] }, now);
+  assert.deepEqual(whats(leaving), ['let go']);
+});
+
+test('a foreign lease: nothing is touched, and the status says who has it', () => {
+  const decision = run({ node: makeNode(), leases: foreign, pods: [makePod('a')] });
+  assert.deepEqual(whats(decision), ['report on the node', 'report Pending']);
+  assert.match(
+    JSON.stringify(decision.writes.at(-1)?.body),
+    /failed to obtain a lease that is not owned by us : .*owner: miau errorOnLeaseCount 0/,
+  );
+  assert.deepEqual(decision.calls, []);
+});
+
+test('a lost lease: the hold stays for a few tries, nothing is evicted, then the node is given back', () => {
+  const lost = (leaseErrors: number): Decision =>
+    run({
+      leases: foreign,
+      pods: [makePod('a')],
+      requests: [makeRequest('one', { history: { ...noHistory, leaseErrors, state: 'Draining' } })],
+    });
+  assert.deepEqual(evicted(lost(0)), []);
+  assert.match(JSON.stringify(lost(0).writes), /failed to extend a lease that used to be owned by us.*errorOnLeaseCount: 1/);
+  assert.ok(!whats(lost(3)).includes('give the node back'));
+  assert.ok(whats(lost(4)).includes('give the node back'));
+  assert.match(JSON.stringify(lost(4).writes), /maintenance failed: lease could not be extended after 4 attempts/);
+});
+
+test('a lost lease is counted once in five seconds, however often the node is looked at', () => {
+  const decision = run({ leases: foreign, notes: { ...noNotes, leaseMissedAt: at(98) } });
+  assert.match(JSON.stringify(decision.writes), /errorOnLeaseCount: 0/);
+});
+
+test('a lease that is free again is taken again, and the failure is over', () => {
+  const failed = makeRequest('one', { history: { ...noHistory, leaseErrors: 4, state: 'Failed', failure: 'LeaseLost' } });
+  const expired: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }]]);
+  assert.deepEqual(whats(run({ requests: [failed], node: makeNode(), leases: expired })), ['renew the node lease']);
+  assert.deepEqual(whats(run({ requests: [failed], node: makeNode() })), ['hold the node']);
+});
+
+test('our own lease is renewed in time without holding up the drain', () => {
+  const due: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, renewTime: at(-1000) }]]);
+  const decision = run({ leases: due, pods: [makePod('a')] });
+  assert.ok(whats(decision).includes('renew the node lease'));
+  assert.deepEqual(evicted(decision), ['a']);
+});
+
+test('Announce touches nothing but says so; Cordon holds and evicts nothing', () => {
+  const announced = run({
+    requests: [makeRequest('one', { stage: 'Announce' })],
+    node: makeNode(),
+    leases: noLeases,
+    pods: [makePod('a')],
+  });
+  assert.deepEqual(whats(announced), ['report on the node', 'report Announced']);
+  assert.match(JSON.stringify(announced.writes[0]?.body), /MaintenancePlanned/);
+  const cordoned = run({ requests: [makeRequest('one', { stage: 'Cordon' })], pods: [makePod('a')] });
+  assert.deepEqual(cordoned.calls, []);
+  assert.ok(whats(cordoned).includes('report Cordoned'));
+});
+
+test('a refused pod stops the drain before the first eviction', () => {
+  const policy = { ...seedPolicy, deleteEmptyDirData: false };
+  const decision = run({ requests: [makeRequest('one', { policy })], pods: [makePod('a'), makePod('b', { localData: true })] });
+  assert.deepEqual(decision.calls, []);
+  assert.match(JSON.stringify(decision.writes), /LocalData b/);
+});
+
+test('volumes of pods that left are waited for; those of pods that stay are not', () => {
+  const attachment = { key: 'va', uid: 'va', resourceVersion: '1', nodeName: 'n1', volume: 'pv-1' };
+  assert.ok(whats(run({ attachments: [attachment] })).includes('report Detaching'));
+  const stays = makePod('agent', { owner: { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' }, claims: ['data'] });
+  assert.deepEqual(run({ attachments: [attachment], pods: [stays] }).lookups, ['shop/data']);
+  assert.ok(whats(run({ attachments: [attachment], pods: [stays], volumes: new Map([['shop/data', 'pv-1']]) })).includes('report Drained'));
+});
+
+const ladder = (action: 'Fail' | 'Release' | 'Delete' | 'KeepTrying'): Request =>
+  makeRequest('one', {
+    policy: { ...seedPolicy, ladder: [{ afterSeconds: 60, action, gracePeriodSeconds: 5 }] },
+    history: { ...noHistory, drainStartedAt: at(30), state: 'Draining' },
+  });
+const stuck = { pods: [makePod('a')], budgets: [makeBudget('b', { disruptionsAllowed: 0 })] };
+
+test('the ladder: each rung does what it says, and none before its time', () => {
+  const early = decide(makePicture({ requests: [ladder('Delete')], ...stuck }), at(89));
+  assert.deepEqual(early.calls, []);
+  assert.deepEqual(early.again?.epochMilliseconds, at(90).epochMilliseconds);
+  const deletion = decide(makePicture({ requests: [ladder('Delete')], ...stuck }), at(90)).calls[0];
+  assert.deepEqual([deletion?.method, deletion?.gracePeriodSeconds, deletion?.escalated], ['delete', 5, true]);
+  const failed = run({ requests: [ladder('Fail')], pods: [makePod('a')] });
+  assert.deepEqual(failed.calls, []);
+  assert.ok(whats(failed).includes('report Failed'));
+  assert.deepEqual(evicted(run({ requests: [ladder('KeepTrying')], pods: [makePod('a')] })), ['a']);
+});
+
+test('Release gives the node back once its failure is stored, and keeps the object', () => {
+  assert.ok(whats(run({ requests: [ladder('Release')], ...stuck })).includes('report Failed'));
+  const stored = makeRequest('one', { history: { ...noHistory, state: 'Failed', failure: 'GivenBack' } });
+  assert.deepEqual(
+    whats(run({ requests: [stored], ...stuck })).filter(what => !what.startsWith('report')),
+    ['give the node back'],
+  );
+});
+
+test('a failed deadline keeps the node held and evicts no more', () => {
+  const stored = makeRequest('one', { history: { ...noHistory, state: 'Failed', failure: 'DeadlineExceeded' } });
+  const decision = run({ requests: [stored], pods: [makePod('a')] });
+  assert.deepEqual(decision.calls, []);
+  assert.ok(!whats(decision).includes('give the node back'));
+});
+
+const requests = fc.array(
+  fc.record({
+    claim: fc.constantFrom('none' as const, 'ours' as const, 'takenOver' as const),
+    finalizer: fc.boolean(),
+    deleting: fc.boolean(),
+    stage: fc.constantFrom('Announce' as const, 'Cordon' as const, 'Drain' as const),
+    failure: fc.constantFrom(undefined, 'LeaseLost' as const, 'GivenBack' as const, 'DeadlineExceeded' as const),
+  }),
+  { maxLength: 3 },
+);
+const pictures = fc
+  .record({
+    requests,
+    node: fc.constantFrom(
+      undefined,
+      makeNode(),
+      heldNode,
+      { ...heldNode, unschedulable: false },
+      { ...heldNode, taints: [] },
+      makeNode({ unschedulable: true }),
+    ),
+    pods: fc.constantFrom(undefined, [], [makePod('a'), makePod('b')], [makePod('a', { deletionTimestamp: at(120) })]),
+    leases: fc.constantFrom(noLeases, foreign, new Map([[ourLease.key, ourLease]])),
+  })
+  .map(({ requests, node, pods, leases }): Picture => {
+    const { node: _node, pods: _pods, ...rest } = makePicture({ leases });
+    const made = requests.map(({ finalizer, failure, ...one }, index) =>
+      makeRequest(`r${index}`, {
+        ...one,
+        finalizers: finalizer ? ['test/hold'] : [],
+        history: { ...noHistory, ...(failure && { failure }) },
+      }),
+    );
+    return { ...rest, requests: made, ...(node && { node }), ...(pods && { pods }) };
+  });
+
+test('law: nothing is evicted before the hold is seen, without the lease, or for a request that wants to go', () => {
+  fc.assert(
+    fc.property(pictures, picture => {
+      const { calls } = decide(picture, now);
+      if (calls.length === 0) return;
+      assert.equal(picture.node?.unschedulable, true);
+      assert.ok(picture.node?.taints.some(({ key }) => key === 'test/drain'));
+      assert.ok(picture.node?.before !== undefined);
+      assert.equal(picture.leases.get(ourLease.key)?.holder, 'us');
+      assert.ok(picture.requests.some(({ deleting, stage, claim }) => !deleting && stage === 'Drain' && claim !== 'none'));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('law: deciding twice is deciding once', () => {
+  fc.assert(fc.property(pictures, picture => assert.deepEqual(decide(picture, now), decide(picture, now))));
+});
+
+test('law: the order of the requests does not matter', () => {
+  fc.assert(
+    fc.property(pictures, picture =>
+      assert.deepEqual(decide({ ...picture, requests: picture.requests.toReversed() }, now), decide(picture, now)),
+    ),
+  );
+});
+
+test('law: while somebody is to hold the node, it is not given back', () => {
+  fc.assert(
+    fc.property(pictures, picture => {
+      const holders = picture.requests.filter(
+        ({ deleting, stage, claim, finalizers, history }) =>
+          !deleting && stage !== 'Announce' && claim !== 'none' && finalizers.length > 0 && history.failure === undefined,
+      );
+      if (holders.length > 0 && picture.leases.get(ourLease.key)?.holder === 'us')
+        assert.ok(!whats(decide(picture, now)).includes('give the node back'));
+    }),
+  );
+});

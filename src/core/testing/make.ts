@@ -1,0 +1,154 @@
+import type { Budget } from '../drain/budget.ts';
+import type { Node } from '../hold/node.ts';
+import type { Lease } from '../lease/lease.ts';
+import { noNotes, type Picture } from '../phase/picture.ts';
+import type { Report } from '../phase/report.ts';
+import type { Pod } from '../pod/pod.ts';
+import type { Dialect } from '../request/dialect.ts';
+import { seedPolicy } from '../request/policy.ts';
+import { noHistory, type Request } from '../request/request.ts';
+
+/** Small objects for tests: everything has a plain default, and a test says only what matters to it. */
+
+export const at = (seconds: number): Temporal.Instant =>
+  Temporal.Instant.from('2026-11-21T08:00:00Z').add({ milliseconds: Math.round(seconds * 1000) });
+
+export const makePod = (name: string, over: Partial<Pod> = {}): Pod => {
+  const namespace = over.namespace ?? 'shop';
+  return {
+    key: `${namespace}/${name}`,
+    namespace,
+    name,
+    uid: `uid-${namespace}-${name}`,
+    resourceVersion: '10',
+    nodeName: 'n1',
+    labels: { app: 'web' },
+    phase: 'Running',
+    ready: true,
+    priority: 0,
+    owner: { kind: 'ReplicaSet', name: 'web-1', uid: 'rs', apiVersion: 'apps/v1' },
+    mirror: false,
+    localData: false,
+    claims: [],
+    deletionGraceSeconds: 30,
+    finalizers: [],
+    ...over,
+  };
+};
+
+export const makeBudget = (name: string, over: Partial<Budget> = {}): Budget => ({
+  key: `shop/${name}`,
+  namespace: 'shop',
+  name,
+  uid: `uid-${name}`,
+  resourceVersion: '20',
+  selector: { matchLabels: { app: 'web' } },
+  fresh: true,
+  disruptionsAllowed: 1,
+  currentHealthy: 4,
+  desiredHealthy: 3,
+  expectedPods: 4,
+  disruptedPods: [],
+  unhealthyPodEvictionPolicy: 'IfHealthyBudget',
+  ...over,
+});
+
+export const makeNode = (over: Partial<Node> = {}): Node => ({
+  key: 'n1',
+  name: 'n1',
+  uid: 'node-uid',
+  resourceVersion: '5',
+  deleting: false,
+  labels: {},
+  unschedulable: false,
+  taints: [],
+  conditions: [],
+  ...over,
+});
+
+const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+
+/** A kind that stores its report as it is. */
+export const plainDialect: Dialect = {
+  name: 'plains.test',
+  apiVersion: 'test/v1',
+  kind: 'Plain',
+  path: '/apis/test/v1/plains',
+  finalizer: 'test/hold',
+  marks: stage => ({
+    unschedulable: stage !== 'Announce',
+    taints: stage === 'Announce' ? [] : [unschedulable, { key: 'test/drain', effect: 'NoSchedule' }],
+    labels: {},
+  }),
+  lease: nodeName => ({ namespace: 'leases', name: `node-${nodeName}`, holder: 'us' }),
+  component: 'test',
+  events: {
+    begun: { reason: 'Begun', message: 'begun' },
+    succeeded: { reason: 'Succeeded', message: 'succeeded' },
+    failed: { reason: 'Failed', message: 'failed' },
+    removed: { reason: 'Removed', message: 'removed' },
+    uncordoned: { reason: 'Uncordoned', message: 'uncordoned' },
+  },
+  status: (report: Report) => ({
+    phase: report.state,
+    ...(report.problem && { problem: report.problem.message }),
+    ...(report.pods && { gone: report.pods.gone, toEvict: report.pods.toEvict }),
+    blockers: report.blockers.map(({ cause, pod }) => `${cause} ${pod?.name ?? ''}`),
+  }),
+  read: () => 'not read in tests',
+};
+
+export const makeRequest = (name: string, over: Partial<Request> = {}): Request => ({
+  key: `plains.test//${name}`,
+  dialect: plainDialect,
+  name,
+  uid: `uid-${name}`,
+  resourceVersion: '30',
+  generation: 1,
+  createdAt: at(0),
+  deleting: false,
+  finalizers: ['test/hold'],
+  claim: 'ours',
+  nodeName: 'n1',
+  stage: 'Drain',
+  policy: seedPolicy,
+  history: noHistory,
+  status: {},
+  ...over,
+});
+
+export const ourLease: Lease = {
+  key: 'leases/node-n1',
+  uid: 'lease-uid',
+  resourceVersion: '40',
+  holder: 'us',
+  durationSeconds: 3600,
+  acquireTime: at(0),
+  renewTime: at(0),
+  transitions: 0,
+};
+
+/** A node that is held as `plainDialect` holds it. */
+export const heldNode = makeNode({
+  unschedulable: true,
+  taints: [unschedulable, { key: 'test/drain', effect: 'NoSchedule' }],
+  before: '{"unschedulable":false,"taints":{"node.kubernetes.io/unschedulable:NoSchedule":null,"test/drain:NoSchedule":null},"labels":{}}',
+});
+
+export const makePicture = (over: Partial<Picture> = {}): Picture => ({
+  nodeName: 'n1',
+  node: heldNode,
+  requests: [makeRequest('one')],
+  pods: [],
+  budgets: [],
+  leases: new Map([[ourLease.key, ourLease]]),
+  attachments: [],
+  volumes: new Map(),
+  daemonSets: new Set(['shop/agent']),
+  attempts: new Map(),
+  flights: [],
+  notes: noNotes,
+  dialects: [plainDialect],
+  terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+  ...over,
+});

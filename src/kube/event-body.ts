@@ -1,0 +1,47 @@
+import type { EventNote } from '../operator/ports.ts';
+
+/** What is not in the note itself. */
+export type EventFacts = {
+  readonly name: string;
+  readonly instance: string;
+  readonly first: Temporal.Instant;
+  readonly last: Temporal.Instant;
+  readonly count: number;
+};
+
+/** The API server takes so many characters of a message (k8s.io/kubernetes pkg/apis/core/validation/events.go). */
+const longestMessage = 1024;
+/** Of 253 characters of a name, 17 are for what makes it unique. */
+const longestObjectName = 236;
+
+/** Events of what has no namespace lie in `default`. */
+export const eventNamespace = ({ about }: EventNote): string => about.namespace ?? 'default';
+
+/** `<object>.<hex>`, as client-go names them: nanoseconds, with something random where the clock does not have them. */
+export const eventName = ({ about }: EventNote, now: Temporal.Instant, random: () => number): string =>
+  `${about.name.slice(0, longestObjectName)}.${(now.epochNanoseconds + BigInt(Math.floor(random() * 1e6))).toString(16)}`;
+
+/** A core/v1 Event. */
+export const eventBody = (note: EventNote, { name, instance, first, last, count }: EventFacts): unknown => ({
+  apiVersion: 'v1',
+  kind: 'Event',
+  metadata: { name, namespace: eventNamespace(note) },
+  involvedObject: note.about,
+  type: note.type,
+  reason: note.reason,
+  message: shortened(note.message),
+  source: { component: note.component },
+  reportingComponent: note.component,
+  reportingInstance: instance,
+  firstTimestamp: time(first),
+  lastTimestamp: time(last),
+  count,
+});
+
+/** What changes when the same thing happens again, as a JSON merge patch. */
+export const repeatPatch = (count: number, last: Temporal.Instant): unknown => ({ count, lastTimestamp: time(last) });
+
+const shortened = (message: string): string => (message.length <= longestMessage ? message : `${message.slice(0, longestMessage - 1)}…`);
+
+/** meta/v1 Time has whole seconds. */
+const time = (instant: Temporal.Instant): string => instant.toString({ fractionalSecondDigits: 0 });

@@ -1,0 +1,158 @@
+import type { Api, ApiAnswer, EventNote, Recorder } from '../operator/ports.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import { ConnectionError, textOf } from './connection-error.ts';
+import { eventBody, eventName, eventNamespace, repeatPatch } from './event-body.ts';
+
+/** What events are recorded with. */
+export type EventRecorderOptions = {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  /** Reporting instance: the pod's name. */
+  readonly instance: string;
+  /** Different notes that may wait to be sent; 1,000 when left out. Later ones are dropped. */
+  readonly longestQueue?: number;
+  /** Notes that are remembered to be counted; 1,000 when left out. */
+  readonly remembered?: number;
+};
+
+type Waiting = { readonly note: EventNote; readonly first: Temporal.Instant; last: Temporal.Instant; times: number };
+type Sent = { readonly name: string; count: number };
+/** Undefined: there was no answer, and it has been reported. */
+type Reply = { readonly answer: ApiAnswer; readonly again: boolean } | undefined;
+
+/**
+ * Records core/v1 Events one after the other, in the background. The same note about the same object raises the count of its event instead of
+ * making another, as long as it is remembered. Never throws and never waits: what cannot be recorded is logged.
+ */
+export class EventRecorder implements Recorder {
+  readonly #options: EventRecorderOptions;
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #sent = new Map<string, Sent>();
+  #working: Promise<void> | undefined;
+  #failing = false;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+  }
+
+  /** See `Recorder.record`. */
+  record(note: EventNote): void {
+    const now = this.#options.clock.now();
+    const key = keyOf(note);
+    const waiting = this.#waiting.get(key);
+    if (waiting !== undefined) {
+      waiting.times += 1;
+      waiting.last = now;
+    } else if (this.#waiting.size >= (this.#options.longestQueue ?? 1000)) {
+      this.#complain('too many events wait to be recorded, one was dropped', note, '');
+      return;
+    } else this.#waiting.set(key, { note, first: now, last: now, times: 1 });
+    this.#working ??= this.#work();
+  }
+
+  /** Resolves when all is recorded, or after so many milliseconds; with the number of notes that still wait. */
+  async drain(milliseconds: number): Promise<number> {
+    const enough = new AbortController();
+    await Promise.race([this.#working, this.#options.clock.sleep(milliseconds, enough.signal)]);
+    enough.abort();
+    return this.#waiting.size;
+  }
+
+  async #work(): Promise<void> {
+    // A turn later, so that a burst of the same note is one event with its count.
+    await Promise.resolve();
+    for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
+      const [key, waiting] = first;
+      try {
+        await this.#send(key, waiting);
+      } catch (error) {
+        this.#complain('an event could not be recorded', waiting.note, textOf(error));
+      }
+    }
+    this.#working = undefined;
+  }
+
+  async #send(key: string, waiting: Waiting): Promise<void> {
+    const before = this.#sent.get(key);
+    // From here on the same note is a new one to wait.
+    this.#waiting.delete(key);
+    if (before === undefined) return this.#create(key, waiting);
+    this.#sent.delete(key);
+    const count = before.count + waiting.times;
+    const path = `${this.#path(waiting.note)}/${before.name}`;
+    const reply = await this.#call(
+      { method: 'PATCH', path, body: repeatPatch(count, waiting.last), contentType: 'application/merge-patch+json' },
+      waiting.note,
+    );
+    if (reply === undefined) return;
+    // The server forgets events after an hour.
+    if (reply.answer.status === 404) return this.#create(key, waiting);
+    this.#judge(reply, waiting.note, key, { name: before.name, count });
+  }
+
+  async #create(key: string, { note, first, last, times }: Waiting): Promise<void> {
+    const name = eventName(note, first, this.#options.random);
+    const body = eventBody(note, { name, instance: this.#options.instance, first, last, count: times });
+    const reply = await this.#call({ method: 'POST', path: this.#path(note), body }, note);
+    if (reply !== undefined) this.#judge(reply, note, key, { name, count: times });
+  }
+
+  #judge({ answer, again }: Exclude<Reply, undefined>, note: EventNote, key: string, sent: Sent): void {
+    // There already, and asked for twice: the first try had come through, only its answer had not.
+    const isDone = answer.status < 300 || (again && answer.status === 409);
+    if (isDone) {
+      this.#failing = false;
+      this.#remember(key, sent);
+    } else if (isNamespaceGone(answer)) this.#options.log.debug('an event was dropped with its namespace', facts(note));
+    else this.#complain('an event could not be recorded', note, `the API server answered ${answer.status} ${messageOf(answer)}`);
+  }
+
+  async #call(call: Parameters<Api['call']>[0], note: EventNote): Promise<Reply> {
+    const { api, clock } = this.#options;
+    try {
+      return { answer: await api.call(call), again: false };
+    } catch (error) {
+      if (!(error instanceof ConnectionError) || error.reason === 'closed') throw error;
+      this.#options.log.debug('recording an event is tried once more', { ...facts(note), error: textOf(error) });
+      await clock.sleep(1000);
+      return { answer: await api.call(call), again: error.mayHaveHappened };
+    }
+  }
+
+  #remember(key: string, sent: Sent): void {
+    this.#sent.set(key, sent);
+    const [oldest] = this.#sent.keys();
+    if (this.#sent.size > (this.#options.remembered ?? 1000) && oldest !== undefined) this.#sent.delete(oldest);
+  }
+
+  #path(note: EventNote): string {
+    return `/api/v1/namespaces/${eventNamespace(note)}/events`;
+  }
+
+  /** The first of a row of failures is a warning, the others are not worth one each. */
+  #complain(message: string, note: EventNote, error: string): void {
+    const { log } = this.#options;
+    if (this.#failing) log.debug(message, { ...facts(note), error });
+    else log.warn(message, { ...facts(note), error });
+    this.#failing = true;
+  }
+}
+
+const keyOf = ({ type, reason, message, component, about }: EventNote): string =>
+  JSON.stringify([about.uid, about.kind, about.name, type, reason, message, component]);
+
+const facts = ({ reason, message, about }: EventNote): Readonly<Record<string, string>> => ({
+  object: `${about.kind} ${about.namespace ?? ''}/${about.name}`,
+  reason,
+  message,
+});
+
+const isNamespaceGone = (answer: ApiAnswer): boolean =>
+  (answer.status === 403 && /is being terminated/.test(messageOf(answer))) || answer.status === 404;
+
+const messageOf = ({ body }: ApiAnswer): string =>
+  typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';

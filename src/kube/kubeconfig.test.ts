@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { chooseContext } from './context.ts';
+import { KubeconfigError, loadKubeconfig } from './kubeconfig.ts';
+import { proxyFor } from './proxy.ts';
+
+const folder = async (files: Readonly<Record<string, string>>) => {
+  const path = await mkdtemp(join(tmpdir(), 'drydock-kubeconfig-'));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(path, name), text);
+  return { path, at: (name: string) => join(path, name), [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
+};
+
+const one = `
+current-context: a
+contexts: [{name: a, context: {cluster: c, user: u, namespace: team}}, {name: lost, context: {cluster: nowhere, user: u}}]
+clusters: [{name: c, cluster: {server: "https://one", certificate-authority: certs/ca.crt}}]
+users: [{name: u, user: {tokenFile: token, client-certificate: /abs/cert, exec: null}}]
+`;
+const two = `
+current-context: b
+contexts: [{name: a, context: {cluster: other}}, {name: b, context: {cluster: c, user: v}}]
+clusters: [{name: c, cluster: {server: "https://two"}}]
+users: [{name: v, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: bin/login}}}]
+`;
+
+test('the first file wins, name by name; paths are relative to their file; files that are missing are left out', async () => {
+  await using it = await folder({ one, two });
+  const config = await loadKubeconfig([it.at('none'), it.at('one'), it.at('two')], 'is left out');
+  const a = chooseContext(config);
+  assert.deepEqual([a.name, a.namespace, a.cluster.server], ['a', 'team', 'https://one']);
+  assert.equal(a.cluster['certificate-authority'], it.at('certs/ca.crt'));
+  assert.deepEqual(a.user, { tokenFile: it.at('token'), 'client-certificate': '/abs/cert' });
+  const b = chooseContext(config, 'b');
+  assert.deepEqual([b.namespace, b.cluster.server, b.user.exec?.command], ['default', 'https://one', it.at('bin/login')]);
+});
+
+test('what is missing is named, with what there is instead', async () => {
+  await using it = await folder({ one, none: 'contexts: []', odd: 'a: [', list: '[]' });
+  const config = await loadKubeconfig([it.at('one')], 'is an error');
+  assert.throws(() => chooseContext(config, 'x'), /there is no context "x" in .*one; there are: a, lost/);
+  assert.throws(() => chooseContext(config, 'lost'), /context "lost" names the cluster "nowhere", which is not in/);
+  const empty = await loadKubeconfig([it.at('none')], 'is an error');
+  assert.throws(() => chooseContext(empty), /has no current context; choose one with --context: none/);
+  await assert.rejects(loadKubeconfig([it.at('nope')], 'is an error'), /cannot read the kubeconfig .*nope/);
+  await assert.rejects(loadKubeconfig([it.at('odd')], 'is an error'), KubeconfigError);
+  await assert.rejects(loadKubeconfig([it.at('list')], 'is an error'), /it is not a mapping/);
+});
+
+test('proxies: the kubeconfig first, then the environment, never for this machine itself, never SOCKS', () => {
+  const env = { HTTPS_PROXY: 'http://p:1', NO_PROXY: 'x', PATH: '/bin' };
+  assert.deepEqual(proxyFor('https://far', 'http://q:2', env), { HTTPS_PROXY: 'http://q:2', HTTP_PROXY: 'http://q:2' });
+  assert.deepEqual(proxyFor('https://far', undefined, env), { HTTPS_PROXY: 'http://p:1', NO_PROXY: 'x' });
+  assert.equal(proxyFor('https://127.0.0.1:6443', undefined, env), undefined);
+  assert.equal(proxyFor('https://far', undefined, {}), undefined);
+  assert.throws(() => proxyFor('https://far', 'socks5://p:1', {}), /SOCKS proxies are not supported/);
+});

@@ -1,0 +1,169 @@
+import type { Api, Fence } from '../operator/ports.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import { type Claim, LeaseClaim } from './lease-claim.ts';
+
+/** What one contender needs. */
+export type ElectOptions = {
+  readonly api: Api;
+  readonly clock: Clock;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly namespace: string;
+  readonly name: string;
+  /** Must differ from process to process: the pod's name and something random. */
+  readonly identity: string;
+  /** Stop contending, or leading. */
+  readonly signal: AbortSignal;
+  /** The work of the leader. It must come to its end soon after its signal is aborted; until then the lease is kept if it can be. */
+  readonly lead: (fence: Fence, signal: AbortSignal) => Promise<void>;
+  /** Others wait so long after the last change that they saw; 15,000 ms. */
+  readonly leaseDurationMs?: number;
+  /** A leader that could not renew for so long acts no more; 10,000 ms. Must be less than the lease's duration. */
+  readonly renewDeadlineMs?: number;
+  /** Between two tries; 2,000 ms, contenders up to 2.2 times that. */
+  readonly retryPeriodMs?: number;
+  /** Milliseconds since any fixed moment, never set back; `performance.now()` when left out. A hand-turned clock needs its own. */
+  readonly uptime?: () => number;
+};
+
+/** How it ended: told to stop (lease given back), the work was done (lease given back), or the lease was lost. */
+export type ElectOutcome = 'stopped' | 'finished' | 'lost';
+
+/**
+ * Contends for a Lease and leads while holding it, by the rules of client-go's leaderelection (k8s.io/client-go/tools/leaderelection).
+ *
+ * Whether another's lease has run out is judged by how long this process has seen it unchanged. The fence is open until `renewDeadlineMs`
+ * after the *start* of the last renewal that succeeded, which is before any contender may take over; it needs no timer to close, and neither
+ * a stopped machine nor a clock that is set keeps it open. When the lease is lost the work's signal is aborted, its end is awaited, and the
+ * outcome is `lost`: the caller may exit, or contend again. Rejects with whatever the work rejects with, after giving the lease back.
+ */
+export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
+  const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2000, uptime = () => performance.now() } = options;
+  if (renewDeadlineMs >= leaseDurationMs) throw new RangeError('the renew deadline of a leader lease must be shorter than its duration');
+  const claim = new LeaseClaim({ ...options, uptime, durationMs: leaseDurationMs, timeoutMs: Math.max(1000, renewDeadlineMs / 2) });
+  const held = await contend(options, claim, retryPeriodMs);
+  if (held === undefined) return 'stopped';
+  options.log.info('leading', { lease: `${options.namespace}/${options.name}`, identity: options.identity });
+  return new Term(options, claim, held, { renewDeadlineMs, retryPeriodMs, uptime }).serve();
+};
+
+type Held = Extract<Claim, { readonly kind: 'held' }>;
+
+/** Tries until the lease is ours; undefined when told to stop before. */
+const contend = async (
+  { clock, random, log, signal }: ElectOptions,
+  claim: LeaseClaim,
+  retryPeriodMs: number,
+): Promise<Held | undefined> => {
+  let last = '';
+  while (!signal.aborted) {
+    const result = await claim.attempt(signal);
+    if (result.kind === 'held') return result;
+    const news = result.kind === 'taken' ? `held by ${result.holder}` : result.why;
+    if (news !== last && !signal.aborted) {
+      if (result.kind === 'taken') log.info('waiting to lead', { holder: result.holder });
+      else log.warn('the leader lease could not be had, trying again', { error: result.why });
+    }
+    last = news;
+    await clock.sleep(retryPeriodMs * (1 + 1.2 * random()), signal);
+  }
+  return undefined;
+};
+
+type Timing = { readonly renewDeadlineMs: number; readonly retryPeriodMs: number; readonly uptime: () => number };
+
+/** One term of office. */
+class Term {
+  readonly #options: ElectOptions;
+  readonly #claim: LeaseClaim;
+  readonly #timing: Timing;
+  /** Aborted to make the work come to its end: told to stop, or the lease is lost. */
+  readonly #work = new AbortController();
+  /** Aborted when there is nothing to be renewed any more. */
+  readonly #over = new AbortController();
+  #held: Held;
+  #lost = false;
+
+  constructor(options: ElectOptions, claim: LeaseClaim, held: Held, timing: Timing) {
+    this.#options = options;
+    this.#claim = claim;
+    this.#held = held;
+    this.#timing = timing;
+  }
+
+  async serve(): Promise<ElectOutcome> {
+    const { signal, lead } = this.#options;
+    const stop = (): void => this.#work.abort(signal.reason);
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    const renewing = this.#renew();
+    try {
+      await lead({ mayAct: () => this.#mayAct() }, this.#work.signal);
+    } finally {
+      signal.removeEventListener('abort', stop);
+      this.#over.abort();
+      await renewing;
+      if (!this.#lost) await this.#release();
+    }
+    if (this.#lost) return 'lost';
+    return signal.aborted ? 'stopped' : 'finished';
+  }
+
+  #mayAct(): boolean {
+    if (this.#over.signal.aborted) return false;
+    const { renewDeadlineMs, uptime } = this.#timing;
+    const { sinceMs, sinceUptimeMs } = this.#held;
+    const elapsed = this.#options.clock.now().epochMilliseconds - sinceMs;
+    // Both clocks: the one stands still while a machine sleeps, the other may be set.
+    return elapsed >= 0 && elapsed < renewDeadlineMs && uptime() - sinceUptimeMs < renewDeadlineMs;
+  }
+
+  async #renew(): Promise<void> {
+    const { clock, log } = this.#options;
+    const { retryPeriodMs } = this.#timing;
+    let cancel = this.#armEnd();
+    while (!this.#over.signal.aborted) {
+      await clock.sleep(retryPeriodMs, this.#over.signal);
+      if (this.#over.signal.aborted) break;
+      const result = await this.#claim.attempt(this.#over.signal);
+      if (this.#over.signal.aborted) break;
+      if (result.kind === 'taken') this.#lose(`${result.holder} has taken the lease`);
+      else if (result.kind === 'failed') log.warn('the leader lease could not be renewed, trying again', { error: result.why });
+      else {
+        this.#held = result;
+        cancel();
+        cancel = this.#armEnd();
+      }
+    }
+    cancel();
+  }
+
+  /** Ends the term when nothing was renewed in time, even if a request hangs. */
+  #armEnd(): () => void {
+    const { clock } = this.#options;
+    const { renewDeadlineMs } = this.#timing;
+    const left = this.#held.sinceMs + renewDeadlineMs - clock.now().epochMilliseconds;
+    return clock.after(Math.min(left, renewDeadlineMs), () => this.#lose(`it could not be renewed for ${renewDeadlineMs / 1000} s`));
+  }
+
+  #lose(why: string): void {
+    if (this.#over.signal.aborted) return;
+    this.#lost = true;
+    this.#options.log.error('no longer leading', { lease: `${this.#options.namespace}/${this.#options.name}`, why });
+    this.#over.abort();
+    this.#work.abort(new Error(`no longer leading: ${why}`));
+  }
+
+  async #release(): Promise<void> {
+    const { log, clock } = this.#options;
+    // The stop signal is aborted by now, hence one of its own.
+    const limit = new AbortController();
+    const cancel = clock.after(5000, () => limit.abort(new Error('no answer')));
+    const isReleased = await this.#claim.release(limit.signal);
+    cancel();
+    if (isReleased) log.info('leader lease given back');
+    else log.warn('the leader lease could not be given back, others wait until it runs out');
+  }
+}

@@ -1,0 +1,134 @@
+import type { Api, ApiAnswer, ApiCall } from '../operator/ports.ts';
+import type { Clock } from '../support/clock.ts';
+import { textOf } from './connection-error.ts';
+import { heldBy, holderOf, type Lease, leaseOf, released } from './lease-record.ts';
+
+/** Who claims which Lease. */
+export type ClaimOptions = {
+  readonly api: Api;
+  readonly clock: Clock;
+  /** Milliseconds since any fixed moment, not moved by anybody who sets the time. */
+  readonly uptime: () => number;
+  readonly namespace: string;
+  readonly name: string;
+  readonly identity: string;
+  readonly durationMs: number;
+  /** Of one request. */
+  readonly timeoutMs: number;
+};
+
+/** How one try went. `since*` are from before the request was sent: no contender can have seen the renewal earlier. */
+export type Claim =
+  | { readonly kind: 'held'; readonly sinceMs: number; readonly sinceUptimeMs: number }
+  | { readonly kind: 'taken'; readonly holder: string }
+  | { readonly kind: 'failed'; readonly why: string };
+
+/** What was seen of the Lease last, and when that began to be so. The remote clock is never believed. */
+type Observation = { readonly lease: Lease; readonly version: string; readonly atUptimeMs: number };
+
+/** One contender's view of one Lease, and its tries to get or keep it. */
+export class LeaseClaim {
+  readonly #options: ClaimOptions;
+  readonly #path: string;
+  #seen: Observation | undefined;
+
+  constructor(options: ClaimOptions) {
+    this.#options = options;
+    this.#path = `/apis/coordination.k8s.io/v1/namespaces/${options.namespace}/leases`;
+  }
+
+  /** Gets the Lease if it is free, has run out, or is ours already; else says who has it. Never rejects. */
+  async attempt(signal: AbortSignal): Promise<Claim> {
+    const { identity, uptime } = this.#options;
+    try {
+      // The holder writes straight away on what it wrote last, as client-go does; a conflict shows whether that was right.
+      const known = this.#seen;
+      if (known !== undefined && holderOf(known.lease) === identity) {
+        const claim = await this.#write(known.lease, signal);
+        if (claim !== undefined) return claim;
+      }
+      const lease = await this.#read(signal);
+      if (lease === undefined) return await this.#create(signal);
+      const holder = holderOf(lease);
+      if (holder !== '' && holder !== identity && uptime() < this.#runsOutAtMs()) return { kind: 'taken', holder };
+      return (await this.#write(lease, signal)) ?? { kind: 'failed', why: 'somebody else wrote the lease at the same time' };
+    } catch (error) {
+      return { kind: 'failed', why: textOf(error) };
+    }
+  }
+
+  /** Gives the Lease back, if it is still ours. Never rejects; when it cannot be done, others wait until it runs out. */
+  async release(signal: AbortSignal): Promise<boolean> {
+    try {
+      const lease = await this.#read(signal);
+      if (lease === undefined || holderOf(lease) !== this.#options.identity) return false;
+      const answer = await this.#call('PUT', `/${this.#options.name}`, signal, released(lease, this.#options.clock.now()));
+      return answer.status === 200;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Undefined after a conflict: the Lease must be read before anything can be said. */
+  async #write(lease: Lease, signal: AbortSignal): Promise<Claim | undefined> {
+    const { clock, identity, durationMs, name } = this.#options;
+    const began = this.#moment();
+    const answer = await this.#call('PUT', `/${name}`, signal, heldBy(lease, identity, durationMs, clock.now()));
+    if (answer.status === 409 || answer.status === 404) {
+      if (answer.status === 404) this.#seen = undefined;
+      return undefined;
+    }
+    return this.#written(answer, began);
+  }
+
+  async #create(signal: AbortSignal): Promise<Claim> {
+    const { clock, identity, durationMs, name, namespace } = this.#options;
+    const lease: Lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
+    const began = this.#moment();
+    return this.#written(await this.#call('POST', '', signal, heldBy(lease, identity, durationMs, clock.now())), began);
+  }
+
+  #written(answer: ApiAnswer, began: { readonly sinceMs: number; readonly sinceUptimeMs: number }): Claim {
+    if (answer.status !== 200 && answer.status !== 201) return { kind: 'failed', why: explain(answer) };
+    this.#observe(leaseOf(answer));
+    return { kind: 'held', ...began };
+  }
+
+  async #read(signal: AbortSignal): Promise<Lease | undefined> {
+    const answer = await this.#call('GET', `/${this.#options.name}`, signal);
+    if (answer.status === 404) return undefined;
+    if (answer.status !== 200) throw new Error(explain(answer));
+    const lease = leaseOf(answer);
+    this.#observe(lease);
+    return lease;
+  }
+
+  #observe(lease: Lease): void {
+    const version = JSON.stringify(lease.spec ?? {});
+    // Only a change of the record starts the wait anew; when it was made by its own account does not matter.
+    const atUptimeMs = this.#seen?.version === version ? this.#seen.atUptimeMs : this.#options.uptime();
+    this.#seen = { lease, version, atUptimeMs };
+  }
+
+  #runsOutAtMs(): number {
+    const { durationMs } = this.#options;
+    if (this.#seen === undefined) return this.#options.uptime() + durationMs;
+    const { lease, atUptimeMs } = this.#seen;
+    const seconds = lease.spec?.leaseDurationSeconds ?? 0;
+    return atUptimeMs + (seconds > 0 ? seconds * 1000 : durationMs);
+  }
+
+  #moment(): { readonly sinceMs: number; readonly sinceUptimeMs: number } {
+    return { sinceMs: this.#options.clock.now().epochMilliseconds, sinceUptimeMs: this.#options.uptime() };
+  }
+
+  #call(method: ApiCall['method'], suffix: string, signal: AbortSignal, body?: Lease): Promise<ApiAnswer> {
+    const { api, timeoutMs } = this.#options;
+    return api.call({ method, path: `${this.#path}${suffix}`, body, lane: 'vital', timeoutMs }, signal);
+  }
+}
+
+const explain = ({ status, body }: ApiAnswer): string => {
+  const message = typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';
+  return `the API server answered ${status}${message === '' ? '' : `: ${message}`}`;
+};

@@ -1,0 +1,50 @@
+import type { ApiAnswer } from '../operator/ports.ts';
+
+/** The spec of a coordination.k8s.io/v1 Lease; fields that are not named here are kept as they are. */
+export type LeaseSpec = {
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+};
+
+/** A Lease as it goes over the wire. */
+export type Lease = {
+  readonly apiVersion: 'coordination.k8s.io/v1';
+  readonly kind: 'Lease';
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly resourceVersion?: string };
+  readonly spec?: LeaseSpec;
+};
+
+/** The Lease of an answer with status 200 or 201. */
+export const leaseOf = (answer: ApiAnswer): Lease => answer.body as Lease;
+
+/** Who holds it; empty when nobody does. */
+export const holderOf = (lease: Lease): string => lease.spec?.holderIdentity ?? '';
+
+/** The Lease with this contender as its holder (client-go leaderelection: a change of holder counts as a transition and starts anew). */
+export const heldBy = (lease: Lease, identity: string, durationMs: number, now: Temporal.Instant): Lease => {
+  const isNew = holderOf(lease) !== identity;
+  const time = microTime(now);
+  const { acquireTime = time, leaseTransitions = 0 } = lease.spec ?? {};
+  const isFirst = lease.metadata.resourceVersion === undefined;
+  const spec: LeaseSpec = {
+    ...lease.spec,
+    holderIdentity: identity,
+    leaseDurationSeconds: Math.ceil(durationMs / 1000),
+    acquireTime: isNew ? time : acquireTime,
+    renewTime: time,
+    leaseTransitions: isNew && !isFirst ? leaseTransitions + 1 : leaseTransitions,
+  };
+  return { ...lease, spec };
+};
+
+/** The Lease given back: nobody holds it, and nobody has to wait longer than a second for it. */
+export const released = (lease: Lease, now: Temporal.Instant): Lease => {
+  const time = microTime(now);
+  return { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, acquireTime: time, renewTime: time } };
+};
+
+/** meta/v1 MicroTime. */
+const microTime = (instant: Temporal.Instant): string => instant.toString({ fractionalSecondDigits: 6 });

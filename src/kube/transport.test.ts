@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Clock, systemClock } from '../support/clock.ts';
+import { HandClock } from '../support/hand-clock.ts';
+import { ConnectionError } from './connection-error.ts';
+import { Credentials, constant } from './credentials.ts';
+import { type Answer, FaultServer, json, until } from './testing/fault-server.ts';
+import { type Seen, Transport, type TransportOptions } from './transport.ts';
+
+const start = async (answer: Answer, setting: Partial<TransportOptions> = {}) => {
+  const server = await FaultServer.start(answer);
+  const credentials = new Credentials([constant({ authorization: 'Bearer t' })], { headers: {}, tls: {} });
+  const transport = new Transport({ server: server.url, credentials, userAgent: 'drydock/test', clock: systemClock, ...setting });
+  return {
+    server,
+    transport,
+    [Symbol.asyncDispose]: async () => {
+      transport.close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+};
+
+const get = { method: 'GET', path: '/api/v1/nodes' } as const;
+const post = { method: 'POST', path: '/api/v1/nodes', body: { a: 1 } } as const;
+
+const failure = async (promise: Promise<unknown>): Promise<ConnectionError> => {
+  const error: unknown = await promise.then(
+    () => assert.fail('it did not fail'),
+    (error: unknown) => error,
+  );
+  assert.ok(error instanceof ConnectionError, String(error));
+  return error;
+};
+
+test('one connection serves call after call; headers, query and body arrive, JSON comes back parsed', async () => {
+  const seen: Seen[] = [];
+  await using it = await start((_, response) => json(response, 201, { ok: true }), { onAnswer: one => seen.push(one) });
+  for (let n = 0; n < 3; n += 1) {
+    const answer = await it.transport.call({
+      ...post,
+      path: '/api/v1/namespaces/x/pods/y/eviction',
+      query: { dryRun: 'All', left: undefined },
+    });
+    assert.deepEqual([answer.status, answer.body, answer.headers['content-type']], [201, { ok: true }, 'application/json']);
+  }
+  const [first] = it.server.requests;
+  assert.deepEqual(
+    [first?.headers['user-agent'], first?.headers.authorization, first?.headers['content-type']],
+    ['drydock/test', 'Bearer t', 'application/json'],
+  );
+  assert.deepEqual([first?.body, first?.query.toString()], ['{"a":1}', 'dryRun=All']);
+  assert.equal(it.server.connections, 1);
+  assert.deepEqual([seen[0]?.path, seen[0]?.status, seen[0]?.lane], ['/api/v1/namespaces/{namespace}/pods/{name}/eviction', 201, 'normal']);
+});
+
+test('what is not JSON comes back as text; JSON that is none is an error', async () => {
+  await using it = await start((request, response) => {
+    if (request.path === '/text') response.end('ok');
+    else response.writeHead(200, { 'content-type': 'application/json' }).end('{"cut');
+  });
+  assert.equal((await it.transport.call({ method: 'GET', path: '/text' })).body, 'ok');
+  assert.equal((await failure(it.transport.call(get))).reason, 'garbled');
+});
+
+test('nobody listens: unreachable, and nothing can have happened', async () => {
+  const { server, transport, ...rest } = await start(() => {});
+  await rest[Symbol.asyncDispose]();
+  void transport;
+  const other = new Transport({
+    server: server.requests.length === 0 ? 'http://127.0.0.1:1' : '',
+    credentials: new Credentials([], { headers: {}, tls: {} }),
+    userAgent: 't',
+    clock: systemClock,
+  });
+  const error = await failure(other.call(post));
+  assert.deepEqual([error.reason, error.mayHaveHappened], ['unreachable', false]);
+  assert.match(error.message, /^POST \/api\/v1\/nodes at http:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/);
+  other.close();
+});
+
+test('a kept connection that is closed under a GET: asked again once on a new one', async () => {
+  let resets = 1;
+  await using it = await start((request, response) => {
+    if (request.connection === 1 && it.server.requests.length > 1 && resets-- > 0) response.socket?.resetAndDestroy();
+    else json(response, 200, {});
+  });
+  await it.transport.call(get);
+  assert.equal((await it.transport.call(get)).status, 200);
+  assert.equal(it.server.connections, 2);
+});
+
+test('a GET on a new connection that is cut is not asked again', async () => {
+  await using it = await start((_, response) => void response.socket?.resetAndDestroy());
+  const error = await failure(it.transport.call(get));
+  assert.deepEqual([error.reason, error.mayHaveHappened, it.server.requests.length], ['reset', true, 1]);
+});
+
+test('a change on a kept connection that is cut is never made twice, and may have happened', async () => {
+  await using it = await start((request, response) =>
+    request.method === 'POST' ? void response.socket?.resetAndDestroy() : json(response, 200, {}),
+  );
+  await it.transport.call(get);
+  const error = await failure(it.transport.call(post));
+  assert.deepEqual([error.reason, error.mayHaveHappened], ['reset', true]);
+  assert.equal(it.server.requests.filter(({ method }) => method === 'POST').length, 1);
+});
+
+test('an answer that is cut off within its body: reset', async () => {
+  await using it = await start((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{');
+    setTimeout(() => response.socket?.destroy(), 20);
+  });
+  assert.deepEqual([(await failure(it.transport.call(post))).reason], ['reset']);
+});
+
+test('no answer in time: timeout, may have happened, and the connection is cut', async () => {
+  await using it = await start(() => {});
+  const error = await failure(it.transport.call({ ...post, timeoutMs: 50 }));
+  assert.deepEqual([error.reason, error.mayHaveHappened], ['timeout', true]);
+  await until('the connection is cut', () => it.server.open === 0);
+});
+
+test("an aborted call rejects with the signal's own reason, waiting or on its way", async () => {
+  await using it = await start(() => {}, { places: 1 });
+  const stop = new AbortController();
+  const reason = new Error('enough');
+  const calls = [it.transport.call(get, stop.signal), it.transport.call(get, stop.signal)];
+  const outcomes = Promise.allSettled(calls);
+  await until('the first', () => it.server.requests.length === 1);
+  stop.abort(reason);
+  for (const outcome of await outcomes) assert.equal(outcome.status === 'rejected' && outcome.reason, reason);
+  await assert.rejects(it.transport.call(get, stop.signal), reason);
+});
+
+test('closing rejects what is on its way, what waits and what comes later', async () => {
+  await using it = await start(() => {}, { places: 1 });
+  const calls = [failure(it.transport.call(post)), failure(it.transport.call(post))];
+  await until('the first', () => it.server.requests.length === 1);
+  it.transport.close();
+  const errors = [...(await Promise.all(calls)), await failure(it.transport.call(post))];
+  assert.deepEqual(
+    errors.map(({ reason, mayHaveHappened }) => [reason, mayHaveHappened]),
+    [
+      ['closed', true],
+      ['closed', false],
+      ['closed', false],
+    ],
+  );
+});
+
+test('bulk calls leave places for normal ones, and those for vital ones; first come, first served', async () => {
+  const ends: (() => void)[] = [];
+  await using it = await start((_, response) => void ends.push(() => json(response, 200, {})));
+  const all = [
+    ...Array.from({ length: 30 }, (_, n) => it.transport.call({ ...post, path: `/bulk/${n}`, lane: 'bulk' })),
+    ...Array.from({ length: 10 }, (_, n) => it.transport.call({ ...get, path: `/normal/${n}` })),
+    ...Array.from({ length: 6 }, (_, n) => it.transport.call({ ...get, path: `/vital/${n}`, lane: 'vital' })),
+  ];
+  const count = (prefix: string): number => it.server.requests.filter(({ path }) => path.startsWith(prefix)).length;
+  await until('32 calls', () => it.server.requests.length === 32);
+  assert.deepEqual([count('/bulk'), count('/normal'), count('/vital')], [24, 4, 4]);
+  for (let n = 0; n < all.length; n += 1) {
+    await until('one more', () => ends.length > n);
+    ends[n]?.();
+  }
+  await Promise.all(all);
+  assert.equal(it.server.connections <= 32, true);
+});
+
+test('priority & fairness says wait: normal and bulk calls wait, vital ones do not', async () => {
+  const clock = new HandClock();
+  let isBusy = true;
+  const answer: Answer = (_, response) =>
+    isBusy
+      ? void response
+          .writeHead(429, { 'retry-after': '7', 'content-type': 'text/plain' })
+          .end('Too many requests, please try again later.\n')
+      : json(response, 200, {});
+  await using it = await start(answer, { clock });
+  assert.equal((await it.transport.call(get)).status, 429);
+  isBusy = false;
+  let done = 0;
+  const waiting = [it.transport.call(get), it.transport.call({ ...post, lane: 'bulk' })].map(call => call.then(() => (done += 1)));
+  assert.equal((await it.transport.call({ ...get, lane: 'vital' })).status, 200);
+  await clock.advance(6900);
+  assert.deepEqual([done, it.server.requests.length], [0, 2]);
+  await clock.advance(200);
+  await Promise.all(waiting);
+  assert.equal(done, 2);
+});
+
+for (const [what, body] of [
+  [
+    'a disruption budget',
+    {
+      kind: 'Status',
+      code: 429,
+      message: 'Cannot evict pod',
+      details: { retryAfterSeconds: 10, causes: [{ reason: 'DisruptionBudget', message: 'x' }] },
+    },
+  ],
+  ['an admission webhook', { kind: 'Status', code: 429, message: 'admission webhook "virt" denied the request: wait' }],
+] as const) {
+  test(`a 429 of ${what} holds nothing back`, async () => {
+    const clock = new HandClock();
+    await using it = await start((_, response) => json(response, 429, body, { 'retry-after': '10' }), { clock });
+    await it.transport.call({ ...post, lane: 'bulk' });
+    assert.equal((await it.transport.call({ ...post, lane: 'bulk' })).status, 429);
+  });
+}
+
+test('503 with Retry-After holds back, at most a minute', async () => {
+  const clock = new HandClock();
+  await using it = await start(
+    (_, response) => json(response, it.server.requests.length === 1 ? 503 : 200, {}, { 'retry-after': '86400' }),
+    { clock },
+  );
+  await it.transport.call(get);
+  const waiting = it.transport.call({ ...get, timeoutMs: 100_000 });
+  await clock.advance(59_000);
+  assert.equal(it.server.requests.length, 1);
+  await clock.advance(1500);
+  assert.equal((await waiting).status, 200);
+});
+
+test('a call that is held back longer than its time is given up, and has not happened', async () => {
+  const clock = new HandClock();
+  await using it = await start((_, response) => json(response, 503, {}, { 'retry-after': '60' }), { clock });
+  await it.transport.call(get);
+  const waiting = failure(it.transport.call({ ...post, lane: 'bulk' }));
+  await clock.advance(30_000);
+  const error = await waiting;
+  assert.deepEqual([error.reason, error.mayHaveHappened], ['timeout', false]);
+});
+
+test('401: the credentials are renewed once for all calls, and each call is made once more', async () => {
+  let token = 'old';
+  let renewals = 0;
+  const source = {
+    read: () => Promise.resolve({ authorization: `Bearer ${token}` }),
+    renew: () => {
+      renewals += 1;
+      token = 'new';
+    },
+  };
+  const credentials = new Credentials([source], { headers: {}, tls: {} });
+  await using it = await start((request, response) => json(response, request.headers.authorization === 'Bearer new' ? 200 : 401, {}), {
+    credentials,
+  });
+  const answers = await Promise.all(Array.from({ length: 5 }, () => it.transport.call(post)));
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200, 200, 200],
+  );
+  assert.ok(renewals >= 1 && renewals <= 5);
+});
+
+test('401 with nothing else to offer: the answer is given, and the call was made once', async () => {
+  await using it = await start((_, response) => json(response, 401, { message: 'Unauthorized' }));
+  assert.equal((await it.transport.call(get)).status, 401);
+  assert.equal(it.server.requests.length, 1);
+});
+
+test('no credentials: nothing is sent', async () => {
+  const credentials = new Credentials([{ read: () => Promise.reject(new Error('the token file /x is gone')), renew: () => {} }], {
+    headers: {},
+    tls: {},
+  });
+  await using it = await start(() => {}, { credentials });
+  const error = await failure(it.transport.call(post));
+  assert.deepEqual([error.reason, error.mayHaveHappened, it.server.requests.length], ['credentials', false, 0]);
+  assert.match(error.message, /the token file \/x is gone/);
+});
+
+test('watches have their own connections: any number of them leaves the places of the calls alone', async () => {
+  const answer: Answer = (request, response) =>
+    request.path === '/watch' ? response.writeHead(200).flushHeaders() : json(response, 200, {});
+  await using it = await start(answer, { places: 2 });
+  const stop = new AbortController();
+  await Promise.all(Array.from({ length: 5 }, () => it.transport.stream({ path: '/watch' }, stop.signal)));
+  assert.equal((await it.transport.call(get)).status, 200);
+  stop.abort();
+  await until('the watches are closed', () => it.server.open === 1);
+});
+
+test('the server has a path of its own: it comes before that of every call', async () => {
+  await using server = await FaultServer.start((_, response) => json(response, 200, {}));
+  const clock: Clock = systemClock;
+  const transport = new Transport({
+    server: `${server.url}/k8s/clusters/c-1/`,
+    credentials: new Credentials([], { headers: {}, tls: {} }),
+    userAgent: 't',
+    clock,
+  });
+  await transport.call(get);
+  transport.close();
+  assert.equal(server.requests[0]?.path, '/k8s/clusters/c-1/api/v1/nodes');
+});
