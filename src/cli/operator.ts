@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { served } from '../generations/served.ts';
 import { type Connection, connect } from '../kube/connect.ts';
+import { EventRecorder } from '../kube/events.ts';
+import { elect } from '../kube/leader.ts';
 import { Operator } from '../operator/operator.ts';
-import type { Fence, Overview, Recorder } from '../operator/ports.ts';
+import type { Fence, Overview } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { pinoLog } from '../support/pino-log.ts';
@@ -13,6 +17,12 @@ import { type Address, type OperatorFlags, type OperatorSettings, operatorSettin
 import { version } from './version.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
+
+/** The name that the replaced operator uses: it and Drydock never act at the same time. */
+const leaderLease = '135b1886.medik8s.io';
+
+/** Events that are still on their way at the end get this long. */
+const flushMs = 2000;
 
 /** Aborted by the first SIGINT or SIGTERM; a second one ends the process at once, as people expect. */
 const stopSignal = (log: Log): AbortSignal => {
@@ -29,11 +39,11 @@ const stopSignal = (log: Log): AbortSignal => {
 const text = (status: number, body: string): Awaited<ReturnType<Page>> => ({ status, type: 'text/plain; charset=utf-8', text: body });
 
 /** Alive as long as it answers; ready when everything that decides has been read, or when another replica leads. */
-const healthPages = (overview: () => Overview, leading: () => boolean): Readonly<Record<string, Page>> => ({
+const healthPages = (duty: Duty, mayStandBy: boolean): Readonly<Record<string, Page>> => ({
   '/healthz': async () => text(200, 'ok\n'),
   '/readyz': async () => {
-    const { unsynced } = overview();
-    return leading() && unsynced.length > 0 ? text(503, `not read yet: ${unsynced.join(', ')}\n`) : text(200, 'ok\n');
+    const { unsynced } = duty.overview();
+    return (duty.acts || !mayStandBy) && unsynced.length > 0 ? text(503, `not read yet: ${unsynced.join(', ')}\n`) : text(200, 'ok\n');
   },
 });
 
@@ -53,53 +63,6 @@ const serve = async (what: string, address: Address, pages: Readonly<Record<stri
   }
 };
 
-const everyoneActs: Fence = { mayAct: () => true };
-
-/** `drydock operator`: serves until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a KubeconfigError without a cluster. */
-export const operator = async (flags: OperatorFlags, env: Env): Promise<void> => {
-  const settings = operatorSettings(flags, env, process.stderr.isTTY);
-  const log = pinoLog({ format: settings.logFormat, level: settings.logLevel, stream: process.stderr, colour: process.stderr.isTTY });
-  const signal = stopSignal(log);
-  let leading = false;
-  let current: Operator | undefined;
-  const overview = (): Overview => current?.overview() ?? nothingYet;
-  const all = metrics(overview, () => leading);
-  const connection = await connect({
-    kubeconfig: flags.kubeconfig,
-    context: flags.context,
-    env,
-    userAgent: `drydock/${version()}`,
-    log,
-    onAnswer: seen => all.apiCall({ ...seen, status: seen.status ?? 0 }),
-  });
-  const closers = [
-    await serve(
-      'health',
-      settings.healthAddress,
-      healthPages(overview, () => leading),
-      log,
-    ),
-    await serve('metrics', settings.metricsAddress, metricsPages(all), log),
-  ];
-  log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
-  const recorder: Recorder = { record: note => log.debug('event', { note }) };
-  const act = async (fence: Fence, stop: AbortSignal): Promise<void> => {
-    current = operatorOf(connection, recorder, all, fence, settings, log);
-    leading = true;
-    try {
-      await ensureNamespace(connection, settings.leaseNamespace, systemClock, log, stop);
-      await current.run(stop);
-    } finally {
-      leading = false;
-      current = undefined;
-    }
-  };
-  await act(everyoneActs, signal);
-  for (const close of closers) close();
-  connection.close();
-  log.info('stopped');
-};
-
 const nothingYet: Overview = {
   maintenances: [],
   heldNodes: 0,
@@ -109,25 +72,111 @@ const nothingYet: Overview = {
   unsynced: ['everything'],
 };
 
+/** Without leader election this process is the only one: it may always act. */
+const everyoneActs: Fence = { mayAct: () => true };
+
 /** Own leases are renewed when a quarter of their time has passed. */
 const renewals = 4;
 
-const operatorOf = (
-  connection: Connection,
-  recorder: Recorder,
-  all: Metrics,
-  fence: Fence,
-  settings: OperatorSettings,
-  log: Log,
-): Operator =>
+/** The operator that acts at the moment, if this replica does. */
+class Duty {
+  #operator: Operator | undefined;
+
+  get acts(): boolean {
+    return this.#operator !== undefined;
+  }
+
+  overview(): Overview {
+    return this.#operator?.overview() ?? nothingYet;
+  }
+
+  /** Acts until the signal is aborted. */
+  async serve(operator: Operator, signal: AbortSignal): Promise<void> {
+    this.#operator = operator;
+    try {
+      await operator.run(signal);
+    } finally {
+      this.#operator = undefined;
+    }
+  }
+}
+
+type Parts = {
+  readonly connection: Connection;
+  readonly recorder: EventRecorder;
+  readonly metrics: Metrics;
+  readonly settings: OperatorSettings;
+  readonly log: Log;
+};
+
+const operatorOf = ({ connection, recorder, metrics, settings, log }: Parts, fence: Fence): Operator =>
   new Operator({
     api: connection,
     watcher: connection,
     recorder,
-    meter: all.meter,
+    meter: metrics.meter,
     fence,
     clock: systemClock,
     log,
     dialects: served(settings.leaseNamespace),
     terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
   });
+
+/** Acts at once, or whenever this replica is the leader; a leader that loses its lease contends again. */
+const work = async (parts: Parts, duty: Duty, leaderNamespace: string, signal: AbortSignal): Promise<void> => {
+  const { connection, settings, log } = parts;
+  const lead = async (fence: Fence, stop: AbortSignal): Promise<void> => {
+    await ensureNamespace(connection, settings.leaseNamespace, systemClock, log, stop);
+    if (!stop.aborted) await duty.serve(operatorOf(parts, fence), stop);
+  };
+  if (!settings.leaderElect) return lead(everyoneActs, signal);
+  const identity = `${hostname()}_${randomUUID()}`;
+  while (!signal.aborted) {
+    const name = leaderLease;
+    await elect({
+      api: connection,
+      clock: systemClock,
+      random: Math.random,
+      log,
+      namespace: leaderNamespace,
+      name,
+      identity,
+      signal,
+      lead,
+    });
+  }
+};
+
+const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics): Promise<Connection> =>
+  connect({
+    kubeconfig: flags.kubeconfig,
+    context: flags.context,
+    env,
+    userAgent: `drydock/${version()}`,
+    log,
+    onAnswer: seen => all.apiCall({ ...seen, status: seen.status ?? 0 }),
+  });
+
+/** `drydock operator`: serves until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a KubeconfigError without a cluster. */
+export const operator = async (flags: OperatorFlags, env: Env): Promise<void> => {
+  const settings = operatorSettings(flags, env, process.stderr.isTTY);
+  const log = pinoLog({ format: settings.logFormat, level: settings.logLevel, stream: process.stderr, colour: process.stderr.isTTY });
+  const duty = new Duty();
+  const all = metrics(
+    () => duty.overview(),
+    () => duty.acts,
+  );
+  const connection = await connectFor(flags, env, log, all);
+  const recorder = new EventRecorder({ api: connection, clock: systemClock, log, random: Math.random, instance: hostname() });
+  const closers = [
+    await serve('health', settings.healthAddress, healthPages(duty, settings.leaderElect), log),
+    await serve('metrics', settings.metricsAddress, metricsPages(all), log),
+  ];
+  log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
+  const parts = { connection, recorder, metrics: all, settings, log };
+  await work(parts, duty, flags.leaderElectionNamespace ?? connection.namespace, stopSignal(log));
+  await recorder.drain(flushMs);
+  for (const close of closers) close();
+  connection.close();
+  log.info('stopped');
+};

@@ -137,7 +137,7 @@ test('plain deletion asks no budget', () => {
 
 const pods = fc.uniqueArray(
   fc.record({
-    name: fc.constantFrom(...'abcdefghijkl'),
+    name: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'),
     ready: fc.boolean(),
     app: fc.constantFrom('web', 'db', 'none'),
     wave: fc.nat(2),
