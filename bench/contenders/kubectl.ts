@@ -1,0 +1,21 @@
+import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
+import type { Contender } from './contender.ts';
+
+const longest = 30 * 60_000;
+
+const drainOne = async (controlPlane: ControlPlane, node: string): Promise<void> => {
+  const args = ['drain', node, '--ignore-daemonsets', '--delete-emptydir-data', '--force'];
+  const { code, stderr } = await controlPlane.kubectl(args, { user: 'kubectl', timeoutMs: longest });
+  if (code !== 0) throw new Error(`kubectl drain ${node}: exit code ${code}\n${stderr.slice(-2000)}`);
+};
+
+/** `kubectl drain` as people use it; several nodes are one process each, all at once (one process would take them one after the other). */
+export const kubectl = (controlPlane: ControlPlane): Contender => ({
+  name: 'kubectl',
+  user: 'kubectl',
+  drain: async nodes => {
+    await Promise.all(nodes.map(node => drainOne(controlPlane, node)));
+  },
+  release: async () => {},
+  stop: async () => {},
+});

@@ -1,0 +1,239 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Access, type Api, apiFor } from './api.ts';
+import { type Audit, auditIn } from './audit.ts';
+import { type Binaries, ensureBinaries } from './binaries.ts';
+import { type CommandOptions, type Outcome, run } from './command.ts';
+import { externalControlPlane } from './external.ts';
+import { type Folder, makeFolder } from './folder.ts';
+import { writeKubeconfig } from './kubeconfig.ts';
+import { freePorts } from './ports.ts';
+import { type Program, type Running, start } from './process.ts';
+import { type ComponentName, componentNames, programOf, type Site } from './programs.ts';
+import { waitFor } from './wait.ts';
+
+export type Options = {
+  /** Writes an audit log, to count who asked what. */
+  readonly audit?: boolean;
+  /** More flags for components, for example `{ 'kube-apiserver': ['--feature-gates=X=true', '--runtime-config=api/beta=true'] }`. */
+  readonly flags?: Readonly<Partial<Record<ComponentName, readonly string[]>>>;
+  /** More users, each with its groups; one without groups may do nothing until a role says otherwise. */
+  readonly users?: Readonly<Record<string, readonly string[]>>;
+  /** Components that are not started. */
+  readonly without?: readonly ComponentName[];
+};
+
+type KubectlOptions = CommandOptions & { readonly user?: string };
+
+export interface ControlPlane {
+  readonly kind: 'started';
+  /** Another one's cluster (`DRYDOCK_TEST_KUBECONFIG`): one user, no audit log, components out of reach. */
+  readonly external: boolean;
+  /** Everything that belongs to this control plane; removed when it stops. */
+  readonly folder: string;
+  readonly server: string;
+  /** Of the admin. */
+  readonly kubeconfig: string;
+  /** As the admin. */
+  readonly api: Api;
+  /** Address and credentials of a user: `admin`, `drydock`, `floor`, `kubectl`, `observer` (all system:masters) or one of the options. */
+  accessOf(user: string): Access;
+  /** Path of a kubeconfig for a user. */
+  kubeconfigOf(user: string): string;
+  /** A client for a user. */
+  apiOf(user: string, sockets?: number): Api;
+  /** Runs kubectl, as the admin unless told otherwise. */
+  kubectl(args: readonly string[], options?: KubectlOptions): Promise<Outcome>;
+  /** Path of kubectl. */
+  readonly kubectlPath: string;
+  /** Where there is none, an exception: the control plane has to be started with `audit: true`. */
+  readonly audit: Audit;
+  /** For tests that take one away or freeze it. */
+  component(name: ComponentName): Running;
+  /** Ends a component and starts it again with the same flags; of the API server, waits until it is ready. */
+  restart(name: ComponentName): Promise<void>;
+  /** Runs a program that ends at the latest with this process: its log is in the folder. */
+  run(program: Program): Running;
+  stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Why there is no control plane, for the tests to say loudly. */
+export type LeftOut = { readonly kind: 'left-out'; readonly why: string };
+
+type Ready = Extract<Binaries, { readonly kind: 'ready' }>;
+
+const masters = ['system:masters'];
+const users = (options: Options): Readonly<Record<string, readonly string[]>> => ({
+  ...Object.fromEntries(['admin', 'drydock', 'floor', 'kubectl', 'observer', ...componentNames].map(name => [name, masters])),
+  ...options.users,
+});
+
+const tokenOf = (user: string): string => `${user}-token`;
+
+const writeTokens = (folder: string, options: Options): void => {
+  const lines = Object.entries(users(options)).map(([user, groups]) => `${tokenOf(user)},${user},${user},"${groups.join(',')}"`);
+  writeFileSync(join(folder, 'tokens.csv'), `${lines.join('\n')}\n`, { mode: 0o600 });
+};
+
+const prepare = async (binaries: Ready, folder: string, options: Options): Promise<Site> => {
+  const pki = await run(binaries.attend, ['pki', folder]);
+  if (pki.code !== 0) throw new Error(`no certificates: ${pki.stderr}`);
+  writeTokens(folder, options);
+  const [etcdPort = 0, peerPort = 0, apiPort = 0] = await freePorts(3);
+  const ca = readFileSync(join(folder, 'ca.crt'), 'utf8');
+  return {
+    folder,
+    controlplane: binaries.controlplane,
+    kwok: binaries.kwok,
+    etcdPort,
+    peerPort,
+    apiPort,
+    audit: options.audit === true,
+    flags: options.flags ?? {},
+    kubeconfigOf: user => {
+      const file = join(folder, `${user}.kubeconfig`);
+      if (existsSync(file)) return file;
+      return writeKubeconfig(file, user, { server: `https://127.0.0.1:${apiPort}`, ca, token: tokenOf(user) });
+    },
+  };
+};
+
+/** Ready means that the namespace that tests use first is there too; it is made a moment after /readyz says ok. */
+const serving = async (api: Api, needed: readonly Running[]): Promise<void> => {
+  const dead = new AbortController();
+  const check = async (): Promise<{ done: undefined } | { yet: string }> => {
+    const gone = needed.find(component => !component.alive());
+    if (gone !== undefined) dead.abort(new Error(`${gone.name} ended early:\n${gone.tail()}`));
+    if (dead.signal.aborted) return { done: undefined };
+    const ready = await api.call('GET', '/readyz');
+    if (ready.status !== 200) return { yet: `readyz ${ready.status} ${String(ready.body).slice(-300)}` };
+    const namespace = await api.call('GET', '/api/v1/namespaces/default');
+    return namespace.status === 200 ? { done: undefined } : { yet: 'no namespace default yet' };
+  };
+  await waitFor('the API server to be ready', check, { deadlineMs: 60_000, everyMs: 50 });
+  dead.signal.throwIfAborted();
+};
+
+/** The processes of one control plane, by name. */
+class Components {
+  readonly #running = new Map<ComponentName, Running>();
+  readonly #extra: Running[] = [];
+  readonly #attend: string;
+  readonly #site: Site;
+
+  constructor(attend: string, site: Site) {
+    this.#attend = attend;
+    this.#site = site;
+  }
+
+  start(name: ComponentName): Running {
+    const running = start(this.#attend, this.#site.folder, programOf(this.#site, name));
+    this.#running.set(name, running);
+    return running;
+  }
+
+  get(name: ComponentName): Running {
+    const running = this.#running.get(name);
+    if (running === undefined) throw new Error(`${name} was not started`);
+    return running;
+  }
+
+  run(program: Program): Running {
+    const running = start(this.#attend, this.#site.folder, program);
+    this.#extra.push(running);
+    return running;
+  }
+
+  /** What a test started goes first, so that it may still say good-bye to the API server. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#extra.map(program => program.stop()));
+    await Promise.all([...this.#running.values()].map(component => component.stop()));
+  }
+}
+
+const noAudit: Audit = {
+  mark: () => {
+    throw new Error('this control plane has no audit log: start it with audit: true');
+  },
+  since: () => Promise.reject(new Error('this control plane has no audit log: start it with audit: true')),
+};
+
+const assemble = (binaries: Ready, site: Site, folder: Folder, components: Components, options: Options): ControlPlane => {
+  const server = `https://127.0.0.1:${site.apiPort}`;
+  const ca = readFileSync(join(folder.path, 'ca.crt'), 'utf8');
+  const accessOf = (user: string): Access => ({ server, ca, token: tokenOf(user) });
+  const clients: Api[] = [];
+  const apiOf = (user: string, sockets?: number): Api => {
+    const api = apiFor(accessOf(user), sockets);
+    clients.push(api);
+    return api;
+  };
+  const api = apiOf('admin');
+  const stop = async (): Promise<void> => {
+    for (const client of clients) client.close();
+    await components.stop();
+    folder.remove();
+  };
+  return {
+    kind: 'started',
+    external: false,
+    folder: folder.path,
+    server,
+    kubeconfig: site.kubeconfigOf('admin'),
+    api,
+    accessOf,
+    kubeconfigOf: user => site.kubeconfigOf(user),
+    apiOf,
+    kubectl: (args, { user = 'admin', ...rest } = {}) => run(binaries.kubectl, ['--kubeconfig', site.kubeconfigOf(user), ...args], rest),
+    kubectlPath: binaries.kubectl,
+    audit: options.audit === true ? auditIn(join(folder.path, 'audit.log')) : noAudit,
+    component: name => components.get(name),
+    restart: async name => {
+      await components.get(name).stop();
+      const again = components.start(name);
+      if (name === 'etcd' || name === 'kube-apiserver') await serving(api, [again]);
+    },
+    run: program => components.run(program),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+};
+
+const startOnce = async (binaries: Ready, options: Options): Promise<ControlPlane> => {
+  const folder = makeFolder();
+  const site = await prepare(binaries, folder.path, options);
+  const components = new Components(binaries.attend, site);
+  const controlPlane = assemble(binaries, site, folder, components, options);
+  const wanted = componentNames.filter(name => options.without?.includes(name) !== true);
+  try {
+    const base = wanted.slice(0, 2).map(name => components.start(name));
+    await serving(controlPlane.api, base);
+    for (const name of wanted.slice(2)) components.start(name);
+    return controlPlane;
+  } catch (error) {
+    await controlPlane.stop();
+    throw error;
+  }
+};
+
+/** Between finding a free port and listening on it another process may take it; then it is tried again with other ports. */
+const startPatiently = async (binaries: Ready, options: Options, attempts = 3): Promise<ControlPlane> => {
+  try {
+    return await startOnce(binaries, options);
+  } catch (error) {
+    if (attempts <= 1 || !String(error).includes('address already in use')) throw error;
+    return startPatiently(binaries, options, attempts - 1);
+  }
+};
+
+/**
+ * Starts etcd, an API server, the controller manager, the scheduler and kwok on 127.0.0.1, or takes the cluster of
+ * `DRYDOCK_TEST_KUBECONFIG`. A machine that can do neither gets a value that says why.
+ */
+export const startControlPlane = async (options: Options = {}): Promise<ControlPlane | LeftOut> => {
+  const given = process.env['DRYDOCK_TEST_KUBECONFIG'];
+  if (given !== undefined && given !== '') return externalControlPlane(given);
+  const binaries = await ensureBinaries();
+  return binaries.kind === 'ready' ? startPatiently(binaries, options) : binaries;
+};

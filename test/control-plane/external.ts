@@ -1,0 +1,61 @@
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Api, apiFor } from './api.ts';
+import { ensureBinaries } from './binaries.ts';
+import { run } from './command.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { makeFolder } from './folder.ts';
+import { accessFrom } from './kubeconfig.ts';
+import { type Running, start } from './process.ts';
+
+const outOfReach = (what: string): never => {
+  throw new Error(`${what} is out of reach in the cluster of DRYDOCK_TEST_KUBECONFIG`);
+};
+
+/** Somebody's cluster, with kwok in it. Everyone is the user of the kubeconfig. */
+export const externalControlPlane = async (kubeconfig: string): Promise<ControlPlane> => {
+  const binaries = await ensureBinaries();
+  const kubectlPath = binaries.kind === 'ready' ? binaries.kubectl : 'kubectl';
+  const view = await run(kubectlPath, ['--kubeconfig', kubeconfig, 'config', 'view', '--raw', '--flatten', '--minify', '-o', 'json']);
+  if (view.code !== 0) throw new Error(`DRYDOCK_TEST_KUBECONFIG=${kubeconfig}: ${view.stderr}`);
+  const access = accessFrom(view.stdout);
+  const folder = makeFolder();
+  const file = join(folder.path, 'kubeconfig');
+  copyFileSync(kubeconfig, file);
+  const clients: Api[] = [];
+  const apiOf = (_user: string, sockets?: number): Api => {
+    const api = apiFor(access, sockets);
+    clients.push(api);
+    return api;
+  };
+  const programs: Running[] = [];
+  const stop = async (): Promise<void> => {
+    for (const client of clients) client.close();
+    await Promise.all(programs.map(program => program.stop()));
+    folder.remove();
+  };
+  return {
+    kind: 'started',
+    external: true,
+    folder: folder.path,
+    server: access.server,
+    kubeconfig: file,
+    api: apiOf('admin'),
+    accessOf: () => access,
+    kubeconfigOf: () => file,
+    apiOf,
+    kubectl: (args, { user: _user, ...rest } = {}) => run(kubectlPath, ['--kubeconfig', file, ...args], rest),
+    kubectlPath,
+    audit: { mark: () => outOfReach('the audit log'), since: () => outOfReach('the audit log') },
+    component: name => outOfReach(name),
+    restart: name => outOfReach(name),
+    run: program => {
+      if (binaries.kind !== 'ready') return outOfReach('attend, which needs Go to be built, for a program');
+      const running = start(binaries.attend, folder.path, program);
+      programs.push(running);
+      return running;
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+};

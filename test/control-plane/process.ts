@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { waitFor } from './wait.ts';
+
+export type Program = {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** How long it may take to heed a SIGTERM before it is killed; `0s` (the default) kills at once. */
+  readonly patience?: string;
+};
+
+/** A program that runs for as long as this process lives at most. */
+export interface Running {
+  readonly name: string;
+  readonly logFile: string;
+  alive(): boolean;
+  /** Of the program itself. */
+  pid(): Promise<number>;
+  /** To the program itself, for example `SIGSTOP`, `SIGKILL`. */
+  signal(signal: NodeJS.Signals): Promise<void>;
+  /** Resolves with the exit code when it has ended. */
+  readonly ended: Promise<number>;
+  /** Ends it and waits until it has ended. */
+  stop(): Promise<void>;
+  /** The last lines of its log, for messages. */
+  tail(lines?: number): string;
+}
+
+const lastLines = (file: string, count: number): string => readFileSync(file, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
+
+/** The number of a process once `attend` has noted it. */
+const notedPid = (file: string, name: string): Promise<number> =>
+  waitFor(
+    `${name} to start`,
+    async () => {
+      const pid = Number(readFileSync(file, 'utf8'));
+      return pid > 0 ? { done: pid } : { yet: 'no number yet' };
+    },
+    { deadlineMs: 10_000, everyMs: 10 },
+  );
+
+const launch = (attend: string, folder: string, program: Program, pidFile: string): ChildProcess => {
+  const log = openSync(join(folder, `${program.name}.log`), 'a');
+  const child = spawn(attend, ['run', program.patience ?? '0s', pidFile, program.command, ...program.args], {
+    cwd: program.cwd ?? folder,
+    stdio: ['pipe', log, log],
+    env: { ...process.env, ...program.environment },
+  });
+  closeSync(log);
+  // A test that forgets to stop something must still be able to end: its death closes the pipe, and that stops the program.
+  child.unref();
+  if (child.stdin !== null && 'unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref();
+  child.stdin?.on('error', () => {});
+  return child;
+};
+
+/** Starts a program under `attend`; its output goes to `FOLDER/NAME.log`. */
+export const start = (attend: string, folder: string, program: Program): Running => {
+  const pidFile = join(folder, `${program.name}.pid`);
+  rmSync(pidFile, { force: true });
+  const child = launch(attend, folder, program, pidFile);
+  const { promise: ended, resolve } = Promise.withResolvers<number>();
+  child.once('error', () => resolve(-1)).once('exit', code => resolve(code ?? -1));
+  const logFile = join(folder, `${program.name}.log`);
+  const pid = (): Promise<number> => notedPid(pidFile, program.name);
+  return {
+    name: program.name,
+    logFile,
+    ended,
+    pid,
+    alive: () => child.exitCode === null && child.signalCode === null && child.pid !== undefined,
+    signal: async signal => void process.kill(await pid(), signal),
+    stop: async () => {
+      child.ref();
+      child.stdin?.end();
+      await ended;
+    },
+    tail: (lines = 15) => lastLines(logFile, lines),
+  };
+};

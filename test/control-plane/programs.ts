@@ -1,0 +1,108 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { auditPolicy } from './audit.ts';
+import type { Program } from './process.ts';
+
+/** The parts of a control plane, in the order in which they start. */
+export const componentNames = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok'] as const;
+export type ComponentName = (typeof componentNames)[number];
+
+/** What is needed to write a component's command line. */
+export type Site = {
+  readonly folder: string;
+  readonly controlplane: string;
+  readonly kwok: string;
+  readonly etcdPort: number;
+  readonly peerPort: number;
+  readonly apiPort: number;
+  readonly audit: boolean;
+  readonly flags: Readonly<Partial<Record<ComponentName, readonly string[]>>>;
+  /** The kubeconfig that a component works with; each has a user of its own. */
+  kubeconfigOf(user: string): string;
+};
+
+const etcd = (site: Site): readonly string[] => {
+  const [client, peer] = [site.etcdPort, site.peerPort].map(port => `http://127.0.0.1:${port}`);
+  return [
+    `--data-dir=${join(site.folder, 'etcd')}`,
+    // Nothing here outlives the test, so nothing has to reach the disk.
+    '--unsafe-no-fsync',
+    '--log-level=error',
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=default=${peer}`,
+  ];
+};
+
+const auditFlags = (site: Site): readonly string[] => {
+  if (!site.audit) return [];
+  const policy = join(site.folder, 'audit-policy.json');
+  writeFileSync(policy, JSON.stringify(auditPolicy(componentNames)));
+  return [`--audit-policy-file=${policy}`, `--audit-log-path=${join(site.folder, 'audit.log')}`, '--audit-log-maxsize=4000'];
+};
+
+const apiServer = (site: Site): readonly string[] => [
+  `--etcd-servers=http://127.0.0.1:${site.etcdPort}`,
+  '--bind-address=127.0.0.1',
+  '--advertise-address=127.0.0.1',
+  `--secure-port=${site.apiPort}`,
+  `--tls-cert-file=${join(site.folder, 'server.crt')}`,
+  `--tls-private-key-file=${join(site.folder, 'server.key')}`,
+  `--client-ca-file=${join(site.folder, 'ca.crt')}`,
+  `--token-auth-file=${join(site.folder, 'tokens.csv')}`,
+  '--authorization-mode=RBAC',
+  `--service-account-key-file=${join(site.folder, 'sa.key')}`,
+  `--service-account-signing-key-file=${join(site.folder, 'sa.key')}`,
+  '--service-account-issuer=https://kubernetes.default.svc',
+  '--service-cluster-ip-range=10.0.0.0/24',
+  // Pods would have to wait for the token of their service account, which nothing here uses.
+  '--disable-admission-plugins=ServiceAccount',
+  '--allow-privileged=true',
+  ...auditFlags(site),
+];
+
+/** With the default 20 and 50 requests a second the controllers would be what a bench measures. */
+const limits = ['--kube-api-qps=500', '--kube-api-burst=1000'];
+
+const controllerManager = (site: Site): readonly string[] => [
+  `--kubeconfig=${site.kubeconfigOf('kube-controller-manager')}`,
+  `--service-account-private-key-file=${join(site.folder, 'sa.key')}`,
+  '--leader-elect=false',
+  '--secure-port=0',
+  ...limits,
+  '--concurrent-replicaset-syncs=20',
+  '--controllers=*,-nodeipam,-service-lb-controller,-node-route-controller,-cloud-node-lifecycle-controller',
+];
+
+const scheduler = (site: Site): readonly string[] => [
+  `--kubeconfig=${site.kubeconfigOf('kube-scheduler')}`,
+  '--leader-elect=false',
+  '--secure-port=0',
+  ...limits,
+];
+
+const kwok = (site: Site): readonly string[] => [
+  `--kubeconfig=${site.kubeconfigOf('kwok')}`,
+  '--manage-all-nodes=false',
+  '--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake',
+  `--config=${join(import.meta.dirname, 'stages', 'pods.yaml')}`,
+  `--config=${join(import.meta.dirname, 'stages', 'nodes.yaml')}`,
+  '--node-ip=127.0.0.1',
+  '--node-lease-duration-seconds=40',
+];
+
+const flagsOf: Readonly<Record<ComponentName, (site: Site) => readonly string[]>> = {
+  etcd,
+  'kube-apiserver': apiServer,
+  'kube-controller-manager': controllerManager,
+  'kube-scheduler': scheduler,
+  kwok,
+};
+
+/** The command line of a component. Flags given by a test come last, where they win. */
+export const programOf = (site: Site, name: ComponentName): Program => {
+  const args = [...flagsOf[name](site), ...(site.flags[name] ?? [])];
+  return name === 'kwok' ? { name, command: site.kwok, args } : { name, command: site.controlplane, args: [name, ...args] };
+};
