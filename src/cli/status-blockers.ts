@@ -57,6 +57,7 @@ export const blockersNow = (request: Request, { pods, budgets, daemonSets, now }
       nodeName: request.nodeName,
       requests: [request],
       pods,
+      podsConfirmed: true,
       budgets,
       daemonSets,
       leases: new Map(),

@@ -55,6 +55,7 @@ class Reflector<T extends Watched> {
   readonly #store: Store<T>;
   readonly #backoff: Backoff;
   #version: string | undefined;
+  #listed = false;
   /** Watches in a row that were opened and then said nothing. */
   #silent = 0;
 
@@ -77,7 +78,9 @@ class Reflector<T extends Watched> {
     const names = new Set<string>();
     let version: string | undefined;
     try {
-      for await (const page of pagesOf(this.#options.api, this.#collection, signal)) {
+      // Only the very first list may be an old one: a later one would take back what has been told since.
+      const from = this.#collection.beginWithCache === true && !this.#listed ? 'cache' : 'now';
+      for await (const page of pagesOf(this.#options.api, this.#collection, signal, from)) {
         if (signal.aborted) return { kind: 'well' };
         if (page.kind === 'refused') return this.#refused('list', page.refusal, page.headers);
         this.#take(page.items, names);
@@ -87,6 +90,7 @@ class Reflector<T extends Watched> {
       return failedBy('list', error);
     }
     this.#store.retain(names);
+    this.#listed = true;
     this.#version = version;
     this.#silent = 0;
     return { kind: 'well' };

@@ -49,7 +49,9 @@ export class Operator {
     const { api, watcher, clock, dialects, fence, log, meter, recorder } = options;
     this.#options = options;
     this.world = new World({
+      api,
       watcher,
+      clock,
       dialects,
       log,
       events: {
@@ -114,6 +116,7 @@ export class Operator {
     return {
       nodeName,
       requests: world.requests.in(nodeName),
+      podsConfirmed: world.pods.isConfirmed(nodeName),
       budgets: [...namespaces].flatMap(namespace => world.budgets.in(namespace)),
       leases: this.#leasesOf(nodeName),
       attachments: world.attachments.in(nodeName),
@@ -159,6 +162,7 @@ export class Operator {
     this.#settleWaits(nodeName, decision.waitsFor);
     this.#queue.clearAppointment(nodeName);
     if (decision.again !== undefined) this.#queue.addAt(nodeName, decision.again);
+    if (decision.confirmPods) this.world.pods.confirm(nodeName);
     const [written, found] = await Promise.all([
       Promise.all(decision.writes.map(write => this.#writer.write(write, nodeName))),
       lookUp(this.#options.api, decision.lookups, this.world.volumes, this.#options.log),

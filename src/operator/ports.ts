@@ -50,6 +50,11 @@ export type Collection = {
   readonly labelSelector?: string;
   /** Ask for metadata only (PartialObjectMetadata). */
   readonly metadataOnly?: boolean;
+  /**
+   * Begin with what the server has in its cache, at once, however old it is; the watch catches up from there. A consistent first list waits
+   * until the cache has caught up, up to a tenth of a second. For small collections only: such a list comes in one page.
+   */
+  readonly beginWithCache?: boolean;
 };
 
 /** Who is told about a followed collection. Calls come in order and never overlap; one that throws is reported and does not stop the watch. */

@@ -4,10 +4,11 @@ import { type Node, readNode } from '../core/hold/node.ts';
 import { type Lease, readLease } from '../core/lease/lease.ts';
 import type { Dialect } from '../core/request/dialect.ts';
 import type { Request } from '../core/request/request.ts';
+import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { Cache } from './cache.ts';
 import { PodWatches } from './pod-watches.ts';
-import type { Change, Collection, Sink, Watched, Watcher } from './ports.ts';
+import type { Api, Change, Collection, Sink, Watched, Watcher } from './ports.ts';
 
 /** What the world tells the loop. */
 export type WorldEvents = {
@@ -62,7 +63,9 @@ export class World {
   #daemonSetNames: ReadonlySet<string> | undefined;
 
   constructor(options: {
+    readonly api: Api;
     readonly watcher: Watcher;
+    readonly clock: Clock;
     readonly dialects: readonly Dialect[];
     readonly events: WorldEvents;
     readonly log: Log;
@@ -71,7 +74,7 @@ export class World {
     this.#dialects = options.dialects;
     this.#events = options.events;
     this.#log = options.log;
-    this.pods = new PodWatches(options.watcher, options.events, options.log);
+    this.pods = new PodWatches(options);
   }
 
   /** Watches until the signal is aborted. */

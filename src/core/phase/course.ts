@@ -46,6 +46,8 @@ export type Course = {
   readonly plan: Plan;
   readonly moments: readonly Temporal.Instant[];
   readonly lookups: readonly string[];
+  /** The pods have to be read once more, now that the hold is in place. */
+  readonly confirmPods: boolean;
   /** uids of the pods that may be evicted at all: what is queued beside them is called back. */
   readonly mayLeave: ReadonlySet<string>;
   readonly leaseMissedAt?: Temporal.Instant;
@@ -82,6 +84,7 @@ export const startCourse = (picture: Picture, now: Temporal.Instant): Course => 
     plan: noPlan,
     moments: [],
     lookups: [],
+    confirmPods: false,
     mayLeave: new Set(),
     ...(picture.notes.leaseMissedAt && { leaseMissedAt: picture.notes.leaseMissedAt }),
   };

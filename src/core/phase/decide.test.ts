@@ -51,6 +51,14 @@ test('unknown pods are not no pods', () => {
   assert.deepEqual(decision.writes, []);
 });
 
+test('a node is not called empty by a list that may be older than the hold', () => {
+  const decision = run({ podsConfirmed: false });
+  assert.deepEqual(decision.writes, []);
+  assert.equal(decision.confirmPods, true);
+  assert.deepEqual(evicted(run({ podsConfirmed: false, pods: [makePod('a')] })), ['a'], 'what is known to be there may go meanwhile');
+  assert.equal(run({ node: makeNode(), podsConfirmed: false }).confirmPods, false, 'nor is it asked for before the hold');
+});
+
 test('an uncordon by hand is put right at once, before anything else is evicted', () => {
   const decision = run({ node: { ...heldNode, unschedulable: false }, pods: [makePod('a')] });
   assert.deepEqual(whats(decision), ['restore the hold']);

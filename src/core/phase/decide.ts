@@ -43,6 +43,7 @@ export const decide = (picture: Picture, now: Temporal.Instant): Decision => {
     waitsFor: course.plan.waitsFor,
     remaining: course.mayLeave.size,
     watchPods: picture.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain'),
+    confirmPods: course.confirmPods,
     lookups: course.lookups,
     notes: notesAfter(course, reported),
     ...(again && { again }),

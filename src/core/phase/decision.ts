@@ -51,6 +51,8 @@ export type Decision = {
   readonly remaining: number;
   /** Its pods have to be watched. */
   readonly watchPods: boolean;
+  /** The pods have to be read once more, now that the hold is in place: a node is not called empty by an old list. */
+  readonly confirmPods: boolean;
   /** Claims (`namespace/name`) whose volume has to be known. */
   readonly lookups: readonly string[];
   readonly notes: Notes;

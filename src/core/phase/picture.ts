@@ -33,6 +33,8 @@ export type Picture = {
   readonly requests: readonly Request[];
   /** Missing as long as they are not known. */
   readonly pods?: readonly Pod[];
+  /** They have been read once more after the hold was in place: no pod that was bound before it is missing. */
+  readonly podsConfirmed: boolean;
   readonly budgets: readonly Budget[];
   /** By `namespace/name`. */
   readonly leases: ReadonlyMap<string, Lease>;

@@ -140,6 +140,7 @@ export const makePicture = (over: Partial<Picture> = {}): Picture => ({
   node: heldNode,
   requests: [makeRequest('one')],
   pods: [],
+  podsConfirmed: true,
   budgets: [],
   leases: new Map([[ourLease.key, ourLease]]),
   attachments: [],

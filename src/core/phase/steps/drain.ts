@@ -38,6 +38,8 @@ const viewOf = (standing: Standing, pods: readonly Pod[], { picture, now }: Cour
   return { standing, fates, ...(rung && { rung }) };
 };
 
+const isEmpty = ({ fates }: View): boolean => fates.every(({ fate }) => fate.fate === 'ignore');
+
 const about = ({ namespace, name }: Pod): { readonly namespace: string; readonly name: string } => ({ namespace, name });
 
 const fateHindrance = (pod: Pod, fate: Fate): Hindrance | undefined => {
@@ -101,11 +103,12 @@ const outOfTime = { reason: 'DeadlineExceeded', message: 'the drain was not comp
 export const givenBack = { reason: 'GivenBack', message: 'the drain was not complete in time; the node is given back' };
 
 /** A rung that ends the drain; undefined as long as it goes on. */
-const ended = ({ standing, rung, fates }: View): Pick<Standing, 'failure' | 'problem' | 'holds'> | undefined => {
+const ended = (view: View): Pick<Standing, 'failure' | 'problem' | 'holds'> | undefined => {
+  const { standing, rung } = view;
   if (standing.failure === 'DeadlineExceeded') {
     return { failure: 'DeadlineExceeded', holds: true, problem: outOfTime };
   }
-  if (rung === undefined || fates.every(({ fate }) => fate.fate === 'ignore')) return undefined;
+  if (rung === undefined || isEmpty(view)) return undefined;
   if (rung.action === 'Fail') return { failure: 'DeadlineExceeded', holds: true, problem: outOfTime };
   if (rung.action === 'Release') return { failure: 'GivenBack', holds: true, problem: givenBack };
   return undefined;
@@ -115,13 +118,16 @@ const ended = ({ standing, rung, fates }: View): Pick<Standing, 'failure' | 'pro
  * Judges every pod under every request, plans what may be asked for now, and says how far each request is. Nothing is evicted before the
  * hold has been seen: this step has its turn only then.
  */
-export const drain: Step = course => {
-  const draining = course.standings.filter(isDraining);
-  const { pods } = course.picture;
-  if (draining.length === 0) return { done: true, course };
+export const drain: Step = start => {
+  const draining = start.standings.filter(isDraining);
+  const { pods, podsConfirmed } = start.picture;
+  if (draining.length === 0) return { done: true, course: start };
+  const course = { ...start, confirmPods: !podsConfirmed };
   if (pods === undefined) return { done: false, course };
   const sorted = pods.toSorted(byKey);
   const views = draining.map(standing => viewOf(standing, sorted, course));
+  // The pods may have been read before the hold was in place: only a later list can say that none is left.
+  if (!podsConfirmed && views.some(isEmpty)) return { done: false, course };
   const going = views.filter(view => ended(view) === undefined);
   const { budgets, flights, attempts } = course.picture;
   const leavers = leaversOf(going);

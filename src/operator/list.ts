@@ -1,5 +1,5 @@
 import { isObject } from '../core/json.ts';
-import type { Api, ApiAnswer } from '../operator/ports.ts';
+import type { Api, ApiAnswer } from './ports.ts';
 
 const pageSize = 500;
 
@@ -12,11 +12,15 @@ export const listAll = async (
   path: string,
   query: Readonly<Record<string, string>> = {},
   missing: 'an error' | 'none if missing' = 'an error',
+  signal?: AbortSignal,
 ): Promise<readonly unknown[]> => {
   const items: unknown[] = [];
   let next: string | undefined = '';
   while (next !== undefined) {
-    const answer = await api.call({ method: 'GET', path, query: { ...query, limit: pageSize, continue: next === '' ? undefined : next } });
+    const answer = await api.call(
+      { method: 'GET', path, query: { ...query, limit: pageSize, continue: next === '' ? undefined : next } },
+      signal,
+    );
     if (answer.status === 404 && missing === 'none if missing') return [];
     if (answer.status !== 200) throw new Error(`cannot read ${path}: ${refusalOf(answer)}`);
     const list = answer.body as { readonly items?: readonly unknown[]; readonly metadata?: { readonly continue?: string } };
