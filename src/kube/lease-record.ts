@@ -1,7 +1,7 @@
 import type { ApiAnswer } from '../operator/ports.ts';
 
 /** The spec of a coordination.k8s.io/v1 Lease; fields that are not named here are kept as they are. */
-export type LeaseSpec = {
+type LeaseSpec = {
   readonly holderIdentity?: string;
   readonly leaseDurationSeconds?: number;
   readonly acquireTime?: string;

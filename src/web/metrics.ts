@@ -4,7 +4,7 @@ import type { Meter, Overview } from '../operator/ports.ts';
 const fast = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** A finished call to the API server. */
-export type ApiCallSeen = { readonly method: string; readonly path: string; readonly status: number; readonly seconds: number };
+type ApiCallSeen = { readonly method: string; readonly path: string; readonly status: number; readonly seconds: number };
 
 export type Metrics = {
   readonly meter: Meter;

@@ -2,7 +2,7 @@ import type { Pod } from '../pod/pod.ts';
 import { type Budget, neverAllows } from './budget.ts';
 
 /** Why a pod cannot go yet, as a word that machines can use. */
-export type Cause =
+type Cause =
   | 'DisruptionBudget'
   | 'BudgetNeverAllows'
   | 'BudgetNotSynced'

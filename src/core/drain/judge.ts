@@ -28,7 +28,7 @@ export type Circumstances = {
 type Rule = (pod: Pod, policy: DrainPolicy, circumstances: Circumstances) => Fate | undefined;
 
 /** Whether the pick chooses the pod. */
-export const picks = (pick: PodPick, pod: Pod): boolean =>
+const picks = (pick: PodPick, pod: Pod): boolean =>
   (pick.podSelector === undefined || matches(pick.podSelector, pod.labels)) &&
   (pick.namespaces === undefined || pick.namespaces.length === 0 || pick.namespaces.includes(pod.namespace)) &&
   (pick.maxPriority === undefined || pod.priority <= pick.maxPriority) &&

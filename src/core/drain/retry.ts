@@ -36,7 +36,7 @@ const pauses: Readonly<Record<Outcome['kind'], Pause>> = {
 };
 
 /** A number in [0, 1) that is always the same for the same text: spreads retries without chance, so that deciding stays pure (FNV-1a). */
-export const spread = (text: string): number => {
+const spread = (text: string): number => {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193) >>> 0;
   return hash / 2 ** 32;

@@ -3,9 +3,9 @@ import { timeText } from '../time.ts';
 import { conditionOf, type Node } from './node.ts';
 
 /** The conditions of KEP-5683 that a maintenance speaks for. */
-export const lifecycleConditions = ['DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'] as const;
+const lifecycleConditions = ['DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'] as const;
 
-export type LifecycleCondition = (typeof lifecycleConditions)[number];
+type LifecycleCondition = (typeof lifecycleConditions)[number];
 
 /** What to say; a type left out is to be absent. */
 export type WantedConditions = Partial<
@@ -13,7 +13,7 @@ export type WantedConditions = Partial<
 >;
 
 /** All reasons of ours begin like this: a condition with another one is somebody else's. */
-export const ourReason = 'Drydock';
+const ourReason = 'Drydock';
 
 /**
  * A True with a foreign reason is another actor's word (KEP-5683 defines no ownership); it is left alone. Everything else may be written:

@@ -54,7 +54,7 @@ export type Course = {
 };
 
 /** What a step makes of the course. The next one has its turn only when this one is done. */
-export type StepResult = { readonly done: boolean; readonly course: Course };
+type StepResult = { readonly done: boolean; readonly course: Course };
 
 export type Step = (course: Course) => StepResult;
 
@@ -90,7 +90,7 @@ export const startCourse = (picture: Picture, now: Temporal.Instant): Course => 
   };
 };
 
-export const subjectOf = (request: Request): Subject => ({
+const subjectOf = (request: Request): Subject => ({
   apiVersion: request.dialect.apiVersion,
   kind: request.dialect.kind,
   name: request.name,

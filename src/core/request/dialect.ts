@@ -14,7 +14,7 @@ export type Marks = {
 export type LeaseName = { readonly namespace: string; readonly name: string; readonly holder: string };
 
 /** Reason and message of an event. */
-export type EventText = { readonly reason: string; readonly message: string };
+type EventText = { readonly reason: string; readonly message: string };
 
 /** How one served kind says what the core thinks. One small file a kind implements it; nothing else knows that there are several. */
 export type Dialect = {

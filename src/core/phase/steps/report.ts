@@ -10,7 +10,7 @@ import type { Report, State } from '../report.ts';
 import { givenBack } from './drain.ts';
 
 /** Progress is written at most this often, in seconds; transitions at once. */
-const progressEvery = 2;
+const progressEvery = 5;
 
 const stateOf = ({ request, failure, granted, holds, drain }: Standing): State => {
   if (failure !== undefined) return 'Failed';

@@ -1,0 +1,30 @@
+// `npm run check`: types, lint (with the import table), formatting, dead code, generated files. Runs them all and fails if one does.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { bootstrap, root } from './bootstrap.mjs';
+
+const node = bootstrap();
+const bin = name => join(root, 'node_modules', '.bin', name);
+
+const checks = [
+  ['types', bin('tsc'), ['-p', '.']],
+  ['types of the pure core', bin('tsc'), ['-p', 'tsconfig.core.json']],
+  ['lint', bin('oxlint'), ['--type-aware', '--quiet', 'src', 'test', 'bench', 'tools', 'scripts']],
+  ['format', bin('biome'), ['check', '.']],
+  ['dead code', node, [join(root, 'node_modules', 'knip', 'bin', 'knip.js')]],
+  ['generated files', node, [join(root, 'tools', 'generate.ts'), '--check']],
+];
+
+let failures = 0;
+for (const [what, command, args] of checks) {
+  const since = performance.now();
+  // The tools that are scripts look for `node` on PATH: it has to be the one that runs everything else.
+  const env = { ...process.env, PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH}` };
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26, env });
+  const clean = status === 0;
+  console.log(`${clean ? 'ok  ' : 'FAIL'} ${what} (${((performance.now() - since) / 1000).toFixed(1)} s)`);
+  if (clean) continue;
+  failures += 1;
+  console.log(`${stdout ?? ''}${stderr ?? ''}`);
+}
+process.exit(failures === 0 ? 0 : 1);

@@ -1,0 +1,25 @@
+// The tiers of the tests, in the order in which they run, each with what it needs.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './bootstrap.mjs';
+
+const testsIn = (...folder) =>
+  readdirSync(join(root, ...folder), { recursive: true })
+    .filter(name => name.endsWith('.test.ts'))
+    .map(name => join(...folder, name))
+    .sort();
+
+const rooms = ['core', 'support', 'generations', 'operator', 'web', 'cli'];
+
+/** `concurrency`: test files at a time. One control plane is as much as two cores bear. */
+export const tiers = [
+  { name: 'unit', what: 'the pure core in tables and laws, and each room by itself', files: rooms.flatMap(room => testsIn('src', room)), concurrency: 2 },
+  { name: 'faults', what: 'kube against a server that misbehaves', files: testsIn('src', 'kube'), concurrency: 2 },
+  {
+    name: 'control plane',
+    what: 'the operator against real etcd, API server, controllers and kwok, and killed at every write',
+    files: [...testsIn('test', 'control-plane'), ...testsIn('test', 'operator'), ...testsIn('test', 'kill')],
+    concurrency: 1,
+    needs: 'Go on PATH, or a cluster in DRYDOCK_TEST_KUBECONFIG',
+  },
+];
