@@ -67,6 +67,7 @@ export const blockersNow = (request: Request, { pods, budgets, daemonSets, now }
       flights: [],
       notes: noNotes,
       dialects: [request.dialect],
+      missingKinds: new Set(),
       terms: { durationSeconds: 0, renewEverySeconds: 0 },
     },
     now,

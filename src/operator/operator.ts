@@ -125,6 +125,7 @@ export class Operator {
       flights: this.#flights.all(),
       notes,
       dialects,
+      missingKinds: world.missingKinds,
       terms,
       ...(node && { node }),
       ...(pods && { pods }),

@@ -21,6 +21,7 @@ type Cause =
   | 'DaemonSet'
   | 'AwaitingCompletion'
   | 'EarlierWave'
+  | 'KeepsComing'
   | 'VolumeAttached';
 
 /** Something that keeps the drain from being complete. */

@@ -13,7 +13,14 @@ const leaver = (name: string, over: Partial<Leaver['pod']> = {}, wave = 0): Leav
   method: 'evict',
   escalated: false,
 });
-const around = (over: Partial<Surroundings> = {}): Surroundings => ({ budgets: [], flights: [], attempts: new Map(), now: at(0), ...over });
+const around = (over: Partial<Surroundings> = {}): Surroundings => ({
+  budgets: [],
+  flights: [],
+  attempts: new Map(),
+  returns: new Map(),
+  now: at(0),
+  ...over,
+});
 const names = (leavers: readonly Leaver[]): readonly string[] => leavers.map(({ pod }) => pod.name);
 const flight = (name: string, over: Partial<Flight> = {}): Flight => ({
   uid: `uid-shop-${name}`,
@@ -128,6 +135,22 @@ test('a refusal is not asked again before the budget has changed', () => {
 test('and is asked again by the safety net', () => {
   const attempts = new Map([['uid-shop-a', refused()]]);
   assert.deepEqual(names(plan([leaver('a')], around({ budgets: [makeBudget('b')], attempts, now: at(37) })).calls), ['a']);
+});
+
+test('pods that come to a held node again and again are moved on ever more slowly', () => {
+  const late = (name: string): Leaver => leaver(name, { createdAt: at(100) });
+  const ask = (count: number, seconds: number): ReturnType<typeof plan> => {
+    const returns = new Map([['shop/ReplicaSet/web-1', { count, lastAt: at(110) }]]);
+    return plan([late('a')], around({ heldSince: at(0), returns: count === 0 ? new Map() : returns, now: at(seconds) }));
+  };
+  assert.equal(ask(0, 110).calls.length, 1);
+  assert.equal(ask(1, 110).calls.length, 1);
+  assert.equal(ask(2, 114).hindrances[0]?.cause, 'KeepsComing');
+  assert.equal(ask(2, 115).calls.length, 1);
+  assert.equal(ask(4, 129).calls.length, 0);
+  assert.equal(ask(4, 130).calls.length, 1);
+  assert.equal(ask(4, 130).returns.get('shop/ReplicaSet/web-1')?.count, 5);
+  assert.equal(plan([leaver('old', { createdAt: at(-5) })], around({ heldSince: at(0), now: at(110) })).returns.size, 0);
 });
 
 test('plain deletion asks no budget', () => {

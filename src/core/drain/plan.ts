@@ -4,6 +4,7 @@ import { budgetHindrance, type Hindrance, multipleBudgetsHindrance, outcomeHindr
 import { type Budget, budgetsOf, costsNothing } from './budget.ts';
 import { type Flight, freeOf } from './flight.ts';
 import { type Attempt, retryAt } from './retry.ts';
+import { keepsComing, oneMore, ownerKey, type Returns, staysUntil } from './returns.ts';
 
 /** A pod that has to go, and how. */
 export type Leaver = {
@@ -29,6 +30,10 @@ export type Surroundings = {
   readonly flights: readonly Flight[];
   /** By the pod's uid. */
   readonly attempts: ReadonlyMap<string, Attempt>;
+  /** Since when the node is held; pods that were created later should not be there. */
+  readonly heldSince?: Temporal.Instant;
+  /** By owner. */
+  readonly returns: ReadonlyMap<string, Returns>;
   readonly now: Temporal.Instant;
 };
 
@@ -38,6 +43,8 @@ export type Plan = {
   /** Keys of the budgets that have to allow more before the rest can go. */
   readonly waitsFor: readonly string[];
   readonly again?: Temporal.Instant;
+  /** By owner, with the calls of this plan. */
+  readonly returns: ReadonlyMap<string, Returns>;
 };
 
 /** What becomes of one pod now. */
@@ -80,6 +87,10 @@ const waitAfterAttempt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]
   };
 };
 
+/** Created after the node was held. The API server's times are whole seconds, rounded down. */
+const isLate = (pod: Pod, { heldSince }: Pick<Surroundings, 'heldSince'>): boolean =>
+  heldSince !== undefined && isBefore(secondsAfter(heldSince, 1), pod.createdAt);
+
 /** Keeps count of what the budgets have to give while the pods of one plan take from them. */
 class Purse {
   readonly #left = new Map<string, number>();
@@ -106,12 +117,24 @@ const askBudget = (pod: Pod, budgets: readonly Budget[], purse: Purse): Verdict 
   return { verdict: 'wait', hindrance: budgetHindrance(pod, budget), waitsFor: budget.key };
 };
 
+/** Only for pods that have not been asked for yet: what has begun goes on. */
+const comesAgain = (pod: Pod, { returns, now, ...surroundings }: Surroundings): Verdict | undefined => {
+  if (!isLate(pod, surroundings)) return undefined;
+  const before = returns.get(ownerKey(pod));
+  const until = staysUntil(before, now);
+  return before && until && { verdict: 'wait', hindrance: keepsComing(pod, before), again: until };
+};
+
 const consider = ({ pod, method }: Leaver, surroundings: Surroundings, purse: Purse): Verdict => {
   const { attempts, budgets, flights, now } = surroundings;
   if (isTerminating(pod)) return waitForEnd(pod, now);
   if (flights.some(({ uid, state }) => uid === pod.uid && state !== 'accepted')) return { verdict: 'wait' };
   const guards = isGuarded(pod) && method === 'evict' ? budgetsOf(pod, budgets) : [];
   const attempt = attempts.get(pod.uid);
+  if (attempt === undefined) {
+    const coming = comesAgain(pod, surroundings);
+    if (coming !== undefined) return coming;
+  }
   if (attempt !== undefined && attempt.method === method && isBefore(now, retryAt(attempt, pod.uid)) && !isOutdated(attempt, guards)) {
     return waitAfterAttempt(pod, attempt, guards);
   }
@@ -126,6 +149,12 @@ const laterWave = ({ pod }: Leaver): Hindrance => ({
   pod: { namespace: pod.namespace, name: pod.name },
   message: 'waits until the pods of an earlier wave are gone',
 });
+
+const returnsAfter = (calls: readonly PodCall[], { attempts, returns, now, ...surroundings }: Surroundings): Plan['returns'] => {
+  const late = calls.filter(({ pod }) => isLate(pod, surroundings) && !attempts.has(pod.uid));
+  const owners = new Set(late.map(({ pod }) => ownerKey(pod)));
+  return new Map([...returns, ...[...owners].map(owner => [owner, oneMore(returns.get(owner), now)] as const)]);
+};
 
 /**
  * Which pods to ask for now, why the others wait, and when to look again. A wave starts when nothing of the one before is left. Pure and
@@ -154,5 +183,5 @@ export const plan = (leavers: readonly Leaver[], surroundings: Surroundings): Pl
   }
   const safetyNet = waitsFor.size > 0 ? secondsAfter(surroundings.now, lookAgainAfter) : undefined;
   const again = earliest([...moments, safetyNet]);
-  return { calls, hindrances, waitsFor: [...waitsFor].sort(), ...(again && { again }) };
+  return { calls, hindrances, waitsFor: [...waitsFor].sort(), returns: returnsAfter(calls, surroundings), ...(again && { again }) };
 };

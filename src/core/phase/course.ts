@@ -58,8 +58,6 @@ type StepResult = { readonly done: boolean; readonly course: Course };
 
 export type Step = (course: Course) => StepResult;
 
-const noPlan: Plan = { calls: [], hindrances: [], waitsFor: [] };
-
 /** A node that was missing is looked for anew each time; the other failures are facts of the past. */
 const firstStanding = (request: Request): Standing => {
   const { failure, leaseErrors } = request.history;
@@ -81,7 +79,7 @@ export const startCourse = (picture: Picture, now: Temporal.Instant): Course => 
     standings: requests.filter(({ deleting }) => !deleting).map(firstStanding),
     leaving: requests.filter(request => request.deleting && hasFinalizer(request)),
     writes: [],
-    plan: noPlan,
+    plan: { calls: [], hindrances: [], waitsFor: [], returns: picture.notes.returns },
     moments: [],
     lookups: [],
     confirmPods: false,

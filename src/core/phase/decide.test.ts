@@ -110,6 +110,10 @@ test('a node that is held and asked for by nobody is given back', () => {
   assert.deepEqual(whats(run({ requests: [] })), ['give the node back']);
 });
 
+test('a hold of a kind that the cluster does not serve at the moment stays', () => {
+  assert.deepEqual(run({ requests: [], missingKinds: new Set(['plains.test']) }).writes, []);
+});
+
 test('a missing node fails the request, and holds nobody who wants to go', () => {
   const { node: _node, ...picture } = makePicture({ leases: noLeases });
   const decision = decide(picture, now);

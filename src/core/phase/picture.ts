@@ -2,6 +2,7 @@ import type { Attachment } from '../drain/attachment.ts';
 import type { Budget } from '../drain/budget.ts';
 import type { Flight } from '../drain/flight.ts';
 import type { Attempt } from '../drain/retry.ts';
+import type { Returns } from '../drain/returns.ts';
 import type { Tally } from '../drain/tally.ts';
 import type { Node } from '../hold/node.ts';
 import type { Lease, LeaseTerms } from '../lease/lease.ts';
@@ -18,11 +19,13 @@ export type Notes = {
   readonly blockedSince: ReadonlyMap<string, Temporal.Instant>;
   /** When a status was last written, by the request's key. */
   readonly reportedAt: ReadonlyMap<string, Temporal.Instant>;
+  /** Pods that came although the node is held, by owner. */
+  readonly returns: ReadonlyMap<string, Returns>;
   /** When a lease that was ours was last found in other hands. */
   readonly leaseMissedAt?: Temporal.Instant;
 };
 
-export const noNotes: Notes = { tallies: new Map(), blockedSince: new Map(), reportedAt: new Map() };
+export const noNotes: Notes = { tallies: new Map(), blockedSince: new Map(), reportedAt: new Map(), returns: new Map() };
 
 /** Everything known about one node at one moment. */
 export type Picture = {
@@ -49,6 +52,8 @@ export type Picture = {
   readonly notes: Notes;
   /** Every served kind: a hold without a request is released for all of them. */
   readonly dialects: readonly Dialect[];
+  /** Names of the kinds that this cluster does not serve (any more): whether they have requests cannot be known. */
+  readonly missingKinds: ReadonlySet<string>;
   readonly terms: LeaseTerms;
   /** The last write for this node was refused, and none has succeeded since. */
   readonly trouble?: Problem;

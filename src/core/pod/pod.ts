@@ -26,6 +26,7 @@ export type Pod = {
   /** When it must be gone: set as soon as somebody deletes it, grace period included. */
   readonly deletionTimestamp?: Temporal.Instant;
   readonly deletionGraceSeconds: number;
+  readonly createdAt: Temporal.Instant;
   readonly finalizers: readonly string[];
 };
 
@@ -35,6 +36,7 @@ type RawPod = {
     readonly name: string;
     readonly uid: string;
     readonly resourceVersion: string;
+    readonly creationTimestamp?: string;
     readonly labels?: Labels;
     readonly annotations?: Labels;
     readonly deletionTimestamp?: string;
@@ -90,6 +92,7 @@ export const readPod = (raw: unknown): Pod => {
     localData: spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined && emptyDir !== null) ?? false,
     claims: claimsOf(pod),
     ...(deletionTimestamp && { deletionTimestamp }),
+    createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
     deletionGraceSeconds: metadata.deletionGracePeriodSeconds ?? 0,
     finalizers: metadata.finalizers ?? [],
   };

@@ -30,6 +30,7 @@ export const makePod = (name: string, over: Partial<Pod> = {}): Pod => {
     mirror: false,
     localData: false,
     claims: [],
+    createdAt: at(-1000),
     deletionGraceSeconds: 30,
     finalizers: [],
     ...over,
@@ -150,6 +151,7 @@ export const makePicture = (over: Partial<Picture> = {}): Picture => ({
   flights: [],
   notes: noNotes,
   dialects: [plainDialect],
+  missingKinds: new Set(),
   terms: { durationSeconds: 3600, renewEverySeconds: 900 },
   ...over,
 });

@@ -1,11 +1,12 @@
 import type { Hindrance } from '../../drain/blocker.ts';
 import { type Fate, judge } from '../../drain/judge.ts';
-import { type Leaver, plan } from '../../drain/plan.ts';
+import { type Leaver, plan, type Surroundings } from '../../drain/plan.ts';
 import { addTally, countOf, startTally } from '../../drain/tally.ts';
 import { byKey, isTerminating, type Pod } from '../../pod/pod.ts';
 import { type Rung, rungAt } from '../../request/policy.ts';
-import { secondsAfter, secondsBetween } from '../../time.ts';
+import { earliest, secondsAfter, secondsBetween } from '../../time.ts';
 import type { Course, DrainStanding, Standing, Step } from '../course.ts';
+import { leaseKey } from './lease.ts';
 
 /** One request's view of the pods. */
 type View = {
@@ -114,6 +115,14 @@ const ended = (view: View): Pick<Standing, 'failure' | 'problem' | 'holds'> | un
   return undefined;
 };
 
+/** The lease was acquired just before the node was held, and says so for as long as it is. */
+const surroundingsOf = ({ picture, now }: Course, draining: readonly Standing[]): Surroundings => {
+  const { budgets, flights, attempts, leases, notes, nodeName } = picture;
+  const acquired = draining.map(({ request }) => leases.get(leaseKey(request.dialect.lease(nodeName)))?.acquireTime);
+  const heldSince = earliest(acquired);
+  return { budgets, flights, attempts, returns: notes.returns, now, ...(heldSince && { heldSince }) };
+};
+
 /**
  * Judges every pod under every request, plans what may be asked for now, and says how far each request is. Nothing is evicted before the
  * hold has been seen: this step has its turn only then.
@@ -129,9 +138,8 @@ export const drain: Step = start => {
   // The pods may have been read before the hold was in place: only a later list can say that none is left.
   if (!podsConfirmed && views.some(isEmpty)) return { done: false, course };
   const going = views.filter(view => ended(view) === undefined);
-  const { budgets, flights, attempts } = course.picture;
   const leavers = leaversOf(going);
-  const planned = plan(leavers, { budgets, flights, attempts, now: course.now });
+  const planned = plan(leavers, surroundingsOf(course, draining));
   const hindrances = new Map(planned.hindrances.flatMap(one => (one.pod ? [[`${one.pod.namespace}/${one.pod.name}`, one] as const] : [])));
   const after = new Map(
     views.map(view => {

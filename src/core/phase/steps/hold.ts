@@ -1,11 +1,12 @@
-import { type Before, nothingBefore, taintId } from '../../hold/before.ts';
+import { type Before, nothingBefore, readBefore, taintId } from '../../hold/before.ts';
 import { beforeOfPredecessor, type HoldChange, holdChange, unite } from '../../hold/hold.ts';
 import type { Node } from '../../hold/node.ts';
-import type { Marks } from '../../request/dialect.ts';
+import type { Dialect, Marks } from '../../request/dialect.ts';
 import type { Request } from '../../request/request.ts';
 import { secondsAfter } from '../../time.ts';
 import { announcement, type Course, nodeSubject, type Step } from '../course.ts';
 import type { Announcement, Write } from '../decision.ts';
+import type { Picture } from '../picture.ts';
 
 /** An answer that is still under way is waited for this long, in seconds, before it is looked at again. */
 const answerWithin = 1;
@@ -20,6 +21,32 @@ const markedByPredecessor = (node: Node, request: Request): boolean =>
 const assumedBefore = (node: Node, requests: readonly Request[]): Before => {
   const marks = requests.filter(request => markedByPredecessor(node, request)).map(({ dialect }) => dialect.marks('Drain'));
   return marks.length === 0 ? nothingBefore : beforeOfPredecessor(unite(marks));
+};
+
+/** Taints that only this kind puts on nodes. */
+const ownTaints = ({ marks }: Dialect, others: readonly Dialect[]): readonly string[] => {
+  const theirs = new Set(others.flatMap(other => other.marks('Drain').taints.map(taintId)));
+  return marks('Drain')
+    .taints.map(taintId)
+    .filter(id => !theirs.has(id));
+};
+
+/**
+ * Marks that a kind may have put on the node whose objects cannot be read at the moment, because the cluster does not serve it: they stay.
+ * A kind that is gone for good leaves its hold to be taken off by hand; one that is away for a moment must not cost a node its hold.
+ */
+const marksOfMissing = (node: Node, { dialects, missingKinds }: Picture): readonly Marks[] => {
+  const record = readBefore(node.before);
+  if (record === undefined) return [];
+  return dialects
+    .filter(({ name }) => missingKinds.has(name))
+    .filter(dialect =>
+      ownTaints(
+        dialect,
+        dialects.filter(other => other !== dialect),
+      ).some(id => record.taints[id] !== undefined),
+    )
+    .map(({ marks }) => marks('Drain'));
 };
 
 const component = 'drydock';
@@ -66,10 +93,11 @@ export const hold: Step = course => {
   if (node === undefined) return { done: true, course };
   const holders = course.standings.filter(({ holds }) => holds).map(({ request }) => request);
   const all = [...course.standings.map(({ request }) => request), ...course.leaving];
-  const wanted = unite(holders.map(({ dialect, stage }) => dialect.marks(stage)));
+  const missing = marksOfMissing(node, course.picture);
+  const wanted = unite([...holders.map(({ dialect, stage }) => dialect.marks(stage)), ...missing]);
   const change = holdChange(node, wanted, assumedBefore(node, all));
   if (change === undefined) return { done: true, course };
-  const given = holders.length === 0;
+  const given = holders.length === 0 && missing.length === 0;
   if (given && underWay(course)) {
     return { done: false, course: { ...course, moments: [...course.moments, secondsAfter(course.now, answerWithin)] } };
   }

@@ -42,14 +42,14 @@ const removeFinalizer = (request: Request): Write => ({
 /** Leases that were asked for on this node and that no request wants any more. A hold whose request vanished leaves one of any kind. */
 const idleLeases = (course: Course): readonly Write[] => {
   const { picture, standings, leaving } = course;
-  const { nodeName, requests, dialects } = picture;
+  const { node, nodeName, requests, dialects } = picture;
   const wanted = new Set(
     standings
       .filter(({ request, failure }) => request.stage !== 'Announce' && failure !== 'GivenBack')
       .map(({ request }) => leaseKey(request.dialect.lease(nodeName))),
   );
   const asked =
-    requests.length === 0
+    requests.length === 0 && node?.before === undefined
       ? dialects.map(dialect => dialect.lease(nodeName))
       : leasesOf([...standings.map(({ request }) => request), ...leaving], nodeName);
   const idle = new Map(asked.filter(name => !wanted.has(leaseKey(name))).map(name => [leaseKey(name), name]));
@@ -61,7 +61,7 @@ const idleLeases = (course: Course): readonly Write[] => {
  * then what was said on the node and the lease, then the finalizer.
  */
 export const letGo: Step = course => {
-  const nobody = course.standings.length === 0;
+  const nobody = course.standings.length === 0 && course.picture.node?.before === undefined;
   const clean = [...(nobody ? conditionsWrites(course, {}) : []), ...idleLeases(course)];
   if (clean.length > 0) {
     // Whoever stays goes on meanwhile; only the finalizers wait.

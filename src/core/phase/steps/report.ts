@@ -128,6 +128,7 @@ export const notesAfter = (course: Course, reported: readonly Reported[]): Notes
   const drained = course.standings.some(({ drain }) => drain !== undefined);
   return {
     tallies: new Map([...kept(notes.tallies), ...tallies]),
+    returns: course.plan.returns,
     reportedAt: new Map([...kept(notes.reportedAt), ...written]),
     blockedSince: drained
       ? new Map(reported.flatMap(({ report }) => report.blockers.map(blocker => [blockerId(blocker), blocker.since] as const)))

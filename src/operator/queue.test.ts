@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HandClock } from '../support/hand-clock.ts';
+import { Queue } from './queue.ts';
+import { settle } from './testing/fakes.ts';
+
+/** A queue whose work ends when the test says so. */
+const bench = (options: { readonly atOnce?: number; readonly ranks?: Readonly<Record<string, number>> } = {}) => {
+  const clock = new HandClock();
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const queue = new Queue({
+    clock,
+    atOnce: options.atOnce ?? 10,
+    rank: key => options.ranks?.[key] ?? 0,
+    work: key => {
+      begun.push(key);
+      return new Promise(resolve => ends.set(key, resolve));
+    },
+  });
+  const end = async (key: string): Promise<void> => {
+    ends.get(key)?.();
+    await settle();
+  };
+  const inSeconds = (seconds: number): Temporal.Instant => clock.now().add({ milliseconds: seconds * 1000 });
+  return { clock, queue, begun, end, inSeconds };
+};
+
+test('many wishes for one key before its turn are one run', async () => {
+  const { queue, begun } = bench();
+  for (let n = 0; n < 5; n += 1) queue.add('a');
+  assert.deepEqual(begun, [], 'work begins in a later turn');
+  assert.equal(queue.depth, 1);
+  await settle();
+  assert.deepEqual(begun, ['a']);
+});
+
+test('a key is never worked on twice at the same time; what was wished meanwhile comes after', async () => {
+  const { queue, begun, end } = bench();
+  queue.add('a');
+  await settle();
+  queue.add('a');
+  queue.add('a');
+  await settle();
+  assert.deepEqual(begun, ['a']);
+  assert.equal(queue.isWaiting('a'), true);
+  await end('a');
+  assert.deepEqual(begun, ['a', 'a']);
+  await end('a');
+  assert.deepEqual(begun, ['a', 'a']);
+});
+
+test('so many keys at once and no more; of those that wait the lowest rank goes first', async () => {
+  const { queue, begun, end } = bench({ atOnce: 2, ranks: { a: 9, b: 3, c: 5, d: 1 } });
+  for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
+  await settle();
+  assert.deepEqual(begun, ['d', 'b']);
+  await end('b');
+  assert.deepEqual(begun, ['d', 'b', 'c']);
+  await end('d');
+  assert.deepEqual(begun, ['d', 'b', 'c', 'a']);
+});
+
+test('a key that runs does not keep the others waiting', async () => {
+  const { queue, begun } = bench({ ranks: { a: 0, b: 1 } });
+  queue.add('a');
+  await settle();
+  queue.add('a');
+  queue.add('b');
+  await settle();
+  assert.deepEqual(begun, ['a', 'b']);
+});
+
+test('of several appointments the earliest is kept', async () => {
+  const { clock, queue, begun, end, inSeconds } = bench();
+  queue.addAt('a', inSeconds(10));
+  queue.addAt('a', inSeconds(5));
+  queue.addAt('a', inSeconds(7));
+  await clock.advance(4999);
+  assert.deepEqual(begun, []);
+  await clock.advance(1);
+  assert.deepEqual(begun, ['a']);
+  await end('a');
+  await clock.advance(60_000);
+  assert.deepEqual(begun, ['a'], 'the later ones are off');
+});
+
+test('an appointment in the past is for now', async () => {
+  const { clock, queue, begun, inSeconds } = bench();
+  queue.addAt('a', inSeconds(-5));
+  await clock.advance(1);
+  assert.deepEqual(begun, ['a']);
+});
+
+test('appointments can be called off, and made anew, also later ones', async () => {
+  const { clock, queue, begun, inSeconds } = bench();
+  queue.addAt('a', inSeconds(1));
+  queue.clearAppointment('a');
+  queue.addAt('a', inSeconds(3));
+  await clock.advance(2999);
+  assert.deepEqual(begun, []);
+  await clock.advance(1);
+  assert.deepEqual(begun, ['a']);
+});
+
+test('closing begins nothing new, calls off appointments and waits for what runs', async () => {
+  const { clock, queue, begun, end, inSeconds } = bench({ atOnce: 1 });
+  queue.add('a');
+  await settle();
+  queue.add('b');
+  queue.addAt('c', inSeconds(1));
+  let closed = false;
+  void queue.close().then(() => (closed = true));
+  queue.add('d');
+  queue.addAt('e', inSeconds(1));
+  await clock.advance(5000);
+  assert.equal(closed, false);
+  await end('a');
+  await clock.advance(5000);
+  assert.equal(closed, true);
+  assert.deepEqual(begun, ['a']);
+});

@@ -1,0 +1,100 @@
+import type { Fields, Log } from '../../support/log.ts';
+import type { Api, ApiAnswer, ApiCall, EventNote, Meter, Recorder } from '../ports.ts';
+
+/** Stand-ins for the ports: they remember what they were told. */
+
+export const answer = (status: number, body: unknown = {}, headers: ApiAnswer['headers'] = {}): ApiAnswer => ({ status, headers, body });
+
+/** A Status as the API server answers with it. */
+export const failure = (status: number, message: string, cause?: string): ApiAnswer =>
+  answer(status, { kind: 'Status', code: status, message, ...(cause && { details: { causes: [{ reason: cause, message }] } }) });
+
+/** An API that answers as it is told, and remembers every call. */
+export class ScriptedApi implements Api {
+  readonly calls: ApiCall[] = [];
+  reply: (call: ApiCall) => ApiAnswer | Promise<ApiAnswer>;
+
+  constructor(reply: (call: ApiCall) => ApiAnswer | Promise<ApiAnswer> = () => answer(200)) {
+    this.reply = reply;
+  }
+
+  async call(call: ApiCall): Promise<ApiAnswer> {
+    this.calls.push(call);
+    return this.reply(call);
+  }
+
+  /** `METHOD path` of each call, in order. */
+  get asked(): readonly string[] {
+    return this.calls.map(({ method, path }) => `${method} ${path}`);
+  }
+}
+
+/** An API whose answers the test gives one by one. */
+export class SlowApi implements Api {
+  readonly waiting: { readonly call: ApiCall; readonly answer: (answer: ApiAnswer) => void; readonly fail: (error: Error) => void }[] = [];
+
+  call(call: ApiCall): Promise<ApiAnswer> {
+    return new Promise((resolve, reject) => this.waiting.push({ call, answer: resolve, fail: reject }));
+  }
+
+  /** The call that has waited longest. */
+  next(): SlowApi['waiting'][number] {
+    const first = this.waiting.shift();
+    if (first === undefined) throw new Error('nobody waits for an answer');
+    return first;
+  }
+}
+
+export class Notebook implements Recorder {
+  readonly notes: EventNote[] = [];
+
+  record(note: EventNote): void {
+    this.notes.push(note);
+  }
+
+  get reasons(): readonly string[] {
+    return this.notes.map(({ reason }) => reason);
+  }
+}
+
+export class Tallies implements Meter {
+  readonly evictions: string[] = [];
+  readonly seconds: number[] = [];
+  readonly writes: string[] = [];
+  decisions = 0;
+
+  evicted(method: 'evict' | 'delete', outcome: string, seconds: number): void {
+    this.evictions.push(`${method} ${outcome}`);
+    this.seconds.push(seconds);
+  }
+
+  wrote(store: string, result: 'stored' | 'conflict' | 'refused'): void {
+    this.writes.push(`${store} ${result}`);
+  }
+
+  decided(): void {
+    this.decisions += 1;
+  }
+}
+
+export class Lines implements Log {
+  readonly lines: { readonly level: string; readonly message: string; readonly fields: Fields }[] = [];
+
+  debug = this.#at('debug');
+  info = this.#at('info');
+  warn = this.#at('warn');
+  error = this.#at('error');
+
+  of(level: string): readonly string[] {
+    return this.lines.filter(one => one.level === level).map(({ message }) => message);
+  }
+
+  #at(level: string): (message: string, fields?: Fields) => void {
+    return (message, fields = {}) => void this.lines.push({ level, message, fields });
+  }
+}
+
+/** Lets everything run that waits for nothing but its turn. */
+export const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise(resolve => setImmediate(resolve));
+};

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readNode } from '../core/hold/node.ts';
+import { readLease } from '../core/lease/lease.ts';
+import type { Write } from '../core/phase/decision.ts';
+import { maintenance } from '../generations/maintenance.ts';
+import { HandClock } from '../support/hand-clock.ts';
+import type { ApiAnswer } from './ports.ts';
+import { answer, failure, Lines, Notebook, ScriptedApi, Tallies } from './testing/fakes.ts';
+import { World } from './world.ts';
+import { Writer } from './writer.ts';
+
+const dialect = maintenance('leases');
+
+const bench = (reply: ApiAnswer | Error = answer(200)) => {
+  const api = new ScriptedApi(() => {
+    if (reply instanceof Error) throw reply;
+    return reply;
+  });
+  const [recorder, meter, log] = [new Notebook(), new Tallies(), new Lines()];
+  const world = new World({
+    api,
+    watcher: { watch: async () => {} },
+    clock: new HandClock(),
+    dialects: [dialect],
+    log,
+    events: { touched: () => {}, budgetChanged: () => {}, podChanged: () => {} },
+  });
+  const leader = { yes: true };
+  const writer = new Writer({ api, world, dialects: [dialect], recorder, meter, log, fence: { mayAct: () => leader.yes } });
+  return { api, recorder, meter, log, world, writer, leader };
+};
+
+const about = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u' };
+const nodeWrite: Write = {
+  what: 'hold the node',
+  method: 'PATCH',
+  style: 'merge',
+  path: '/api/v1/nodes/n1',
+  body: { spec: { unschedulable: true } },
+  store: 'nodes',
+  announce: [{ type: 'Normal', reason: 'Said', message: '', component: 'drydock', about }],
+};
+const rawNode = (version: number): object => ({
+  metadata: { name: 'n1', uid: 'u', resourceVersion: String(version) },
+  spec: { unschedulable: true },
+});
+const rawLease = (version: number): object => ({
+  metadata: { namespace: 'leases', name: 'node-n1', uid: 'l', resourceVersion: String(version) },
+  spec: { holderIdentity: 'us' },
+});
+const leaseDelete: Write = {
+  what: 'release the node lease',
+  method: 'DELETE',
+  path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases/node-n1',
+  body: { preconditions: { uid: 'l' } },
+  store: 'leases',
+  announce: [],
+};
+
+test('what was stored is seen in the world at once, logged, counted and announced', async () => {
+  const { api, writer, world, recorder, meter, log } = bench(answer(200, rawNode(8)));
+  assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'stored' });
+  assert.equal(world.nodes.get('n1')?.resourceVersion, '8');
+  assert.deepEqual([recorder.reasons, meter.writes, log.of('info')], [['Said'], ['nodes stored'], ['hold the node']]);
+  const [call] = api.calls;
+  assert.deepEqual([call?.lane, call?.contentType, call?.body], ['vital', 'application/merge-patch+json', nodeWrite.body]);
+});
+
+test('strategic patches are sent as such, everything else as plain JSON', async () => {
+  const { api, writer } = bench(answer(200, rawNode(8)));
+  await writer.write({ ...nodeWrite, style: 'strategic' }, 'n1');
+  const { style: _style, ...plain } = nodeWrite;
+  await writer.write({ ...plain, method: 'POST' }, 'n1');
+  assert.deepEqual(
+    api.calls.map(({ contentType }) => contentType),
+    ['application/strategic-merge-patch+json', undefined],
+  );
+});
+
+test('an answer that the watch has overtaken does not turn the world back', async () => {
+  const { writer, world } = bench(answer(200, rawNode(8)));
+  world.nodes.apply({ type: 'added', object: readNode(rawNode(9)) });
+  await writer.write(nodeWrite, 'n1');
+  assert.equal(world.nodes.get('n1')?.resourceVersion, '9');
+});
+
+test('an object of a served kind is read in its own dialect', async () => {
+  const raw = {
+    metadata: { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z', finalizers: [dialect.finalizer] },
+    spec: { nodeName: 'n1' },
+  };
+  const { writer, world } = bench(answer(200, raw));
+  await writer.write({ ...nodeWrite, store: 'requests', dialect: dialect.name, path: `${dialect.path}/disk`, announce: [] }, 'n1');
+  assert.deepEqual(
+    world.requests.in('n1').map(({ name, finalizers }) => [name, finalizers]),
+    [['disk', [dialect.finalizer]]],
+  );
+});
+
+test('a lost race is a conflict, and nothing is announced', async () => {
+  const { writer, recorder, meter, log } = bench(failure(409, 'the object has been modified'));
+  assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'conflict' });
+  assert.deepEqual([recorder.reasons, meter.writes, log.of('warn')], [[], ['nodes conflict'], []]);
+});
+
+test('a patch of something that is gone is a conflict: the watch will tell', async () => {
+  assert.deepEqual(await bench(failure(404, 'not found')).writer.write(nodeWrite, 'n1'), { result: 'conflict' });
+});
+
+test('creating in a place that does not exist is refused, with the reason', async () => {
+  const { writer } = bench(failure(404, 'namespaces "leases" not found'));
+  const written = await writer.write({ ...nodeWrite, method: 'POST', store: 'leases' }, 'n1');
+  assert.deepEqual(written, { result: 'refused', message: 'namespaces "leases" not found (HTTP 404)' });
+});
+
+for (const [how, reply] of [
+  ['done', answer(200)],
+  ['found done by somebody else', failure(404, 'not found')],
+] as const) {
+  test(`a deletion that is ${how} takes the lease out of the world`, async () => {
+    const { writer, world } = bench(reply);
+    world.leases.apply({ type: 'added', object: readLease(rawLease(3)) });
+    assert.deepEqual(await writer.write(leaseDelete, 'n1'), { result: 'stored' });
+    assert.equal(world.leases.size, 0);
+  });
+}
+
+test('a deletion whose precondition fails leaves the lease', async () => {
+  const { writer, world } = bench(failure(409, 'precondition failed'));
+  world.leases.apply({ type: 'added', object: readLease(rawLease(3)) });
+  assert.deepEqual(await writer.write(leaseDelete, 'n1'), { result: 'conflict' });
+  assert.equal(world.leases.size, 1);
+});
+
+test('a refusal carries what the server said, bounded, and its status', async () => {
+  const refusal = async (reply: ApiAnswer | Error): Promise<string> => {
+    const written = await bench(reply).writer.write(nodeWrite, 'n1');
+    return written.result === 'refused' ? written.message : written.result;
+  };
+  assert.equal(await refusal(failure(403, 'nodes "n1" is forbidden')), 'nodes "n1" is forbidden (HTTP 403)');
+  assert.equal(await refusal(answer(502, 'bad gateway')), 'bad gateway (HTTP 502)');
+  assert.equal(await refusal(answer(500, undefined)), 'no reason given (HTTP 500)');
+  assert.equal(await refusal(failure(422, 'x'.repeat(9000))), `${'x'.repeat(500)} (HTTP 422)`);
+  assert.equal(await refusal(new Error('connect ECONNREFUSED')), 'connect ECONNREFUSED');
+});
+
+test('a refusal is warned of with node and path', async () => {
+  const { writer, log, meter } = bench(failure(403, 'no'));
+  await writer.write(nodeWrite, 'n1');
+  assert.deepEqual(log.of('warn'), ['cannot hold the node; trying again']);
+  assert.deepEqual(log.lines[0]?.fields, { node: 'n1', path: '/api/v1/nodes/n1', error: 'no (HTTP 403)' });
+  assert.deepEqual(meter.writes, ['nodes refused']);
+});
+
+test('with the fence closed nothing is sent', async () => {
+  const { api, writer, leader } = bench();
+  leader.yes = false;
+  assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'refused', message: 'this process is not the leader any more' });
+  assert.deepEqual(api.calls, []);
+});
