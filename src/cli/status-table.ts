@@ -1,5 +1,18 @@
-import type { Shown } from './status.ts';
 import type { Blocked } from './status-blockers.ts';
+
+/** One maintenance as it is shown. */
+export type Shown = {
+  readonly node: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly phase: string;
+  readonly stage: string;
+  readonly reason: string;
+  readonly progress: string;
+  readonly since: string;
+  readonly message: string;
+  readonly blockers: readonly Blocked[];
+};
 
 const mostBlockers = 10;
 

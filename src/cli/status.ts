@@ -7,24 +7,10 @@ import { connect } from '../kube/connect.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Blocked, blockersNow } from './status-blockers.ts';
-import { statusTable } from './status-table.ts';
+import { type Shown, statusTable } from './status-table.ts';
 import { version } from './version.ts';
 
 export type StatusFlags = { readonly kubeconfig?: string; readonly context?: string; readonly output: 'table' | 'json' };
-
-/** One maintenance as it is shown. */
-export type Shown = {
-  readonly node: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly phase: string;
-  readonly stage: string;
-  readonly reason: string;
-  readonly progress: string;
-  readonly since: string;
-  readonly message: string;
-  readonly blockers: readonly Blocked[];
-};
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 

@@ -1,3 +1,5 @@
+import type { Announcement } from '../core/phase/decision.ts';
+
 /** What the operator needs from the outside. The real API server, the embedded one and a test each offer it. */
 
 /** One call to an API server. The body is JSON by the time it is sent. */
@@ -81,21 +83,7 @@ export interface Watcher {
 }
 
 /** An event to be seen with `kubectl describe` and `kubectl get events`. */
-export type EventNote = {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly message: string;
-  /** Reporting component. */
-  readonly component: string;
-  readonly about: {
-    readonly apiVersion: string;
-    readonly kind: string;
-    readonly name: string;
-    readonly namespace?: string;
-    readonly uid: string;
-    readonly resourceVersion?: string;
-  };
-};
+export type EventNote = Announcement;
 
 /** Records events without ever holding up the work: failures are logged, repeated ones counted. */
 export interface Recorder {
