@@ -61,7 +61,7 @@ export class Operator {
       },
     });
     this.#queue = new Queue({ clock, work: nodeName => this.#pass(nodeName), rank: nodeName => this.#rank(nodeName), atOnce: nodesAtOnce });
-    const answered = (nodeName: string): void => this.#queue.add(nodeName);
+    const answered = (nodeName: string): void => this.#answered(nodeName);
     this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights: this.#flights, answered });
     this.#writer = new Writer({ api, world: this.world, dialects, recorder, meter, fence, log });
   }
@@ -222,6 +222,16 @@ export class Operator {
       return;
     }
     for (const nodeName of this.world.pods.watched()) this.#queue.add(nodeName);
+  }
+
+  /** An eviction has been answered. Its budget's new status may have come before the answer. */
+  #answered(nodeName: string): void {
+    const keys = new Set(this.#flights.of(nodeName).flatMap(({ budget }) => budget ?? []));
+    for (const key of keys) {
+      const budget = this.world.budgets.get(key);
+      if (budget !== undefined) this.#flights.settle(budget, this.#options.clock.now());
+    }
+    this.#queue.add(nodeName);
   }
 
   #podChanged(uid: string, resourceVersion: string, leaving: boolean): void {

@@ -26,6 +26,10 @@ type Options = {
 /** Milliseconds until a list that could not be read is tried again. */
 const confirmAgainMs = 1000;
 
+/** Half of a pod's updates say nothing that matters here. */
+const essence = ({ uid, phase, ready, labels, deletionTimestamp, finalizers }: Pod): string =>
+  JSON.stringify([uid, phase, ready, labels, deletionTimestamp?.epochMilliseconds, finalizers]);
+
 const collection = '/api/v1/pods';
 const onNode = (nodeName: string): string => `spec.nodeName=${nodeName}`;
 
@@ -110,9 +114,9 @@ export class PodWatches {
       readPod,
       {
         changed: change => {
-          watch.pods.apply(change);
+          const before = watch.pods.apply(change);
           this.#tell(change);
-          touch();
+          if (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object)) touch();
         },
         synced: () => {
           watch.synced = true;

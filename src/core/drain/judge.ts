@@ -42,8 +42,9 @@ const waveOf = (pod: Pod, { waves }: DrainPolicy): number => {
 const evict = (pod: Pod, policy: DrainPolicy): Fate => ({ fate: 'evict', wave: waveOf(pod, policy) });
 
 const terminatingTooLong: Rule = (pod, { skipWaitForDeleteTimeoutSeconds }, { now }) => {
+  if (skipWaitForDeleteTimeoutSeconds <= 0) return undefined;
   const since = terminatingSince(pod);
-  if (skipWaitForDeleteTimeoutSeconds <= 0 || since === undefined) return undefined;
+  if (since === undefined) return undefined;
   return secondsBetween(since, now) > skipWaitForDeleteTimeoutSeconds ? { fate: 'ignore', reason: 'TerminatingTooLong' } : undefined;
 };
 

@@ -84,11 +84,12 @@ export type Reported = {
 
 const statusWrite = (standing: Standing, report: Report, course: Course): Pick<Reported, 'write' | 'again'> => {
   const { request } = standing;
-  const patch = mergePatch(request.status, request.dialect.status(report, request, course.now));
-  if (patch === undefined) return {};
   const last = course.picture.notes.reportedAt.get(request.key);
   const due = last === undefined ? undefined : secondsAfter(last, progressEvery);
+  // Not even looked at before it is due: most looks at a node come from its pods leaving one by one.
   if (report.state === request.history.state && due !== undefined && isBefore(course.now, due)) return { again: due };
+  const patch = mergePatch(request.status, request.dialect.status(report, request, course.now));
+  if (patch === undefined) return {};
   return {
     write: {
       what: `report ${report.state}`,
