@@ -1,10 +1,9 @@
 import { fewOf } from '../core/drain/blocker.ts';
 import { percentOf } from '../core/drain/tally.ts';
 import { type JsonObject, sameJson } from '../core/json.ts';
-import type { Report, State } from '../core/phase/report.ts';
-import type { Dialect } from '../core/request/dialect.ts';
-import type { Failure, Request } from '../core/request/request.ts';
-import { noHistory } from '../core/request/request.ts';
+import type { Report } from '../core/phase/report.ts';
+import { type Dialect, noHistory, type Request } from '../core/request/request.ts';
+import type { Failure, State } from '../core/request/words.ts';
 import { secondsBetween, timeText } from '../core/time.ts';
 import { readCommon } from './read.ts';
 import type { NodeMaintenanceSpec, NodeMaintenanceStatus } from './schema/node-maintenance.ts';

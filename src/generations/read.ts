@@ -1,7 +1,6 @@
 import { isObject, type JsonObject } from '../core/json.ts';
-import type { Dialect } from '../core/request/dialect.ts';
 import { seedPolicy } from '../core/request/policy.ts';
-import { type Claim, claimAnnotation, noHistory, type Request } from '../core/request/request.ts';
+import { type Claim, claimAnnotation, type Dialect, noHistory, type Request } from '../core/request/request.ts';
 import { readTime } from '../core/time.ts';
 
 /** An object of a served kind as it comes from the API server, which has checked it against its CRD. */

@@ -1,4 +1,4 @@
-import type { Dialect } from '../core/request/dialect.ts';
+import type { Dialect } from '../core/request/request.ts';
 import { maintenance } from './maintenance.ts';
 import { medik8s } from './medik8s.ts';
 

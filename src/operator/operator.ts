@@ -4,7 +4,7 @@ import type { LeaseTerms } from '../core/lease/lease.ts';
 import { decide } from '../core/phase/decide.ts';
 import type { Decision } from '../core/phase/decision.ts';
 import type { Picture } from '../core/phase/picture.ts';
-import type { Dialect } from '../core/request/dialect.ts';
+import type { Dialect } from '../core/request/request.ts';
 import { secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';

@@ -2,7 +2,7 @@ import { readNode } from '../core/hold/node.ts';
 import { isObject } from '../core/json.ts';
 import { readLease } from '../core/lease/lease.ts';
 import type { Write } from '../core/phase/decision.ts';
-import type { Dialect } from '../core/request/dialect.ts';
+import type { Dialect } from '../core/request/request.ts';
 import type { Log } from '../support/log.ts';
 import type { Api, ApiAnswer, Fence, Meter, Recorder } from './ports.ts';
 import type { World } from './world.ts';

@@ -18,7 +18,7 @@ const readable = (line: string, colour: boolean): string => {
     readonly time: string;
     readonly level: keyof typeof colours;
   };
-  const paint = colour ? styleText(colours[level], level.padEnd(5)) : level.padEnd(5);
+  const paint = colour ? styleText(colours[level], level.padEnd(5), { validateStream: false }) : level.padEnd(5);
   const facts = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`);
   const text = error === undefined ? [] : [`error=${shown((error as { readonly message?: string }).message ?? error)}`];
   return `${[time.slice(11, 23), paint, String(msg), ...facts, ...text].join(' ')}\n`;

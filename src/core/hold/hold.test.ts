@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Marks } from '../request/dialect.ts';
+import type { Marks } from '../request/request.ts';
 import { patchNode } from '../testing/apply.ts';
 import { makeNode } from '../testing/make.ts';
 import { taintId } from './before.ts';

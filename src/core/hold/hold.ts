@@ -1,5 +1,5 @@
 import { type JsonObject, sameJson } from '../json.ts';
-import type { Marks } from '../request/dialect.ts';
+import type { Marks } from '../request/request.ts';
 import { type Before, isEmpty, nothingBefore, readBefore, taintId, writeBefore } from './before.ts';
 import { beforeAnnotation, type Node, type Taint } from './node.ts';
 

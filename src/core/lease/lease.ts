@@ -1,6 +1,6 @@
 import type { Node } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
-import type { LeaseName } from '../request/dialect.ts';
+import type { LeaseName } from '../request/request.ts';
 import { isBefore, microTimeText, readTime, secondsAfter } from '../time.ts';
 
 /** A coordination.k8s.io/v1 Lease, as stored. */

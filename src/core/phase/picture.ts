@@ -7,8 +7,7 @@ import type { Tally } from '../drain/tally.ts';
 import type { Node } from '../hold/node.ts';
 import type { Lease, LeaseTerms } from '../lease/lease.ts';
 import type { Pod } from '../pod/pod.ts';
-import type { Dialect } from '../request/dialect.ts';
-import type { Request } from '../request/request.ts';
+import type { Dialect, Request } from '../request/request.ts';
 import type { Problem } from './report.ts';
 
 /** What is remembered of a node between two looks. All of it can be lost: it saves calls and smooths numbers, nothing more. */

@@ -1,9 +1,6 @@
 import type { Blocker } from '../drain/blocker.ts';
 import type { Count } from '../drain/tally.ts';
-import type { Failure } from '../request/request.ts';
-
-/** How far a maintenance is. Each served kind has its own words for it. */
-export type State = 'Pending' | 'Announced' | 'Cordoned' | 'Draining' | 'Detaching' | 'Drained' | 'Failed' | 'Releasing';
+import type { Failure, State } from '../request/words.ts';
 
 /** Why it does not go on as a whole: machines read the reason, people the message. */
 export type Problem = { readonly reason: string; readonly message: string };

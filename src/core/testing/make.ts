@@ -4,9 +4,8 @@ import type { Lease } from '../lease/lease.ts';
 import { noNotes, type Picture } from '../phase/picture.ts';
 import type { Report } from '../phase/report.ts';
 import type { Pod } from '../pod/pod.ts';
-import type { Dialect } from '../request/dialect.ts';
 import { seedPolicy } from '../request/policy.ts';
-import { noHistory, type Request } from '../request/request.ts';
+import { type Dialect, noHistory, type Request } from '../request/request.ts';
 
 /** Small objects for tests: everything has a plain default, and a test says only what matters to it. */
 

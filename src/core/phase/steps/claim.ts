@@ -1,5 +1,4 @@
-import { pathOf } from '../../request/dialect.ts';
-import { claimAnnotation, hasFinalizer, type Request } from '../../request/request.ts';
+import { claimAnnotation, hasFinalizer, pathOf, type Request } from '../../request/request.ts';
 import { announcement, type Step } from '../course.ts';
 import type { Write } from '../decision.ts';
 

@@ -1,8 +1,7 @@
 import { type Before, nothingBefore, readBefore, taintId } from '../../hold/before.ts';
 import { beforeOfPredecessor, type HoldChange, holdChange, unite } from '../../hold/hold.ts';
 import type { Node } from '../../hold/node.ts';
-import type { Dialect, Marks } from '../../request/dialect.ts';
-import type { Request } from '../../request/request.ts';
+import type { Dialect, Marks, Request } from '../../request/request.ts';
 import { secondsAfter } from '../../time.ts';
 import { announcement, type Course, nodeSubject, type Step } from '../course.ts';
 import type { Announcement, Write } from '../decision.ts';

@@ -1,7 +1,6 @@
 import type { Node } from '../../hold/node.ts';
 import { type LeaseAnswer, mayRelease, requestLease } from '../../lease/lease.ts';
-import type { LeaseName } from '../../request/dialect.ts';
-import type { Request } from '../../request/request.ts';
+import type { LeaseName, Request } from '../../request/request.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { Course, Standing, Step } from '../course.ts';
 import type { Write } from '../decision.ts';

@@ -1,6 +1,5 @@
 import { conditionsPatch, type WantedConditions } from '../../hold/conditions.ts';
-import { pathOf } from '../../request/dialect.ts';
-import type { Request } from '../../request/request.ts';
+import { pathOf, type Request } from '../../request/request.ts';
 import { announcement, type Course, type Step } from '../course.ts';
 import type { Write } from '../decision.ts';
 import { leaseKey, leaseRelease, leasesOf } from './lease.ts';

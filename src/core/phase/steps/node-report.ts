@@ -1,5 +1,5 @@
 import type { WantedConditions } from '../../hold/conditions.ts';
-import type { State } from '../report.ts';
+import type { State } from '../../request/words.ts';
 import type { Reported } from './report.ts';
 
 type Said = NonNullable<WantedConditions['Drained']>;

@@ -1,12 +1,13 @@
 import { type Blocker, blockerId, type Hindrance, needsHelp } from '../../drain/blocker.ts';
 import { estimateEnd } from '../../drain/tally.ts';
 import { mergePatch } from '../../json.ts';
-import { pathOf } from '../../request/dialect.ts';
+import { pathOf } from '../../request/request.ts';
+import type { State } from '../../request/words.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import { announcement, type Course, type Standing } from '../course.ts';
 import type { Announcement, Write } from '../decision.ts';
 import type { Notes } from '../picture.ts';
-import type { Report, State } from '../report.ts';
+import type { Report } from '../report.ts';
 import { givenBack } from './drain.ts';
 
 /** Progress is written at most this often, in seconds; transitions at once. */
