@@ -163,6 +163,7 @@ export const maintenance = (leaseNamespace: string): Dialect => {
       uncordoned: { reason: 'UncordonNode', message: 'Uncordon a node' },
     },
     status: statusOf,
+    readsDifferentlyAt: () => undefined,
     read: raw => read(raw, dialect),
   };
   return dialect;

@@ -4,7 +4,7 @@ import { type JsonObject, sameJson } from '../core/json.ts';
 import type { Report } from '../core/phase/report.ts';
 import { type Dialect, noHistory, type Request } from '../core/request/request.ts';
 import type { Failure, State } from '../core/request/words.ts';
-import { secondsBetween, timeText } from '../core/time.ts';
+import { earliest, isBefore, secondsAfter, secondsBetween, timeText } from '../core/time.ts';
 import { readCommon } from './read.ts';
 import type { NodeMaintenanceSpec, NodeMaintenanceStatus } from './schema/node-maintenance.ts';
 
@@ -118,6 +118,8 @@ export const medik8s = (leaseNamespace: string): Dialect => {
       uncordoned: { reason: 'UncordonNode', message: 'Uncordon a node' },
     },
     status: statusOf,
+    readsDifferentlyAt: ({ blockers }, now) =>
+      earliest(blockers.map(({ since }) => secondsAfter(since, attemptSeconds)).filter(at => isBefore(now, at))),
     read: raw => read(raw, dialect),
   };
   return dialect;

@@ -30,6 +30,9 @@ export type OperatorOptions = {
   readonly terms: LeaseTerms;
 };
 
+/** Seconds until claims that could not be looked up are tried again. */
+const lookUpAgainAfter = 5;
+
 /** Nodes that are looked at at the same time. */
 const nodesAtOnce = 64;
 
@@ -170,6 +173,7 @@ export class Operator {
     ]);
     this.#afterWrites(nodeName, written);
     if (found) this.#queue.add(nodeName);
+    else if (decision.lookups.length > 0) this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), lookUpAgainAfter));
   }
 
   /** Pods are watched while somebody wants them gone; a node that nobody wants any more is forgotten. */

@@ -1,5 +1,5 @@
 import type { Pod } from '../pod/pod.ts';
-import { type Budget, neverAllows } from './budget.ts';
+import { type Budget, countsNothing, neverAllows } from './budget.ts';
 
 /** Why a pod cannot go yet, as a word that machines can use. */
 type Cause =
@@ -71,6 +71,14 @@ export const budgetHindrance = (pod: Pod, budget: Budget): Hindrance => {
   }
   if (!budget.fresh) {
     return { ...common, cause: 'BudgetNotSynced', message: `budget ${budget.name} has just changed; its status is not computed yet` };
+  }
+  if (countsNothing(budget)) {
+    return {
+      ...common,
+      cause: 'BudgetNeverAllows',
+      message: `budget ${budget.name} counts none of its pods, because no controller says how many there are to be: it allows none to go`,
+      remedy: `give it minAvailable as a number: kubectl -n ${budget.namespace} edit pdb ${budget.name}`,
+    };
   }
   if (neverAllows(budget)) {
     return {

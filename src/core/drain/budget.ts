@@ -93,6 +93,10 @@ export const costsNothing = (pod: Pod, budget: Budget): boolean => {
   );
 };
 
+/** It counts no pods at all, and so allows none to go: maxUnavailable and percentages are taken of the controllers' scale. */
+export const countsNothing = ({ fresh, expectedPods, disruptionsAllowed }: Budget): boolean =>
+  fresh && expectedPods === 0 && disruptionsAllowed === 0;
+
 /** However healthy its pods are, it will not allow one to go: it wants at least as many as there are. */
 export const neverAllows = (budget: Budget): boolean =>
   budget.fresh && budget.expectedPods > 0 && budget.desiredHealthy >= budget.expectedPods;

@@ -81,6 +81,13 @@ test('a budget that can never allow is named as such', () => {
   assert.equal(result.hindrances[0]?.cause, 'BudgetNeverAllows');
 });
 
+test('a budget that counts no pods is named as one that never allows', () => {
+  const budgets = [makeBudget('b', { disruptionsAllowed: 0, desiredHealthy: 0, currentHealthy: 0, expectedPods: 0 })];
+  const [hindrance] = plan([leaver('a')], around({ budgets })).hindrances;
+  assert.equal(hindrance?.cause, 'BudgetNeverAllows');
+  assert.match(hindrance?.remedy ?? '', /minAvailable/);
+});
+
 test('two budgets: no call is made in vain', () => {
   const result = plan([leaver('a')], around({ budgets: [makeBudget('b'), makeBudget('c')] }));
   assert.deepEqual(result.calls, []);

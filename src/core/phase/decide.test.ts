@@ -161,6 +161,13 @@ test('a lease that is free again is taken again, and the failure is over', () =>
   assert.deepEqual(whats(run({ requests: [failed], node: makeNode() })), ['hold the node']);
 });
 
+test('a held node stays held while its lease is made anew or taken back', () => {
+  assert.deepEqual(whats(run({ leases: noLeases, pods: [makePod('a')] })), ['create the node lease']);
+  const expired: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }]]);
+  assert.deepEqual(whats(run({ leases: expired, pods: [makePod('a')] })), ['renew the node lease']);
+  assert.deepEqual(evicted(run({ leases: noLeases, pods: [makePod('a')] })), []);
+});
+
 test('our own lease is renewed in time without holding up the drain', () => {
   const due: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, renewTime: at(-1000) }]]);
   const decision = run({ leases: due, pods: [makePod('a')] });

@@ -95,6 +95,8 @@ export type Dialect = {
   };
   /** The whole status for a report. Fields that only say when it was written are taken from the stored one as long as nothing else differs. */
   readonly status: (report: Report, request: Request, now: Temporal.Instant) => JsonObject;
+  /** When the status of an unchanged report will read differently just because time has passed. */
+  readonly readsDifferentlyAt: (report: Report, now: Temporal.Instant) => Temporal.Instant | undefined;
   /** Reads an object of this kind; a string says why it cannot be worked with. */
   readonly read: (raw: unknown) => Request | string;
 };

@@ -95,6 +95,7 @@ export const plainDialect: Dialect = {
     ...(report.pods && { gone: report.pods.gone, toEvict: report.pods.toEvict }),
     blockers: report.blockers.map(({ cause, pod }) => `${cause} ${pod?.name ?? ''}`),
   }),
+  readsDifferentlyAt: () => undefined,
   read: () => 'not read in tests',
 };
 

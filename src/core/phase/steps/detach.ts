@@ -25,15 +25,14 @@ export const detach: Step = course => {
   if (persistent.length === 0 || !course.standings.some(waitsForVolumes)) return { done: true, course };
   const claims = claimsInUse(course);
   const lookups = claims.filter(claim => !volumes.has(claim));
+  if (lookups.length > 0) return { done: false, course: { ...course, lookups } };
   const used = new Set(claims.map(claim => volumes.get(claim)));
   const left = persistent.filter(({ volume }) => !used.has(volume)).map(attached);
-  const waiting = lookups.length > 0 || left.length > 0;
-  if (!waiting) return { done: true, course };
+  if (left.length === 0) return { done: true, course };
   return {
     done: true,
     course: {
       ...course,
-      lookups,
       standings: course.standings.map(standing =>
         standing.drain !== undefined && waitsForVolumes(standing)
           ? { ...standing, drain: { ...standing.drain, complete: false, hindrances: left } }

@@ -2,7 +2,7 @@ import type { Hindrance } from '../../drain/blocker.ts';
 import { type Fate, judge } from '../../drain/judge.ts';
 import { type Leaver, plan, type Surroundings } from '../../drain/plan.ts';
 import { addTally, countOf, startTally } from '../../drain/tally.ts';
-import { byKey, isTerminating, type Pod } from '../../pod/pod.ts';
+import { byKey, isTerminating, type Pod, terminatingSince } from '../../pod/pod.ts';
 import { type Rung, rungAt } from '../../request/policy.ts';
 import { earliest, secondsAfter, secondsBetween } from '../../time.ts';
 import type { Course, DrainStanding, Standing, Step } from '../course.ts';
@@ -30,6 +30,16 @@ const nextRung = ({ request }: Standing, now: Temporal.Instant): Temporal.Instan
   if (request.history.drainedAt !== undefined) return undefined;
   const next = request.policy.ladder.find(({ afterSeconds }) => afterSeconds > secondsBetween(start, now));
   return next && secondsAfter(start, next.afterSeconds);
+};
+
+/** When pods that have been terminating for too long stop to count. */
+const waitsEnd = ({ standing, fates }: View): readonly Temporal.Instant[] => {
+  const { skipWaitForDeleteTimeoutSeconds: wait } = standing.request.policy;
+  if (wait <= 0) return [];
+  return fates.flatMap(({ pod, fate }) => {
+    const since = fate.fate === 'evict' ? terminatingSince(pod) : undefined;
+    return since ? [secondsAfter(since, wait + 1)] : [];
+  });
 };
 
 const viewOf = (standing: Standing, pods: readonly Pod[], { picture, now }: Course): View => {
@@ -148,7 +158,7 @@ export const drain: Step = start => {
       return [standing.request.key, { ...standing, ...ended(view), drain }] as const;
     }),
   );
-  const moments = [planned.again, ...draining.map(standing => nextRung(standing, course.now))];
+  const moments = [planned.again, ...views.flatMap(waitsEnd), ...draining.map(standing => nextRung(standing, course.now))];
   return {
     done: true,
     course: {

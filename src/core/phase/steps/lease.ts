@@ -76,6 +76,9 @@ const forgiven = ({ failure, ...standing }: Standing): Standing => ({
   ...(failure !== undefined && failure !== 'LeaseLost' && { failure }),
 });
 
+/** The lease is on its way to us. A node that is held stays so meanwhile: it is not given back for the time of one write. */
+const onItsWay = (standing: Standing, node: Node): Standing => ({ ...forgiven(standing), holds: node.before !== undefined });
+
 const granted = (standing: Standing): Standing => ({ ...forgiven(standing), granted: true, holds: true, leaseErrors: 0 });
 
 type Found = { readonly standing: Standing; readonly write?: Write; readonly again?: Temporal.Instant; readonly missed: boolean };
@@ -89,11 +92,11 @@ const ask = (standing: Standing, course: Course, node: Node): Found => {
     case 'held':
       return { standing: granted(standing), again: answer.renewAt, missed: false };
     case 'create':
-      return { standing: forgiven(standing), write: leaseWrite(name, answer), missed: false };
+      return { standing: onItsWay(standing, node), write: leaseWrite(name, answer), missed: false };
     case 'update': {
       // A renewal in good time does not interrupt anything; taking a lease over has to be seen first.
       const running = lease?.holder === name.holder && node.before !== undefined;
-      return { standing: running ? granted(standing) : forgiven(standing), write: leaseWrite(name, answer), missed: false };
+      return { standing: running ? granted(standing) : onItsWay(standing, node), write: leaseWrite(name, answer), missed: false };
     }
     case 'foreign': {
       const next = refused(standing, answer.message, course, node);

@@ -87,11 +87,16 @@ const statusWrite = (standing: Standing, report: Report, course: Course): Pick<R
   const { request } = standing;
   const last = course.picture.notes.reportedAt.get(request.key);
   const due = last === undefined ? undefined : secondsAfter(last, progressEvery);
+  const { state, leaseErrors } = request.history;
+  const isTransition = report.state !== state || report.leaseErrors !== leaseErrors;
   // Not even looked at before it is due: most looks at a node come from its pods leaving one by one.
-  if (report.state === request.history.state && due !== undefined && isBefore(course.now, due)) return { again: due };
+  if (!isTransition && due !== undefined && isBefore(course.now, due)) return { again: due };
   const patch = mergePatch(request.status, request.dialect.status(report, request, course.now));
-  if (patch === undefined) return {};
+  const later = request.dialect.readsDifferentlyAt(report, course.now);
+  const again = later && { again: later };
+  if (patch === undefined) return { ...again };
   return {
+    ...again,
     write: {
       what: `report ${report.state}`,
       method: 'PATCH',

@@ -1,0 +1,108 @@
+import { join } from 'node:path';
+import type { Api } from '../control-plane/api.ts';
+import { type Outcome, run } from '../control-plane/command.ts';
+import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { freePorts } from '../control-plane/ports.ts';
+import type { Running } from '../control-plane/process.ts';
+import { until, waitFor } from '../control-plane/wait.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const main = join(root, 'src', 'main.ts');
+
+/** An operator of its own process, as in a cluster. */
+export type OperatorProcess = {
+  readonly running: Running;
+  readonly health: string;
+  readonly metrics: string;
+};
+
+export type OperatorOptions = {
+  /** As whom it works: who did what is told apart by the user in the audit log. */
+  readonly user?: string;
+  readonly flags?: readonly string[];
+};
+
+/** A control plane with the served kinds installed. */
+export type Stand = {
+  readonly kind: 'ready';
+  readonly controlPlane: ControlPlane;
+  readonly api: Api;
+  /** Resolves when it is ready: its caches are filled, or it stands by. */
+  startOperator(options?: OperatorOptions): Promise<OperatorProcess>;
+  /** Runs a command of drydock to its end, against this control plane. */
+  drydock(...args: readonly string[]): Promise<Outcome>;
+  stop(): Promise<void>;
+};
+
+const collections = ['/apis/drydock.dev/v1alpha1/maintenances', '/apis/nodemaintenance.medik8s.io/v1beta1/nodemaintenances'];
+
+/** Runs drydock from its sources. */
+export const drydock = (args: readonly string[]): Promise<Outcome> => run(process.execPath, [main, ...args], { cwd: root });
+
+const installKinds = async (controlPlane: ControlPlane): Promise<void> => {
+  const crds = await drydock(['crds']);
+  if (crds.code !== 0) throw new Error(`drydock crds: exit code ${crds.code}\n${crds.stderr}`);
+  const applied = await controlPlane.kubectl(['apply', '--server-side', '-f', '-'], { input: crds.stdout });
+  if (applied.code !== 0) throw new Error(`kubectl apply: ${applied.stderr}`);
+  for (const collection of collections) {
+    await until(`${collection} to be served`, async () => (await controlPlane.api.call('GET', collection)).status === 200);
+  }
+};
+
+const untilReady = (running: Running, health: string): Promise<void> =>
+  waitFor(
+    'the operator to be ready',
+    async () => {
+      if (!running.alive()) return { yet: `it has ended:\n${running.tail()}` };
+      const { status } = await fetch(`${health}/readyz`);
+      return status === 200 ? { done: undefined } : { yet: `readyz says ${status}:\n${running.tail(5)}` };
+    },
+    { deadlineMs: 60_000 },
+  );
+
+const operators = (controlPlane: ControlPlane): Stand['startOperator'] => {
+  let count = 0;
+  return async ({ user = 'drydock', flags = [] } = {}) => {
+    count += 1;
+    const [healthPort = 0, metricsPort = 0] = await freePorts(2);
+    const binds = [`--health-probe-bind-address=127.0.0.1:${healthPort}`, `--metrics-bind-address=127.0.0.1:${metricsPort}`];
+    const running = controlPlane.run({
+      name: `operator-${count}`,
+      command: process.execPath,
+      args: [main, 'operator', '--kubeconfig', controlPlane.kubeconfigOf(user), ...binds, ...flags],
+      cwd: root,
+      patience: '10s',
+    });
+    const health = `http://127.0.0.1:${healthPort}`;
+    await untilReady(running, health);
+    return { running, health, metrics: `http://127.0.0.1:${metricsPort}/metrics` };
+  };
+};
+
+/** Starts a control plane with an audit log, or says why there is none. */
+export const startStand = async (): Promise<Stand | { readonly kind: 'left-out'; readonly why: string }> => {
+  const controlPlane = await startControlPlane({ audit: true });
+  if (controlPlane.kind === 'left-out') return controlPlane;
+  if (controlPlane.external) {
+    await controlPlane.stop();
+    return { kind: 'left-out', why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has no audit log and may have an operator of its own' };
+  }
+  try {
+    await installKinds(controlPlane);
+  } catch (error) {
+    await controlPlane.stop();
+    throw error;
+  }
+  return {
+    kind: 'ready',
+    controlPlane,
+    api: controlPlane.api,
+    startOperator: operators(controlPlane),
+    drydock: (...args) => drydock([...args, '--kubeconfig', controlPlane.kubeconfig]),
+    stop: () => controlPlane.stop(),
+  };
+};
+
+/** For the option `skip` of tests: the reason why they cannot run, or false. */
+export const skipOf = (stand: Awaited<ReturnType<typeof startStand>>): string | false =>
+  stand.kind === 'left-out' ? `operator tests left out: ${stand.why}` : false;
