@@ -34,8 +34,9 @@ const blockerErrors = ({ blockers }: Report, now: Temporal.Instant): string | un
   const texts = late.map(({ pod, message }) =>
     pod ? `error when evicting pods/"${pod.name}" -n "${pod.namespace}": ${message}` : message,
   );
-  if (texts.length === 0) return undefined;
-  return texts.length === 1 ? texts[0] : `[${fewOf([...new Set(texts)])}]`;
+  const unique = [...new Set(texts)];
+  if (unique.length === 0) return undefined;
+  return unique.length === 1 ? unique[0] : `[${fewOf(unique)}]`;
 };
 
 const counts = (report: Report, stored: NodeMaintenanceStatus): NodeMaintenanceStatus => {

@@ -5,7 +5,7 @@ import { decide } from '../core/phase/decide.ts';
 import type { Decision } from '../core/phase/decision.ts';
 import type { Picture } from '../core/phase/picture.ts';
 import type { Dialect } from '../core/request/request.ts';
-import { secondsAfter } from '../core/time.ts';
+import { earliest, secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { Desk } from './desk.ts';
@@ -66,7 +66,7 @@ export class Operator {
     this.#queue = new Queue({ clock, work: nodeName => this.#pass(nodeName), rank: nodeName => this.#rank(nodeName), atOnce: nodesAtOnce });
     const answered = (nodeName: string): void => this.#answered(nodeName);
     this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights: this.#flights, answered });
-    this.#writer = new Writer({ api, world: this.world, dialects, recorder, meter, fence, log });
+    this.#writer = new Writer({ api, world: this.world, dialects, recorder, meter, fence, log, clock });
   }
 
   /** Watches and acts until the signal is aborted, and ends what it has begun: no write is cut off in the middle. */
@@ -194,6 +194,11 @@ export class Operator {
         nodeName,
         secondsAfter(clock.now(), this.#desk.failed(nodeName, problem === undefined ? 'conflict' : 'refused', problem)),
       );
+      return;
+    }
+    const postponed = earliest(written.map(one => (one.result === 'postponed' ? one.until : undefined)));
+    if (postponed !== undefined) {
+      this.#queue.addAt(nodeName, postponed);
       return;
     }
     this.#desk.succeeded(nodeName);

@@ -27,8 +27,8 @@ type Options = {
 const confirmAgainMs = 1000;
 
 /** Half of a pod's updates say nothing that matters here. */
-const essence = ({ uid, phase, ready, labels, deletionTimestamp, finalizers }: Pod): string =>
-  JSON.stringify([uid, phase, ready, labels, deletionTimestamp?.epochMilliseconds, finalizers]);
+const essence = ({ uid, phase, ready, labels, deletionTimestamp, finalizers, owner }: Pod): string =>
+  JSON.stringify([uid, phase, ready, labels, deletionTimestamp?.epochMilliseconds, finalizers, owner?.uid]);
 
 const collection = '/api/v1/pods';
 const onNode = (nodeName: string): string => `spec.nodeName=${nodeName}`;

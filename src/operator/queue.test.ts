@@ -4,9 +4,27 @@ import { HandClock } from '../support/hand-clock.ts';
 import { Queue } from './queue.ts';
 import { settle } from './testing/fakes.ts';
 
+/** Knows how many timers are open. */
+class CountingClock extends HandClock {
+  readonly open = new Set<object>();
+
+  override after(milliseconds: number, task: () => void): () => void {
+    const timer = {};
+    this.open.add(timer);
+    const cancel = super.after(milliseconds, () => {
+      this.open.delete(timer);
+      task();
+    });
+    return () => {
+      this.open.delete(timer);
+      cancel();
+    };
+  }
+}
+
 /** A queue whose work ends when the test says so. */
 const bench = (options: { readonly atOnce?: number; readonly ranks?: Readonly<Record<string, number>> } = {}) => {
-  const clock = new HandClock();
+  const clock = new CountingClock();
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const queue = new Queue({
@@ -119,4 +137,13 @@ test('closing begins nothing new, calls off appointments and waits for what runs
   await clock.advance(5000);
   assert.equal(closed, true);
   assert.deepEqual(begun, ['a']);
+});
+
+test('a closed queue leaves no timer behind that would keep the process alive', async () => {
+  const { clock, queue, inSeconds } = bench();
+  queue.addAt('a', inSeconds(1));
+  queue.addAt('b', inSeconds(3600));
+  assert.equal(clock.open.size, 2);
+  await queue.close();
+  assert.equal(clock.open.size, 0);
 });

@@ -18,17 +18,18 @@ const bench = (reply: ApiAnswer | Error = answer(200)) => {
     return reply;
   });
   const [recorder, meter, log] = [new Notebook(), new Tallies(), new Lines()];
+  const clock = new HandClock();
   const world = new World({
     api,
     watcher: { watch: async () => {} },
-    clock: new HandClock(),
+    clock,
     dialects: [dialect],
     log,
     events: { touched: () => {}, budgetChanged: () => {}, podChanged: () => {} },
   });
   const leader = { yes: true };
-  const writer = new Writer({ api, world, dialects: [dialect], recorder, meter, log, fence: { mayAct: () => leader.yes } });
-  return { api, recorder, meter, log, world, writer, leader };
+  const writer = new Writer({ api, world, dialects: [dialect], recorder, meter, log, clock, fence: { mayAct: () => leader.yes } });
+  return { api, clock, recorder, meter, log, world, writer, leader };
 };
 
 const about = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u' };
@@ -158,4 +159,14 @@ test('with the fence closed nothing is sent', async () => {
   leader.yes = false;
   assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'refused', message: 'this process is not the leader any more' });
   assert.deepEqual(api.calls, []);
+});
+
+test('what was refused is not sent again before its pause is over, whoever asks', async () => {
+  const { api, clock, writer } = bench(failure(403, 'no'));
+  assert.equal((await writer.write(nodeWrite, 'n1')).result, 'refused');
+  assert.equal((await writer.write(nodeWrite, 'n1')).result, 'postponed');
+  assert.equal(api.calls.length, 1);
+  await clock.advance(500);
+  assert.equal((await writer.write(nodeWrite, 'n1')).result, 'refused');
+  assert.equal(api.calls.length, 2);
 });

@@ -3,8 +3,10 @@ import { isObject } from '../core/json.ts';
 import { readLease } from '../core/lease/lease.ts';
 import type { Write } from '../core/phase/decision.ts';
 import type { Dialect } from '../core/request/request.ts';
+import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import type { Api, ApiAnswer, Fence, Meter, Recorder } from './ports.ts';
+import { Refusals } from './refusals.ts';
 import type { World } from './world.ts';
 
 /** What became of a write. */
@@ -12,7 +14,12 @@ export type Written =
   | { readonly result: 'stored' }
   /** Somebody else has changed the object meanwhile: look again, then decide anew. */
   | { readonly result: 'conflict' }
-  | { readonly result: 'refused'; readonly message: string };
+  | { readonly result: 'refused'; readonly message: string }
+  /** Refused not long ago, and not tried again before `until`. */
+  | { readonly result: 'postponed'; readonly until: Temporal.Instant };
+
+/** A write that was sent. */
+type Answered = Exclude<Written, { readonly result: 'postponed' }>;
 
 const contentTypes = { merge: 'application/merge-patch+json', strategic: 'application/strategic-merge-patch+json' } as const;
 
@@ -29,11 +36,13 @@ type Options = {
   readonly meter: Meter;
   readonly fence: Fence;
   readonly log: Log;
+  readonly clock: Clock;
 };
 
 /** Makes the writes of a decision, and feeds what the server answers back into the world, so that the next look sees it at once. */
 export class Writer {
   readonly #options: Options;
+  readonly #refusals = new Refusals();
 
   constructor(options: Options) {
     this.#options = options;
@@ -41,9 +50,19 @@ export class Writer {
 
   /** Never rejects: what went wrong is the answer. */
   async write(write: Write, nodeName: string): Promise<Written> {
-    const { fence, meter, recorder, log } = this.#options;
+    const { fence, clock } = this.#options;
+    const until = this.#refusals.until(write, clock.now());
+    if (until !== undefined) return { result: 'postponed', until };
     if (!fence.mayAct()) return { result: 'refused', message: 'this process is not the leader any more' };
     const written = await this.#send(write);
+    if (written.result === 'refused') this.#refusals.add(write, clock.now());
+    else this.#refusals.clear(write);
+    this.#tell(write, written, nodeName);
+    return written;
+  }
+
+  #tell(write: Write, written: Answered, nodeName: string): void {
+    const { meter, recorder, log } = this.#options;
     meter.wrote(write.store, written.result);
     const fields = { node: nodeName, path: write.path };
     if (written.result === 'stored') {
@@ -51,10 +70,9 @@ export class Writer {
       for (const note of write.announce) recorder.record(note);
     } else if (written.result === 'conflict') log.debug('lost a race; deciding anew', { ...fields, what: write.what });
     else log.warn(`cannot ${write.what}; trying again`, { ...fields, error: written.message });
-    return written;
   }
 
-  async #send(write: Write): Promise<Written> {
+  async #send(write: Write): Promise<Answered> {
     const { method, path, body, style } = write;
     try {
       const answer = await this.#options.api.call({
@@ -71,7 +89,7 @@ export class Writer {
     }
   }
 
-  #sort(write: Write, answer: ApiAnswer): Written {
+  #sort(write: Write, answer: ApiAnswer): Answered {
     if (answer.status >= 200 && answer.status < 300) {
       this.#observe(write, answer.body);
       return { result: 'stored' };

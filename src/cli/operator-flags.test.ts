@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { exitCodeOf, UsageError } from './fail.ts';
+import { type OperatorFlags, type OperatorSettings, operatorArguments, operatorSettings } from './operator-flags.ts';
+
+const plain: OperatorFlags = {
+  metricsBindAddress: ':8080',
+  healthProbeBindAddress: ':8081',
+  leaderElect: false,
+  nodeLeaseDurationSeconds: '3600',
+};
+
+const settings = (over: Partial<OperatorFlags> = {}, env: Readonly<Record<string, string>> = {}, terminal = false): OperatorSettings =>
+  operatorSettings({ ...plain, ...over }, env, terminal);
+
+test('flags with one dash, as Go programs take them, are those with two', () => {
+  assert.deepEqual(operatorArguments(['operator', '-metrics-bind-address=:1', '-leader-elect', '--zap-devel', '-zap-log-level', '5']), [
+    'operator',
+    '--metrics-bind-address=:1',
+    '--leader-elect',
+    '--zap-devel',
+    '--zap-log-level',
+    '5',
+  ]);
+});
+
+test('short flags, values and the flags of other commands stay as they are', () => {
+  const untouched = ['operator', '-h', '-', '--', '-5', '-1=x', 'value'];
+  assert.deepEqual(operatorArguments(untouched), untouched);
+  assert.deepEqual(operatorArguments(['status', '-output', 'json']), ['status', '-output', 'json']);
+  assert.deepEqual(operatorArguments([]), []);
+});
+
+test('without flags: the addresses, lease terms and namespace of the operator that is replaced', () => {
+  assert.deepEqual(settings(), {
+    metricsAddress: { host: undefined, port: 8080 },
+    healthAddress: { host: undefined, port: 8081 },
+    leaderElect: false,
+    leaseNamespace: 'medik8s-leases',
+    leaseSeconds: 3600,
+    logFormat: 'json',
+    logLevel: 'info',
+  });
+});
+
+test('the lease namespace comes from the environment; an empty one is none', () => {
+  assert.equal(settings({}, { LEASE_NAMESPACE: 'mine' }).leaseNamespace, 'mine');
+  assert.equal(settings({}, { LEASE_NAMESPACE: '' }).leaseNamespace, 'medik8s-leases');
+});
+
+test('0 or nothing switches an address off', () => {
+  assert.equal(settings({ metricsBindAddress: '0' }).metricsAddress, undefined);
+  assert.equal(settings({ healthProbeBindAddress: '' }).healthAddress, undefined);
+  assert.deepEqual(settings({ metricsBindAddress: '127.0.0.1:9' }).metricsAddress, { host: '127.0.0.1', port: 9 });
+});
+
+test("booleans are spelled in any of Go's ways", () => {
+  for (const value of [true, 'true', 't', '1', 'True', 'TRUE', 'T']) assert.equal(settings({ leaderElect: value }).leaderElect, true);
+  for (const value of [false, 'false', 'f', '0', 'False', 'FALSE', 'F']) assert.equal(settings({ leaderElect: value }).leaderElect, false);
+});
+
+test("levels are zap's names or numbers", () => {
+  const level = (zapLogLevel: string): string => settings({ zapLogLevel }).logLevel;
+  assert.deepEqual(['debug', 'info', 'warn', 'error', 'panic', '0', '1', '10'].map(level), [
+    'debug',
+    'info',
+    'warn',
+    'error',
+    'error',
+    'info',
+    'debug',
+    'debug',
+  ]);
+});
+
+test('lines are text on a terminal and JSON elsewhere, unless told otherwise; the own flag goes before the inherited one', () => {
+  assert.equal(settings({}, {}, true).logFormat, 'text');
+  assert.equal(settings({ zapEncoder: 'console' }).logFormat, 'text');
+  assert.equal(settings({ zapEncoder: 'json' }, {}, true).logFormat, 'json');
+  assert.equal(settings({ zapEncoder: 'console', logFormat: 'json' }, {}, true).logFormat, 'json');
+});
+
+const wrong: readonly (readonly [string, Partial<OperatorFlags>])[] = [
+  ['--metrics-bind-address', { metricsBindAddress: '8080' }],
+  ['--metrics-bind-address', { metricsBindAddress: ':99999' }],
+  ['--health-probe-bind-address', { healthProbeBindAddress: 'localhost' }],
+  ['--leader-elect', { leaderElect: 'maybe' }],
+  ['--leader-elect', { leaderElect: '' }],
+  ['--zap-log-level', { zapLogLevel: 'loud' }],
+  ['--zap-log-level', { zapLogLevel: '-1' }],
+  ['--node-lease-duration-seconds', { nodeLeaseDurationSeconds: '3' }],
+  ['--node-lease-duration-seconds', { nodeLeaseDurationSeconds: '10.5' }],
+  ['--node-lease-duration-seconds', { nodeLeaseDurationSeconds: 'soon' }],
+];
+
+for (const [flag, flags] of wrong) {
+  const [value] = Object.values(flags);
+  test(`${flag} "${String(value)}" is refused in one line that names flag and value, and says what it takes`, () => {
+    assert.throws(
+      () => settings(flags),
+      (error: unknown) => {
+        assert.ok(error instanceof UsageError);
+        assert.ok(error.message.startsWith(`${flag} is "${String(value)}"; it takes `), error.message);
+        assert.doesNotMatch(error.message, /\n/);
+        assert.equal(exitCodeOf(error), 2);
+        return true;
+      },
+    );
+  });
+}
+
+test('exit codes: 2 for what the caller has to mend, 1 for everything else', () => {
+  const kubeconfig = Object.assign(new Error('no cluster'), { name: 'KubeconfigError' });
+  assert.deepEqual([exitCodeOf(kubeconfig), exitCodeOf(new Error('x')), exitCodeOf('x')], [2, 1, 1]);
+});
