@@ -36,7 +36,11 @@ for (const { name, what, files, concurrency } of tiers.filter(tier => isWanted(t
   const args = ['--test', '--test-reporter=spec', `--test-concurrency=${concurrency}`, ...files];
   const run = spawnSync(node, args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'inherit'] });
   process.stdout.write(run.stdout);
-  const numbers = { passed: count(run.stdout, 'pass'), failed: count(run.stdout, 'fail') + count(run.stdout, 'cancelled'), skipped: count(run.stdout, 'skipped') };
+  const numbers = {
+    passed: count(run.stdout, 'pass'),
+    failed: count(run.stdout, 'fail') + count(run.stdout, 'cancelled'),
+    skipped: count(run.stdout, 'skipped'),
+  };
   if (run.status !== 0 && numbers.failed === 0) numbers.failed = 1;
   for (const [, why] of run.stdout.matchAll(/# (control plane left out: .*)$/gm)) leftOut.add(why);
   passed += numbers.passed;

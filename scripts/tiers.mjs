@@ -13,7 +13,12 @@ const rooms = ['core', 'support', 'generations', 'operator', 'web', 'cli'];
 
 /** `concurrency`: test files at a time. One control plane is as much as two cores bear. */
 export const tiers = [
-  { name: 'unit', what: 'the pure core in tables and laws, and each room by itself', files: rooms.flatMap(room => testsIn('src', room)), concurrency: 2 },
+  {
+    name: 'unit',
+    what: 'the pure core in tables and laws, and each room by itself',
+    files: rooms.flatMap(room => testsIn('src', room)),
+    concurrency: 2,
+  },
   { name: 'faults', what: 'kube against a server that misbehaves', files: testsIn('src', 'kube'), concurrency: 2 },
   {
     name: 'control plane',

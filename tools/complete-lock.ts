@@ -16,7 +16,16 @@ type Lock = { readonly packages: Record<string, Entry & Readonly<Record<string, 
 
 const systems = ['android', 'darwin', 'win32', 'linux', 'freebsd', 'openbsd', 'netbsd', 'sunos', 'aix', 'openharmony'];
 const processors: Readonly<Record<string, string>> = {
-  arm64: 'arm64', x64: 'x64', arm: 'arm', ia32: 'ia32', ppc64: 'ppc64', riscv64: 'riscv64', s390x: 's390x', loong64: 'loong64', mips64el: 'mips64el', wasm32: 'wasm32',
+  arm64: 'arm64',
+  x64: 'x64',
+  arm: 'arm',
+  ia32: 'ia32',
+  ppc64: 'ppc64',
+  riscv64: 'riscv64',
+  s390x: 's390x',
+  loong64: 'loong64',
+  mips64el: 'mips64el',
+  wasm32: 'wasm32',
 };
 
 const platformOf = (name: string): Readonly<Record<string, readonly string[]>> => {

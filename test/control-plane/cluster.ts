@@ -12,7 +12,7 @@ export const collectionOf = (apiVersion: string, kind: string, namespace?: strin
 };
 
 /** The path of one object. */
-export const pathOf = ({ apiVersion, kind, metadata }: Manifest): string =>
+const pathOf = ({ apiVersion, kind, metadata }: Manifest): string =>
   `${collectionOf(apiVersion, kind, metadata.namespace)}/${metadata.name}`;
 
 export const podPath = (namespace: string, name: string): string => `/api/v1/namespaces/${namespace}/pods/${name}`;

@@ -19,7 +19,7 @@ export const freePorts = async (count: number): Promise<readonly number[]> => {
   return held.map(({ port }) => port);
 };
 
-export const freePort = async (): Promise<number> => {
+const freePort = async (): Promise<number> => {
   const [port] = await freePorts(1);
   if (port === undefined) throw new Error('no free port on 127.0.0.1');
   return port;

@@ -16,7 +16,7 @@ export type OperatorProcess = {
   readonly metrics: string;
 };
 
-export type OperatorOptions = {
+type OperatorOptions = {
   /** As whom it works: who did what is told apart by the user in the audit log. */
   readonly user?: string;
   readonly flags?: readonly string[];

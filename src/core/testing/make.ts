@@ -69,7 +69,7 @@ export const makeNode = (over: Partial<Node> = {}): Node => ({
 const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 
 /** A kind that stores its report as it is. */
-export const plainDialect: Dialect = {
+const plainDialect: Dialect = {
   name: 'plains.test',
   apiVersion: 'test/v1',
   kind: 'Plain',
