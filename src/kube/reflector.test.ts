@@ -263,8 +263,10 @@ test('14. two watches of one collection by one client do not know of each other'
   await using other = await follow([lists(10, pod('a', 5))], [says([])]);
   await it.lines(2);
   await other.lines(2);
+  await until('both watches', () => it.script.open.size === 1 && other.script.open.size === 1);
   it.stop.abort();
   await it.done;
+  await until('the first watch to be closed', () => it.script.open.size === 0);
   assert.equal(other.script.open.size, 1);
 });
 

@@ -11,10 +11,6 @@ export const collectionOf = (apiVersion: string, kind: string, namespace?: strin
   return namespace === undefined ? `${root}/${plural}` : `${root}/namespaces/${namespace}/${plural}`;
 };
 
-/** The path of one object. */
-const pathOf = ({ apiVersion, kind, metadata }: Manifest): string =>
-  `${collectionOf(apiVersion, kind, metadata.namespace)}/${metadata.name}`;
-
 export const podPath = (namespace: string, name: string): string => `/api/v1/namespaces/${namespace}/pods/${name}`;
 export const nodePath = (name: string): string => `/api/v1/nodes/${name}`;
 

@@ -18,9 +18,3 @@ export const freePorts = async (count: number): Promise<readonly number[]> => {
   for (const server of held) server.close();
   return held.map(({ port }) => port);
 };
-
-const freePort = async (): Promise<number> => {
-  const [port] = await freePorts(1);
-  if (port === undefined) throw new Error('no free port on 127.0.0.1');
-  return port;
-};
