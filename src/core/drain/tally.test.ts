@@ -36,7 +36,7 @@ test('the end is told from the rate so far, once three have left', () => {
 });
 
 test('law: what has left never falls, whatever comes and goes', () => {
-  const looks = fc.array(fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f')), { minLength: 1, maxLength: 8 });
+  const looks = fc.array(fc.uniqueArray(fc.constantFrom<string>('a', 'b', 'c', 'd', 'e', 'f')), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(looks, looks => {
       let tally = startTally({ toEvict: 0, gone: 0 }, looks[0]?.length ?? 0);
