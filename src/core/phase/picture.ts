@@ -16,15 +16,15 @@ export type Notes = {
   readonly tallies: ReadonlyMap<string, Tally>;
   /** By `blockerId`. */
   readonly blockedSince: ReadonlyMap<string, Temporal.Instant>;
-  /** When a status was last written, by the request's key. */
-  readonly reportedAt: ReadonlyMap<string, Temporal.Instant>;
+  /** When a status was last written and what it came to, by the request's key. */
+  readonly reported: ReadonlyMap<string, { readonly at: Temporal.Instant; readonly gist: string }>;
   /** Pods that came although the node is held, by owner. */
   readonly returns: ReadonlyMap<string, Returns>;
   /** When a lease that was ours was last found in other hands. */
   readonly leaseMissedAt?: Temporal.Instant;
 };
 
-export const noNotes: Notes = { tallies: new Map(), blockedSince: new Map(), reportedAt: new Map(), returns: new Map() };
+export const noNotes: Notes = { tallies: new Map(), blockedSince: new Map(), reported: new Map(), returns: new Map() };
 
 /** Everything known about one node at one moment. */
 export type Picture = {

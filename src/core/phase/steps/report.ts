@@ -3,7 +3,7 @@ import { estimateEnd } from '../../drain/tally.ts';
 import { mergePatch } from '../../json.ts';
 import { pathOf } from '../../request/request.ts';
 import type { State } from '../../request/words.ts';
-import { isBefore, secondsAfter } from '../../time.ts';
+import { earliest, isBefore, secondsAfter } from '../../time.ts';
 import { announcement, type Course, type Standing } from '../course.ts';
 import type { Announcement, Write } from '../decision.ts';
 import type { Notes } from '../picture.ts';
@@ -12,6 +12,9 @@ import { givenBack } from './drain.ts';
 
 /** Progress is written at most this often, in seconds; transitions at once. */
 const progressEvery = 5;
+
+/** And when nothing but the words about a blocker has changed, this often. */
+const wordsEvery = 60;
 
 const stateOf = ({ request, failure, granted, holds, drain }: Standing): State => {
   if (failure !== undefined) return 'Failed';
@@ -83,12 +86,23 @@ export type Reported = {
   readonly again?: Temporal.Instant;
 };
 
+/** What a report comes to. Budgets count anew all the time; that alone is not worth a write. */
+const gistOf = ({ state, pods, problem, failure, blockers }: Report, generation: number): string =>
+  JSON.stringify([state, pods, problem, failure, generation, blockers.map(blockerId)]);
+
+/** When the status may be written next, unless it is a transition; undefined: it may be now. */
+const dueAt = ({ request }: Standing, report: Report, { picture }: Course): Temporal.Instant | undefined => {
+  const last = picture.notes.reported.get(request.key);
+  if (last === undefined) return undefined;
+  const pause = last.gist === gistOf(report, request.generation) ? wordsEvery : progressEvery;
+  return earliest([secondsAfter(last.at, pause), request.dialect.readsDifferentlyAt(report, last.at)]);
+};
+
 const statusWrite = (standing: Standing, report: Report, course: Course): Pick<Reported, 'write' | 'again'> => {
   const { request } = standing;
-  const last = course.picture.notes.reportedAt.get(request.key);
-  const due = last === undefined ? undefined : secondsAfter(last, progressEvery);
   const { state, leaseErrors } = request.history;
   const isTransition = report.state !== state || report.leaseErrors !== leaseErrors;
+  const due = dueAt(standing, report, course);
   // Not even looked at before it is due: most looks at a node come from its pods leaving one by one.
   if (!isTransition && due !== undefined && isBefore(course.now, due)) return { again: due };
   const patch = mergePatch(request.status, request.dialect.status(report, request, course.now));
@@ -131,12 +145,14 @@ export const notesAfter = (course: Course, reported: readonly Reported[]): Notes
   const present = new Set(requests.map(({ key }) => key));
   const kept = <T>(map: ReadonlyMap<string, T>): (readonly [string, T])[] => [...map].filter(([key]) => present.has(key));
   const tallies = course.standings.flatMap(({ request, drain }) => (drain ? [[request.key, drain.tally] as const] : []));
-  const written = reported.flatMap(({ standing, write }) => (write ? [[standing.request.key, course.now] as const] : []));
+  const written = reported.flatMap(({ standing: { request }, report, write }) =>
+    write ? [[request.key, { at: course.now, gist: gistOf(report, request.generation) }] as const] : [],
+  );
   const drained = course.standings.some(({ drain }) => drain !== undefined);
   return {
     tallies: new Map([...kept(notes.tallies), ...tallies]),
     returns: course.plan.returns,
-    reportedAt: new Map([...kept(notes.reportedAt), ...written]),
+    reported: new Map([...kept(notes.reported), ...written]),
     blockedSince: drained
       ? new Map(reported.flatMap(({ report }) => report.blockers.map(blocker => [blockerId(blocker), blocker.since] as const)))
       : notes.blockedSince,
