@@ -2,7 +2,7 @@ import { beforeAnnotation, type Node, readNode } from '../hold/node.ts';
 import { isObject, type Json, type JsonObject } from '../json.ts';
 
 /** RFC 7386, as the API server does it: null removes, objects merge, everything else replaces. */
-const applyMerge = (target: Json | undefined, patch: Json): Json => {
+export const applyMerge = (target: Json | undefined, patch: Json): Json => {
   if (!isObject(patch)) return patch;
   const result: Record<string, Json | undefined> = isObject(target) ? { ...target } : {};
   for (const [key, value] of Object.entries(patch)) {

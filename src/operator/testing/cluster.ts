@@ -1,4 +1,5 @@
-import { isObject, type Json, type JsonObject } from '../../core/json.ts';
+import { isObject, type JsonObject } from '../../core/json.ts';
+import { applyMerge } from '../../core/testing/apply.ts';
 import type { Api, ApiAnswer, ApiCall, Change, Collection, Sink, Watched, Watcher } from '../ports.ts';
 import { answer, failure } from './fakes.ts';
 
@@ -21,17 +22,6 @@ const nodeNameOf = (object: JsonObject): unknown => (isObject(object['spec']) ? 
 const belongs = (path: string, object: JsonObject, { path: collection, fieldSelector }: Collection): boolean => {
   if (collectionOf(path) !== collection && collectionOf(clusterWide(path)) !== collection) return false;
   return fieldSelector === undefined || fieldSelector === `spec.nodeName=${String(nodeNameOf(object))}`;
-};
-
-/** RFC 7386, as the API server does it: null removes, objects merge, everything else replaces. */
-const applyMerge = (target: Json | undefined, patch: Json): Json => {
-  if (!isObject(patch)) return patch;
-  const result: Record<string, Json | undefined> = isObject(target) ? { ...target } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null || value === undefined) delete result[key];
-    else result[key] = applyMerge(result[key], value);
-  }
-  return result;
 };
 
 /** A strategic merge patch, as far as conditions need it: merged by type, `$patch: delete` removes. */
