@@ -1,77 +1,146 @@
 import { z } from 'zod';
 import { maintenanceSpec, maintenanceStatus } from '../src/generations/schema/maintenance.ts';
-import { nodeMaintenanceSpec, nodeMaintenanceStatus } from '../src/generations/schema/node-maintenance.ts';
+import {
+  nodeMaintenanceSpec,
+  nodeMaintenanceSpecOfAlpha1,
+  nodeMaintenanceSpecOfAlpha3,
+  nodeMaintenanceStatus,
+  nodeMaintenanceStatusOfAlpha,
+  nodeMaintenanceStatusOfKubevirt,
+} from '../src/generations/schema/node-maintenance.ts';
 
 /** The CustomResourceDefinitions, made from the schemas that the readers take their types from. */
 
 type JsonSchema = { readonly [key: string]: unknown };
 
+type Column = {
+  readonly name: string;
+  readonly type: string;
+  readonly jsonPath: string;
+  readonly description?: string;
+  readonly priority?: number;
+};
+
+type Version = {
+  readonly name: string;
+  /** Objects are stored in this one; the others are served beside it, with the same content. */
+  readonly storage: boolean;
+  readonly spec: z.ZodType;
+  readonly status: z.ZodType;
+  readonly required: readonly string[];
+  readonly columns: readonly Column[];
+  readonly selectable: readonly string[];
+};
+
 type Kind = {
   readonly group: string;
-  readonly version: string;
   readonly kind: string;
   readonly plural: string;
   readonly singular: string;
   readonly shortNames: readonly string[];
   readonly description: string;
-  readonly spec: z.ZodType;
-  readonly status: z.ZodType;
-  readonly required: readonly string[];
-  readonly columns: readonly {
-    readonly name: string;
-    readonly type: string;
-    readonly jsonPath: string;
-    readonly description?: string;
-    readonly priority?: number;
-  }[];
-  readonly selectable: readonly string[];
+  readonly versions: readonly Version[];
 };
 
 const age = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
 
+const node = { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' };
+const phase = { name: 'Phase', type: 'string', jsonPath: '.status.phase' };
+
+/** The same words in every generation. */
+const nodeMaintenance = {
+  kind: 'NodeMaintenance',
+  plural: 'nodemaintenances',
+  singular: 'nodemaintenance',
+  description: 'NodeMaintenance is the Schema for the nodemaintenances API',
+};
+
 const kinds: readonly Kind[] = [
   {
     group: 'drydock.dev',
-    version: 'v1alpha1',
     kind: 'Maintenance',
     plural: 'maintenances',
     singular: 'maintenance',
     shortNames: ['mt'],
     description:
       'Maintenance takes one node out of service: it is held and drained for as long as the object exists, and given back as it was when the object is deleted.',
-    spec: maintenanceSpec,
-    status: maintenanceStatus,
-    required: ['spec'],
-    columns: [
-      { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' },
-      { name: 'Stage', type: 'string', jsonPath: '.spec.stage' },
-      { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
-      { name: 'Progress', type: 'integer', jsonPath: '.status.progress', description: 'Percent of the pods that have left.' },
-      { name: 'Waiting', type: 'integer', jsonPath: '.status.pods.waiting', description: 'Pods that still have to leave.' },
-      { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
-      { name: 'Reason', type: 'string', jsonPath: '.spec.reason', priority: 1 },
-      age,
+    versions: [
+      {
+        name: 'v1alpha1',
+        storage: true,
+        spec: maintenanceSpec,
+        status: maintenanceStatus,
+        required: ['spec'],
+        columns: [
+          { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' },
+          { name: 'Stage', type: 'string', jsonPath: '.spec.stage' },
+          { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+          { name: 'Progress', type: 'integer', jsonPath: '.status.progress', description: 'Percent of the pods that have left.' },
+          { name: 'Waiting', type: 'integer', jsonPath: '.status.pods.waiting', description: 'Pods that still have to leave.' },
+          { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
+          { name: 'Reason', type: 'string', jsonPath: '.spec.reason', priority: 1 },
+          age,
+        ],
+        selectable: ['.spec.nodeName', '.spec.requester', '.spec.stage', '.status.phase'],
+      },
     ],
-    selectable: ['.spec.nodeName', '.spec.requester', '.spec.stage', '.status.phase'],
   },
   {
+    ...nodeMaintenance,
     group: 'nodemaintenance.medik8s.io',
-    version: 'v1beta1',
-    kind: 'NodeMaintenance',
-    plural: 'nodemaintenances',
-    singular: 'nodemaintenance',
     shortNames: ['nm'],
-    description: 'NodeMaintenance is the Schema for the nodemaintenances API',
-    spec: nodeMaintenanceSpec,
-    status: nodeMaintenanceStatus,
-    required: [],
-    columns: [
-      { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' },
-      { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
-      { name: 'Progress', type: 'integer', jsonPath: '.status.drainProgress' },
-      age,
+    versions: [
+      {
+        name: 'v1beta1',
+        storage: true,
+        spec: nodeMaintenanceSpec,
+        status: nodeMaintenanceStatus,
+        required: [],
+        columns: [node, phase, { name: 'Progress', type: 'integer', jsonPath: '.status.drainProgress' }, age],
+        selectable: ['.spec.nodeName'],
+      },
     ],
-    selectable: ['.spec.nodeName'],
+  },
+  {
+    ...nodeMaintenance,
+    group: 'nodemaintenance.kubevirt.io',
+    shortNames: [],
+    versions: [
+      {
+        name: 'v1beta1',
+        storage: true,
+        spec: nodeMaintenanceSpec,
+        status: nodeMaintenanceStatusOfKubevirt,
+        required: [],
+        columns: [node, phase, age],
+        selectable: ['.spec.nodeName'],
+      },
+    ],
+  },
+  {
+    ...nodeMaintenance,
+    group: 'kubevirt.io',
+    shortNames: [],
+    versions: [
+      {
+        name: 'v1alpha1',
+        storage: true,
+        spec: nodeMaintenanceSpecOfAlpha1,
+        status: nodeMaintenanceStatusOfAlpha,
+        required: [],
+        columns: [node, phase, age],
+        selectable: ['.spec.nodeName'],
+      },
+      {
+        name: 'v1alpha3',
+        storage: false,
+        spec: nodeMaintenanceSpecOfAlpha3,
+        status: nodeMaintenanceStatusOfAlpha,
+        required: [],
+        columns: [phase, age],
+        selectable: [],
+      },
+    ],
   },
 ];
 
@@ -105,6 +174,29 @@ const integer = (schema: Record<string, unknown>): JsonSchema => {
 
 const schemaOf = (type: z.ZodType): unknown => structural(z.toJSONSchema(type, { target: 'openapi-3.0', io: 'input' }));
 
+const versionOf = (version: Version, description: string): object => ({
+  name: version.name,
+  served: true,
+  storage: version.storage,
+  subresources: { status: {} },
+  additionalPrinterColumns: version.columns,
+  ...(version.selectable.length > 0 && { selectableFields: version.selectable.map(jsonPath => ({ jsonPath })) }),
+  schema: {
+    openAPIV3Schema: {
+      description,
+      type: 'object',
+      ...(version.required.length > 0 && { required: version.required }),
+      properties: {
+        apiVersion: { type: 'string' },
+        kind: { type: 'string' },
+        metadata: { type: 'object' },
+        spec: schemaOf(version.spec),
+        status: schemaOf(version.status),
+      },
+    },
+  },
+});
+
 const crdOf = (kind: Kind): object => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -117,33 +209,10 @@ const crdOf = (kind: Kind): object => ({
       listKind: `${kind.kind}List`,
       plural: kind.plural,
       singular: kind.singular,
-      shortNames: kind.shortNames,
+      ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
       ...(kind.group === 'drydock.dev' && { categories: ['drydock'] }),
     },
-    versions: [
-      {
-        name: kind.version,
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        additionalPrinterColumns: kind.columns,
-        selectableFields: kind.selectable.map(jsonPath => ({ jsonPath })),
-        schema: {
-          openAPIV3Schema: {
-            description: kind.description,
-            type: 'object',
-            ...(kind.required.length > 0 && { required: kind.required }),
-            properties: {
-              apiVersion: { type: 'string' },
-              kind: { type: 'string' },
-              metadata: { type: 'object' },
-              spec: schemaOf(kind.spec),
-              status: schemaOf(kind.status),
-            },
-          },
-        },
-      },
-    ],
+    versions: kind.versions.map(version => versionOf(version, kind.description)),
   },
 });
 

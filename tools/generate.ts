@@ -12,7 +12,7 @@ let outdated = 0;
 mkdirSync(folder, { recursive: true });
 for (const [name, crd] of crds()) {
   const file = new URL(name, folder);
-  const text = header + stringify(crd, { lineWidth: 140 });
+  const text = header + stringify(crd, { lineWidth: 140, aliasDuplicateObjects: false });
   if (existsSync(file) && readFileSync(file, 'utf8') === text) continue;
   if (checking) {
     console.error(`deploy/crds/${name} is out of date: npm run generate`);

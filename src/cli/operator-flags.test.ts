@@ -37,6 +37,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     healthAddress: { host: undefined, port: 8081 },
     leaderElect: false,
     leaseNamespace: 'medik8s-leases',
+    operatorNamespace: 'node-maintenance',
     leaseSeconds: 3600,
     logFormat: 'json',
     logLevel: 'info',
@@ -46,6 +47,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
 test('the lease namespace comes from the environment; an empty one is none', () => {
   assert.equal(settings({}, { LEASE_NAMESPACE: 'mine' }).leaseNamespace, 'mine');
   assert.equal(settings({}, { LEASE_NAMESPACE: '' }).leaseNamespace, 'medik8s-leases');
+  assert.equal(settings({}, { OPERATOR_NAMESPACE: 'kube-ops' }).operatorNamespace, 'kube-ops');
 });
 
 test('0 or nothing switches an address off', () => {

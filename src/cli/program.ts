@@ -1,5 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
-import { crds } from './crds.ts';
+import { crds, usualGroups } from './crds.ts';
 import { exitCodeOf } from './fail.ts';
 import { operator } from './operator.ts';
 import { type OperatorFlags, operatorArguments } from './operator-flags.ts';
@@ -58,7 +58,8 @@ const statusCommand = (env: Env): Command =>
 const crdsCommand = (): Command =>
   new Command('crds')
     .description('print the CustomResourceDefinitions of the served kinds, to be piped into kubectl apply -f -')
-    .action(() => crds());
+    .argument('[group...]', `API groups, of older generations too; ${usualGroups.join(' and ')} when left out`)
+    .action((groups: readonly string[]) => crds(groups));
 
 const program = (env: Env): Command => {
   const root = new Command('drydock').description(description).version(version(), '-v, --version').addHelpText('after', firstSteps);

@@ -1,11 +1,11 @@
 import { readBudget } from '../core/drain/budget.ts';
 import { readNode } from '../core/hold/node.ts';
 import { readPod } from '../core/pod/pod.ts';
-import { byAge, type Request } from '../core/request/request.ts';
-import { served } from '../generations/served.ts';
+import { byAge, type Dialect, type Request } from '../core/request/request.ts';
 import { connect } from '../kube/connect.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
+import { kindsOf } from './kinds.ts';
 import { type Blocked, blockersNow } from './status-blockers.ts';
 import { type Shown, statusTable } from './status-table.ts';
 import { version } from './version.ts';
@@ -31,9 +31,9 @@ const shown = (request: Request, blockers: readonly Blocked[]): Shown => {
   };
 };
 
-const requestsOf = async (api: Api, node: string | undefined, leaseNamespace: string): Promise<readonly Request[]> => {
+const requestsOf = async (api: Api, node: string | undefined, dialects: readonly Dialect[]): Promise<readonly Request[]> => {
   const lists = await Promise.all(
-    served(leaseNamespace).map(async dialect => {
+    dialects.map(async dialect => {
       const objects = await listAll(api, dialect.path, {}, 'none if missing');
       return objects.map(dialect.read).filter(request => typeof request !== 'string');
     }),
@@ -81,7 +81,7 @@ export const status = async (
 ): Promise<void> => {
   const connection = await connect({ kubeconfig: flags.kubeconfig, context: flags.context, env, userAgent: `drydock/${version()}` });
   try {
-    const requests = await requestsOf(connection, node, env['LEASE_NAMESPACE'] ?? '');
+    const requests = await requestsOf(connection, node, await kindsOf(connection, env));
     const nodes = [...new Set(requests.filter(isWorking).map(({ nodeName }) => nodeName))];
     const blockers = new Map<string, readonly Blocked[]>();
     for (const name of nodes) {

@@ -247,5 +247,5 @@ test('marks grow with the stage; the lease is the one that all operators of a no
   );
   assert.deepEqual(dialect.marks('Announce'), { unschedulable: false, taints: [], labels: {} });
   assert.equal(dialect.marks('Cordon').unschedulable, true);
-  assert.deepEqual(dialect.lease('Node-A'), { namespace: 'leases', name: 'node-node-a', holder: 'node-maintenance' });
+  assert.deepEqual(dialect.lease('Node-A'), { namespace: 'leases', name: 'node-node-a', holder: 'node-maintenance', released: 'deleted' });
 });

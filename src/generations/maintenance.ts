@@ -7,6 +7,7 @@ import type { DrainPolicy, PodPick, Rung } from '../core/request/policy.ts';
 import { type Dialect, type History, type Marks, noHistory, type Request } from '../core/request/request.ts';
 import type { Stage } from '../core/request/words.ts';
 import { readTime, secondsBetween, timeText } from '../core/time.ts';
+import { sharedLease } from './leases.ts';
 import { maintenanceConditions } from './maintenance-conditions.ts';
 import { readCommon } from './read.ts';
 import type { MaintenanceSpec, MaintenanceStatus } from './schema/maintenance.ts';
@@ -152,8 +153,9 @@ export const maintenance = (leaseNamespace: string): Dialect => {
     kind: 'Maintenance',
     path: '/apis/drydock.dev/v1alpha1/maintenances',
     finalizer: 'drydock.dev/maintenance',
+    statusSubresource: true,
     marks,
-    lease: nodeName => ({ namespace: leaseNamespace, name: `node-${nodeName.toLowerCase()}`, holder: 'node-maintenance' }),
+    lease: sharedLease(leaseNamespace),
     component: 'drydock',
     events: {
       begun: { reason: 'MaintenanceBegun', message: 'The maintenance has begun' },

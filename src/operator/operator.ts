@@ -4,7 +4,7 @@ import type { LeaseTerms } from '../core/lease/lease.ts';
 import { decide } from '../core/phase/decide.ts';
 import type { Decision } from '../core/phase/decision.ts';
 import type { Picture } from '../core/phase/picture.ts';
-import type { Dialect } from '../core/request/request.ts';
+import { type Dialect, leaseKey, leaseNames } from '../core/request/request.ts';
 import { earliest, secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
@@ -138,8 +138,7 @@ export class Operator {
   }
 
   #leasesOf(nodeName: string): Picture['leases'] {
-    const names = this.#options.dialects.map(dialect => dialect.lease(nodeName));
-    const leases = names.map(({ namespace, name }) => this.world.leases.get(`${namespace}/${name}`));
+    const leases = leaseNames(this.#options.dialects, nodeName).map(name => this.world.leases.get(leaseKey(name)));
     return new Map(leases.flatMap(lease => (lease ? [[lease.key, lease] as const] : [])));
   }
 

@@ -2,7 +2,7 @@ import { type Attachment, readAttachment } from '../core/drain/attachment.ts';
 import { type Budget, readBudget } from '../core/drain/budget.ts';
 import { type Node, readNode } from '../core/hold/node.ts';
 import { type Lease, readLease } from '../core/lease/lease.ts';
-import type { Dialect, Request } from '../core/request/request.ts';
+import { type Dialect, leaseKey, leaseNames, type Request } from '../core/request/request.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { Cache } from './cache.ts';
@@ -78,7 +78,7 @@ export class World {
 
   /** Watches until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const leaseNamespaces = new Set(this.#dialects.map(dialect => dialect.lease('x').namespace));
+    const leaseNamespaces = new Set(leaseNames(this.#dialects, 'x').map(({ namespace }) => namespace));
     await Promise.all([
       this.#follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
       ...this.#dialects.map(dialect => this.#followRequests(dialect, signal)),
@@ -208,10 +208,7 @@ export class World {
   #leaseChanged(change: Change<Lease>): void {
     this.leases.apply(change);
     for (const nodeName of this.requests.groups()) {
-      const concerned = this.#dialects.some(dialect => {
-        const { namespace, name } = dialect.lease(nodeName);
-        return `${namespace}/${name}` === change.object.key;
-      });
+      const concerned = leaseNames(this.#dialects, nodeName).some(name => leaseKey(name) === change.object.key);
       if (concerned) this.#events.touched(nodeName);
     }
   }

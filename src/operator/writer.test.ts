@@ -5,17 +5,17 @@ import { readLease } from '../core/lease/lease.ts';
 import type { Write } from '../core/phase/decision.ts';
 import { maintenance } from '../generations/maintenance.ts';
 import { HandClock } from '../support/hand-clock.ts';
-import type { ApiAnswer } from './ports.ts';
+import type { ApiAnswer, ApiCall } from './ports.ts';
 import { answer, failure, Lines, Notebook, ScriptedApi, Tallies } from './testing/fakes.ts';
 import { World } from './world.ts';
 import { Writer } from './writer.ts';
 
 const dialect = maintenance('leases');
 
-const bench = (reply: ApiAnswer | Error = answer(200)) => {
-  const api = new ScriptedApi(() => {
+const bench = (reply: ApiAnswer | Error | ((call: ApiCall) => ApiAnswer) = answer(200)) => {
+  const api = new ScriptedApi(call => {
     if (reply instanceof Error) throw reply;
-    return reply;
+    return typeof reply === 'function' ? reply(call) : reply;
   });
   const [recorder, meter, log] = [new Notebook(), new Tallies(), new Lines()];
   const clock = new HandClock();
@@ -109,10 +109,19 @@ test('a patch of something that is gone is a conflict: the watch will tell', asy
   assert.deepEqual(await bench(failure(404, 'not found')).writer.write(nodeWrite, 'n1'), { result: 'conflict' });
 });
 
-test('creating in a place that does not exist is refused, with the reason', async () => {
-  const { writer } = bench(failure(404, 'namespaces "leases" not found'));
-  const written = await writer.write({ ...nodeWrite, method: 'POST', store: 'leases' }, 'n1');
-  assert.deepEqual(written, { result: 'refused', message: 'namespaces "leases" not found (HTTP 404)' });
+const leaseCreate: Write = { ...leaseDelete, method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases' };
+
+test('a lease that finds no namespace gets one, and is tried again', async () => {
+  const { writer, api } = bench(({ path }) =>
+    path === '/api/v1/namespaces' ? answer(201) : failure(404, 'namespaces "leases" not found'),
+  );
+  assert.deepEqual(await writer.write(leaseCreate, 'n1'), { result: 'conflict' });
+  assert.deepEqual(api.calls.at(-1)?.body, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'leases' } });
+});
+
+test('a namespace that may not be made is a refusal, with the reason', async () => {
+  const { writer } = bench(({ path }) => (path === '/api/v1/namespaces' ? failure(403, 'you may not') : failure(404, 'not found')));
+  assert.deepEqual(await writer.write(leaseCreate, 'n1'), { result: 'refused', message: 'you may not (HTTP 403)' });
 });
 
 for (const [how, reply] of [

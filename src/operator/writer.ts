@@ -83,10 +83,21 @@ export class Writer {
         timeoutMs: 10_000,
         ...(style && { contentType: contentTypes[style] }),
       });
-      return this.#sort(write, answer);
+      const homeless = answer.status === 404 && write.method === 'POST' && write.store === 'leases';
+      return homeless ? await this.#makeHome(write) : this.#sort(write, answer);
     } catch (error) {
       return { result: 'refused', message: error instanceof Error ? error.message : String(error) };
     }
+  }
+
+  /** The namespace of the node leases is made when the first lease finds none, as the replaced operators make it. */
+  async #makeHome(write: Write): Promise<Answered> {
+    const name = decodeURIComponent(/\/namespaces\/([^/]+)\//.exec(write.path)?.[1] ?? '');
+    const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+    const answer = await this.#options.api.call({ method: 'POST', path: '/api/v1/namespaces', body, lane: 'vital', timeoutMs: 10_000 });
+    if (answer.status !== 201 && answer.status !== 409) return { result: 'refused', message: messageOf(answer) };
+    this.#options.log.info('made the namespace of the node leases', { namespace: name });
+    return { result: 'conflict' };
   }
 
   #sort(write: Write, answer: ApiAnswer): Answered {

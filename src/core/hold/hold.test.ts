@@ -78,7 +78,7 @@ test('a node that another operator holds without a record is released as that op
     taints: [...seed.taints, { key: 'mine', effect: 'NoExecute' }],
     labels: { ...seed.labels },
   });
-  const taken = holdChange(held, seed, beforeOfPredecessor(seed));
+  const taken = holdChange(held, seed, { assumed: beforeOfPredecessor(seed) });
   assert.ok(taken !== undefined);
   const released = bring(patchNode(held, taken.patch), noMarks);
   assert.deepEqual(plain(released), plain(makeNode({ taints: [{ key: 'mine', effect: 'NoExecute' }] })));

@@ -30,7 +30,7 @@ export const unite = (all: readonly Marks[]): Marks => {
 const findTaint = (taints: readonly Taint[], id: string): Taint | undefined => taints.find(taint => taintId(taint) === id);
 
 /** The record after the change: what is newly touched goes in as it stands now, what is let go goes out. */
-const nextBefore = (node: Node, before: Before, wanted: Marks): Before => {
+const nextBefore = (node: Node, before: Before, wanted: Marks, kinds: readonly string[]): Before => {
   const taints = wanted.taints.map(taint => {
     const id = taintId(taint);
     const old = before.taints[id];
@@ -44,6 +44,7 @@ const nextBefore = (node: Node, before: Before, wanted: Marks): Before => {
     ...(wanted.unschedulable && { unschedulable: before.unschedulable ?? node.unschedulable }),
     taints: Object.fromEntries(taints),
     labels: Object.fromEntries(labels),
+    kinds,
   };
 };
 
@@ -86,15 +87,29 @@ const lostMarks = (node: Node, before: Before, wanted: Marks): readonly string[]
     .sort(),
 ];
 
+/** For whom the marks are put on. */
+type Holders = {
+  /** Names of their kinds, for the record. */
+  readonly kinds?: readonly string[];
+  /** The record to start from when the node has none: that of a node held by the operator before us. */
+  readonly assumed?: Before;
+};
+
+/** The write that takes the record off and touches nothing else. */
+export const forgetChange = (node: Node): HoldChange => ({
+  patch: { metadata: { resourceVersion: node.resourceVersion, annotations: { [beforeAnnotation]: null } } },
+  uncordons: false,
+  lost: [],
+});
+
 /**
  * The one write that makes the node carry exactly the wanted marks beside what is not ours; undefined when it does already. Holding,
- * guarding, letting one of several maintenances go and giving the node back are all this function. `assumed` is the record to start from
- * when the node has none: that of a node held by the operator before us.
+ * guarding, letting one of several maintenances go and giving the node back are all this function.
  */
-export const holdChange = (node: Node, wanted: Marks, assumed: Before = nothingBefore): HoldChange | undefined => {
+export const holdChange = (node: Node, wanted: Marks, { kinds = [], assumed = nothingBefore }: Holders = {}): HoldChange | undefined => {
   const stored = readBefore(node.before);
   const before = stored ?? assumed;
-  const record = nextBefore(node, before, wanted);
+  const record = nextBefore(node, before, wanted, kinds);
   const recordText = isEmpty(record) ? undefined : writeBefore(record);
   const taints = nextTaints(node, before, wanted);
   const labels = nextLabels(node, before, wanted);

@@ -6,7 +6,7 @@ import { type Lease, requestLease } from './lease.ts';
 /** The table of the seed contract, chapters 5 and 9.4. Now is t = 10,000 s; asked for are 3600 s, renewed every 900 s. */
 const now = at(10_000);
 const nowText = '2026-11-21T10:46:40.000000Z';
-const name = { namespace: 'medik8s-leases', name: 'node-n1', holder: 'node-maintenance' };
+const name = { namespace: 'medik8s-leases', name: 'node-n1', holder: 'node-maintenance', released: 'deleted' } as const;
 const terms = { durationSeconds: 3600, renewEverySeconds: 900 };
 const owner = [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'node-uid' }];
 const ask = (lease: Lease | undefined): ReturnType<typeof requestLease> => requestLease(lease, name, makeNode(), now, terms);

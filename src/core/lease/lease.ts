@@ -130,3 +130,13 @@ export const requestLease = (
 /** Whether the lease is ours to delete. One without a holder belongs to nobody, so it may go as well. */
 export const mayRelease = (lease: Lease, holder: string): boolean =>
   lease.holder === undefined || lease.holder === '' || lease.holder === holder;
+
+/** Released, and left behind for the next one who asks: that is how the KubeVirt operator releases (seed contract, chapter 10.4). */
+export const isBlank = ({ durationSeconds, acquireTime, renewTime, transitions }: Lease): boolean =>
+  durationSeconds === undefined && acquireTime === undefined && renewTime === undefined && transitions === undefined;
+
+/** The patch that makes a lease blank. The holder stays, as that operator leaves it. */
+export const blanked = ({ resourceVersion }: Lease): JsonObject => ({
+  metadata: { resourceVersion },
+  spec: { leaseDurationSeconds: null, acquireTime: null, renewTime: null, leaseTransitions: null },
+});

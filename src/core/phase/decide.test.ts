@@ -114,6 +114,55 @@ test('a hold of a kind that the cluster does not serve at the moment stays', () 
   assert.deepEqual(run({ requests: [], missingKinds: new Set(['plains.test']) }).writes, []);
 });
 
+test('what another operator has given back is not given back once more: only the record goes', () => {
+  const node = makeNode({ unschedulable: true, taints: [{ key: 'x', effect: 'NoExecute' }], before: heldNode.before ?? '' });
+  const [write, ...others] = run({ node, requests: [], leases: noLeases }).writes;
+  assert.deepEqual(others, []);
+  assert.deepEqual(write?.body, { metadata: { resourceVersion: '5', annotations: { 'drydock.dev/before': null } } });
+});
+
+test('a hold whose request has vanished is given back', () => {
+  const [write] = run({ requests: [], leases: noLeases }).writes;
+  assert.equal(write?.what, 'give the node back');
+  assert.deepEqual(write?.body['spec'], { unschedulable: null, taints: null });
+});
+
+const { dialect: plain } = makeRequest('one');
+const { finalizer: _finalizer, ...withoutFinalizer } = plain;
+
+test('a kind without a finalizer is claimed by its mark alone, and let go without a write', () => {
+  const request = makeRequest('one', { dialect: withoutFinalizer, claim: 'none', finalizers: [] });
+  const [claim] = run({ node: makeNode(), leases: noLeases, requests: [request] }).writes;
+  assert.deepEqual(claim?.body, { metadata: { resourceVersion: '30', annotations: { 'drydock.dev/claim': 'taken-over' } } });
+  const claimed = { ...request, claim: 'takenOver' as const };
+  assert.deepEqual(whats(run({ node: makeNode(), requests: [claimed] })), ['hold the node']);
+  const deleting = run({ requests: [{ ...claimed, deleting: true }] });
+  assert.deepEqual(whats(deleting), ['give the node back']);
+});
+
+test('a kind without leases holds without one', () => {
+  const request = makeRequest('one', { dialect: { ...plain, lease: () => undefined } });
+  assert.deepEqual(whats(run({ node: makeNode(), leases: foreign, requests: [request] })), ['hold the node']);
+  assert.deepEqual(evicted(run({ leases: foreign, requests: [request], pods: [makePod('a')] })), ['a']);
+});
+
+test('a lease that is left behind is emptied once, and never that of somebody else', () => {
+  const leaving = makeRequest('one', {
+    deleting: true,
+    dialect: { ...plain, lease: () => ({ namespace: 'leases', name: 'node-n1', holder: 'us', released: 'blanked' }) },
+  });
+  const over = { node: makeNode(), requests: [leaving] };
+  const [write] = run(over).writes;
+  assert.deepEqual(write?.body, {
+    metadata: { resourceVersion: '40' },
+    spec: { leaseDurationSeconds: null, acquireTime: null, renewTime: null, leaseTransitions: null },
+  });
+  const { key, uid, resourceVersion } = ourLease;
+  const blank = new Map([[key, { key, uid, resourceVersion, holder: 'us' }]]);
+  assert.deepEqual(whats(run({ ...over, leases: blank })), ['let go']);
+  assert.deepEqual(whats(run({ ...over, leases: foreign })), ['let go']);
+});
+
 test('a missing node fails the request, and holds nobody who wants to go', () => {
   const { node: _node, ...picture } = makePicture({ leases: noLeases });
   const decision = decide(picture, now);

@@ -58,7 +58,8 @@ export const byAge = (one: Request, other: Request): number =>
   Temporal.Instant.compare(one.createdAt, other.createdAt) || (one.key < other.key ? -1 : 1);
 
 /** It has our finalizer, so the node may not be forgotten before it is given back. */
-export const hasFinalizer = (request: Request): boolean => request.finalizers.includes(request.dialect.finalizer);
+export const hasFinalizer = ({ dialect, finalizers }: Request): boolean =>
+  dialect.finalizer !== undefined && finalizers.includes(dialect.finalizer);
 
 /** What a kind of maintenance puts on a node to hold it. */
 export type Marks = {
@@ -68,7 +69,13 @@ export type Marks = {
 };
 
 /** The Lease with which operators agree on who works on a node. */
-export type LeaseName = { readonly namespace: string; readonly name: string; readonly holder: string };
+export type LeaseName = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly holder: string;
+  /** What becomes of it when the node is given back: some operators leave an empty Lease behind, for others to take. */
+  readonly released: 'deleted' | 'blanked';
+};
 
 /** Reason and message of an event. */
 type EventText = { readonly reason: string; readonly message: string };
@@ -81,9 +88,13 @@ export type Dialect = {
   readonly kind: string;
   /** Collection path for the whole cluster, for example `/apis/drydock.dev/v1alpha1/maintenances`. */
   readonly path: string;
-  readonly finalizer: string;
+  /** Kinds without one rely on the record on the node alone: a node whose object is gone is given back. */
+  readonly finalizer?: string;
+  /** false: the CRD has no status subresource, and the status is written with the object. */
+  readonly statusSubresource: boolean;
   readonly marks: (stage: Stage) => Marks;
-  readonly lease: (nodeName: string) => LeaseName;
+  /** Undefined: this kind asks for no Lease. */
+  readonly lease: (nodeName: string) => LeaseName | undefined;
   /** Reporting component of its events. */
   readonly component: string;
   readonly events: {
@@ -106,4 +117,17 @@ export const pathOf = ({ dialect, namespace, name }: Pick<Request, 'dialect' | '
   if (namespace === undefined) return `${dialect.path}/${encodeURIComponent(name)}`;
   const cut = dialect.path.lastIndexOf('/');
   return `${dialect.path.slice(0, cut)}/namespaces/${encodeURIComponent(namespace)}${dialect.path.slice(cut)}/${encodeURIComponent(name)}`;
+};
+
+/** The path that the status of an object is written to. */
+export const statusPathOf = (request: Pick<Request, 'dialect' | 'namespace' | 'name'>): string =>
+  request.dialect.statusSubresource ? `${pathOf(request)}/status` : pathOf(request);
+
+/** `namespace/name` of a node lease, as caches know it. */
+export const leaseKey = ({ namespace, name }: LeaseName): string => `${namespace}/${name}`;
+
+/** The leases that these kinds ask for on a node, each once. */
+export const leaseNames = (dialects: readonly Dialect[], nodeName: string): readonly LeaseName[] => {
+  const names = dialects.flatMap(dialect => dialect.lease(nodeName) ?? []);
+  return [...new Map(names.map(name => [leaseKey(name), name])).values()];
 };

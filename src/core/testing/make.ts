@@ -75,12 +75,13 @@ const plainDialect: Dialect = {
   kind: 'Plain',
   path: '/apis/test/v1/plains',
   finalizer: 'test/hold',
+  statusSubresource: true,
   marks: stage => ({
     unschedulable: stage !== 'Announce',
     taints: stage === 'Announce' ? [] : [unschedulable, { key: 'test/drain', effect: 'NoSchedule' }],
     labels: {},
   }),
-  lease: nodeName => ({ namespace: 'leases', name: `node-${nodeName}`, holder: 'us' }),
+  lease: nodeName => ({ namespace: 'leases', name: `node-${nodeName}`, holder: 'us', released: 'deleted' }),
   component: 'test',
   events: {
     begun: { reason: 'Begun', message: 'begun' },
@@ -133,7 +134,8 @@ export const ourLease: Lease = {
 export const heldNode = makeNode({
   unschedulable: true,
   taints: [unschedulable, { key: 'test/drain', effect: 'NoSchedule' }],
-  before: '{"unschedulable":false,"taints":{"node.kubernetes.io/unschedulable:NoSchedule":null,"test/drain:NoSchedule":null},"labels":{}}',
+  before:
+    '{"unschedulable":false,"taints":{"node.kubernetes.io/unschedulable:NoSchedule":null,"test/drain:NoSchedule":null},"labels":{},"kinds":["plains.test"]}',
 });
 
 export const makePicture = (over: Partial<Picture> = {}): Picture => ({

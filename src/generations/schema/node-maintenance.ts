@@ -20,5 +20,23 @@ export const nodeMaintenanceStatus = z.object({
   errorOnLeaseCount: z.int().optional().describe('Consecutive number of errors upon obtaining a lease'),
 });
 
-export type NodeMaintenanceSpec = z.input<typeof nodeMaintenanceSpec>;
+/** Of nodemaintenance.kubevirt.io/v1beta1. */
+export const nodeMaintenanceStatusOfKubevirt = nodeMaintenanceStatus.omit({ drainProgress: true, lastUpdate: true, pendingPodsRefs: true });
+
+/** Of kubevirt.io. */
+export const nodeMaintenanceStatusOfAlpha = nodeMaintenanceStatusOfKubevirt.omit({ errorOnLeaseCount: true });
+
+/** Of kubevirt.io/v1alpha1. Objects that were made as v1alpha3 have no nodeName. */
+export const nodeMaintenanceSpecOfAlpha1 = z.object({
+  nodeName: z.string().optional().describe("Node name to apply maintenance on/off; the object's own name when left out"),
+  reason: z.string().optional().describe('Reason for maintenance'),
+});
+
+/** Of kubevirt.io/v1alpha3: the name of the object is the node. What v1alpha1 has beside it is kept when an object is written as v1alpha3. */
+export const nodeMaintenanceSpecOfAlpha3 = z
+  .object({ reason: z.string().optional().describe('Reason for maintenance') })
+  .meta({ 'x-kubernetes-preserve-unknown-fields': true });
+
+/** As the readers see it: some generations name the node elsewhere. */
+export type NodeMaintenanceSpec = Partial<z.input<typeof nodeMaintenanceSpec>>;
 export type NodeMaintenanceStatus = z.input<typeof nodeMaintenanceStatus>;

@@ -2,12 +2,17 @@ import { claimAnnotation, hasFinalizer, pathOf, type Request } from '../../reque
 import { announcement, type Step } from '../course.ts';
 import type { Write } from '../decision.ts';
 
-const isClaimed = (request: Request): boolean => hasFinalizer(request) && request.claim !== 'none';
+const isClaimed = (request: Request): boolean =>
+  request.claim !== 'none' && (hasFinalizer(request) || request.dialect.finalizer === undefined);
 
-/** Finalizer and mark in one write. An object that has the finalizer already comes from the operator before us, and has begun. */
+/**
+ * Finalizer and mark in one write. An object that has the finalizer already comes from the operator before us, and has begun; so may any
+ * object of a kind without a finalizer: what the node carries decides then.
+ */
 const claimOf = (request: Request): Write => {
-  const takenOver = hasFinalizer(request);
-  const finalizers = takenOver ? request.finalizers : [...request.finalizers, request.dialect.finalizer];
+  const { finalizer } = request.dialect;
+  const takenOver = finalizer === undefined || hasFinalizer(request);
+  const finalizers = takenOver ? request.finalizers : [...request.finalizers, finalizer];
   return {
     what: takenOver ? 'take over' : 'claim',
     method: 'PATCH',
@@ -17,7 +22,7 @@ const claimOf = (request: Request): Write => {
       metadata: {
         resourceVersion: request.resourceVersion,
         annotations: { [claimAnnotation]: takenOver ? 'taken-over' : 'ours' },
-        finalizers: [...finalizers],
+        ...(finalizer !== undefined && { finalizers: [...finalizers] }),
       },
     },
     store: 'requests',

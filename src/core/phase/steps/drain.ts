@@ -4,9 +4,9 @@ import { type Leaver, plan, type Surroundings } from '../../drain/plan.ts';
 import { addTally, countOf, startTally } from '../../drain/tally.ts';
 import { byKey, isTerminating, type Pod, terminatingSince } from '../../pod/pod.ts';
 import { type Rung, rungAt } from '../../request/policy.ts';
+import { leaseKey, leaseNames } from '../../request/request.ts';
 import { earliest, secondsAfter, secondsBetween } from '../../time.ts';
 import type { Course, DrainStanding, Standing, Step } from '../course.ts';
-import { leaseKey } from './lease.ts';
 
 /** One request's view of the pods. */
 type View = {
@@ -128,7 +128,10 @@ const ended = (view: View): Pick<Standing, 'failure' | 'problem' | 'holds'> | un
 /** The lease was acquired just before the node was held, and says so for as long as it is. */
 const surroundingsOf = ({ picture, now }: Course, draining: readonly Standing[]): Surroundings => {
   const { budgets, flights, attempts, leases, notes, nodeName } = picture;
-  const acquired = draining.map(({ request }) => leases.get(leaseKey(request.dialect.lease(nodeName)))?.acquireTime);
+  const acquired = leaseNames(
+    draining.map(({ request }) => request.dialect),
+    nodeName,
+  ).map(name => leases.get(leaseKey(name))?.acquireTime);
   const heldSince = earliest(acquired);
   return { budgets, flights, attempts, returns: notes.returns, now, ...(heldSince && { heldSince }) };
 };

@@ -1,5 +1,5 @@
-import { type Before, nothingBefore, readBefore, taintId } from '../../hold/before.ts';
-import { beforeOfPredecessor, type HoldChange, holdChange, unite } from '../../hold/hold.ts';
+import { type Before, isOutdated, nothingBefore, readBefore, taintId } from '../../hold/before.ts';
+import { beforeOfPredecessor, forgetChange, type HoldChange, holdChange, unite } from '../../hold/hold.ts';
 import type { Node } from '../../hold/node.ts';
 import type { Dialect, Marks, Request } from '../../request/request.ts';
 import { secondsAfter } from '../../time.ts';
@@ -22,30 +22,14 @@ const assumedBefore = (node: Node, requests: readonly Request[]): Before => {
   return marks.length === 0 ? nothingBefore : beforeOfPredecessor(unite(marks));
 };
 
-/** Taints that only this kind puts on nodes. */
-const ownTaints = ({ marks }: Dialect, others: readonly Dialect[]): readonly string[] => {
-  const theirs = new Set(others.flatMap(other => other.marks('Drain').taints.map(taintId)));
-  return marks('Drain')
-    .taints.map(taintId)
-    .filter(id => !theirs.has(id));
-};
-
 /**
- * Marks that a kind may have put on the node whose objects cannot be read at the moment, because the cluster does not serve it: they stay.
- * A kind that is gone for good leaves its hold to be taken off by hand; one that is away for a moment must not cost a node its hold.
+ * Kinds that hold the node, as its record says, and whose objects cannot be read at the moment because the cluster does not serve them:
+ * their marks stay. A kind that is gone for good leaves its hold to be taken off by hand; one that is away for a moment must not cost a node
+ * its hold.
  */
-const marksOfMissing = (node: Node, { dialects, missingKinds }: Picture): readonly Marks[] => {
-  const record = readBefore(node.before);
-  if (record === undefined) return [];
-  return dialects
-    .filter(({ name }) => missingKinds.has(name))
-    .filter(dialect =>
-      ownTaints(
-        dialect,
-        dialects.filter(other => other !== dialect),
-      ).some(id => record.taints[id] !== undefined),
-    )
-    .map(({ marks }) => marks('Drain'));
+const missingHolders = (node: Node, { dialects, missingKinds }: Picture): readonly Dialect[] => {
+  const { kinds = [] } = readBefore(node.before) ?? nothingBefore;
+  return dialects.filter(({ name }) => missingKinds.has(name) && kinds.includes(name));
 };
 
 const component = 'drydock';
@@ -83,6 +67,19 @@ const holdWrite = (node: Node, change: HoldChange, requests: readonly Request[],
 const underWay = ({ picture }: Course): boolean =>
   picture.flights.some(({ nodeName, state }) => nodeName === picture.nodeName && state === 'sent');
 
+/** Nobody is there who could want the node, and somebody has given it back already: only the record is left to go. */
+const isGivenBackByOthers = (node: Node, course: Course): boolean =>
+  course.picture.requests.length === 0 && isOutdated(readBefore(node.before) ?? nothingBefore, node.taints);
+
+const changeOf = (node: Node, course: Course, holders: readonly Request[], missing: readonly Dialect[]): HoldChange | undefined => {
+  if (missing.length === 0 && isGivenBackByOthers(node, course)) return forgetChange(node);
+  const wanted = unite([...holders.map(({ dialect, stage }) => dialect.marks(stage)), ...missing.map(({ marks }) => marks('Drain'))]);
+  const kinds = [...holders.map(({ dialect }) => dialect), ...missing].map(({ name }) => name);
+  return holdChange(node, wanted, { kinds, assumed: assumedBefore(node, requestsOf(course)) });
+};
+
+const requestsOf = ({ standings, leaving }: Course): readonly Request[] => [...standings.map(({ request }) => request), ...leaving];
+
 /**
  * One write puts on the node what all requests together want, takes off what none of them wants any more, and puts back what somebody
  * else has removed. Nothing that comes after happens before the result has been seen.
@@ -91,15 +88,13 @@ export const hold: Step = course => {
   const { node } = course.picture;
   if (node === undefined) return { done: true, course };
   const holders = course.standings.filter(({ holds }) => holds).map(({ request }) => request);
-  const all = [...course.standings.map(({ request }) => request), ...course.leaving];
-  const missing = marksOfMissing(node, course.picture);
-  const wanted = unite([...holders.map(({ dialect, stage }) => dialect.marks(stage)), ...missing]);
-  const change = holdChange(node, wanted, assumedBefore(node, all));
+  const missing = missingHolders(node, course.picture);
+  const change = changeOf(node, course, holders, missing);
   if (change === undefined) return { done: true, course };
   const given = holders.length === 0 && missing.length === 0;
   if (given && underWay(course)) {
     return { done: false, course: { ...course, moments: [...course.moments, secondsAfter(course.now, answerWithin)] } };
   }
-  const write = holdWrite(node, change, given ? all : holders, given);
+  const write = holdWrite(node, change, given ? requestsOf(course) : holders, given);
   return { done: false, course: { ...course, writes: [...course.writes, write] } };
 };

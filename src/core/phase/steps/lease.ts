@@ -1,6 +1,6 @@
 import type { Node } from '../../hold/node.ts';
-import { type LeaseAnswer, mayRelease, requestLease } from '../../lease/lease.ts';
-import type { LeaseName, Request } from '../../request/request.ts';
+import { blanked, isBlank, type LeaseAnswer, mayRelease, requestLease } from '../../lease/lease.ts';
+import { type LeaseName, leaseKey } from '../../request/request.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { Course, Standing, Step } from '../course.ts';
 import type { Write } from '../decision.ts';
@@ -12,8 +12,6 @@ const allowedErrors = 3;
 
 /** Nothing that others do with a lease goes unseen; this is the safety net, in seconds. */
 const lookAgainAfter = 300;
-
-export const leaseKey = ({ namespace, name }: LeaseName): string => `${namespace}/${name}`;
 
 const collection = (namespace: string): string => `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
 
@@ -27,18 +25,20 @@ const leaseWrite = (name: LeaseName, answer: Extract<LeaseAnswer, { readonly bod
   announce: [],
 });
 
-/** Deletes the lease of a node that nobody holds any more; undefined when there is none, or it is not ours. */
+/** Gives up the lease of a node that nobody holds any more; undefined when there is none, it is not ours, or it is given up already. */
 export const leaseRelease = ({ picture }: Course, name: LeaseName): Write | undefined => {
   const lease = picture.leases.get(leaseKey(name));
   if (lease === undefined || !mayRelease(lease, name.holder)) return undefined;
-  return {
+  const common = {
     what: 'release the node lease',
-    method: 'DELETE',
     path: `${collection(name.namespace)}/${encodeURIComponent(name.name)}`,
-    body: { preconditions: { uid: lease.uid, resourceVersion: lease.resourceVersion } },
     store: 'leases',
     announce: [],
-  };
+  } as const;
+  if (name.released === 'deleted') {
+    return { ...common, method: 'DELETE', body: { preconditions: { uid: lease.uid, resourceVersion: lease.resourceVersion } } };
+  }
+  return isBlank(lease) ? undefined : { ...common, method: 'PATCH', style: 'merge', body: blanked(lease) };
 };
 
 /** It wants more of the node than to be announced, and has not given up for good. */
@@ -86,6 +86,7 @@ type Found = { readonly standing: Standing; readonly write?: Write; readonly aga
 const ask = (standing: Standing, course: Course, node: Node): Found => {
   const { picture, now } = course;
   const name = standing.request.dialect.lease(picture.nodeName);
+  if (name === undefined) return { standing: granted(standing), missed: false };
   const lease = picture.leases.get(leaseKey(name));
   const answer = requestLease(lease, name, node, now, picture.terms);
   switch (answer.state) {
@@ -136,8 +137,3 @@ export const lease: Step = course => {
     },
   };
 };
-
-/** The leases that these requests asked for, each once. */
-export const leasesOf = (requests: readonly Request[], nodeName: string): readonly LeaseName[] => [
-  ...new Map(requests.map(({ dialect }) => [leaseKey(dialect.lease(nodeName)), dialect.lease(nodeName)])).values(),
-];

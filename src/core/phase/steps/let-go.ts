@@ -1,8 +1,8 @@
 import { conditionsPatch, type WantedConditions } from '../../hold/conditions.ts';
-import { pathOf, type Request } from '../../request/request.ts';
+import { type Dialect, leaseKey, leaseNames, pathOf, type Request } from '../../request/request.ts';
 import { announcement, type Course, type Step } from '../course.ts';
 import type { Write } from '../decision.ts';
-import { leaseKey, leaseRelease, leasesOf } from './lease.ts';
+import { leaseRelease } from './lease.ts';
 
 /** The write that makes the node's conditions say this; none when they do. */
 export const conditionsWrites = ({ picture, now }: Course, wanted: WantedConditions): readonly Write[] => {
@@ -42,17 +42,18 @@ const removeFinalizer = (request: Request): Write => ({
 const idleLeases = (course: Course): readonly Write[] => {
   const { picture, standings, leaving } = course;
   const { node, nodeName, requests, dialects } = picture;
+  const dialectsOf = (requests: readonly Request[]): readonly Dialect[] => requests.map(({ dialect }) => dialect);
+  const present = standings.map(({ request }) => request);
+  const wanting = standings.filter(({ request, failure }) => request.stage !== 'Announce' && failure !== 'GivenBack');
   const wanted = new Set(
-    standings
-      .filter(({ request, failure }) => request.stage !== 'Announce' && failure !== 'GivenBack')
-      .map(({ request }) => leaseKey(request.dialect.lease(nodeName))),
+    leaseNames(
+      wanting.map(({ request }) => request.dialect),
+      nodeName,
+    ).map(leaseKey),
   );
-  const asked =
-    requests.length === 0 && node?.before === undefined
-      ? dialects.map(dialect => dialect.lease(nodeName))
-      : leasesOf([...standings.map(({ request }) => request), ...leaving], nodeName);
-  const idle = new Map(asked.filter(name => !wanted.has(leaseKey(name))).map(name => [leaseKey(name), name]));
-  return [...idle.values()].flatMap(name => leaseRelease(course, name) ?? []);
+  const vanished = requests.length === 0 && node?.before === undefined;
+  const asked = leaseNames(vanished ? dialects : dialectsOf([...present, ...leaving]), nodeName);
+  return asked.filter(name => !wanted.has(leaseKey(name))).flatMap(name => leaseRelease(course, name) ?? []);
 };
 
 /**

@@ -1,7 +1,7 @@
 import { type Blocker, blockerId, type Hindrance, needsHelp } from '../../drain/blocker.ts';
 import { estimateEnd } from '../../drain/tally.ts';
 import { mergePatch } from '../../json.ts';
-import { pathOf } from '../../request/request.ts';
+import { pathOf, statusPathOf } from '../../request/request.ts';
 import type { State } from '../../request/words.ts';
 import { earliest, isBefore, secondsAfter } from '../../time.ts';
 import { announcement, type Course, type Standing } from '../course.ts';
@@ -115,7 +115,7 @@ const statusWrite = (standing: Standing, report: Report, course: Course): Pick<R
       what: `report ${report.state}`,
       method: 'PATCH',
       style: 'merge',
-      path: `${pathOf(request)}/status`,
+      path: statusPathOf(request),
       body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
       store: 'requests',
       dialect: request.dialect.name,

@@ -218,7 +218,7 @@ test('marks, lease, finalizer and events are those that sibling operators look f
     ],
     labels: { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
   });
-  assert.deepEqual(dialect.lease('Node-A'), { namespace: 'leases', name: 'node-node-a', holder: 'node-maintenance' });
+  assert.deepEqual(dialect.lease('Node-A'), { namespace: 'leases', name: 'node-node-a', holder: 'node-maintenance', released: 'deleted' });
   assert.equal(dialect.finalizer, 'foregroundDeleteNodeMaintenance');
   assert.deepEqual(
     Object.values(dialect.events).map(({ reason }) => reason),
