@@ -1,10 +1,7 @@
-import { blockerId, needsHelp } from '../core/drain/blocker.ts';
-import type { Budget } from '../core/drain/budget.ts';
-import { startCourse } from '../core/phase/course.ts';
-import { noNotes } from '../core/phase/picture.ts';
-import { drain } from '../core/phase/steps/drain.ts';
-import type { Pod } from '../core/pod/pod.ts';
+import { blockerId } from '../core/drain/blocker.ts';
+import { evacuate } from '../core/phase/decide.ts';
 import type { Request } from '../core/request/request.ts';
+import { type Glance, pictureOf } from './glance.ts';
 
 /** A blocker as it is shown. */
 export type Blocked = {
@@ -13,13 +10,6 @@ export type Blocked = {
   readonly message: string;
   readonly remedy?: string;
   readonly since?: string;
-};
-
-type Known = {
-  readonly pods: readonly Pod[];
-  readonly budgets: readonly Budget[];
-  readonly daemonSets: ReadonlySet<string>;
-  readonly now: Temporal.Instant;
 };
 
 /** Since when, as the operator has stored it, where the kind stores it. */
@@ -49,33 +39,11 @@ const storedBlockers = (request: Request): readonly Blocked[] => {
  * What keeps this request's drain from being complete: what its status says, or, for kinds that store no blockers, the operator's own
  * judgement of the pods and budgets as they are now.
  */
-export const blockersNow = (request: Request, { pods, budgets, daemonSets, now }: Known): readonly Blocked[] => {
+export const blockersNow = (request: Request, glance: Glance, now: Temporal.Instant): readonly Blocked[] => {
   const stored = storedBlockers(request);
   if (stored.length > 0) return stored;
-  const course = startCourse(
-    {
-      nodeName: request.nodeName,
-      requests: [request],
-      pods,
-      podsConfirmed: true,
-      budgets,
-      daemonSets,
-      leases: new Map(),
-      attachments: [],
-      volumes: new Map(),
-      attempts: new Map(),
-      flights: [],
-      notes: noNotes,
-      dialects: [request.dialect],
-      missingKinds: new Set(),
-      terms: { durationSeconds: 0, renewEverySeconds: 0 },
-    },
-    now,
-  );
-  const standings = course.standings.map(standing => ({ ...standing, granted: true, holds: true }));
-  const [standing] = drain({ ...course, standings }).course.standings;
-  const hindrances = (standing?.drain?.hindrances ?? []).toSorted((one, other) => Number(needsHelp(other)) - Number(needsHelp(one)));
-  return hindrances.map(({ cause, pod, message, remedy, ...rest }) => {
+  const [report] = evacuate(pictureOf(request, glance), now).reports;
+  return (report?.blockers ?? []).map(({ cause, pod, message, remedy, ...rest }) => {
     const since = storedSince(request, blockerId({ cause, message, ...rest, ...(pod && { pod }) }));
     const what = pod ? `${pod.namespace}/${pod.name}` : '';
     return { cause, what, message, ...(remedy !== undefined && { remedy }), ...(since !== undefined && { since }) };

@@ -1,10 +1,9 @@
-import { readBudget } from '../core/drain/budget.ts';
 import { readNode } from '../core/hold/node.ts';
-import { readPod } from '../core/pod/pod.ts';
 import { byAge, type Dialect, type Request } from '../core/request/request.ts';
 import { connect } from '../kube/connect.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
+import { glanceAt } from './glance.ts';
 import { kindsOf } from './kinds.ts';
 import { type Blocked, blockersNow } from './status-blockers.ts';
 import { type Shown, statusTable } from './status-table.ts';
@@ -45,21 +44,9 @@ const requestsOf = async (api: Api, node: string | undefined, dialects: readonly
 };
 
 const blockersOn = async (api: Api, nodeName: string, requests: readonly Request[]): Promise<ReadonlyMap<string, readonly Blocked[]>> => {
-  const pods = (await listAll(api, '/api/v1/pods', { fieldSelector: `spec.nodeName=${nodeName}` })).map(readPod);
-  const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];
-  const budgets = await Promise.all(
-    namespaces.map(namespace => listAll(api, `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets`)),
-  );
-  const daemonSets = await listAll(api, '/apis/apps/v1/daemonsets');
-  const names = daemonSets.map(raw => readNamed(raw));
+  const glance = await glanceAt(api, nodeName);
   const now = Temporal.Now.instant();
-  const known = { pods, budgets: budgets.flat().map(readBudget), daemonSets: new Set(names), now };
-  return new Map(requests.map(request => [request.key, blockersNow(request, known)] as const));
-};
-
-const readNamed = (raw: unknown): string => {
-  const { metadata } = raw as { readonly metadata: { readonly namespace: string; readonly name: string } };
-  return `${metadata.namespace}/${metadata.name}`;
+  return new Map(requests.map(request => [request.key, blockersNow(request, glance, now)] as const));
 };
 
 /** Cordoned nodes that no maintenance answers for: people ask `status` who holds a node, and "nobody here" is an answer. */

@@ -4,7 +4,7 @@ import type { LeaseTerms } from '../core/lease/lease.ts';
 import { decide } from '../core/phase/decide.ts';
 import type { Decision } from '../core/phase/decision.ts';
 import type { Picture } from '../core/phase/picture.ts';
-import { type Dialect, leaseKey, leaseNames } from '../core/request/request.ts';
+import { type Dialect, leaseKey, leaseNames, type Request } from '../core/request/request.ts';
 import { earliest, secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
@@ -15,7 +15,7 @@ import { lookUp } from './look-up.ts';
 import type { Api, Fence, Meter, Overview, Recorder, Watcher } from './ports.ts';
 import { Queue } from './queue.ts';
 import { Waiters } from './waiters.ts';
-import { World } from './world.ts';
+import { type Scope, World } from './world.ts';
 import { Writer, type Written } from './writer.ts';
 
 export type OperatorOptions = {
@@ -28,6 +28,10 @@ export type OperatorOptions = {
   readonly log: Log;
   readonly dialects: readonly Dialect[];
   readonly terms: LeaseTerms;
+  /** What is done about a node; the whole life of its maintenances when left out. */
+  readonly decide?: (picture: Picture, now: Temporal.Instant) => Decision;
+  /** What has to be known for it; everything when left out. */
+  readonly scope?: Scope;
 };
 
 /** Seconds until claims that could not be looked up are tried again. */
@@ -49,13 +53,14 @@ export class Operator {
   #acting = false;
 
   constructor(options: OperatorOptions) {
-    const { api, watcher, clock, dialects, fence, log, meter, recorder } = options;
+    const { api, watcher, clock, dialects, fence, log, meter, recorder, scope = 'everything' } = options;
     this.#options = options;
     this.world = new World({
       api,
       watcher,
       clock,
       dialects,
+      scope,
       log,
       events: {
         touched: nodeName => this.#queue.add(nodeName),
@@ -79,6 +84,18 @@ export class Operator {
       this.world.pods.stopAll();
       await this.#queue.close();
     }
+  }
+
+  /** Takes up a request that is not an object of the API: one that somebody makes at a keyboard. */
+  ask(request: Request): void {
+    this.world.requests.apply({ type: 'added', object: request });
+    this.#queue.add(request.nodeName);
+  }
+
+  /** Gives up such a request: what is queued for it is called back. */
+  withdraw(request: Request): void {
+    this.world.requests.apply({ type: 'removed', object: request });
+    this.#queue.add(request.nodeName);
   }
 
   /** What can be counted at this moment. */
@@ -145,10 +162,10 @@ export class Operator {
   /** Looks at one node and does what is to be done. Never rejects. */
   async #pass(nodeName: string): Promise<void> {
     if (!this.#acting || !this.#options.fence.mayAct() || this.world.unsynced.length > 0) return;
-    const { clock, log, meter } = this.#options;
+    const { clock, log, meter, decide: decideOn = decide } = this.#options;
     try {
       const started = performance.now();
-      const decision = decide(this.#pictureOf(nodeName), clock.now());
+      const decision = decideOn(this.#pictureOf(nodeName), clock.now());
       meter.decided((performance.now() - started) / 1000);
       await this.#carryOut(nodeName, decision);
     } catch (error) {

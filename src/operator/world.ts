@@ -18,6 +18,12 @@ export type WorldEvents = {
   readonly podChanged: (uid: string, resourceVersion: string, leaving: boolean) => void;
 };
 
+/**
+ * everything: nodes, their maintenances and all that has a say. drain: only what a drain looks at beside the pods; what the user may not
+ * read of it is done without, for the API server asks the budgets anyway.
+ */
+export type Scope = 'everything' | 'drain';
+
 /** A DaemonSet, by name only. */
 type Named = Watched;
 
@@ -58,7 +64,10 @@ export class World {
   readonly #dialects: readonly Dialect[];
   readonly #events: WorldEvents;
   readonly #log: Log;
+  readonly #scope: Scope;
   readonly #unsynced = new Set<string>();
+  /** Collections that this user may not read, and that can be done without. */
+  readonly #withheld = new Set<string>();
   #daemonSetNames: ReadonlySet<string> | undefined;
 
   constructor(options: {
@@ -66,11 +75,13 @@ export class World {
     readonly watcher: Watcher;
     readonly clock: Clock;
     readonly dialects: readonly Dialect[];
+    readonly scope?: Scope;
     readonly events: WorldEvents;
     readonly log: Log;
   }) {
     this.#watcher = options.watcher;
     this.#dialects = options.dialects;
+    this.#scope = options.scope ?? 'everything';
     this.#events = options.events;
     this.#log = options.log;
     this.pods = new PodWatches(options);
@@ -78,10 +89,11 @@ export class World {
 
   /** Watches until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const leaseNamespaces = new Set(leaseNames(this.#dialects, 'x').map(({ namespace }) => namespace));
+    await Promise.all([this.#followForDrains(signal), ...(this.#scope === 'everything' ? [this.#followForMaintenances(signal)] : [])]);
+  }
+
+  async #followForDrains(signal: AbortSignal): Promise<void> {
     await Promise.all([
-      this.#follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
-      ...this.#dialects.map(dialect => this.#followRequests(dialect, signal)),
       this.#follow(
         'poddisruptionbudgets',
         { path: '/apis/policy/v1/poddisruptionbudgets' },
@@ -89,6 +101,21 @@ export class World {
         change => this.#budgetChanged(change),
         signal,
       ),
+      this.#follow(
+        'daemonsets',
+        { path: '/apis/apps/v1/daemonsets', metadataOnly: true },
+        readNamed,
+        change => this.#daemonSetChanged(change),
+        signal,
+      ),
+    ]);
+  }
+
+  async #followForMaintenances(signal: AbortSignal): Promise<void> {
+    const leaseNamespaces = new Set(leaseNames(this.#dialects, 'x').map(({ namespace }) => namespace));
+    await Promise.all([
+      this.#follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
+      ...this.#dialects.map(dialect => this.#followRequests(dialect, signal)),
       ...[...leaseNamespaces].map(namespace =>
         this.#follow(
           `leases in ${namespace}`,
@@ -97,13 +124,6 @@ export class World {
           change => this.#leaseChanged(change),
           signal,
         ),
-      ),
-      this.#follow(
-        'daemonsets',
-        { path: '/apis/apps/v1/daemonsets', metadataOnly: true },
-        readNamed,
-        change => this.#daemonSetChanged(change),
-        signal,
       ),
       this.#follow(
         'volumeattachments',
@@ -128,7 +148,7 @@ export class World {
 
   /** `namespace/name` of all DaemonSets; undefined as long as they are not known. */
   get daemonSetNames(): ReadonlySet<string> | undefined {
-    if (this.#unsynced.has('daemonsets')) return undefined;
+    if (this.#unsynced.has('daemonsets') || this.#withheld.has('daemonsets')) return undefined;
     this.#daemonSetNames ??= new Set([...this.daemonSets.values()].map(({ key }) => key));
     return this.#daemonSetNames;
   }
@@ -158,12 +178,14 @@ export class World {
   }
 
   #synced(name: string): void {
+    this.#withheld.delete(name);
     if (this.missingKinds.delete(name)) this.#log.info('kind is served now', { kind: name });
     if (this.#unsynced.delete(name) && this.#unsynced.size === 0) this.#touchAll();
   }
 
   /** A kind whose CRD is not installed has no objects: that is known as well. */
   #failing(name: string, problem: { readonly message: string; readonly status?: number; readonly retryInMs: number }): void {
+    if (this.#scope === 'drain' && problem.status === 403) return this.#doWithout(name, problem.message);
     const isKind = this.#dialects.some(dialect => dialect.name === name);
     if (!isKind || problem.status !== 404) {
       this.#log.warn('cannot read a collection; trying again', { collection: name, error: problem.message, retryInMs: problem.retryInMs });
@@ -172,6 +194,12 @@ export class World {
     if (this.missingKinds.has(name)) return;
     this.missingKinds.add(name);
     this.#log.info('kind is not installed in this cluster; it is served as soon as it is', { kind: name });
+    if (this.#unsynced.delete(name) && this.#unsynced.size === 0) this.#touchAll();
+  }
+
+  #doWithout(name: string, message: string): void {
+    if (!this.#withheld.has(name)) this.#log.warn('may not read a collection; going on without it', { collection: name, error: message });
+    this.#withheld.add(name);
     if (this.#unsynced.delete(name) && this.#unsynced.size === 0) this.#touchAll();
   }
 

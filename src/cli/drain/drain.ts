@@ -1,0 +1,119 @@
+import type { Node } from '../../core/hold/node.ts';
+import { type Connection, connect } from '../../kube/connect.ts';
+import { systemClock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { setCordon } from '../cordon.ts';
+import { findNodes } from '../nodes.ts';
+import { type Output, plainOutput } from '../output.ts';
+import { version } from '../version.ts';
+import { Board } from './board.ts';
+import { rehearseDrain, summary } from './dry-run.ts';
+import { DrainEngine } from './engine.ts';
+import { type DrainFlags, type DrainOrder, drainOrder } from './order.ts';
+import { Teller } from './teller.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Exit code of a process that was interrupted, as shells have it. */
+const interrupted = 130;
+
+/** How often the picture on a terminal is drawn anew, in milliseconds. */
+const frameMs = 200;
+
+/** What goes wrong behind the scenes, in one line each. */
+const logTo = (output: () => Output): Log => {
+  const say = (message: string, { error, ...fields }: Readonly<Record<string, unknown>> = {}): void => {
+    const facts = Object.entries(fields).map(([name, value]) => `${name}=${String(value)}`);
+    const cause = error === undefined ? '' : `: ${error instanceof Error ? error.message : String(error)}`;
+    output().note(`warning: ${message}${facts.length > 0 ? ` (${facts.join(' ')})` : ''}${cause}`);
+  };
+  return { debug: () => {}, info: () => {}, warn: say, error: say };
+};
+
+/** Aborted by Ctrl-C; a second one ends the process at once. */
+const stopSignal = (): AbortController => {
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
+  return stop;
+};
+
+/** All nodes are closed for new pods before the first one is emptied. Answers those that are. */
+const cordonAll = async (connection: Connection, nodes: readonly Node[], order: DrainOrder, teller: Teller): Promise<readonly string[]> => {
+  const closed: string[] = [];
+  for (const node of nodes) {
+    if (await setCordon(connection, node, true, order.dryRun, plainOutput)) closed.push(node.name);
+    else teller.failed(node.name, 'it could not be cordoned');
+  }
+  return closed;
+};
+
+const sayInterrupted = (engine: DrainEngine): void => {
+  const open = engine.drains.filter(({ hasEnded }) => !hasEnded).map(drain => drain.progress());
+  if (open.length === 0) return;
+  plainOutput.note('interrupted. Nothing more is asked to go; what has been asked goes on by itself:');
+  for (const { nodeName, gone, all, terminating } of open) {
+    const far = all === 0 ? 'no pod has been asked to go' : `${gone} of ${all} pods gone, ${terminating} terminating`;
+    plainOutput.note(`  node/${nodeName} stays cordoned: ${far}`);
+  }
+  const names = open.map(({ nodeName }) => nodeName).join(' ');
+  plainOutput.note(`go on with: drydock drain ${names} (and the same flags); give back with: drydock uncordon ${names}`);
+};
+
+/** Draws bars below the lines while the drains go on, where somebody looks. */
+const withBoard = async (engine: DrainEngine, lend: (output: Output) => void, run: () => Promise<void>): Promise<void> => {
+  if (!process.stdout.isTTY || !process.stderr.isTTY) return run();
+  const { stderr } = process;
+  const screen = { columns: stderr.columns, write: (text: string): void => void stderr.write(text) };
+  const board = new Board(screen, () => engine.drains.filter(({ hasEnded }) => !hasEnded).map(drain => drain.progress()));
+  lend(board.output(plainOutput));
+  const timer = setInterval(() => board.draw(), frameMs);
+  try {
+    await run();
+  } finally {
+    clearInterval(timer);
+    board.lift();
+    lend(plainOutput);
+  }
+};
+
+const drainAll = async (connection: Connection, nodes: readonly Node[], order: DrainOrder): Promise<void> => {
+  let output = plainOutput;
+  const teller = new Teller(() => output, order.policy.disableEviction ? 'deleted' : 'evicted');
+  const stop = stopSignal();
+  const closed = await cordonAll(connection, nodes, order, teller);
+  const engine = new DrainEngine({
+    connection,
+    clock: systemClock,
+    log: logTo(() => output),
+    nodes: stop.signal.aborted ? [] : closed,
+    order,
+    tell: (nodeName, tale) => teller.tell(nodeName, tale),
+  });
+  await withBoard(
+    engine,
+    lent => (output = lent),
+    () => engine.run(stop.signal),
+  );
+  if (stop.signal.aborted) {
+    sayInterrupted(engine);
+    process.exitCode = interrupted;
+    return;
+  }
+  summary(teller.errors, plainOutput);
+};
+
+/**
+ * `drydock drain NODE…`: kubectl drain's flags, lines and exit codes (0 drained, 1 not), several nodes at once, by the operator's engine. Throws a
+ * UsageError for wrong flags and what `findNodes` throws; nothing has been done then.
+ */
+export const drain = async (names: readonly string[], flags: DrainFlags, env: Env): Promise<void> => {
+  const order = drainOrder(names, flags);
+  const connection = await connect({ ...flags, env, userAgent: `drydock/${version()}`, interactive: process.stdin.isTTY });
+  try {
+    const nodes = await findNodes(connection, order.choice, order.pageSize);
+    if (order.dryRun === 'none') await drainAll(connection, nodes, order);
+    else await rehearseDrain(connection, nodes, order, plainOutput);
+  } finally {
+    connection.close();
+  }
+};

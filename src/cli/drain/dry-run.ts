@@ -1,0 +1,84 @@
+import { classify } from '../../core/drain/answer.ts';
+import { fewOf } from '../../core/drain/blocker.ts';
+import { judge } from '../../core/drain/judge.ts';
+import type { Node } from '../../core/hold/node.ts';
+import { evacuate } from '../../core/phase/decide.ts';
+import { byKey, type Pod } from '../../core/pod/pod.ts';
+import { podCall } from '../../operator/pod-calls.ts';
+import type { Api } from '../../operator/ports.ts';
+import { resultLine, setCordon } from '../cordon.ts';
+import { type Glance, glanceAt, pictureOf } from '../glance.ts';
+import type { Output } from '../output.ts';
+import type { DrainOrder } from './order.ts';
+import { drainRequest } from './request.ts';
+import { aggregate, evictionError, refusals, warning } from './words.ts';
+
+/** What keeps pods from going as things stand; the order of the real drain may change it. */
+const foresee = (nodeName: string, order: DrainOrder, glance: Glance, output: Output): void => {
+  const now = Temporal.Now.instant();
+  const [report] = evacuate(pictureOf(drainRequest(nodeName, order.policy, now), glance), now).reports;
+  const texts = new Map<string, string[]>();
+  for (const { pod, message, remedy } of report?.blockers ?? []) {
+    if (pod === undefined) continue;
+    const text = remedy === undefined ? message : `${message}; help: ${remedy}`;
+    texts.set(text, [...(texts.get(text) ?? []), `${pod.namespace}/${pod.name}`]);
+  }
+  for (const [text, keys] of texts) output.note(`node/${nodeName} would wait: ${fewOf(keys, 5)}: ${text}`);
+};
+
+/** Asks the server about each pod without anything being done. Answers what would fail for good. */
+const askServer = async (api: Api, pods: readonly Pod[], order: DrainOrder, output: Output): Promise<readonly string[]> => {
+  const errors: string[] = [];
+  const method = order.policy.disableEviction ? 'delete' : 'evict';
+  const grace = order.policy.gracePeriodSeconds;
+  for (const pod of pods) {
+    if (method === 'evict') output.line(`evicting pod ${pod.key} (server dry run)`);
+    const call = podCall({ pod, wave: 0, method, escalated: false, ...(grace >= 0 && { gracePeriodSeconds: grace }) });
+    const outcome = classify(await api.call({ ...call, query: { dryRun: 'All' } }));
+    if (outcome.kind === 'accepted' || outcome.kind === 'gone') continue;
+    // A budget that allows nothing at the moment is waited for in a real drain.
+    if (outcome.kind === 'budget' || outcome.kind === 'budgetBehind' || outcome.kind === 'throttled') {
+      output.note(`node/${pod.nodeName} would wait: ${pod.key}: ${outcome.message}`);
+    } else errors.push(evictionError(pod, outcome.message));
+  }
+  return errors;
+};
+
+const rehearseNode = async (api: Api, node: Node, order: DrainOrder, output: Output): Promise<readonly string[]> => {
+  const glance = await glanceAt(api, node.name);
+  const now = Temporal.Now.instant();
+  const judged = glance.pods.toSorted(byKey).map(pod => ({ pod, fate: judge(pod, order.policy, { now, daemonSets: glance.daemonSets }) }));
+  const refused = refusals(judged);
+  if (refused.length > 0) return refused;
+  const text = warning(judged);
+  if (text !== undefined) output.note(text);
+  const pods = judged.filter(({ fate }) => fate.fate === 'evict').map(({ pod }) => pod);
+  foresee(node.name, order, glance, output);
+  if (order.dryRun === 'server') return askServer(api, pods, order, output);
+  for (const { key } of pods) output.line(`evicting pod ${key} (dry run)`);
+  return [];
+};
+
+/** `drydock drain --dry-run`: kubectl's lines, and what would keep pods waiting. Exit code 1 when a node would not be drained. */
+export const rehearseDrain = async (api: Api, nodes: readonly Node[], order: DrainOrder, output: Output): Promise<void> => {
+  for (const node of nodes) await setCordon(api, node, true, order.dryRun, output);
+  const failed = new Map<string, string>();
+  for (const node of nodes) {
+    const errors = await rehearseNode(api, node, order, output);
+    if (errors.length === 0) output.line(resultLine(`node/${node.name}`, 'drained', order.dryRun));
+    else {
+      failed.set(node.name, aggregate(errors));
+      output.note(`error: unable to drain node "${node.name}" due to error: ${aggregate(errors)}, continuing command...`);
+    }
+  }
+  summary(failed, output);
+};
+
+/** kubectl's last words about nodes that are not drained, and its exit code. */
+export const summary = (errors: ReadonlyMap<string, string>, output: Output): void => {
+  if (errors.size === 0) return;
+  output.note('There are pending nodes to be drained:');
+  for (const name of errors.keys()) output.note(` ${name}`);
+  for (const error of errors.values()) output.note(error);
+  process.exitCode = 1;
+};

@@ -1,0 +1,205 @@
+import { type Blocker, blockerId, fewOf } from '../../core/drain/blocker.ts';
+import { type Fate, judge } from '../../core/drain/judge.ts';
+import { evacuate } from '../../core/phase/decide.ts';
+import type { Decision } from '../../core/phase/decision.ts';
+import type { Picture } from '../../core/phase/picture.ts';
+import { byKey, isTerminating, type Pod } from '../../core/pod/pod.ts';
+import type { Request } from '../../core/request/request.ts';
+import { earliest, isBefore, secondsAfter, secondsBetween } from '../../core/time.ts';
+import { goDuration } from '../go-values.ts';
+import { evictionError, refusals, waitError, warning } from './words.ts';
+
+/** What is worth telling of a drain while it goes on. */
+export type Tale =
+  | { readonly kind: 'warning'; readonly text: string }
+  | { readonly kind: 'evicting' | 'left' | 'skipped'; readonly pod: Pod }
+  /** Something new keeps pods from going. */
+  | { readonly kind: 'waits'; readonly text: string }
+  | { readonly kind: 'ended'; readonly errors: readonly string[]; readonly pending: readonly Pod[] };
+
+/** How far it is, for a picture of it. */
+export type Progress = {
+  readonly nodeName: string;
+  readonly gone: number;
+  readonly all: number;
+  readonly terminating: number;
+  /** What the pods wait for, in few words; empty when they are on their way. */
+  readonly waits: string;
+};
+
+/** A server or a webhook that fails gets this many seconds to come round. kubectl gives them none. */
+const patienceSeconds = 30;
+
+const neverMore: readonly Blocker['cause'][] = ['MultipleBudgets', 'Forbidden'];
+const maybeLater: readonly Blocker['cause'][] = ['AdmissionDenied', 'EvictionFailed'];
+/** Pods on their way are no news. */
+const quiet: readonly Blocker['cause'][] = ['Terminating', 'EarlierWave', 'Throttled'];
+
+const isFinal = ({ cause, since }: Blocker, now: Temporal.Instant): boolean =>
+  neverMore.includes(cause) || (maybeLater.includes(cause) && secondsBetween(since, now) >= patienceSeconds);
+
+const podKey = ({ pod }: Blocker): string => (pod === undefined ? '' : `${pod.namespace}/${pod.name}`);
+
+/** Blockers with the same cause and the same culprit are one piece of news, however many pods they keep. */
+const newsOf = (blockers: readonly Blocker[]): ReadonlyMap<string, readonly Blocker[]> => {
+  const groups = new Map<string, Blocker[]>();
+  for (const blocker of blockers.filter(({ cause }) => !quiet.includes(cause))) {
+    const key = blocker.budgets === undefined ? blockerId(blocker) : `${blocker.cause} ${blocker.budgets.join(' ')}`;
+    groups.set(key, [...(groups.get(key) ?? []), blocker]);
+  }
+  return groups;
+};
+
+const newsText = (blockers: readonly Blocker[]): string => {
+  const [first] = blockers;
+  if (first === undefined) return '';
+  const help = first.remedy === undefined ? '' : `; help: ${first.remedy}`;
+  return `${fewOf(blockers.map(podKey), 5)}: ${first.message}${help}`;
+};
+
+type Options = {
+  readonly request: Request;
+  readonly timeoutSeconds: number | undefined;
+  readonly tell: (nodeName: string, tale: Tale) => void;
+};
+
+/**
+ * The drain of one node as kubectl defines it: of the pods that are there once the node is cordoned, and of no later ones. The engine is the
+ * operator's; this is what it is asked to do, and what is told of it.
+ */
+export class NodeDrain {
+  readonly #options: Options;
+  /** uids of the pods that it is about; undefined as long as they are not known for certain. */
+  #business: ReadonlySet<string> | undefined;
+  #present: ReadonlyMap<string, Pod> = new Map();
+  #all = 0;
+  #began: Temporal.Instant | undefined;
+  #ended = false;
+  readonly #told = new Set<string>();
+  #blockers: readonly Blocker[] = [];
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  get request(): Request {
+    return this.#options.request;
+  }
+
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
+  progress(): Progress {
+    const pods = [...this.#present.values()];
+    return {
+      nodeName: this.request.nodeName,
+      gone: this.#all - pods.length,
+      all: this.#all,
+      terminating: pods.filter(isTerminating).length,
+      waits: [...newsOf(this.#blockers)].map(([, [first]]) => first?.budgets?.join(', ') ?? first?.cause ?? '').join('; '),
+    };
+  }
+
+  /** What to do now; nothing before it is certain which pods are there, and nothing after the end. */
+  decide(picture: Picture, now: Temporal.Instant): Decision {
+    if (this.#ended) return evacuate({ ...picture, requests: [] }, now).decision;
+    const { pods, ...withoutPods } = picture;
+    if (pods === undefined || !picture.podsConfirmed) return evacuate({ ...withoutPods, podsConfirmed: false }, now).decision;
+    const judged = this.#judge(pods, picture, now);
+    if (this.#business === undefined && !this.#begin(judged, now)) return this.decide(picture, now);
+    return this.#goOn(
+      { ...picture, pods: pods.filter(({ uid }) => this.#business?.has(uid) === true) },
+      judged.filter(({ pod }) => this.#business?.has(pod.uid) === true),
+      now,
+    );
+  }
+
+  #tell(tale: Tale): void {
+    this.#options.tell(this.request.nodeName, tale);
+  }
+
+  #judge(pods: readonly Pod[], { daemonSets }: Picture, now: Temporal.Instant): readonly { readonly pod: Pod; readonly fate: Fate }[] {
+    return pods.toSorted(byKey).map(pod => ({ pod, fate: judge(pod, this.request.policy, { now, daemonSets }) }));
+  }
+
+  /** One refused pod stops everything before the first eviction. */
+  #begin(judged: readonly { readonly pod: Pod; readonly fate: Fate }[], now: Temporal.Instant): boolean {
+    const refused = refusals(judged);
+    if (refused.length > 0) {
+      this.#end(refused, []);
+      return false;
+    }
+    const text = warning(judged);
+    if (text !== undefined) this.#tell({ kind: 'warning', text });
+    this.#business = new Set(judged.map(({ pod }) => pod.uid));
+    this.#began = now;
+    const leaving = judged.filter(({ fate }) => fate.fate === 'evict').map(({ pod }) => pod);
+    this.#present = new Map(leaving.map(pod => [pod.uid, pod]));
+    this.#all = leaving.length;
+    return true;
+  }
+
+  #goOn(picture: Picture, judged: readonly { readonly pod: Pod; readonly fate: Fate }[], now: Temporal.Instant): Decision {
+    const { decision, reports } = evacuate(picture, now);
+    this.#blockers = reports[0]?.blockers ?? [];
+    this.#tellOfPods(judged);
+    for (const { pod } of decision.calls) this.#tell({ kind: 'evicting', pod });
+    this.#tellOfBlockers();
+    const deadline = this.#deadline();
+    const errors = deadline !== undefined && !isBefore(now, deadline) ? this.#timeUp() : this.#givenUp(now);
+    if (this.#present.size === 0) this.#end([], []);
+    else if (errors !== undefined) this.#end(errors, [...this.#present.values()]);
+    if (this.#ended) return evacuate({ ...picture, requests: [] }, now).decision;
+    const again = earliest([decision.again, deadline, this.#patienceEnd(now)]);
+    return { ...decision, ...(again && { again }) };
+  }
+
+  #tellOfPods(judged: readonly { readonly pod: Pod; readonly fate: Fate }[]): void {
+    const fates = new Map(judged.map(one => [one.pod.uid, one]));
+    const present = new Map<string, Pod>();
+    for (const [uid, pod] of this.#present) {
+      const now = fates.get(uid);
+      if (now === undefined) this.#tell({ kind: 'left', pod });
+      else if (now.fate.fate === 'ignore') this.#tell({ kind: 'skipped', pod });
+      else present.set(uid, now.pod);
+    }
+    this.#present = present;
+  }
+
+  #tellOfBlockers(): void {
+    for (const [key, blockers] of newsOf(this.#blockers)) {
+      if (this.#told.has(key)) continue;
+      this.#told.add(key);
+      this.#tell({ kind: 'waits', text: newsText(blockers) });
+    }
+  }
+
+  #deadline(): Temporal.Instant | undefined {
+    const { timeoutSeconds } = this.#options;
+    return timeoutSeconds === undefined || this.#began === undefined ? undefined : secondsAfter(this.#began, timeoutSeconds);
+  }
+
+  #timeUp(): readonly string[] {
+    const limit = `global timeout reached: ${goDuration(this.#options.timeoutSeconds ?? 0)}`;
+    return [...this.#present.values()].map(pod => (isTerminating(pod) ? waitError(pod) : evictionError(pod, limit)));
+  }
+
+  /** All that is left cannot go, whatever is waited for. */
+  #givenUp(now: Temporal.Instant): readonly string[] | undefined {
+    const final = new Map(this.#blockers.filter(blocker => isFinal(blocker, now)).map(blocker => [podKey(blocker), blocker.message]));
+    const left = [...this.#present.values()];
+    if (!left.every(({ key }) => final.has(key))) return undefined;
+    return left.map(pod => evictionError(pod, final.get(pod.key) ?? ''));
+  }
+
+  #patienceEnd(now: Temporal.Instant): Temporal.Instant | undefined {
+    const ends = this.#blockers.flatMap(({ cause, since }) => (maybeLater.includes(cause) ? [secondsAfter(since, patienceSeconds)] : []));
+    return earliest(ends.filter(end => isBefore(now, end)));
+  }
+
+  #end(errors: readonly string[], pending: readonly Pod[]): void {
+    this.#ended = true;
+    this.#tell({ kind: 'ended', errors, pending });
+  }
+}

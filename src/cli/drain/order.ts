@@ -1,0 +1,66 @@
+import { parseSelector } from '../../core/pod/parse-selector.ts';
+import { type DrainPolicy, seedPolicy } from '../../core/request/policy.ts';
+import { type DryRun, dryRunOf } from '../cordon.ts';
+import { UsageError } from '../fail.ts';
+import { integer, seconds } from '../go-values.ts';
+import { type NodeChoice, nodeChoice } from '../nodes.ts';
+
+/** As the command line gives them: kubectl drain's, name by name. */
+export type DrainFlags = {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly force?: boolean;
+  readonly ignoreDaemonsets?: boolean;
+  readonly deleteEmptydirData?: boolean;
+  readonly deleteLocalData?: boolean;
+  readonly disableEviction?: boolean;
+  readonly gracePeriod: string;
+  readonly timeout: string;
+  readonly podSelector?: string;
+  readonly selector?: string;
+  readonly skipWaitForDeleteTimeout: string;
+  readonly chunkSize: string;
+  readonly dryRun: string;
+};
+
+/** What the drain command is to do, checked. */
+export type DrainOrder = {
+  readonly choice: NodeChoice;
+  readonly policy: DrainPolicy;
+  /** For each node, from the moment at which its drain begins; undefined: without limit. */
+  readonly timeoutSeconds: number | undefined;
+  /** As it was given, for kubectl's texts. */
+  readonly timeoutText: string;
+  readonly dryRun: DryRun;
+  readonly pageSize: number;
+};
+
+const podSelectorOf = (text: string | undefined): Pick<DrainPolicy, 'podSelector'> => {
+  if (text === undefined || text === '') return {};
+  const podSelector = parseSelector(text);
+  if (podSelector === undefined) throw new UsageError('--pod-selector=<pod_selector> must be a valid label selector');
+  return { podSelector };
+};
+
+/** Checks the flags. Throws a UsageError that names the flag and what it takes. */
+export const drainOrder = (names: readonly string[], flags: DrainFlags): DrainOrder => {
+  const timeout = seconds('--timeout', flags.timeout);
+  return {
+    choice: nodeChoice('drain', names, flags.selector),
+    policy: {
+      ...seedPolicy,
+      ...podSelectorOf(flags.podSelector),
+      gracePeriodSeconds: Math.max(-1, integer('--grace-period', flags.gracePeriod)),
+      deleteEmptyDirData: flags.deleteEmptydirData === true || flags.deleteLocalData === true,
+      force: flags.force === true,
+      ignoreDaemonSets: flags.ignoreDaemonsets === true,
+      disableEviction: flags.disableEviction === true,
+      skipWaitForDeleteTimeoutSeconds: integer('--skip-wait-for-delete-timeout', flags.skipWaitForDeleteTimeout),
+      waitForVolumeDetach: false,
+    },
+    timeoutSeconds: timeout > 0 ? timeout : undefined,
+    timeoutText: flags.timeout,
+    dryRun: dryRunOf(flags.dryRun),
+    pageSize: integer('--chunk-size', flags.chunkSize),
+  };
+};

@@ -1,0 +1,40 @@
+import { noMarks } from '../../core/hold/hold.ts';
+import type { DrainPolicy } from '../../core/request/policy.ts';
+import { type Dialect, noHistory, type Request } from '../../core/request/request.ts';
+
+const nothing = { reason: '', message: '' };
+
+/** A drain that is asked for at a keyboard is no object of the API: it marks nothing, asks for no lease and has no status to be written. */
+const spoken: Dialect = {
+  name: 'drain',
+  apiVersion: 'drydock.dev/v1alpha1',
+  kind: 'Drain',
+  path: '',
+  statusSubresource: false,
+  marks: () => noMarks,
+  lease: () => undefined,
+  component: 'drydock',
+  events: { begun: nothing, succeeded: nothing, failed: nothing, removed: nothing, uncordoned: nothing },
+  status: () => ({}),
+  readsDifferentlyAt: () => undefined,
+  read: () => 'it is no object of the API',
+};
+
+/** The wish that a node be drained under a policy. */
+export const drainRequest = (nodeName: string, policy: DrainPolicy, now: Temporal.Instant): Request => ({
+  key: `drain//${nodeName}`,
+  dialect: spoken,
+  name: nodeName,
+  uid: `drain-${nodeName}`,
+  resourceVersion: '1',
+  generation: 1,
+  createdAt: now,
+  deleting: false,
+  finalizers: [],
+  claim: 'ours',
+  nodeName,
+  stage: 'Drain',
+  policy,
+  history: noHistory,
+  status: {},
+});

@@ -1,0 +1,56 @@
+import type { Fate } from '../../core/drain/judge.ts';
+import { isDaemonSetPod, isFinished, type Pod } from '../../core/pod/pod.ts';
+
+/** kubectl drain's own words (k8s.io/kubectl pkg/drain/filters.go): scripts read them. */
+
+type Judged = { readonly pod: Pod; readonly fate: Fate };
+
+const refusalOf = (pod: Pod, reason: Extract<Fate, { readonly fate: 'refuse' }>['reason']): string => {
+  if (reason === 'LocalData') return 'Pods with local storage (use --delete-emptydir-data to override)';
+  if (reason === 'DaemonSet') return 'DaemonSet-managed Pods (use --ignore-daemonsets to ignore)';
+  if (isDaemonSetPod(pod)) return `daemonsets.apps "${pod.owner?.name ?? ''}" not found`;
+  return 'Pods that declare no controller (use --force to override)';
+};
+
+const grouped = (all: readonly { readonly pod: Pod; readonly text: string }[]): readonly string[] => {
+  const groups = new Map<string, string[]>();
+  for (const { pod, text } of all) groups.set(text, [...(groups.get(text) ?? []), pod.key]);
+  return [...groups].map(([text, keys]) => `${text}: ${keys.join(', ')}`);
+};
+
+/** Why this node is not drained at all: one text for each kind of refusal. Empty when nothing is refused. */
+export const refusals = (judged: readonly Judged[]): readonly string[] =>
+  grouped(judged.flatMap(({ pod, fate }) => (fate.fate === 'refuse' ? [{ pod, text: refusalOf(pod, fate.reason) }] : []))).map(
+    text => `cannot delete ${text}`,
+  );
+
+const warningOf = ({ pod, fate }: Judged): string | undefined => {
+  if (fate.fate === 'ignore') return fate.reason === 'DaemonSet' ? 'ignoring DaemonSet-managed Pods' : undefined;
+  if (fate.fate !== 'evict' || isFinished(pod)) return undefined;
+  if (pod.owner === undefined) return 'deleting Pods that declare no controller';
+  if (isDaemonSetPod(pod)) return `daemonsets.apps "${pod.owner.name}" not found`;
+  return pod.localData ? 'deleting Pods with local storage' : undefined;
+};
+
+/** What the flags have agreed to, and somebody should know; undefined when there is nothing. */
+export const warning = (judged: readonly Judged[]): string | undefined => {
+  const found = judged.flatMap(one => {
+    const text = warningOf(one);
+    return text === undefined ? [] : [{ pod: one.pod, text }];
+  });
+  return found.length === 0 ? undefined : `Warning: ${grouped(found).join('; ')}`;
+};
+
+/** Several errors as one text: apimachinery's Aggregate. */
+export const aggregate = (errors: readonly string[]): string => {
+  const [first = '', ...others] = [...new Set(errors)];
+  return others.length === 0 ? first : `[${[first, ...others].join(', ')}]`;
+};
+
+/** The pod could not be asked to go, for good. */
+export const evictionError = ({ name, namespace }: Pick<Pod, 'name' | 'namespace'>, message: string): string =>
+  `error when evicting pods/"${name}" -n "${namespace}": ${message}`;
+
+/** The time is up and the pod is on its way out. */
+export const waitError = ({ name, namespace }: Pick<Pod, 'name' | 'namespace'>): string =>
+  `error when waiting for pod "${name}" in namespace "${namespace}" to terminate: context deadline exceeded`;

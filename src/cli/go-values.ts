@@ -1,0 +1,58 @@
+import { UsageError } from './fail.ts';
+
+/** Values of flags as Go programs take them, kubectl first of all. */
+
+const units: Readonly<Record<string, number>> = { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 };
+
+/** A Go duration (`1h30m`, `90s`, `0`) in seconds. Throws a UsageError that names the flag. */
+export const seconds = (flag: string, text: string): number => {
+  if (text === '0') return 0;
+  const [, sign = '', rest = ''] = /^([-+]?)(.+)$/.exec(text) ?? [];
+  const parts = [...rest.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)/g)];
+  if (rest === '' || parts.map(([part]) => part).join('') !== rest) {
+    throw new UsageError(`${flag} is "${text}"; it takes a duration such as 90s, 5m or 1h30m, or 0`);
+  }
+  const sum = parts.reduce((all, [, amount = '0', unit = 's']) => all + Number(amount) * (units[unit] ?? 0), 0);
+  return sign === '-' ? -sum : sum;
+};
+
+/** A whole number. Throws a UsageError that names the flag. */
+export const integer = (flag: string, text: string): number => {
+  if (!/^[-+]?\d+$/.test(text) || !Number.isSafeInteger(Number(text)))
+    throw new UsageError(`${flag} is "${text}"; it takes a whole number`);
+  return Number(text);
+};
+
+const truths: Readonly<Record<string, boolean>> = Object.fromEntries(
+  [
+    ['1', 't', 'T', 'true', 'TRUE', 'True'].map(text => [text, true] as const),
+    ['0', 'f', 'F', 'false', 'FALSE', 'False'].map(text => [text, false] as const),
+  ].flat(),
+);
+
+/**
+ * Go's boolean flags stand alone or have their value behind `=`, never in the next word. `--force=true` becomes `--force`, `--force=false` is
+ * left out. Throws a UsageError for any other value.
+ */
+export const plainBooleans = (args: readonly string[], flags: readonly string[]): readonly string[] => {
+  const end = args.indexOf('--');
+  return args.flatMap((arg, at) => {
+    const [, flag = '', text = ''] = /^(--[a-z-]+)=(.*)$/.exec(arg) ?? [];
+    if (!flags.includes(flag) || (end !== -1 && at > end)) return [arg];
+    const value = truths[text];
+    if (value === undefined) throw new UsageError(`${flag} is "${text}"; it takes true or false`);
+    return value ? [flag] : [];
+  });
+};
+
+/** Seconds as Go prints them: `1m30s`, `500ms`. */
+export const goDuration = (seconds: number): string => {
+  if (seconds < 1) return `${Math.round(seconds * 1000)}ms`;
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const rest = `${Number((seconds % 60).toFixed(3))}s`;
+  return hours > 0 ? `${hours}h${minutes}m${rest}` : minutes > 0 ? `${minutes}m${rest}` : rest;
+};
+
+/** The replaced operators are Go programs: `-metrics-bind-address` is the same as `--metrics-bind-address` to them, and manifests use both. */
+export const longFlags = (args: readonly string[]): readonly string[] =>
+  args.map(arg => (/^-[a-z][a-z0-9-]+(=.*)?$/.test(arg) ? `-${arg}` : arg));
