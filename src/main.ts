@@ -2,9 +2,9 @@ import { enableCompileCache } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 
 // An operator shares its machine with the workloads: a small young generation costs it nothing that can be measured and saves a third of
-// its memory. Compiled code is kept in the user's cache folder, so that the second start takes a fraction of the first. Both have to be set
-// before the rest is loaded, hence the late import.
-setFlagsFromString('--optimize-for-size');
+// its memory; a command is over before that matters, and starts sooner without. Compiled code is kept in the user's cache folder, so that
+// the second start takes a fraction of the first. Both have to be set before the rest is loaded, hence the late import.
+if (process.argv[2] === 'operator') setFlagsFromString('--optimize-for-size');
 enableCompileCache();
 const { run } = await import('./cli/program.ts');
 await run(process.argv.slice(2), process.env);

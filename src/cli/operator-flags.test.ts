@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exitCodeOf, UsageError } from './fail.ts';
-import { type OperatorFlags, type OperatorSettings, operatorArguments, operatorSettings } from './operator-flags.ts';
+import { type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
 
 const plain: OperatorFlags = {
   metricsBindAddress: ':8080',
@@ -13,24 +13,6 @@ const plain: OperatorFlags = {
 const settings = (over: Partial<OperatorFlags> = {}, env: Readonly<Record<string, string>> = {}, terminal = false): OperatorSettings =>
   operatorSettings({ ...plain, ...over }, env, terminal);
 
-test('flags with one dash, as Go programs take them, are those with two', () => {
-  assert.deepEqual(operatorArguments(['operator', '-metrics-bind-address=:1', '-leader-elect', '--zap-devel', '-zap-log-level', '5']), [
-    'operator',
-    '--metrics-bind-address=:1',
-    '--leader-elect',
-    '--zap-devel',
-    '--zap-log-level',
-    '5',
-  ]);
-});
-
-test('short flags, values and the flags of other commands stay as they are', () => {
-  const untouched = ['operator', '-h', '-', '--', '-5', '-1=x', 'value'];
-  assert.deepEqual(operatorArguments(untouched), untouched);
-  assert.deepEqual(operatorArguments(['status', '-output', 'json']), ['status', '-output', 'json']);
-  assert.deepEqual(operatorArguments([]), []);
-});
-
 test('without flags: the addresses, lease terms and namespace of the operator that is replaced', () => {
   assert.deepEqual(settings(), {
     metricsAddress: { host: undefined, port: 8080 },
@@ -38,9 +20,11 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     leaderElect: false,
     leaseNamespace: 'medik8s-leases',
     operatorNamespace: 'node-maintenance',
+    ownPod: undefined,
     leaseSeconds: 3600,
     logFormat: 'json',
     logLevel: 'info',
+    webhook: undefined,
   });
 });
 
@@ -48,6 +32,11 @@ test('the lease namespace comes from the environment; an empty one is none', () 
   assert.equal(settings({}, { LEASE_NAMESPACE: 'mine' }).leaseNamespace, 'mine');
   assert.equal(settings({}, { LEASE_NAMESPACE: '' }).leaseNamespace, 'medik8s-leases');
   assert.equal(settings({}, { OPERATOR_NAMESPACE: 'kube-ops' }).operatorNamespace, 'kube-ops');
+});
+
+test('a pod knows its own name from its manifest', () => {
+  assert.equal(settings({}, { POD_NAMESPACE: 'drydock-system', POD_NAME: 'drydock-1' }).ownPod, 'drydock-system/drydock-1');
+  assert.equal(settings({}, { POD_NAMESPACE: 'drydock-system' }).ownPod, undefined);
 });
 
 test('0 or nothing switches an address off', () => {

@@ -1,11 +1,13 @@
 import type { LogFormat } from '../support/pino-log.ts';
 import { parseAddress } from '../web/server.ts';
 import { UsageError } from './fail.ts';
+import { leaseNamespaces } from './kinds.ts';
+import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** As the command line gives them. */
-export type OperatorFlags = {
+export type OperatorFlags = WebhookFlags & {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly metricsBindAddress: string;
@@ -27,16 +29,15 @@ export type OperatorSettings = {
   readonly healthAddress: Address;
   readonly leaderElect: boolean;
   readonly leaseNamespace: string;
+  readonly operatorNamespace: string;
+  /** `namespace/name` of the pod that this process runs in, as its manifest tells it; undefined outside a cluster. */
+  readonly ownPod: string | undefined;
   readonly leaseSeconds: number;
   readonly logFormat: LogFormat;
   readonly logLevel: string;
+  /** Undefined switches it off. */
+  readonly webhook: WebhookSettings | undefined;
 };
-
-/**
- * The replaced operators are Go programs: `-metrics-bind-address` is the same as `--metrics-bind-address` to them, and manifests use both.
- */
-export const operatorArguments = (args: readonly string[]): readonly string[] =>
-  args[0] === 'operator' ? args.map(arg => (/^-[a-z][a-z0-9-]+(=.*)?$/.test(arg) ? `-${arg}` : arg)) : args;
 
 const addressOf = (flag: string, text: string): Address => {
   if (text === '0' || text === '') return undefined;
@@ -50,6 +51,11 @@ const booleanOf = (flag: string, value: boolean | string): boolean => {
   if (['true', 't', '1', 'True', 'TRUE', 'T'].includes(value)) return true;
   if (['false', 'f', '0', 'False', 'FALSE', 'F'].includes(value)) return false;
   throw new UsageError(`${flag} is "${value}"; it takes true or false`);
+};
+
+const ownPodOf = (env: Env): string | undefined => {
+  const { POD_NAMESPACE: namespace = '', POD_NAME: name = '' } = env;
+  return namespace === '' || name === '' ? undefined : `${namespace}/${name}`;
 };
 
 /** zap's levels: names, or a number of steps below info. */
@@ -70,14 +76,15 @@ const secondsOf = (flag: string, text: string): number => {
 /** Checks the flags; throws a UsageError that names the flag and what it takes. An empty LEASE_NAMESPACE means the default. */
 export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boolean): OperatorSettings => {
   const chosen = flags.logFormat ?? (flags.zapEncoder === undefined ? undefined : flags.zapEncoder === 'json' ? 'json' : 'text');
-  const leaseNamespace = env['LEASE_NAMESPACE'];
   return {
     metricsAddress: addressOf('--metrics-bind-address', flags.metricsBindAddress),
     healthAddress: addressOf('--health-probe-bind-address', flags.healthProbeBindAddress),
     leaderElect: booleanOf('--leader-elect', flags.leaderElect),
-    leaseNamespace: leaseNamespace === undefined || leaseNamespace === '' ? 'medik8s-leases' : leaseNamespace,
+    ...leaseNamespaces(env),
+    ownPod: ownPodOf(env),
     leaseSeconds: secondsOf('--node-lease-duration-seconds', flags.nodeLeaseDurationSeconds),
     logFormat: chosen ?? (terminal ? 'text' : 'json'),
     logLevel: levelOf(flags.zapLogLevel),
+    webhook: webhookSettings(flags, env),
   };
 };

@@ -1,20 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { served } from '../generations/served.ts';
+import type { Dialect } from '../core/request/request.ts';
 import { type Connection, connect } from '../kube/connect.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { elect } from '../kube/leader.ts';
-import { Operator } from '../operator/operator.ts';
+import { Operator, type OperatorOptions } from '../operator/operator.ts';
 import type { Fence, Overview } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { pinoLog } from '../support/pino-log.ts';
 import { type Metrics, metrics } from '../web/metrics.ts';
 import { listen, type Page } from '../web/server.ts';
-import { ensureNamespace } from './ensure-namespace.ts';
 import { UsageError } from './fail.ts';
+import { kindsHere } from './kinds.ts';
+import { isOpenShift } from './openshift.ts';
 import { type Address, type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
 import { version } from './version.ts';
+import { openWebhook } from './webhook.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -38,10 +40,14 @@ const stopSignal = (log: Log): AbortSignal => {
 
 const text = (status: number, body: string): Awaited<ReturnType<Page>> => ({ status, type: 'text/plain; charset=utf-8', text: body });
 
-/** Alive as long as it answers; ready when everything that decides has been read, or when another replica leads. */
-const healthPages = (duty: Duty, mayStandBy: boolean): Readonly<Record<string, Page>> => ({
+/**
+ * Alive as long as it answers; ready when the webhook answers (of every replica, leader or not) and everything that decides has been read,
+ * or another replica leads.
+ */
+const healthPages = (duty: Duty, webhook: { ready(): boolean }, mayStandBy: boolean): Readonly<Record<string, Page>> => ({
   '/healthz': async () => text(200, 'ok\n'),
   '/readyz': async () => {
+    if (!webhook.ready()) return text(503, 'the webhook is not served yet\n');
     const { unsynced } = duty.overview();
     return (duty.acts || !mayStandBy) && unsynced.length > 0 ? text(503, `not read yet: ${unsynced.join(', ')}\n`) : text(200, 'ok\n');
   },
@@ -109,8 +115,18 @@ type Parts = {
   readonly log: Log;
 };
 
-const operatorOf = ({ connection, recorder, metrics, settings, log }: Parts, fence: Fence): Operator =>
+/** What the operator finds in the cluster when it begins to act. */
+type Found = { readonly dialects: readonly Dialect[]; readonly openShift: boolean };
+
+const operatorOf = (
+  { connection, recorder, metrics, settings, log }: Parts,
+  found: Found,
+  fence: Fence,
+  self: OperatorOptions['self'],
+): Operator =>
   new Operator({
+    ...found,
+    ...(self && { self }),
     api: connection,
     watcher: connection,
     recorder,
@@ -118,33 +134,50 @@ const operatorOf = ({ connection, recorder, metrics, settings, log }: Parts, fen
     fence,
     clock: systemClock,
     log,
-    dialects: served(settings.leaseNamespace),
     terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
   });
 
+/** A replica that has handed over leaves the others this long to take the lease, in milliseconds; a lone one leads again after that. */
+const standBackMs = 10_000;
+
+/** For so long after handing over its own pod is a pod like any other: nobody else was there to lead. */
+const handedOverMs = 600_000;
+
+const findOut = async ({ connection, settings, log }: Parts, signal: AbortSignal): Promise<Found | undefined> => {
+  const dialects = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
+  const openShift = await isOpenShift(connection, systemClock, log, signal);
+  return dialects === undefined ? undefined : { dialects, openShift };
+};
+
+/** Contends for the lease again and again; hands it over when this replica's own pod is the last one to go from a node. */
+const takeTurns = async (parts: Parts, duty: Duty, namespace: string, pod: string | undefined, signal: AbortSignal): Promise<void> => {
+  const { connection, log } = parts;
+  const identity = `${hostname()}_${randomUUID()}`;
+  let handedOverAt = Number.NEGATIVE_INFINITY;
+  while (!signal.aborted) {
+    const resign = new AbortController();
+    const handOver = (): void => {
+      if (!resign.signal.aborted) log.info('handing over: the node of this replica is being drained', { pod });
+      handedOverAt = performance.now();
+      resign.abort();
+    };
+    const mayStay = pod !== undefined && performance.now() - handedOverAt > handedOverMs;
+    const lead = async (fence: Fence, stop: AbortSignal): Promise<void> => {
+      const end = AbortSignal.any([stop, resign.signal]);
+      const found = await findOut(parts, end);
+      if (found !== undefined) await duty.serve(operatorOf(parts, found, fence, mayStay ? { pod, handOver } : undefined), end);
+    };
+    await elect({ api: connection, clock: systemClock, random: Math.random, log, namespace, name: leaderLease, identity, signal, lead });
+    if (resign.signal.aborted) await systemClock.sleep(standBackMs, signal);
+  }
+};
+
 /** Acts at once, or whenever this replica is the leader; a leader that loses its lease contends again. */
 const work = async (parts: Parts, duty: Duty, leaderNamespace: string, signal: AbortSignal): Promise<void> => {
-  const { connection, settings, log } = parts;
-  const lead = async (fence: Fence, stop: AbortSignal): Promise<void> => {
-    await ensureNamespace(connection, settings.leaseNamespace, systemClock, log, stop);
-    if (!stop.aborted) await duty.serve(operatorOf(parts, fence), stop);
-  };
-  if (!settings.leaderElect) return lead(everyoneActs, signal);
-  const identity = `${hostname()}_${randomUUID()}`;
-  while (!signal.aborted) {
-    const name = leaderLease;
-    await elect({
-      api: connection,
-      clock: systemClock,
-      random: Math.random,
-      log,
-      namespace: leaderNamespace,
-      name,
-      identity,
-      signal,
-      lead,
-    });
-  }
+  const { settings } = parts;
+  if (settings.leaderElect) return takeTurns(parts, duty, leaderNamespace, settings.ownPod, signal);
+  const found = await findOut(parts, signal);
+  if (found !== undefined) await duty.serve(operatorOf(parts, found, everyoneActs, undefined), signal);
 };
 
 const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics): Promise<Connection> =>
@@ -168,8 +201,9 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   );
   const connection = await connectFor(flags, env, log, all);
   const recorder = new EventRecorder({ api: connection, clock: systemClock, log, random: Math.random, instance: hostname() });
+  const webhook = await openWebhook(settings.webhook, connection, log);
   const closers = [
-    await serve('health', settings.healthAddress, healthPages(duty, settings.leaderElect), log),
+    await serve('health', settings.healthAddress, healthPages(duty, webhook, settings.leaderElect), log),
     await serve('metrics', settings.metricsAddress, metricsPages(all), log),
   ];
   log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
@@ -177,6 +211,7 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   await work(parts, duty, flags.leaderElectionNamespace ?? connection.namespace, stopSignal(log));
   await recorder.drain(flushMs);
   for (const close of closers) close();
+  await webhook.close();
   connection.close();
   log.info('stopped');
 };

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../core/json.ts';
+import { mayLoseQuorum } from '../core/quorum/quorum.ts';
 import { seedPolicy } from '../core/request/policy.ts';
 import { type Claim, claimAnnotation, type Dialect, noHistory, type Request } from '../core/request/request.ts';
 import { readTime } from '../core/time.ts';
@@ -42,6 +43,7 @@ export const readCommon = <Spec, Status>(
     finalizers: metadata.finalizers ?? [],
     claim: claims[metadata.annotations?.[claimAnnotation] ?? ''] ?? 'none',
     stage: 'Drain',
+    mayLoseQuorum: mayLoseQuorum(metadata.annotations),
     policy: seedPolicy,
     history: noHistory,
     status: (isObject(status) ? status : {}) satisfies JsonObject,

@@ -1,9 +1,12 @@
 import type { Budget } from '../core/drain/budget.ts';
 import { freeOf } from '../core/drain/flight.ts';
+import type { Node } from '../core/hold/node.ts';
 import type { LeaseTerms } from '../core/lease/lease.ts';
 import { decide } from '../core/phase/decide.ts';
 import type { Decision } from '../core/phase/decision.ts';
 import type { Picture } from '../core/phase/picture.ts';
+import { etcdNamespace } from '../core/quorum/etcd-guard.ts';
+import { memberLabels, membersOf } from '../core/quorum/quorum.ts';
 import { type Dialect, leaseKey, leaseNames, type Request } from '../core/request/request.ts';
 import { earliest, secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
@@ -28,6 +31,10 @@ export type OperatorOptions = {
   readonly log: Log;
   readonly dialects: readonly Dialect[];
   readonly terms: LeaseTerms;
+  /** This process's pod (`namespace/name`), and how another replica is made to lead before it is evicted. */
+  readonly self?: { readonly pod: string; readonly handOver: () => void };
+  /** etcd's own operator guards its members here. */
+  readonly openShift?: boolean;
   /** What is done about a node; the whole life of its maintenances when left out. */
   readonly decide?: (picture: Picture, now: Temporal.Instant) => Decision;
   /** What has to be known for it; everything when left out. */
@@ -147,11 +154,22 @@ export class Operator {
       dialects,
       missingKinds: world.missingKinds,
       terms,
+      ...this.#quorumOf(node),
+      ...(this.#options.self && { self: this.#options.self.pod }),
       ...(node && { node }),
       ...(pods && { pods }),
       ...(daemonSetNames && { daemonSets: daemonSetNames }),
       ...(trouble && { trouble }),
     };
+  }
+
+  #quorumOf(node: Node | undefined): Pick<Picture, 'quorum'> {
+    if (node === undefined || !memberLabels.some(label => node.labels[label] !== undefined)) return {};
+    const nodes = [...this.world.nodes.values()];
+    const members = membersOf(nodes);
+    const seats = members.map(({ name }) => name).filter(name => name !== node.name && this.#desk.of(name).notes.seat);
+    const etcdBudgets = this.#options.openShift === true ? { etcdBudgets: this.world.budgets.in(etcdNamespace) } : {};
+    return { quorum: { members, seats: new Set(seats), ...etcdBudgets } };
   }
 
   #leasesOf(nodeName: string): Picture['leases'] {
@@ -183,6 +201,7 @@ export class Operator {
     this.#queue.clearAppointment(nodeName);
     if (decision.again !== undefined) this.#queue.addAt(nodeName, decision.again);
     if (decision.confirmPods) this.world.pods.confirm(nodeName);
+    if (decision.handOver) this.#options.self?.handOver();
     const [written, found] = await Promise.all([
       Promise.all(decision.writes.map(write => this.#writer.write(write, nodeName))),
       lookUp(this.#options.api, decision.lookups, this.world.volumes, this.#options.log),

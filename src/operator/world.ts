@@ -1,7 +1,8 @@
 import { type Attachment, readAttachment } from '../core/drain/attachment.ts';
 import { type Budget, readBudget } from '../core/drain/budget.ts';
-import { type Node, readNode } from '../core/hold/node.ts';
+import { conditionOf, type Node, readNode } from '../core/hold/node.ts';
 import { type Lease, readLease } from '../core/lease/lease.ts';
+import { memberLabels } from '../core/quorum/quorum.ts';
 import { type Dialect, leaseKey, leaseNames, type Request } from '../core/request/request.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
@@ -45,6 +46,12 @@ const essence = ({ unschedulable, taints, labels, conditions, before, deleting, 
     deleting,
     uid,
   ]);
+
+const isMember = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
+
+/** What a node means to the quorum. */
+const standsFor = (node: Node | undefined): string =>
+  node === undefined || !isMember(node) ? '' : `${conditionOf(node, 'Ready')?.status ?? ''} ${node.before === undefined}`;
 
 /** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
 export class World {
@@ -222,10 +229,19 @@ export class World {
   #nodeChanged(change: Change<Node>): void {
     const before = this.nodes.apply(change);
     const { name } = change.object;
+    if (standsFor(before) !== standsFor(change.type === 'removed' ? undefined : change.object)) this.#touchMembers(name);
     const held = before?.before !== undefined || change.object.before !== undefined;
     if (!held && this.requests.in(name).length === 0) return;
     if (change.type !== 'removed' && before !== undefined && essence(before) === essence(change.object)) return;
     this.#events.touched(name);
+  }
+
+  /** What one node of the quorum does, others may have waited for. */
+  #touchMembers(except: string): void {
+    for (const nodeName of this.requests.groups()) {
+      const node = this.nodes.get(nodeName);
+      if (nodeName !== except && node !== undefined && isMember(node)) this.#events.touched(nodeName);
+    }
   }
 
   #budgetChanged(change: Change<Budget>): void {

@@ -34,6 +34,7 @@ export const drainRequest = (nodeName: string, policy: DrainPolicy, now: Tempora
   claim: 'ours',
   nodeName,
   stage: 'Drain',
+  mayLoseQuorum: true,
   policy,
   history: noHistory,
   status: {},

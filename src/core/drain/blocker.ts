@@ -58,6 +58,18 @@ export const blockerId = ({ cause, pod, volume }: Hindrance): string =>
 
 const about = ({ namespace, name }: Pod): NonNullable<Hindrance['pod']> => ({ namespace, name });
 
+/** It gives something now and then, and nothing at the moment. */
+const spentText = (budget: Budget): Pick<Hindrance, 'message' | 'remedy'> => {
+  const { name, namespace, disruptionsAllowed, desiredHealthy, currentHealthy } = budget;
+  if (disruptionsAllowed > 0) return { message: `budget ${name} allows ${disruptionsAllowed} at the moment, and as many are on their way` };
+  const message = `budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy}`;
+  if (currentHealthy >= desiredHealthy) return { message };
+  return {
+    message: `${message}; ${desiredHealthy - currentHealthy} too few are healthy`,
+    remedy: `find out why its pods are not Ready: kubectl -n ${namespace} get pods`,
+  };
+};
+
 /** The budget has nothing to give at the moment. */
 export const budgetHindrance = (pod: Pod, budget: Budget): Hindrance => {
   const common = { pod: about(pod), budgets: [budget.key] };
@@ -88,14 +100,7 @@ export const budgetHindrance = (pod: Pod, budget: Budget): Hindrance => {
       remedy: `run more replicas, or loosen the budget: kubectl -n ${budget.namespace} edit pdb ${budget.name}`,
     };
   }
-  const missing =
-    budget.currentHealthy < budget.desiredHealthy ? `; ${budget.desiredHealthy - budget.currentHealthy} too few are healthy` : '';
-  return {
-    ...common,
-    cause: 'DisruptionBudget',
-    message: `budget ${budget.name} needs ${budget.desiredHealthy} healthy pods and has ${budget.currentHealthy}${missing}`,
-    ...(missing !== '' && { remedy: `find out why its pods are not Ready: kubectl -n ${budget.namespace} get pods` }),
-  };
+  return { ...common, cause: 'DisruptionBudget', ...spentText(budget) };
 };
 
 /** More than one budget: the eviction API refuses such pods always. */

@@ -29,6 +29,8 @@ export type Standing = {
   readonly granted: boolean;
   /** Its marks belong on the node. */
   readonly holds: boolean;
+  /** The control plane cannot spare the node now: it is neither asked for nor held for this request. */
+  readonly barred: boolean;
   readonly leaseErrors: number;
   readonly failure?: Failure;
   readonly problem?: Problem;
@@ -49,6 +51,8 @@ export type Course = {
   readonly lookups: readonly string[];
   /** The pods have to be read once more, now that the hold is in place. */
   readonly confirmPods: boolean;
+  /** Only the operator's own pod is left to be asked. */
+  readonly handOver: boolean;
   /** uids of the pods that may be evicted at all: what is queued beside them is called back. */
   readonly mayLeave: ReadonlySet<string>;
   readonly leaseMissedAt?: Temporal.Instant;
@@ -66,6 +70,7 @@ const firstStanding = (request: Request): Standing => {
     request,
     granted: false,
     holds: false,
+    barred: false,
     leaseErrors,
     ...(failure !== undefined && failure !== 'NodeNotFound' && { failure }),
   };
@@ -84,6 +89,7 @@ export const startCourse = (picture: Picture, now: Temporal.Instant): Course => 
     moments: [],
     lookups: [],
     confirmPods: false,
+    handOver: false,
     mayLeave: new Set(),
     ...(picture.notes.leaseMissedAt && { leaseMissedAt: picture.notes.leaseMissedAt }),
   };

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { Budget } from '../drain/budget.ts';
+import type { Member } from '../quorum/quorum.ts';
 import { seedPolicy } from '../request/policy.ts';
 import { noHistory, type Request } from '../request/request.ts';
 import { at, heldNode, makeBudget, makeNode, makePicture, makePod, makeRequest, ourLease } from '../testing/make.ts';
 import { decide } from './decide.ts';
 import type { Decision } from './decision.ts';
-import { noNotes, type Picture } from './picture.ts';
+import { noNotes, type Picture, type Quorum } from './picture.ts';
 
 const now = at(100);
 const whats = (decision: Decision): readonly string[] => decision.writes.map(({ what }) => what);
@@ -163,6 +165,70 @@ test('a lease that is left behind is emptied once, and never that of somebody el
   assert.deepEqual(whats(run({ ...over, leases: foreign })), ['let go']);
 });
 
+const member = (name: string, held = false): Member => ({ name, ready: true, held });
+const quorumOf = (members: readonly Member[], seats: readonly string[] = []): Quorum => ({ members, seats: new Set(seats) });
+
+test('a node that the quorum needs is neither asked for nor held, and the status says why', () => {
+  const three = quorumOf([member('n1'), member('n2', true), member('n3')]);
+  const waiting = run({ node: makeNode(), leases: noLeases, quorum: three, pods: [makePod('a')] });
+  assert.deepEqual(whats(waiting), ['report on the node', 'report Pending']);
+  assert.match(JSON.stringify(waiting.writes.at(-1)?.body), /will violate etcd quorum.*drydock.dev\/allow-quorum-loss/);
+  assert.ok(waiting.again !== undefined);
+  assert.deepEqual(evicted(waiting), []);
+  const free = quorumOf([member('n1'), member('n2'), member('n3')]);
+  assert.deepEqual(whats(run({ node: makeNode(), leases: noLeases, quorum: free })), ['create the node lease']);
+});
+
+test('who is about to be held counts as out, and a node that is held already stays', () => {
+  const seated = quorumOf([member('n1'), member('n2'), member('n3')], ['n2']);
+  const pods = [makePod('a')];
+  assert.deepEqual(whats(run({ node: makeNode(), quorum: seated, pods })), [
+    'release the node lease',
+    'report on the node',
+    'report Pending',
+  ]);
+  assert.deepEqual(evicted(run({ quorum: seated, pods })), ['a']);
+  const free = quorumOf([member('n1'), member('n2'), member('n3')]);
+  const going = run({ node: makeNode(), quorum: free });
+  assert.deepEqual([whats(going), going.notes.seat], [['hold the node'], true]);
+  assert.equal(run({ quorum: free }).notes.seat, false, 'the hold itself says so now');
+});
+
+test('the quorum is waived by the one who asks, and asks nothing of an announcement', () => {
+  const one = quorumOf([member('n1')]);
+  const over = { node: makeNode(), leases: noLeases, quorum: one };
+  assert.deepEqual(whats(run({ ...over, requests: [makeRequest('one', { mayLoseQuorum: true })] })), ['create the node lease']);
+  assert.deepEqual(whats(run({ ...over, requests: [makeRequest('one', { stage: 'Announce' })] })), [
+    'report on the node',
+    'report Announced',
+  ]);
+});
+
+test('what the operator before us has taken out is taken over, whatever the quorum says', () => {
+  const { before: _before, ...unrecorded } = heldNode;
+  const decision = run({ node: unrecorded, quorum: quorumOf([member('n1')]), requests: [makeRequest('one', { claim: 'takenOver' })] });
+  assert.deepEqual(whats(decision), ['hold the node']);
+});
+
+test("on OpenShift the budget of etcd's operator decides first", () => {
+  const members = [member('n1'), member('n2'), member('n3')];
+  const guard = makeBudget('etcd-guard-pdb', {
+    namespace: 'openshift-etcd',
+    disruptionsAllowed: 0,
+    selector: { matchLabels: { app: 'guard' } },
+  });
+  const pod = makePod('guard', { namespace: 'openshift-etcd', labels: { app: 'guard' } });
+  const over = { node: makeNode(), leases: noLeases };
+  const quorum = (etcdBudgets: readonly Budget[]): Quorum => ({ members, seats: new Set(), etcdBudgets });
+  const denied = run({ ...over, quorum: quorum([guard]), pods: [pod] });
+  assert.match(JSON.stringify(denied.writes.at(-1)?.body), /disrupting node n1 will violate etcd quorum"/);
+  assert.deepEqual(whats(run({ ...over, quorum: quorum([guard]), pods: [{ ...pod, ready: false }] })), ['create the node lease']);
+  assert.deepEqual(whats(run({ ...over, quorum: quorum([{ ...guard, disruptionsAllowed: 1 }]), pods: [pod] })), ['create the node lease']);
+  assert.deepEqual(whats(run({ ...over, quorum: quorum([]), pods: [] })), ['report on the node', 'report Pending']);
+  const { pods: _pods, ...unknown } = makePicture({ ...over, quorum: quorum([guard]) });
+  assert.deepEqual(decide(unknown, now).writes, [], 'as long as the pods are not known, nothing is done');
+});
+
 test('a missing node fails the request, and holds nobody who wants to go', () => {
   const { node: _node, ...picture } = makePicture({ leases: noLeases });
   const decision = decide(picture, now);
@@ -259,6 +325,16 @@ const ladder = (action: 'Fail' | 'Release' | 'Delete' | 'KeepTrying'): Request =
     history: { ...noHistory, drainStartedAt: at(30), state: 'Draining' },
   });
 const stuck = { pods: [makePod('a')], budgets: [makeBudget('b', { disruptionsAllowed: 0 })] };
+
+test("the operator's own pod goes last, and somebody else leads first", () => {
+  const self = makePod('operator', { namespace: 'drydock-system', ready: false });
+  const pods = [self, makePod('a')];
+  const busy = run({ pods, self: self.key });
+  assert.deepEqual([evicted(busy), busy.handOver], [['a'], false]);
+  const alone = run({ pods: [self], self: self.key });
+  assert.deepEqual([evicted(alone), alone.handOver], [[], true]);
+  assert.deepEqual(evicted(run({ pods: [self] })), ['operator'], 'for the replica that leads next it is a pod like any other');
+});
 
 test('the ladder: each rung does what it says, and none before its time', () => {
   const early = decide(makePicture({ requests: [ladder('Delete')], ...stuck }), at(89));

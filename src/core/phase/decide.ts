@@ -11,10 +11,11 @@ import { lease } from './steps/lease.ts';
 import { conditionsWrites, letGo } from './steps/let-go.ts';
 import { missingNode } from './steps/missing-node.ts';
 import { nodeWords } from './steps/node-report.ts';
+import { quorum } from './steps/quorum.ts';
 import { notesAfter, type Reported, reports } from './steps/report.ts';
 
 /** In this order, each idempotent; the first that is not done is as far as it goes today. */
-const steps: readonly Step[] = [claim, missingNode, lease, hold, letGo, drain, detach];
+const steps: readonly Step[] = [claim, missingNode, quorum, lease, hold, letGo, drain, detach];
 
 const walk = (start: Course, steps: readonly Step[]): { readonly course: Course; readonly finished: boolean } => {
   let course = start;
@@ -40,6 +41,7 @@ const decisionOf = (course: Course, reported: readonly Reported[]): Decision => 
     remaining: course.mayLeave.size,
     watchPods: course.picture.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain'),
     confirmPods: course.confirmPods,
+    handOver: course.handOver,
     lookups: course.lookups,
     notes: notesAfter(course, reported),
     ...(again && { again }),

@@ -53,6 +53,8 @@ export type Decision = {
   readonly watchPods: boolean;
   /** The pods have to be read once more, now that the hold is in place: a node is not called empty by an old list. */
   readonly confirmPods: boolean;
+  /** Only the operator's own pod is left to go: somebody else has to lead before it may. */
+  readonly handOver: boolean;
   /** Claims (`namespace/name`) whose volume has to be known. */
   readonly lookups: readonly string[];
   readonly notes: Notes;

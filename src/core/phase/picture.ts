@@ -7,6 +7,7 @@ import type { Tally } from '../drain/tally.ts';
 import type { Node } from '../hold/node.ts';
 import type { Lease, LeaseTerms } from '../lease/lease.ts';
 import type { Pod } from '../pod/pod.ts';
+import type { Member } from '../quorum/quorum.ts';
 import type { Dialect, Request } from '../request/request.ts';
 import type { Problem } from './report.ts';
 
@@ -20,11 +21,22 @@ export type Notes = {
   readonly reported: ReadonlyMap<string, { readonly at: Temporal.Instant; readonly gist: string }>;
   /** Pods that came although the node is held, by owner. */
   readonly returns: ReadonlyMap<string, Returns>;
+  /** It is about to be held, and counts as out of the quorum until that is seen. */
+  readonly seat: boolean;
   /** When a lease that was ours was last found in other hands. */
   readonly leaseMissedAt?: Temporal.Instant;
 };
 
-export const noNotes: Notes = { tallies: new Map(), blockedSince: new Map(), reported: new Map(), returns: new Map() };
+export const noNotes: Notes = { tallies: new Map(), blockedSince: new Map(), reported: new Map(), returns: new Map(), seat: false };
+
+/** What the rule of the quorum looks at. */
+export type Quorum = {
+  readonly members: readonly Member[];
+  /** Other nodes that are about to be held. */
+  readonly seats: ReadonlySet<string>;
+  /** On OpenShift, the budgets with which etcd's operator guards its members. */
+  readonly etcdBudgets?: readonly Budget[];
+};
 
 /** Everything known about one node at one moment. */
 export type Picture = {
@@ -54,6 +66,10 @@ export type Picture = {
   /** Names of the kinds that this cluster does not serve (any more): whether they have requests cannot be known. */
   readonly missingKinds: ReadonlySet<string>;
   readonly terms: LeaseTerms;
+  /** The operator's own pod (`namespace/name`): it goes last, and hands over the leadership first. */
+  readonly self?: string;
+  /** For a node that the control plane's quorum may need; missing for all others. */
+  readonly quorum?: Quorum;
   /** The last write for this node was refused, and none has succeeded since. */
   readonly trouble?: Problem;
 };

@@ -13,6 +13,8 @@ export type Pod = {
   readonly labels: Labels;
   readonly phase: string;
   readonly ready: boolean;
+  /** Nobody can say whether it is ready: the condition Ready is Unknown. */
+  readonly readyUnknown?: true;
   /** Value of the priority class; 0 where there is none. */
   readonly priority: number;
   /** The managing controller. */
@@ -76,6 +78,7 @@ export const readPod = (raw: unknown): Pod => {
   const namespace = metadata.namespace ?? 'default';
   const owner = ownerOf(pod);
   const deletionTimestamp = readTime(metadata.deletionTimestamp);
+  const readiness = status?.conditions?.find(({ type }) => type === 'Ready')?.status;
   return {
     key: `${namespace}/${metadata.name}`,
     namespace,
@@ -85,7 +88,8 @@ export const readPod = (raw: unknown): Pod => {
     nodeName: spec?.nodeName ?? '',
     labels: metadata.labels ?? {},
     phase: status?.phase ?? 'Pending',
-    ready: status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false,
+    ready: readiness === 'True',
+    ...(readiness === 'Unknown' && { readyUnknown: true }),
     priority: spec?.priority ?? 0,
     ...(owner && { owner }),
     mirror: metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined,

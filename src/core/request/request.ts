@@ -44,6 +44,8 @@ export type Request = {
   readonly reason?: string;
   readonly requester?: string;
   readonly stage: Stage;
+  /** It may cost the control plane its quorum: whoever made it has said so. */
+  readonly mayLoseQuorum: boolean;
   readonly policy: DrainPolicy;
   readonly history: History;
   /** The status as stored, to write only what differs. */

@@ -113,6 +113,7 @@ export const makeRequest = (name: string, over: Partial<Request> = {}): Request 
   claim: 'ours',
   nodeName: 'n1',
   stage: 'Drain',
+  mayLoseQuorum: false,
   policy: seedPolicy,
   history: noHistory,
   status: {},

@@ -1,6 +1,6 @@
 import type { Hindrance } from '../../drain/blocker.ts';
 import { type Fate, judge } from '../../drain/judge.ts';
-import { type Leaver, plan, type Surroundings } from '../../drain/plan.ts';
+import { type Leaver, type Plan, plan, type Surroundings } from '../../drain/plan.ts';
 import { addTally, countOf, startTally } from '../../drain/tally.ts';
 import { byKey, isTerminating, type Pod, terminatingSince } from '../../pod/pod.ts';
 import { type Rung, rungAt } from '../../request/policy.ts';
@@ -75,15 +75,18 @@ const leaverOf = ({ standing, rung }: View, pod: Pod, wave: number): Leaver => {
   };
 };
 
+/** After every wave there may be: the operator goes when nobody needs it any more. */
+const lastWave = Number.MAX_SAFE_INTEGER;
+
 /** Every pod that at least one request wants gone, once; the request that may do most decides how. */
-const leaversOf = (views: readonly View[]): readonly Leaver[] => {
+const leaversOf = (views: readonly View[], self: string | undefined): readonly Leaver[] => {
   const leavers = new Map<string, Leaver>();
   for (const view of views) {
     const stopped = isStopped(view);
     for (const { pod, fate } of view.fates) {
       if (fate.fate !== 'evict' || (stopped && !isTerminating(pod))) continue;
       const known = leavers.get(pod.uid);
-      const leaver = leaverOf(view, pod, fate.wave);
+      const leaver = leaverOf(view, pod, pod.key === self ? lastWave : fate.wave);
       if (known === undefined || (known.method === 'evict' && leaver.method === 'delete')) leavers.set(pod.uid, leaver);
     }
   }
@@ -136,6 +139,16 @@ const surroundingsOf = ({ picture, now }: Course, draining: readonly Standing[])
   return { budgets, flights, attempts, returns: notes.returns, now, ...(heldSince && { heldSince }) };
 };
 
+/** The operator does not ask for its own eviction: whoever leads after it does. */
+const withoutSelf = (planned: Plan, self: string | undefined): { readonly planned: Plan; readonly handOver: boolean } => {
+  const own = planned.calls.find(({ pod }) => pod.key === self);
+  if (own === undefined) return { planned, handOver: false };
+  const message = "is the operator's own pod; another replica is to lead before it goes";
+  const hindrance: Hindrance = { cause: 'EarlierWave', pod: about(own.pod), message };
+  const calls = planned.calls.filter(call => call !== own);
+  return { planned: { ...planned, calls, hindrances: [...planned.hindrances, hindrance] }, handOver: true };
+};
+
 /**
  * Judges every pod under every request, plans what may be asked for now, and says how far each request is. Nothing is evicted before the
  * hold has been seen: this step has its turn only then.
@@ -151,8 +164,8 @@ export const drain: Step = start => {
   // The pods may have been read before the hold was in place: only a later list can say that none is left.
   if (!podsConfirmed && views.some(isEmpty)) return { done: false, course };
   const going = views.filter(view => ended(view) === undefined);
-  const leavers = leaversOf(going);
-  const planned = plan(leavers, surroundingsOf(course, draining));
+  const leavers = leaversOf(going, course.picture.self);
+  const { planned, handOver } = withoutSelf(plan(leavers, surroundingsOf(course, draining)), course.picture.self);
   const hindrances = new Map(planned.hindrances.flatMap(one => (one.pod ? [[`${one.pod.namespace}/${one.pod.name}`, one] as const] : [])));
   const after = new Map(
     views.map(view => {
@@ -167,6 +180,7 @@ export const drain: Step = start => {
     course: {
       ...course,
       plan: planned,
+      handOver,
       mayLeave: new Set(leavers.map(({ pod }) => pod.uid)),
       standings: course.standings.map(standing => after.get(standing.request.key) ?? standing),
       moments: [...course.moments, ...moments.filter(moment => moment !== undefined)],

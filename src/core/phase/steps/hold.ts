@@ -14,7 +14,7 @@ const carries = (node: Node, { taints }: Marks): boolean =>
   taints.length > 0 && taints.every(wanted => node.taints.some(taint => taintId(taint) === taintId(wanted)));
 
 /** The operator before us has put these marks on the node without a record of what was there. */
-const markedByPredecessor = (node: Node, request: Request): boolean =>
+export const markedByPredecessor = (node: Node, request: Request): boolean =>
   request.claim !== 'ours' && carries(node, request.dialect.marks('Drain'));
 
 const assumedBefore = (node: Node, requests: readonly Request[]): Before => {

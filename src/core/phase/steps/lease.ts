@@ -42,7 +42,8 @@ export const leaseRelease = ({ picture }: Course, name: LeaseName): Write | unde
 };
 
 /** It wants more of the node than to be announced, and has not given up for good. */
-const wantsNode = ({ request, failure }: Standing): boolean => request.stage !== 'Announce' && failure !== 'GivenBack';
+export const wantsNode = ({ request, failure, barred }: Standing): boolean =>
+  request.stage !== 'Announce' && failure !== 'GivenBack' && !barred;
 
 const notOurs = (message: string, errors: number): Problem => ({
   reason: 'LeaseHeldByOther',

@@ -2,7 +2,7 @@ import { conditionsPatch, type WantedConditions } from '../../hold/conditions.ts
 import { type Dialect, leaseKey, leaseNames, pathOf, type Request } from '../../request/request.ts';
 import { announcement, type Course, type Step } from '../course.ts';
 import type { Write } from '../decision.ts';
-import { leaseRelease } from './lease.ts';
+import { leaseRelease, wantsNode } from './lease.ts';
 
 /** The write that makes the node's conditions say this; none when they do. */
 export const conditionsWrites = ({ picture, now }: Course, wanted: WantedConditions): readonly Write[] => {
@@ -44,7 +44,7 @@ const idleLeases = (course: Course): readonly Write[] => {
   const { node, nodeName, requests, dialects } = picture;
   const dialectsOf = (requests: readonly Request[]): readonly Dialect[] => requests.map(({ dialect }) => dialect);
   const present = standings.map(({ request }) => request);
-  const wanting = standings.filter(({ request, failure }) => request.stage !== 'Announce' && failure !== 'GivenBack');
+  const wanting = standings.filter(wantsNode);
   const wanted = new Set(
     leaseNames(
       wanting.map(({ request }) => request.dialect),

@@ -152,6 +152,7 @@ export const notesAfter = (course: Course, reported: readonly Reported[]): Notes
   return {
     tallies: new Map([...kept(notes.tallies), ...tallies]),
     returns: course.plan.returns,
+    seat: course.picture.node?.before === undefined && course.standings.some(({ granted, holds }) => granted && holds),
     reported: new Map([...kept(notes.reported), ...written]),
     blockedSince: drained
       ? new Map(reported.flatMap(({ report }) => report.blockers.map(blocker => [blockerId(blocker), blocker.since] as const)))

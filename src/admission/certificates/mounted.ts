@@ -1,0 +1,52 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { KeyPair } from '../server.ts';
+
+/** Certificates that somebody else puts into the container: cert-manager, OLM, or a Secret mounted by hand. */
+
+type Files = { readonly cert: string; readonly key: string };
+
+/** Where pairs may lie, the first that is complete is taken: the given folder, OLM's files, controller-runtime's default folder. */
+export const mountedPlaces = (certDir: string | undefined): readonly Files[] => {
+  const folder = (path: string): Files => ({ cert: join(path, 'tls.crt'), key: join(path, 'tls.key') });
+  const olm = '/apiserver.local.config/certificates';
+  return [
+    ...(certDir === undefined ? [] : [folder(certDir)]),
+    { cert: join(olm, 'apiserver.crt'), key: join(olm, 'apiserver.key') },
+    folder(join(tmpdir(), 'k8s-webhook-server', 'serving-certs')),
+  ];
+};
+
+const textOf = async (path: string): Promise<string | undefined> => {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return undefined;
+    throw new Error(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+};
+
+/** Mounted files are swapped as one, but we read them one after the other: what does not belong together is read again later. */
+const isPair = ({ cert, key }: KeyPair): boolean => new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+
+/**
+ * The pair of the first place that has both files; undefined when none has. Rejects when the files cannot be read, hold something else, or
+ * do not belong together (yet).
+ */
+export const mountedPair = async (places: readonly Files[]): Promise<KeyPair | undefined> => {
+  for (const files of places) {
+    const [cert, key] = [await textOf(files.cert), await textOf(files.key)];
+    if (cert === undefined || key === undefined) continue;
+    let fits: boolean;
+    try {
+      fits = isPair({ cert, key });
+    } catch (error) {
+      throw new Error(`${files.cert} and ${files.key} are no certificate and key in PEM`, { cause: error });
+    }
+    if (!fits) throw new Error(`${files.key} is not the key of ${files.cert}`);
+    return { cert, key };
+  }
+  return undefined;
+};

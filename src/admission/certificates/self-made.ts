@@ -1,0 +1,104 @@
+import { isObject, type JsonObject } from '../../core/json.ts';
+import type { Api } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { saidBy } from '../live.ts';
+import { makeAuthority, makeServing } from './make.ts';
+import { type CertificateSet, type Due, dueOf, namesIn, unexpired } from './plan.ts';
+
+/** The certificates that we make ourselves, in one Secret that all replicas share. */
+
+export type SelfMadeOptions = {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly namespace: string;
+  /** What the API server calls the webhook's server: host names and IP addresses. */
+  readonly names: readonly string[];
+};
+
+const secretName = 'drydock-webhook-cert';
+
+/** Replicas that start together take turns in a few rounds: one makes the set, the others read it. */
+const rounds = 5;
+
+type StoredSecret = {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly data?: Readonly<Record<string, string>>;
+};
+
+const splitPem = (bundle: string): readonly string[] => bundle.match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----\n?/g) ?? [];
+
+const setIn = ({ data = {} }: StoredSecret): CertificateSet => {
+  const text = (key: string): string => Buffer.from(data[key] ?? '', 'base64').toString('utf8');
+  return {
+    authorities: splitPem(text('ca.crt')),
+    authorityKey: text('ca.key'),
+    serving: { cert: text('tls.crt'), key: text('tls.key') },
+  };
+};
+
+/** PEM of all authorities that API servers have to trust. */
+export const bundleOf = ({ authorities }: CertificateSet): string => authorities.join('');
+
+const secretFor = (set: CertificateSet, namespace: string, resourceVersion: string | undefined): JsonObject => {
+  const data = { 'ca.crt': bundleOf(set), 'ca.key': set.authorityKey, 'tls.crt': set.serving.cert, 'tls.key': set.serving.key };
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/tls',
+    metadata: { name: secretName, namespace, resourceVersion, labels: { 'app.kubernetes.io/managed-by': 'drydock' } },
+    data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),
+  };
+};
+
+const made = async (
+  set: CertificateSet | undefined,
+  due: Exclude<Due, 'nothing'>,
+  names: readonly string[],
+  now: Temporal.Instant,
+): Promise<CertificateSet> => {
+  if (due === 'everything' || set === undefined) {
+    const authority = await makeAuthority(now);
+    return { authorities: [authority.cert], authorityKey: authority.key, serving: await makeServing(authority, names, now) };
+  }
+  const kept = unexpired(set.authorities, now);
+  if (due === 'authority') {
+    const authority = await makeAuthority(now);
+    return { ...set, authorities: [authority.cert, ...kept], authorityKey: authority.key };
+  }
+  // Another replica may have names of its own: dropping them would make the two renew in turns for ever.
+  const all = [...new Set([...names, ...namesIn(set.serving.cert)])];
+  const serving = await makeServing({ cert: set.authorities[0] ?? '', key: set.authorityKey }, all, now);
+  return { ...set, authorities: kept, serving };
+};
+
+/**
+ * The set as it is stored, after making what is due. Several replicas may ask at the same time: one of them stores, the others read that.
+ * Rejects when the Secret can be neither read nor written, with what the API server said.
+ */
+export const selfMade = async (options: SelfMadeOptions, signal: AbortSignal): Promise<CertificateSet> => {
+  const { api, clock, log, namespace, names } = options;
+  const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
+  const path = `${collection}/${secretName}`;
+  for (let round = 0; round < rounds; round += 1) {
+    const found = await api.call({ method: 'GET', path }, signal);
+    if (found.status !== 200 && found.status !== 404) throw new Error(`cannot read Secret ${namespace}/${secretName}: ${saidBy(found)}`);
+    const stored = found.status === 200 && isObject(found.body) ? (found.body as unknown as StoredSecret) : undefined;
+    const set = stored && setIn(stored);
+    const due = dueOf(set, names, clock.now());
+    if (set !== undefined && due === 'nothing') return set;
+    const next = await made(set, due === 'nothing' ? 'everything' : due, names, clock.now());
+    const body = secretFor(next, namespace, stored?.metadata.resourceVersion);
+    const answer = await api.call(
+      stored === undefined ? { method: 'POST', path: collection, body } : { method: 'PUT', path, body },
+      signal,
+    );
+    if (answer.status === 200 || answer.status === 201) {
+      log.info('webhook certificate made', { secret: `${namespace}/${secretName}`, made: due });
+      return next;
+    }
+    if (answer.status !== 409) throw new Error(`cannot write Secret ${namespace}/${secretName}: ${saidBy(answer)}`);
+  }
+  throw new Error(`Secret ${namespace}/${secretName} is written by somebody else all the time`);
+};

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { JsonObject } from '../../core/json.ts';
+import { webhookConfiguration, webhooks } from '../../generations/admission.ts';
+import type { ApiAnswer, ApiCall, Sink, Watched, Watcher } from '../../operator/ports.ts';
+import { Lines, ScriptedApi } from '../../operator/testing/fakes.ts';
+import { HandClock } from '../../support/hand-clock.ts';
+import { bundlePatch, TrustKeeper } from './trust.ts';
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const fresh = (): JsonObject => {
+  const made = webhookConfiguration(path => ({ service: { name: 's', namespace: 'n', path, port: 443 } }));
+  return { ...made, metadata: { name: 'drydock', uid: 'u', resourceVersion: '7' } };
+};
+const webhooksOf = (configuration: JsonObject): readonly JsonObject[] => configuration['webhooks'] as readonly JsonObject[];
+const bundlesOf = (configuration: JsonObject): readonly unknown[] =>
+  webhooksOf(configuration).map(({ clientConfig }) => (clientConfig as JsonObject)['caBundle']);
+
+/** The patch, applied by hand: what the API server would have afterwards. */
+const patched = (configuration: JsonObject, patch: readonly JsonObject[]): JsonObject => {
+  const next = structuredClone(configuration) as {
+    metadata: { resourceVersion: string };
+    webhooks: { clientConfig: Record<string, unknown> }[];
+  };
+  for (const { op, path, value } of patch as readonly { readonly op: string; readonly path: string; readonly value: unknown }[]) {
+    if (op === 'test') assert.deepEqual([path, value], ['/metadata/resourceVersion', next.metadata.resourceVersion]);
+    else {
+      const [, index] = /^\/webhooks\/(\d+)\/clientConfig\/caBundle$/.exec(path) ?? assert.fail(path);
+      const webhook = next.webhooks[Number(index)] ?? assert.fail(`no webhook ${index}`);
+      webhook.clientConfig['caBundle'] = value;
+    }
+  }
+  next.metadata.resourceVersion = String(Number(next.metadata.resourceVersion) + 1);
+  return next as unknown as JsonObject;
+};
+
+describe('the patch', () => {
+  test('puts the bundle into every webhook that has none or another, guarded by the version', () => {
+    const all = patched(fresh(), bundlePatch(fresh(), 'CA') ?? []);
+    assert.deepEqual(
+      bundlesOf(all),
+      webhooks().map(() => base64('CA')),
+    );
+    const one = structuredClone(all) as unknown as { webhooks: { clientConfig: Record<string, unknown> }[] };
+    if (one.webhooks[1] !== undefined) one.webhooks[1].clientConfig['caBundle'] = 'other';
+    assert.deepEqual(bundlePatch(one as unknown as JsonObject, 'CA'), [
+      { op: 'test', path: '/metadata/resourceVersion', value: '8' },
+      { op: 'add', path: '/webhooks/1/clientConfig/caBundle', value: base64('CA') },
+    ]);
+  });
+
+  test('is none when the bundle is everywhere, or there is no webhook', () => {
+    assert.equal(bundlePatch(patched(fresh(), bundlePatch(fresh(), 'CA') ?? []), 'CA'), undefined);
+    assert.equal(bundlePatch({ metadata: { name: 'drydock' } }, 'CA'), undefined);
+  });
+});
+
+/** A configuration on a server that can be changed behind the keeper's back. */
+class Scene {
+  readonly clock = new HandClock();
+  readonly log = new Lines();
+  readonly over = new AbortController();
+  stored: JsonObject | undefined = fresh();
+  refuse: ApiAnswer | undefined;
+  /** Runs before a patch is applied. */
+  meanwhile: () => void = () => {};
+  followed: readonly string[] = [];
+  readonly #sinks: Sink<Watched>[] = [];
+  readonly api = new ScriptedApi(call => this.#answer(call));
+  readonly watcher: Watcher = {
+    watch: (collection, _project, sink, signal) => {
+      this.followed = [...this.followed, `${collection.path}?${collection.fieldSelector}`];
+      this.#sinks.push(sink);
+      return new Promise(resolve => signal.addEventListener('abort', () => resolve()));
+    },
+  };
+  readonly keeper = new TrustKeeper(
+    { api: this.api, watcher: this.watcher, clock: this.clock, log: this.log, configuration: 'drydock' },
+    this.over.signal,
+  );
+
+  /** Somebody applies the manifest again. */
+  wipe(): void {
+    this.stored = fresh();
+    for (const sink of this.#sinks) sink.synced();
+  }
+
+  get bundles(): readonly unknown[] {
+    return [...new Set(this.stored === undefined ? [] : bundlesOf(this.stored))];
+  }
+
+  async end(): Promise<void> {
+    this.over.abort();
+    await this.keeper.done();
+  }
+
+  #answer({ method, body }: ApiCall): ApiAnswer {
+    if (this.refuse !== undefined) return this.refuse;
+    if (this.stored === undefined) return { status: 404, headers: {}, body: {} };
+    if (method === 'GET') return { status: 200, headers: {}, body: this.stored };
+    this.meanwhile();
+    const patch = body as readonly JsonObject[];
+    if ((this.stored['metadata'] as JsonObject)['resourceVersion'] !== patch[0]?.['value']) return { status: 422, headers: {}, body: {} };
+    this.stored = patched(this.stored, patch);
+    return { status: 200, headers: {}, body: this.stored };
+  }
+}
+
+describe('the bundle', () => {
+  test('is written once, into our configuration alone, and nothing is asked before there is one', async () => {
+    const scene = new Scene();
+    await scene.clock.advance(60_000);
+    assert.deepEqual(scene.api.calls, []);
+    scene.keeper.trust('CA');
+    await scene.clock.advance(100_000);
+    assert.deepEqual(scene.bundles, [base64('CA')]);
+    assert.equal(scene.api.calls.filter(({ method }) => method === 'PATCH').length, 1);
+    assert.deepEqual(scene.followed, ['/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?metadata.name=drydock']);
+    await scene.end();
+  });
+
+  test('is back at once when somebody wipes it, and follows a new authority', async () => {
+    const scene = new Scene();
+    scene.keeper.trust('CA');
+    await scene.clock.advance(0);
+    scene.wipe();
+    await scene.clock.advance(0);
+    assert.deepEqual(scene.bundles, [base64('CA')]);
+    scene.keeper.trust('CA2');
+    await scene.clock.advance(0);
+    assert.deepEqual(scene.bundles, [base64('CA2')]);
+    await scene.end();
+  });
+
+  test('is written after a lost race', async () => {
+    const scene = new Scene();
+    scene.meanwhile = () => {
+      scene.meanwhile = () => {};
+      scene.stored = { ...scene.stored, metadata: { name: 'drydock', resourceVersion: '70' } };
+    };
+    scene.keeper.trust('CA');
+    await scene.clock.advance(3000);
+    assert.deepEqual(scene.bundles, [base64('CA')]);
+    assert.deepEqual(scene.log.of('warn'), []);
+    await scene.end();
+  });
+
+  test('waits for a configuration that is not there yet', async () => {
+    const scene = new Scene();
+    scene.stored = undefined;
+    scene.keeper.trust('CA');
+    await scene.clock.advance(1000);
+    scene.wipe();
+    await scene.clock.advance(0);
+    assert.deepEqual(scene.bundles, [base64('CA')]);
+    assert.deepEqual(scene.log.of('warn'), []);
+    await scene.end();
+  });
+
+  test('that may not be written is said once, and tried again', async () => {
+    const scene = new Scene();
+    scene.refuse = { status: 403, headers: {}, body: { message: 'forbidden' } };
+    scene.keeper.trust('CA');
+    await scene.clock.advance(20_000);
+    assert.deepEqual(scene.log.of('warn'), ['the caBundle of the webhooks cannot be kept']);
+    scene.refuse = undefined;
+    await scene.clock.advance(2000);
+    assert.deepEqual(scene.bundles, [base64('CA')]);
+    await scene.end();
+  });
+});

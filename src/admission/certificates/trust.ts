@@ -1,0 +1,121 @@
+import { isObject, type JsonObject } from '../../core/json.ts';
+import type { Api, Watched, Watcher } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { saidBy, textOf } from '../live.ts';
+
+/** Tells the API servers whom to trust: keeps the caBundle of our webhooks up to date. */
+
+export type TrustOptions = {
+  readonly api: Api;
+  readonly watcher: Watcher;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Name of the ValidatingWebhookConfiguration. */
+  readonly configuration: string;
+};
+
+const collection = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+
+const retryMs = 2000;
+
+/** What the watch may miss is put right after this. */
+const recheckMs = 30_000;
+
+type Configuration = {
+  readonly metadata?: { readonly resourceVersion?: string };
+  readonly webhooks?: readonly { readonly clientConfig?: { readonly caBundle?: string } }[];
+};
+
+/** The JSON patch that puts this bundle (PEM) into every webhook; undefined when it is everywhere already. */
+export const bundlePatch = (configuration: JsonObject, pem: string): readonly JsonObject[] | undefined => {
+  const { metadata, webhooks = [] } = configuration as Configuration;
+  const value = Buffer.from(pem).toString('base64');
+  const wrong = webhooks.flatMap(({ clientConfig }, index) => (clientConfig?.caBundle === value ? [] : [index]));
+  if (wrong.length === 0) return undefined;
+  // Webhooks have no keys in a JSON patch: their places are those of this version only.
+  return [
+    { op: 'test', path: '/metadata/resourceVersion', value: metadata?.resourceVersion },
+    ...wrong.map(index => ({ op: 'add', path: `/webhooks/${index}/clientConfig/caBundle`, value })),
+  ];
+};
+
+const project = (raw: unknown): Watched => {
+  const { metadata } = raw as { readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string } };
+  return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+};
+
+/** Keeps one bundle in one configuration, from the first `trust` until the signal is aborted. */
+export class TrustKeeper {
+  readonly #options: TrustOptions;
+  readonly #signal: AbortSignal;
+  #wanted = '';
+  /** Ends the pause before the next look. */
+  #wake = new AbortController();
+  #work: readonly Promise<void>[] = [];
+  #lastProblem = '';
+
+  constructor(options: TrustOptions, signal: AbortSignal) {
+    this.#options = options;
+    this.#signal = signal;
+  }
+
+  /** From now on the webhooks are to trust these authorities (PEM). */
+  trust(pem: string): void {
+    if (pem === this.#wanted) return;
+    this.#wanted = pem;
+    this.#wake.abort();
+    if (this.#work.length === 0) this.#work = [this.#keep(), this.#watch()];
+  }
+
+  /** Resolves when all has come to its end, after the signal. */
+  async done(): Promise<void> {
+    await Promise.all(this.#work);
+  }
+
+  async #keep(): Promise<void> {
+    while (!this.#signal.aborted) {
+      this.#wake = new AbortController();
+      const pause = (await this.#isWritten()) ? recheckMs : retryMs;
+      await this.#options.clock.sleep(pause, AbortSignal.any([this.#signal, this.#wake.signal]));
+    }
+  }
+
+  /** Whoever applies the manifest again wipes the bundle: that is seen at once, for until it is back nothing can be created. */
+  #watch(): Promise<void> {
+    const { watcher, configuration } = this.#options;
+    const wake = (): void => this.#wake.abort();
+    const sink = { changed: wake, synced: wake };
+    return watcher.watch({ path: collection, fieldSelector: `metadata.name=${configuration}` }, project, sink, this.#signal);
+  }
+
+  async #isWritten(): Promise<boolean> {
+    const { api, configuration, log } = this.#options;
+    const path = `${collection}/${encodeURIComponent(configuration)}`;
+    try {
+      const found = await api.call({ method: 'GET', path }, this.#signal);
+      // It may be installed later.
+      if (found.status === 404) return true;
+      if (found.status !== 200 || !isObject(found.body)) return this.#problem(saidBy(found));
+      const body = bundlePatch(found.body, this.#wanted);
+      if (body === undefined) return true;
+      const answer = await api.call({ method: 'PATCH', path, body, contentType: 'application/json-patch+json' }, this.#signal);
+      // 422: the test has failed, for somebody was quicker. The next look tells whether it was that.
+      if (answer.status === 409 || answer.status === 422) return false;
+      if (answer.status !== 200) return this.#problem(saidBy(answer));
+      log.info('caBundle written', { configuration });
+      this.#lastProblem = '';
+      return true;
+    } catch (error) {
+      return this.#signal.aborted ? true : this.#problem(textOf(error));
+    }
+  }
+
+  #problem(error: string): false {
+    if (error !== this.#lastProblem) {
+      this.#options.log.warn('the caBundle of the webhooks cannot be kept', { configuration: this.#options.configuration, error });
+    }
+    this.#lastProblem = error;
+    return false;
+  }
+}

@@ -1,0 +1,122 @@
+import { isObject, type JsonObject } from '../core/json.ts';
+import type { AdmissionKind } from '../generations/admission.ts';
+import type { Api } from '../operator/ports.ts';
+import type { Clock } from '../support/clock.ts';
+import { Deadline } from '../support/deadline.ts';
+import type { Log } from '../support/log.ts';
+import { Reservations, reservationName, type Sighting, type Subject } from './reservation.ts';
+import { denied, type Review, type Verdict } from './review.ts';
+import { type Ground, type Looked, look, type Task, taskOf } from './rules.ts';
+
+export type GateOptions = {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly openShift: boolean;
+  /** Where reservations are kept: the operator's own namespace. */
+  readonly namespace: string;
+};
+
+/** The API server gives the webhook 15 seconds; a refusal with a reason is worth more than its own. */
+const answerWithinMs = 12_000;
+
+const pollMs = 75;
+
+/** A look that took longer than this under a reservation might end after it: the API server needs time to store the object as well. */
+const freshForMs = 2000;
+
+type Check = Extract<Task, { readonly kind: 'to check' }>;
+
+const subjectOf = ({ group, versions, resource }: AdmissionKind, { uid, version }: Review, object: JsonObject): Subject => {
+  const metadata = isObject(object['metadata']) ? object['metadata'] : {};
+  const { name, namespace, generation } = metadata;
+  const folder = typeof namespace === 'string' ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  // The API server gives an object its uid before it asks; without one, the request's stands for it and the reservation runs its course.
+  return {
+    path: `/apis/${group}/${version || (versions[0] ?? '')}${folder}/${resource}/${encodeURIComponent(typeof name === 'string' ? name : '')}`,
+    uid: typeof metadata['uid'] === 'string' ? metadata['uid'] : uid,
+    generation: typeof generation === 'number' ? generation : 0,
+  };
+};
+
+/** Decides over requests, across all replicas as if there were one that takes them one after the other where they depend on each other. */
+export class Gate {
+  readonly #options: GateOptions;
+  readonly #ground: Ground;
+  readonly #reservations: Reservations;
+  readonly #over = new AbortController();
+  readonly #settling = new Set<Promise<void>>();
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#ground = { api: options.api, openShift: options.openShift };
+    this.#reservations = new Reservations(options);
+  }
+
+  /** The answer to one request, within 12 seconds. Never rejects; what cannot be looked up is denied. */
+  async decide(kind: AdmissionKind, review: Review): Promise<Verdict> {
+    const task = taskOf(kind, review);
+    if (task.kind === 'answered') return task.verdict;
+    using deadline = new Deadline(this.#options.clock, answerWithinMs, [this.#over.signal]);
+    const { signal } = deadline;
+    const first = await look(this.#ground, kind, task, signal);
+    if (first.verdict.kind === 'denied' || first.scope === undefined || review.dryRun) return first.verdict;
+    // Awaited here: the deadline ends with this block.
+    return await this.#inTurn(kind, review, task, first.scope, signal);
+  }
+
+  /** Forgets reservations that nobody will ever come back to. */
+  sweep(): Promise<void> {
+    return this.#reservations.sweep(this.#over.signal);
+  }
+
+  /** Lets go of everything. Reservations that are still held run out. */
+  async close(): Promise<void> {
+    this.#over.abort(new Error('the operator is stopping'));
+    await Promise.all(this.#settling);
+  }
+
+  /** Waits until no other request of the scope is undecided, and looks again then: what is seen under the reservation stays true. */
+  async #inTurn(
+    kind: AdmissionKind,
+    review: Review,
+    task: Check,
+    scope: NonNullable<Looked['scope']>,
+    signal: AbortSignal,
+  ): Promise<Verdict> {
+    const { clock } = this.#options;
+    const name = reservationName(kind.name, scope);
+    const subject = subjectOf(kind, review, task.object);
+    let last: Sighting | undefined;
+    const seen = (sighting: Sighting): Sighting => {
+      last = last?.resourceVersion === sighting.resourceVersion ? last : sighting;
+      return last;
+    };
+    while (!signal.aborted) {
+      const beganMs = clock.now().epochMilliseconds;
+      const attempt = await this.#reservations.take(name, subject, seen, signal);
+      if (attempt.kind === 'failed') return this.#noReservation(task, attempt.why);
+      if (attempt.kind === 'taken') {
+        await clock.sleep(pollMs, signal);
+        continue;
+      }
+      const { verdict } = await look(this.#ground, kind, task, signal);
+      if (verdict.kind === 'allowed' && clock.now().epochMilliseconds - beganMs > freshForMs) continue;
+      this.#afterwards(verdict.kind === 'allowed' ? 'settle' : 'release', attempt.reservation);
+      return verdict;
+    }
+    return this.#noReservation(task, 'other requests for it were being decided all the time');
+  }
+
+  #noReservation({ nodeName }: Check, why: string): Verdict {
+    this.#options.log.warn('admission could not reserve a node', { node: nodeName, why });
+    return denied(`could not reserve node ${nodeName} for this maintenance, please try again: ${why}`);
+  }
+
+  /** The answer does not wait for it. */
+  #afterwards(what: 'settle' | 'release', reservation: Parameters<Reservations['settle']>[0]): void {
+    const work = this.#reservations[what](reservation, this.#over.signal);
+    this.#settling.add(work);
+    void work.finally(() => this.#settling.delete(work));
+  }
+}

@@ -1,0 +1,54 @@
+import { isObject, type JsonObject } from '../core/json.ts';
+import type { Api, ApiAnswer } from '../operator/ports.ts';
+
+/** Reads that are never stale: straight from the API server, consistent (no resourceVersion is given), and never out of a cache. */
+
+/** What a read brought; `why` is what the API server said, or why it could not be asked. */
+export type Found<T> =
+  | { readonly kind: 'found'; readonly value: T }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'unreadable'; readonly why: string };
+
+/** The message of a Status, or its code where it has none. */
+export const saidBy = ({ status, body }: ApiAnswer): string =>
+  isObject(body) && typeof body['message'] === 'string' ? body['message'] : `the API server answered ${status}`;
+
+/** For the answers of the webhook: exceptions of the connection in one line. */
+export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** One object, or the first page of a collection, which is all of it: no limit is given. */
+const read = async (api: Api, path: string, query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Found<JsonObject>> => {
+  try {
+    const answer = await api.call({ method: 'GET', path, query }, signal);
+    if (answer.status === 404) return { kind: 'missing' };
+    if (answer.status !== 200 || !isObject(answer.body)) return { kind: 'unreadable', why: saidBy(answer) };
+    return { kind: 'found', value: answer.body };
+  } catch (error) {
+    return { kind: 'unreadable', why: textOf(error) };
+  }
+};
+
+/** Never rejects. */
+export const getLive = (api: Api, path: string, signal: AbortSignal): Promise<Found<JsonObject>> => read(api, path, {}, signal);
+
+/** Never rejects. `missing`: the kind is not served. */
+export const listLive = async (
+  api: Api,
+  path: string,
+  query: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Found<readonly JsonObject[]>> => {
+  const list = await read(api, path, query, signal);
+  if (list.kind !== 'found') return list;
+  const items = list.value['items'];
+  return { kind: 'found', value: Array.isArray(items) ? items.filter(isObject) : [] };
+};
+
+/** The first of several collections that is served. Never rejects. */
+export const listFirst = async (api: Api, paths: readonly string[], signal: AbortSignal): Promise<Found<readonly JsonObject[]>> => {
+  for (const path of paths) {
+    const list = await listLive(api, path, {}, signal);
+    if (list.kind !== 'missing') return list;
+  }
+  return { kind: 'missing' };
+};

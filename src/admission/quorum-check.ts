@@ -1,0 +1,108 @@
+import { type Budget, readBudget } from '../core/drain/budget.ts';
+import { type Node, readNode } from '../core/hold/node.ts';
+import type { JsonObject } from '../core/json.ts';
+import { readPod } from '../core/pod/pod.ts';
+import { etcdAllows, etcdGuardName, etcdNamespace, guardSays, namedGuardAllows } from '../core/quorum/etcd-guard.ts';
+import { mayLeave, memberLabels, membersOf } from '../core/quorum/quorum.ts';
+import { type AdmissionKind, admissionKinds } from '../generations/admission.ts';
+import type { Api } from '../operator/ports.ts';
+import { type Found, getLive, listFirst, listLive } from './live.ts';
+import { allowed, denied, type Verdict } from './review.ts';
+
+/** The rules about etcd, read live. */
+
+/** What is asked for whom. */
+export type QuorumQuestion = {
+  readonly api: Api;
+  readonly openShift: boolean;
+  readonly kind: AdmissionKind;
+  readonly node: Node;
+  /** The object itself: when it is stored already, it does not stand in its own way. */
+  readonly object: JsonObject;
+  readonly signal: AbortSignal;
+};
+
+const budgetsPath = `/apis/policy/v1/namespaces/${etcdNamespace}/poddisruptionbudgets`;
+const podsPath = `/api/v1/namespaces/${etcdNamespace}/pods`;
+
+const anyGuard = async ({ api, kind, node, signal }: QuorumQuestion): Promise<Verdict> => {
+  const { denied: no, guardUnreadable } = kind.quorum;
+  const budgets = await listLive(api, budgetsPath, {}, signal);
+  if (budgets.kind === 'unreadable') return denied(guardUnreadable(budgets.why));
+  const seen = budgets.kind === 'found' ? budgets.value.map(readBudget) : [];
+  const said = guardSays(seen);
+  if (said.kind === 'allowed') return allowed;
+  if (said.kind === 'denied') return denied(no(node.name));
+  if (said.kind === 'unclear') return denied(guardUnreadable(said.why));
+  const labelSelector = Object.entries(said.labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+  const pods = await listLive(api, podsPath, { labelSelector }, signal);
+  if (pods.kind === 'unreadable') return denied(guardUnreadable(pods.why));
+  const guardPods = pods.kind === 'found' ? pods.value.map(readPod) : [];
+  return etcdAllows({ budgets: seen, guardPods, nodeName: node.name }).kind === 'allowed' ? allowed : denied(no(node.name));
+};
+
+const namedGuard = async ({ api, kind, node, signal }: QuorumQuestion): Promise<Verdict> => {
+  const found = await getLive(api, `${budgetsPath}/${etcdGuardName}`, signal);
+  if (found.kind === 'unreadable') return denied(kind.quorum.guardUnreadable(found.why));
+  const budget: Budget | undefined = found.kind === 'found' ? readBudget(found.value) : undefined;
+  return namedGuardAllows(budget) ? allowed : denied(kind.quorum.denied(node.name));
+};
+
+/** The rule of the operator that is replaced: medik8s asks on OpenShift only, KubeVirt's wherever the budget is. */
+const guardCheck = async (question: QuorumQuestion): Promise<Verdict> => {
+  const { guard, labels } = question.kind.quorum;
+  if (!labels.some(label => question.node.labels[label] !== undefined)) return allowed;
+  if (guard === 'named') return namedGuard(question);
+  return question.openShift ? anyGuard(question) : allowed;
+};
+
+/** Nodes with one of the labels: a selector cannot say "or", so each label is asked for by itself. */
+const possibleMembers = async (api: Api, signal: AbortSignal): Promise<Found<readonly Node[]>> => {
+  const lists = await Promise.all(memberLabels.map(labelSelector => listLive(api, '/api/v1/nodes', { labelSelector }, signal)));
+  const nodes = new Map<string, Node>();
+  for (const list of lists) {
+    if (list.kind !== 'found') return list;
+    for (const node of list.value.map(readNode)) nodes.set(node.name, node);
+  }
+  return { kind: 'found', value: [...nodes.values()] };
+};
+
+const uidOf = ({ metadata }: JsonObject): unknown => (metadata as JsonObject | undefined)?.['uid'];
+
+/** The nodes that stored maintenances of any kind want, the one of the question left out. */
+const wantedNodes = async ({ api, object, signal }: QuorumQuestion): Promise<Found<ReadonlySet<string>>> => {
+  const kinds = admissionKinds();
+  const lists = await Promise.all(kinds.map(kind => listFirst(api, kind.collections, signal)));
+  const wanted = new Set<string>();
+  for (const [index, kind] of kinds.entries()) {
+    const list = lists[index];
+    if (list === undefined || list.kind === 'missing') continue;
+    if (list.kind === 'unreadable') return list;
+    for (const other of list.value) if (kind.wants(other) && uidOf(other) !== uidOf(object)) wanted.add(kind.nodeNameOf(other));
+  }
+  return { kind: 'found', value: wanted };
+};
+
+/** Never more members out than the rest can bear, the maintenances that have not reached their nodes yet included. */
+const countCheck = async (question: QuorumQuestion): Promise<Verdict> => {
+  const { api, kind, node, openShift, signal } = question;
+  const [nodes, wanted] = await Promise.all([possibleMembers(api, signal), wantedNodes(question)]);
+  if (nodes.kind !== 'found') return denied(kind.quorum.nodeUnreadable(nodes.kind === 'missing' ? 'nodes are not served' : nodes.why));
+  if (wanted.kind !== 'found') return denied(kind.quorum.nodeUnreadable(wanted.kind === 'missing' ? 'no kind is served' : wanted.why));
+  const leave = mayLeave(node.name, membersOf(nodes.value), wanted.value);
+  if (leave.allowed) return allowed;
+  // On OpenShift the text is the contract's, to the byte; elsewhere the replaced operator let everything pass and had none.
+  return denied(openShift ? kind.quorum.denied(node.name) : `${kind.quorum.denied(node.name)}: ${leave.why}`);
+};
+
+/** Whether the node can be a member of the quorum, so that the requests for it have to be looked at one after the other. */
+export const mayBeMember = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
+
+/** Both rules, the one of the replaced operator first. Never rejects. */
+export const quorumCheck = async (question: QuorumQuestion): Promise<Verdict> => {
+  if (!mayBeMember(question.node)) return allowed;
+  const guard = await guardCheck(question);
+  return guard.kind === 'denied' ? guard : countCheck(question);
+};

@@ -1,0 +1,172 @@
+import { createHash } from 'node:crypto';
+import { isObject, type JsonObject } from '../core/json.ts';
+import type { Api } from '../operator/ports.ts';
+import type { Clock } from '../support/clock.ts';
+import { getLive, saidBy, textOf } from './live.ts';
+import type { Scope } from './rules.ts';
+
+/**
+ * An object is stored only after the webhook has answered, so two requests that are looked at together would not see each other. Whoever is
+ * about to be allowed therefore takes a reservation first: a Lease in the operator's namespace, which all replicas see. It says for whom, so
+ * that others can tell when that object is stored; and it runs out, for it may never be.
+ */
+
+/** For how long others wait for an object that is not stored. The API server stores it within milliseconds, or never. */
+const patienceMs = 5000;
+
+/** A reservation that was left behind is not waited for, however far apart the clocks of two replicas are. */
+const leftBehindMs = 60_000;
+
+const label = 'drydock.dev/admission';
+const annotation = 'drydock.dev/reserved-for';
+
+/** The object that a reservation is for: where it will be, which one of that name, and at which generation it counts as stored. */
+export type Subject = { readonly path: string; readonly uid: string; readonly generation: number };
+
+/** One reservation that was made. */
+export type Reservation = { readonly name: string; readonly resourceVersion: string; readonly subject: Subject };
+
+/** `taken`: for another object that may be stored at any moment. */
+export type Try =
+  | { readonly kind: 'held'; readonly reservation: Reservation }
+  | { readonly kind: 'taken' }
+  | { readonly kind: 'failed'; readonly why: string };
+
+export type ReservationOptions = { readonly api: Api; readonly clock: Clock; readonly namespace: string };
+
+/** What was seen of a foreign reservation, and when that began to be so: the other replica's clock is not believed. */
+export type Sighting = { readonly resourceVersion: string; readonly sinceMs: number };
+
+const nobody: Subject = { path: '', uid: '', generation: 0 };
+
+type Stored = {
+  readonly metadata: { readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> };
+  readonly spec?: { readonly renewTime?: string };
+};
+
+const subjectIn = ({ metadata }: Stored): Subject | undefined => {
+  try {
+    const subject: unknown = JSON.parse(metadata.annotations?.[annotation] ?? '');
+    return isObject(subject) && typeof subject['path'] === 'string' ? (subject as Subject) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
+
+/** The name of the Lease: one for each kind and node, and one for the whole control plane. */
+export const reservationName = (kindName: string, scope: Scope): string =>
+  scope.kind === 'control plane' ? 'drydock-admission-control-plane' : `drydock-admission-${hash(`${kindName}/${scope.name}`)}`;
+
+/** Makes, takes over and gives back reservations. */
+export class Reservations {
+  readonly #options: ReservationOptions;
+  readonly #collection: string;
+
+  constructor(options: ReservationOptions) {
+    this.#options = options;
+    this.#collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(options.namespace)}/leases`;
+  }
+
+  /** Takes the reservation if it is free, has run out, or its object is stored by now. Never rejects. */
+  async take(name: string, subject: Subject, seen: (sighting: Sighting) => Sighting, signal: AbortSignal): Promise<Try> {
+    const found = await getLive(this.#options.api, `${this.#collection}/${name}`, signal);
+    if (found.kind === 'unreadable') return { kind: 'failed', why: found.why };
+    if (found.kind === 'missing') return this.#write('POST', this.#collection, name, subject, undefined, signal);
+    const stored = found.value as unknown as Stored;
+    const { resourceVersion } = stored.metadata;
+    const { sinceMs } = seen({ resourceVersion, sinceMs: this.#now() });
+    if (!(await this.#isOver(stored, subject, sinceMs, signal))) return { kind: 'taken' };
+    return this.#write('PUT', `${this.#collection}/${name}`, name, subject, resourceVersion, signal);
+  }
+
+  /** Gives it back if it is still this one. What cannot be given back runs out. Never rejects. */
+  async release({ name, resourceVersion }: Reservation, signal?: AbortSignal): Promise<void> {
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { resourceVersion } };
+    await this.#options.api.call({ method: 'DELETE', path: `${this.#collection}/${name}`, body }, signal).catch(() => {});
+  }
+
+  /** Gives it back as soon as its object is stored, or when it has run out. Never rejects. */
+  async settle(reservation: Reservation, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const end = this.#now() + patienceMs;
+    for (let pause = 50; !signal.aborted && this.#now() < end && !(await this.#isStored(reservation.subject, signal)); pause *= 2) {
+      await clock.sleep(Math.min(pause, Math.max(0, end - this.#now())), signal);
+    }
+    if (!signal.aborted) await this.release(reservation, signal);
+  }
+
+  /** Deletes what operators that are no more have left behind. Never rejects; what cannot be deleted does no harm. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    const { api } = this.#options;
+    const list = await api.call({ method: 'GET', path: this.#collection, query: { labelSelector: label } }, signal).catch(() => undefined);
+    const items = list?.status === 200 && isObject(list.body) ? list.body['items'] : undefined;
+    for (const raw of Array.isArray(items) ? items : []) {
+      const stored = raw as Stored & { readonly metadata: { readonly name: string } };
+      if (!this.#isLeftBehind(stored)) continue;
+      const { name, resourceVersion } = stored.metadata;
+      await this.release({ name, resourceVersion, subject: nobody }, signal);
+    }
+  }
+
+  async #isOver(stored: Stored, own: Subject, sinceMs: number, signal: AbortSignal): Promise<boolean> {
+    if (this.#now() - sinceMs >= patienceMs || this.#isLeftBehind(stored)) return true;
+    const subject = subjectIn(stored);
+    return subject === undefined || subject.uid === own.uid || this.#isStored(subject, signal);
+  }
+
+  #isLeftBehind({ spec }: Stored): boolean {
+    const renewed = Date.parse(spec?.renewTime ?? '');
+    return !(this.#now() - renewed < leftBehindMs);
+  }
+
+  async #isStored({ path, uid, generation }: Subject, signal: AbortSignal): Promise<boolean> {
+    const found = await getLive(this.#options.api, path, signal);
+    if (found.kind !== 'found') return false;
+    const metadata = found.value['metadata'] as { readonly uid?: string; readonly generation?: number } | undefined;
+    return metadata?.uid === uid && (metadata.generation ?? 0) >= generation;
+  }
+
+  async #write(
+    method: 'POST' | 'PUT',
+    path: string,
+    name: string,
+    subject: Subject,
+    resourceVersion: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Try> {
+    const body = this.#leaseFor(name, subject, resourceVersion);
+    try {
+      const answer = await this.#options.api.call({ method, path, body }, signal);
+      // Somebody was quicker; the next look shows who. A Lease that is gone in the meantime is free.
+      if (answer.status === 409 || (answer.status === 404 && method === 'PUT')) return { kind: 'taken' };
+      if (answer.status !== 200 && answer.status !== 201) return { kind: 'failed', why: saidBy(answer) };
+      const { metadata } = answer.body as Stored;
+      return { kind: 'held', reservation: { name, resourceVersion: metadata.resourceVersion, subject } };
+    } catch (error) {
+      return { kind: 'failed', why: textOf(error) };
+    }
+  }
+
+  #leaseFor(name: string, subject: Subject, resourceVersion: string | undefined): JsonObject {
+    const { clock, namespace } = this.#options;
+    const now = clock.now().toString({ fractionalSecondDigits: 6 });
+    return {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: {
+        name,
+        namespace,
+        labels: { [label]: 'reservation' },
+        annotations: { [annotation]: JSON.stringify(subject) },
+        resourceVersion,
+      },
+      spec: { holderIdentity: subject.uid, leaseDurationSeconds: patienceMs / 1000, acquireTime: now, renewTime: now },
+    };
+  }
+
+  #now(): number {
+    return this.#options.clock.now().epochMilliseconds;
+  }
+}

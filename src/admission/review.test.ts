@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { allowed, answerTo, denied, type Review, readReview } from './review.ts';
+
+const request = {
+  uid: 'u1',
+  operation: 'CREATE',
+  kind: { kind: 'NodeMaintenance' },
+  resource: { version: 'v1beta1' },
+  object: { spec: {} },
+};
+const body = (over: object = {}, version = 'admission.k8s.io/v1'): string =>
+  JSON.stringify({ apiVersion: version, kind: 'AdmissionReview', request: { ...request, ...over } });
+
+const read = (text: string): Review => {
+  const review = readReview(text);
+  if (typeof review === 'string') assert.fail(review);
+  return review;
+};
+
+describe('a review', () => {
+  test('is read as far as it decides', () => {
+    assert.deepEqual(read(body({ dryRun: true, subResource: 'status', userInfo: { username: 'me' } })), {
+      apiVersion: 'admission.k8s.io/v1',
+      uid: 'u1',
+      operation: 'CREATE',
+      kind: 'NodeMaintenance',
+      version: 'v1beta1',
+      subresource: 'status',
+      dryRun: true,
+      object: { spec: {} },
+    });
+  });
+
+  test('of a deletion has no new object: null is none', () => {
+    const { object, oldObject, dryRun } = read(body({ operation: 'DELETE', object: null, oldObject: { spec: {} } }));
+    assert.deepEqual([object, oldObject, dryRun], [undefined, { spec: {} }, false]);
+  });
+
+  for (const version of ['admission.k8s.io/v1', 'admission.k8s.io/v1beta1']) {
+    test(`is answered in the version that it was asked in: ${version}`, () => {
+      const review = read(body({}, version));
+      assert.deepEqual(answerTo(review, allowed), { apiVersion: version, kind: 'AdmissionReview', response: { uid: 'u1', allowed: true } });
+      assert.deepEqual(answerTo(review, denied('no')), {
+        apiVersion: version,
+        kind: 'AdmissionReview',
+        response: { uid: 'u1', allowed: false, status: { code: 403, reason: 'Forbidden', message: 'no' } },
+      });
+    });
+  }
+
+  const wrong: readonly (readonly [string, string])[] = [
+    ['', 'the body is not a JSON object'],
+    ['{', 'the body is not a JSON object'],
+    ['[]', 'the body is not a JSON object'],
+    ['{}', 'the body is of kind undefined, not AdmissionReview'],
+    ['{"kind":"Pod"}', 'the body is of kind "Pod", not AdmissionReview'],
+    [
+      body({}, 'admission.k8s.io/v2'),
+      'the AdmissionReview is of version "admission.k8s.io/v2"; admission.k8s.io/v1 and admission.k8s.io/v1beta1 are known',
+    ],
+    ['{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}', 'the AdmissionReview has no request'],
+    [body({ uid: '' }), 'the request has no uid'],
+    [body({ operation: 1 }), 'the request has no operation'],
+    [body({ object: null }), 'the request creates something and has no object'],
+    [body({ operation: 'UPDATE' }), 'the request updates something and lacks one of both objects'],
+  ];
+  for (const [text, why] of wrong) test(`that is none: ${why}`, () => assert.equal(readReview(text), why));
+});

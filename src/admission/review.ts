@@ -1,0 +1,77 @@
+import { isObject, type JsonObject } from '../core/json.ts';
+
+/** AdmissionReview, as the API server sends it and wants it answered (admission.k8s.io/v1 and v1beta1: the same fields). */
+
+/** What is asked. */
+export type Review = {
+  /** The answer must be of the same version. */
+  readonly apiVersion: string;
+  readonly uid: string;
+  readonly operation: string;
+  readonly kind: string;
+  /** Version of the resource that is asked about. */
+  readonly version: string;
+  readonly subresource: string;
+  readonly dryRun: boolean;
+  /** Missing for DELETE. */
+  readonly object?: JsonObject;
+  /** Missing for CREATE. */
+  readonly oldObject?: JsonObject;
+};
+
+/** What is answered. */
+export type Verdict = { readonly kind: 'allowed' } | { readonly kind: 'denied'; readonly message: string };
+
+export const allowed: Verdict = { kind: 'allowed' };
+export const denied = (message: string): Verdict => ({ kind: 'denied', message });
+
+const versions = ['admission.k8s.io/v1', 'admission.k8s.io/v1beta1'];
+
+const parse = (body: string): unknown => {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch {
+    return undefined;
+  }
+};
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** Reads a review; a string says what is wrong with the body. */
+export const readReview = (body: string): Review | string => {
+  const review = parse(body);
+  if (!isObject(review)) return 'the body is not a JSON object';
+  const { apiVersion, kind, request } = review;
+  if (kind !== 'AdmissionReview') return `the body is of kind ${JSON.stringify(kind) ?? 'undefined'}, not AdmissionReview`;
+  if (typeof apiVersion !== 'string' || !versions.includes(apiVersion)) {
+    return `the AdmissionReview is of version ${JSON.stringify(apiVersion) ?? 'undefined'}; ${versions.join(' and ')} are known`;
+  }
+  if (!isObject(request)) return 'the AdmissionReview has no request';
+  const { uid, operation, object, oldObject } = request;
+  if (typeof uid !== 'string' || uid === '') return 'the request has no uid';
+  if (typeof operation !== 'string') return 'the request has no operation';
+  if (operation === 'CREATE' && !isObject(object)) return 'the request creates something and has no object';
+  if (operation === 'UPDATE' && !(isObject(object) && isObject(oldObject)))
+    return 'the request updates something and lacks one of both objects';
+  return {
+    apiVersion,
+    uid,
+    operation,
+    kind: isObject(request['kind']) ? textOf(request['kind']['kind']) : '',
+    version: isObject(request['resource']) ? textOf(request['resource']['version']) : '',
+    subresource: textOf(request['subResource']),
+    dryRun: request['dryRun'] === true,
+    ...(isObject(object) && { object }),
+    ...(isObject(oldObject) && { oldObject }),
+  };
+};
+
+/** The answer, with the code and reason that controller-runtime gives to a denial. */
+export const answerTo = ({ apiVersion, uid }: Review, verdict: Verdict): JsonObject => ({
+  apiVersion,
+  kind: 'AdmissionReview',
+  response:
+    verdict.kind === 'allowed'
+      ? { uid, allowed: true }
+      : { uid, allowed: false, status: { code: 403, reason: 'Forbidden', message: verdict.message } },
+});

@@ -1,0 +1,89 @@
+import { type Node, readNode } from '../core/hold/node.ts';
+import { isObject, type JsonObject, sameJson } from '../core/json.ts';
+import { mayLoseQuorum } from '../core/quorum/quorum.ts';
+import type { AdmissionKind } from '../generations/admission.ts';
+import type { Api } from '../operator/ports.ts';
+import { type Found, getLive, listFirst } from './live.ts';
+import { mayBeMember, quorumCheck } from './quorum-check.ts';
+import { allowed, denied, type Review, type Verdict } from './review.ts';
+
+/** What one request must meet, in the order of the contract; the first rule that is not met gives the answer. */
+
+/** Where and how to look. */
+export type Ground = { readonly api: Api; readonly openShift: boolean };
+
+/** What can be said of a request from itself, or what has to be looked up. */
+export type Task =
+  | { readonly kind: 'answered'; readonly verdict: Verdict }
+  /** A new object, or one that begins to want its node: `rules` says which checks are due. */
+  | { readonly kind: 'to check'; readonly rules: 'all' | 'quorum'; readonly object: JsonObject; readonly nodeName: string };
+
+/** How a look went. `scope`: requests of one scope depend on each other, and must be stored one after the other. */
+export type Looked = { readonly verdict: Verdict; readonly scope?: Scope };
+export type Scope = { readonly kind: 'control plane' } | { readonly kind: 'node'; readonly name: string };
+
+const answered = (verdict: Verdict): Task => ({ kind: 'answered', verdict });
+
+const metadataOf = (object: JsonObject): JsonObject => (isObject(object['metadata']) ? object['metadata'] : {});
+
+const taskOfUpdate = (kind: AdmissionKind, object: JsonObject, oldObject: JsonObject): Task => {
+  // Finalizers, labels, statuses: above all the operator's own writes must not need anybody.
+  if (sameJson(object['spec'], oldObject['spec'])) return answered(allowed);
+  const nodeName = kind.nodeNameOf(object);
+  if (kind.node !== undefined && nodeName !== kind.nodeNameOf(oldObject)) return answered(denied(kind.node.moved));
+  const begins = kind.wants(object) && !kind.wants(oldObject) && metadataOf(object)['deletionTimestamp'] === undefined;
+  return begins ? { kind: 'to check', rules: 'quorum', object, nodeName } : answered(allowed);
+};
+
+/** What a request asks of us; without any read. */
+export const taskOf = (kind: AdmissionKind, { operation, kind: asked, subresource, object, oldObject }: Review): Task => {
+  if (object === undefined || subresource !== '') return answered(allowed);
+  if (asked !== kind.kind) return answered(denied(`expected a ${kind.kind} but got a ${asked}`));
+  if (operation === 'UPDATE' && oldObject !== undefined) return taskOfUpdate(kind, object, oldObject);
+  if (operation !== 'CREATE') return answered(allowed);
+  if (kind.node === undefined && !kind.wants(object)) return answered(allowed);
+  return { kind: 'to check', rules: kind.node === undefined ? 'quorum' : 'all', object, nodeName: kind.nodeNameOf(object) };
+};
+
+/** What no node can be called is not asked for: it might lead to another path. */
+const isNodeName = (name: string): boolean => /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name);
+
+const nodeOf = async (api: Api, name: string, signal: AbortSignal): Promise<Found<Node>> => {
+  if (!isNodeName(name)) return { kind: 'missing' };
+  const found = await getLive(api, `/api/v1/nodes/${encodeURIComponent(name)}`, signal);
+  return found.kind === 'found' ? { kind: 'found', value: readNode(found.value) } : found;
+};
+
+const isTaken = async (api: Api, kind: AdmissionKind, nodeName: string, signal: AbortSignal): Promise<Verdict> => {
+  const list = await listFirst(api, kind.collections, signal);
+  if (kind.node === undefined || list.kind === 'missing') return allowed;
+  if (list.kind === 'unreadable') return denied(kind.node.unlistable(list.why));
+  return list.value.some(other => kind.nodeNameOf(other) === nodeName) ? denied(kind.node.taken(nodeName)) : allowed;
+};
+
+/** Rule 1, or the part of rule 3 that it shares: whether there is a node to speak of. */
+const withoutNode = (kind: AdmissionKind, nodeName: string, found: Exclude<Found<Node>, { readonly kind: 'found' }>): Verdict => {
+  if (found.kind === 'unreadable') return denied((kind.node?.unreadable ?? kind.quorum.nodeUnreadable)(found.why));
+  // A Maintenance may come before its node does; its status tells that there is none.
+  return kind.node === undefined ? allowed : denied(kind.node.missing(nodeName));
+};
+
+/** Looks everything up, straight from the API server. Never rejects. */
+export const look = async (
+  { api, openShift }: Ground,
+  kind: AdmissionKind,
+  { rules, object, nodeName }: Extract<Task, { readonly kind: 'to check' }>,
+  signal: AbortSignal,
+): Promise<Looked> => {
+  const found = await nodeOf(api, nodeName, signal);
+  if (found.kind !== 'found') return { verdict: withoutNode(kind, nodeName, found) };
+  if (rules === 'all') {
+    const taken = await isTaken(api, kind, nodeName, signal);
+    if (taken.kind === 'denied') return { verdict: taken };
+  }
+  const node = found.value;
+  const takesRisk = mayLoseQuorum(metadataOf(object)['annotations'] as Readonly<Record<string, string>> | undefined);
+  const verdict = takesRisk ? allowed : await quorumCheck({ api, openShift, kind, node, object, signal });
+  if (mayBeMember(node)) return { verdict, scope: { kind: 'control plane' } };
+  return rules === 'all' ? { verdict, scope: { kind: 'node', name: nodeName } } : { verdict };
+};

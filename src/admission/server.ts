@@ -1,0 +1,119 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { type AdmissionKind, admissionKinds } from '../generations/admission.ts';
+import type { Log } from '../support/log.ts';
+import { answerTo, type Review, readReview, type Verdict } from './review.ts';
+
+/** Serves the webhook over TLS. */
+
+/** A certificate for the server: PEM. */
+export type KeyPair = { readonly cert: string; readonly key: string };
+
+export type ServerOptions = {
+  /** 0 takes any free port. */
+  readonly port: number;
+  readonly decide: (kind: AdmissionKind, review: Review) => Promise<Verdict>;
+  readonly log: Log;
+};
+
+export type WebhookServer = {
+  readonly port: number;
+  /** From now on this certificate is shown; connections that are open stay open. Throws when certificate and key are no pair. */
+  show(pair: KeyPair): void;
+  /** Takes no more requests and waits a moment for the answers that are being made. */
+  close(): Promise<void>;
+};
+
+/** An object and the one before it, each at most as large as etcd takes them. */
+const largestBody = 3 * 1024 * 1024;
+
+/** The API server keeps idle connections for 90 s; closing one that it is about to use would fail a request. */
+const idleMs = 120_000;
+
+const closingMs = 2000;
+
+class BadRequest extends Error {
+  override readonly name = 'BadRequest';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What is too large is read to its end all the same, and forgotten: a connection that is cut has no answer. */
+const bodyOf = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size <= largestBody) chunks.push(chunk);
+  }
+  if (size > largestBody) throw new BadRequest(413, `the body is larger than ${largestBody} bytes`);
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+const kindOf = (url: string | undefined): AdmissionKind | undefined => {
+  const [path = ''] = (url ?? '').split('?');
+  return admissionKinds().find(({ paths }) => paths.includes(path));
+};
+
+const reviewOf = async (request: IncomingMessage): Promise<{ readonly kind: AdmissionKind; readonly review: Review }> => {
+  const kind = kindOf(request.url);
+  if (kind === undefined) throw new BadRequest(404, 'there is no webhook at this path');
+  if (request.method !== 'POST') throw new BadRequest(405, 'only POST is served here');
+  const type = request.headers['content-type'] ?? '';
+  if (!/^application\/json(;|$)/.test(type))
+    throw new BadRequest(415, `the body is ${type === '' ? 'of no type' : type}; application/json is taken`);
+  const review = readReview(await bodyOf(request));
+  if (typeof review === 'string') throw new BadRequest(400, review);
+  return { kind, review };
+};
+
+const send = (response: ServerResponse, status: number, type: string, text: string): void => {
+  response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' });
+  response.end(text);
+};
+
+const serve = async (request: IncomingMessage, response: ServerResponse, { decide, log }: ServerOptions): Promise<void> => {
+  try {
+    const { kind, review } = await reviewOf(request);
+    const verdict = await decide(kind, review);
+    if (verdict.kind === 'denied') log.info('denied', { webhook: kind.webhook, operation: review.operation, message: verdict.message });
+    send(response, 200, 'application/json', JSON.stringify(answerTo(review, verdict)));
+  } catch (error) {
+    if (request.destroyed && !request.complete) return;
+    if (error instanceof BadRequest) return send(response, error.status, 'text/plain; charset=utf-8', `${error.message}\n`);
+    log.error('admission failed', { error: error instanceof Error ? error.message : String(error) });
+    send(response, 500, 'text/plain; charset=utf-8', 'the request could not be looked at; see the log of the operator\n');
+  }
+};
+
+/** An answer that is being made gets a moment; connections without one are closed at once. */
+const closeServer = async (server: Server): Promise<void> => {
+  const closed = new Promise<void>(resolve => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), closingMs);
+  await closed;
+  clearTimeout(timer);
+};
+
+/**
+ * Listens on all addresses, HTTP/1.1 over TLS 1.2 or newer. Until the first certificate is shown handshakes fail. Resolves once it listens;
+ * rejects when the port cannot be had.
+ */
+export const serveWebhook = async (options: ServerOptions): Promise<WebhookServer> => {
+  const server = createServer(
+    { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'], requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: idleMs },
+    (request, response) => void serve(request, response, options),
+  );
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port: options.port }, resolve);
+  });
+  server.on('tlsClientError', error => options.log.debug('a TLS handshake failed', { error: error.message }));
+  const { port } = server.address() as AddressInfo;
+  return { port, show: ({ cert, key }) => server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }), close: () => closeServer(server) };
+};

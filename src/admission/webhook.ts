@@ -1,0 +1,107 @@
+import type { AdmissionKind } from '../generations/admission.ts';
+import type { Api, Watcher } from '../operator/ports.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import { followCertificate } from './certificates/follow.ts';
+import { mountedPair, mountedPlaces } from './certificates/mounted.ts';
+import { selfMade } from './certificates/self-made.ts';
+import { TrustKeeper } from './certificates/trust.ts';
+import { Gate } from './gate.ts';
+import { denied, type Review, type Verdict } from './review.ts';
+import { type KeyPair, serveWebhook, type WebhookServer } from './server.ts';
+
+/** The whole of the admission room. */
+export type WebhookOptions = {
+  readonly api: Api;
+  readonly watcher: Watcher;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly port: number;
+  /** The operator's own: reservations and the self-made certificate are kept there. */
+  readonly namespace: string;
+  /** The Service through which API servers reach the webhook. */
+  readonly service: string;
+  /** More names and IP addresses by which it is reached. */
+  readonly extraNames: readonly string[];
+  readonly certDir?: string;
+  /** Name of the ValidatingWebhookConfiguration whose caBundle is kept. */
+  readonly configuration: string;
+  /** Asked once, before the first answer. */
+  readonly isOpenShift: (signal: AbortSignal) => Promise<boolean>;
+};
+
+export type Webhook = {
+  readonly port: number;
+  /** It answers: the cluster is known and there is a certificate to show. */
+  ready(): boolean;
+  close(): Promise<void>;
+};
+
+/** What the API server calls us. */
+const namesOf = ({ service, namespace, extraNames }: WebhookOptions): readonly string[] => [
+  `${service}.${namespace}.svc`,
+  `${service}.${namespace}.svc.cluster.local`,
+  ...extraNames,
+];
+
+/** What stands behind the server, which listens before there is anything to answer with. */
+class Office {
+  readonly #options: WebhookOptions;
+  readonly #signal: AbortSignal;
+  readonly #keeper: TrustKeeper;
+  #gate: Gate | undefined;
+  hasCertificate = false;
+
+  constructor(options: WebhookOptions, signal: AbortSignal) {
+    this.#options = options;
+    this.#signal = signal;
+    this.#keeper = new TrustKeeper(options, signal);
+  }
+
+  /** Denies until `open` has found out where it is. */
+  decide(kind: AdmissionKind, review: Review): Promise<Verdict> {
+    return this.#gate?.decide(kind, review) ?? Promise.resolve(denied('the validator is not initialized yet, please try again'));
+  }
+
+  /** Works until the signal is aborted. */
+  async open(server: WebhookServer): Promise<void> {
+    const { clock, log, isOpenShift } = this.#options;
+    const openShift = await isOpenShift(this.#signal);
+    if (this.#signal.aborted) return;
+    const gate = new Gate({ ...this.#options, openShift });
+    this.#gate = gate;
+    log.info('webhook served', { port: server.port, openShift });
+    const names = namesOf(this.#options);
+    const certificates = {
+      clock,
+      log,
+      mounted: () => mountedPair(mountedPlaces(this.#options.certDir)),
+      selfMade: (signal: AbortSignal) => selfMade({ ...this.#options, names }, signal),
+      show: (pair: KeyPair) => {
+        server.show(pair);
+        this.hasCertificate = true;
+      },
+      trust: (pem: string) => this.#keeper.trust(pem),
+    };
+    await Promise.all([gate.sweep(), followCertificate(certificates, this.#signal)]);
+    await Promise.all([gate.close(), this.#keeper.done()]);
+  }
+}
+
+/** Listens at once, rejecting when the port cannot be had; answers as soon as it is `ready`. */
+export const startWebhook = async (options: WebhookOptions): Promise<Webhook> => {
+  const { port, log } = options;
+  const over = new AbortController();
+  const office = new Office(options, over.signal);
+  const server = await serveWebhook({ port, log, decide: (kind, review) => office.decide(kind, review) });
+  const work = office.open(server);
+  return {
+    port: server.port,
+    ready: () => office.hasCertificate,
+    close: async () => {
+      await server.close();
+      over.abort(new Error('the webhook is closed'));
+      await work;
+    },
+  };
+};

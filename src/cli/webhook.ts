@@ -1,0 +1,33 @@
+import { startWebhook, type Webhook } from '../admission/webhook.ts';
+import type { Connection } from '../kube/connect.ts';
+import { systemClock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import { UsageError } from './fail.ts';
+import { isOpenShift } from './openshift.ts';
+import type { WebhookSettings } from './webhook-flags.ts';
+
+/** No webhook: nothing has to be waited for. */
+const none: Pick<Webhook, 'ready' | 'close'> = { ready: () => true, close: async () => {} };
+
+/** Serves the webhook, leader or not, until it is closed. Throws a UsageError when the port cannot be had. */
+export const openWebhook = async (
+  settings: WebhookSettings | undefined,
+  connection: Connection,
+  log: Log,
+): Promise<Pick<Webhook, 'ready' | 'close'>> => {
+  if (settings === undefined) return none;
+  try {
+    return await startWebhook({
+      namespace: connection.namespace,
+      ...settings,
+      api: connection,
+      watcher: connection,
+      clock: systemClock,
+      log,
+      isOpenShift: signal => isOpenShift(connection, systemClock, log, signal),
+    });
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`the webhook cannot be served on :${settings.port}: ${cause}`, { cause: error });
+  }
+};

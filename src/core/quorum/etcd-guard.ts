@@ -1,0 +1,77 @@
+import type { Budget } from '../drain/budget.ts';
+import type { Pod } from '../pod/pod.ts';
+import type { LabelSelector, Labels } from '../pod/selector.ts';
+
+/** The budget with which OpenShift's etcd operator guards its members (medik8s/common v1.17.0, pkg/etcd). */
+
+/** Where etcd, its guard pods and their budget live. */
+export const etcdNamespace = 'openshift-etcd';
+
+/** The budget that KubeVirt's operator asked for by name. */
+export const etcdGuardName = 'etcd-quorum-guard';
+
+/** `unclear`: the budget cannot be read as the rule reads it; the text is the error of apimachinery's LabelSelectorAsMap. */
+export type GuardAnswer =
+  | { readonly kind: 'allowed' }
+  | { readonly kind: 'denied' }
+  | { readonly kind: 'unclear'; readonly why: string }
+  /** It depends on the guard pod of the node: the pods of `etcdNamespace` with these labels. */
+  | { readonly kind: 'pods decide'; readonly labels: Labels };
+
+const allowed: GuardAnswer = { kind: 'allowed' };
+const denied: GuardAnswer = { kind: 'denied' };
+
+const refusal = (operator: string, values: readonly string[]): string | undefined => {
+  switch (operator) {
+    case 'In':
+      if (values.length === 1) return undefined;
+      return `operator "${operator}" without a single value cannot be converted into the old label selector format`;
+    case 'NotIn':
+    case 'Exists':
+    case 'DoesNotExist':
+      return `operator "${operator}" cannot be converted into the old label selector format`;
+    default:
+      return `"${operator}" is not a valid selector operator`;
+  }
+};
+
+/** A missing selector matches every pod here, unlike everywhere else. */
+const equalities = (selector: LabelSelector | undefined): Labels | string => {
+  const labels: Record<string, string> = { ...selector?.matchLabels };
+  for (const { key, operator, values = [] } of selector?.matchExpressions ?? []) {
+    const problem = refusal(operator, values);
+    if (problem !== undefined) return problem;
+    labels[key] = values[0] ?? '';
+  }
+  return labels;
+};
+
+/** What the budgets of `etcdNamespace` say by themselves: without exactly one, nothing may go. */
+export const guardSays = (budgets: readonly Budget[]): GuardAnswer => {
+  const [budget, another] = budgets;
+  if (budget === undefined || another !== undefined) return denied;
+  if (budget.disruptionsAllowed >= 1) return allowed;
+  const labels = equalities(budget.selector);
+  return typeof labels === 'string' ? { kind: 'unclear', why: labels } : { kind: 'pods decide', labels };
+};
+
+/**
+ * Whether etcd can do without the node: its budget allows a disruption, or the node has no guard pod, or one that is not Ready, which makes
+ * it the disrupted one already. `budgets` and `guardPods` are those of `etcdNamespace`; pods that the budget does not select do no harm.
+ */
+export const etcdAllows = (seen: {
+  readonly budgets: readonly Budget[];
+  readonly guardPods: readonly Pod[];
+  readonly nodeName: string;
+}): Exclude<GuardAnswer, { readonly kind: 'pods decide' }> => {
+  const said = guardSays(seen.budgets);
+  if (said.kind !== 'pods decide') return said;
+  const wanted = Object.entries(said.labels);
+  const guard = seen.guardPods.find(
+    ({ nodeName, labels }) => nodeName === seen.nodeName && wanted.every(([key, value]) => labels[key] === value),
+  );
+  return guard !== undefined && (guard.ready || guard.readyUnknown === true) ? { kind: 'denied' } : { kind: 'allowed' };
+};
+
+/** The rule of KubeVirt's operator: `etcdGuardName` allows none. Without that budget there is nothing to ask. */
+export const namedGuardAllows = (budget: Budget | undefined): boolean => budget === undefined || budget.disruptionsAllowed !== 0;

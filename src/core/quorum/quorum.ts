@@ -1,0 +1,75 @@
+import { fewOf } from '../drain/blocker.ts';
+import { conditionOf, type Node } from '../hold/node.ts';
+import type { Labels } from '../pod/selector.ts';
+
+/** The rule that never lets more control-plane nodes out than etcd can do without, wherever etcd runs. */
+
+/** On a maintenance object, with the value "true": it may cost the control plane its quorum. */
+export const allowQuorumLossAnnotation = 'drydock.dev/allow-quorum-loss';
+
+/** Whoever made the object takes the loss of quorum upon himself. */
+export const mayLoseQuorum = (annotations: Labels | undefined): boolean => annotations?.[allowQuorumLossAnnotation] === 'true';
+
+/** What medik8s' webhook says, on OpenShift byte for byte. */
+export const quorumMessage = (nodeName: string): string =>
+  `can not put master/control-plane node into maintenance at this moment, disrupting node ${nodeName} will violate etcd quorum`;
+
+const etcdLabel = 'node-role.kubernetes.io/etcd';
+const controlPlaneLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
+
+/** The label keys that make a node a member; whoever lists nodes by label needs these lists. */
+export const memberLabels: readonly string[] = [etcdLabel, ...controlPlaneLabels];
+
+/** A node that may be a member, as far as the rule looks at it. */
+export type Member = {
+  readonly name: string;
+  /** Its Ready condition is True; anything else counts as out. */
+  readonly ready: boolean;
+  /** It carries the record of a hold: some maintenance has it out of service at this moment. */
+  readonly held: boolean;
+};
+
+/**
+ * The members of the quorum: the nodes labelled as etcd's own if there are any, else the control-plane nodes. Label values do not matter.
+ * All nodes with one of `memberLabels` must be given, others may be.
+ */
+export const membersOf = (nodes: readonly Node[]): readonly Member[] => {
+  const own = nodes.filter(({ labels }) => labels[etcdLabel] !== undefined);
+  const chosen = own.length > 0 ? own : nodes.filter(({ labels }) => controlPlaneLabels.some(label => labels[label] !== undefined));
+  return chosen.map(node => ({
+    name: node.name,
+    ready: conditionOf(node, 'Ready')?.status === 'True',
+    held: node.before !== undefined,
+  }));
+};
+
+/** `why` tells the arithmetic and the way past it; `message` is the contract's text with it. */
+export type Leave = { readonly allowed: true } | { readonly allowed: false; readonly message: string; readonly why: string };
+
+const override = `the annotation ${allowQuorumLossAnnotation}: "true" on the maintenance object overrides this`;
+
+const arithmetic = (count: number, needed: number, out: readonly string[]): string => {
+  if (count === needed) {
+    return count === 1 ? 'the only control-plane node cannot be spared' : `of ${count} control-plane nodes none can be spared`;
+  }
+  return `${needed} of ${count} control-plane nodes have to stay, and out or about to go already: ${fewOf(out)}`;
+};
+
+/**
+ * Whether one more node may go: of n members, floor(n/2)+1 have to stay. Out are the members that are held, not Ready, or in `wanted`, the
+ * nodes that other maintenances are to take out. Who is asked twice for the same node need not leave the node itself out of `wanted`.
+ * A node that is no member, or that is not Ready already, changes nothing and may go.
+ *
+ * Admission passes in `wanted` the nodes of all maintenances that are stored. Whoever checks again later, when several are stored that
+ * cannot all have their way, must pass only those that go first, or none of them would ever begin.
+ */
+export const mayLeave = (nodeName: string, members: readonly Member[], wanted: ReadonlySet<string>): Leave => {
+  const asked = members.find(({ name }) => name === nodeName);
+  if (asked === undefined || !asked.ready) return { allowed: true };
+  const needed = Math.floor(members.length / 2) + 1;
+  const out = members.filter(({ name, ready, held }) => name !== nodeName && (!ready || held || wanted.has(name)));
+  if (out.length + 1 <= members.length - needed) return { allowed: true };
+  const names = out.map(({ name }) => name).toSorted();
+  const why = `${arithmetic(members.length, needed, names)}; ${override}`;
+  return { allowed: false, message: `${quorumMessage(nodeName)}: ${why}`, why };
+};
