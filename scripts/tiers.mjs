@@ -9,21 +9,21 @@ const testsIn = (...folder) =>
     .map(name => join(...folder, name))
     .sort();
 
-const rooms = ['core', 'support', 'generations', 'operator', 'web', 'cli'];
+const rooms = ['core', 'support', 'generations', 'operator', 'admission', 'web', 'cli'];
 
 /** `concurrency`: test files at a time. One control plane is as much as two cores bear. */
 export const tiers = [
   {
     name: 'unit',
-    what: 'the pure core in tables and laws, and each room by itself',
-    files: rooms.flatMap(room => testsIn('src', room)),
+    what: 'the pure core in tables and laws, each room by itself, and what the documents promise',
+    files: [...rooms.flatMap(room => testsIn('src', room)), ...testsIn('test', 'docs')],
     concurrency: 2,
   },
   { name: 'faults', what: 'kube against a server that misbehaves', files: testsIn('src', 'kube'), concurrency: 2 },
   {
     name: 'control plane',
-    what: 'the operator against real etcd, API server, controllers and kwok, and killed at every write',
-    files: [...testsIn('test', 'control-plane'), ...testsIn('test', 'operator'), ...testsIn('test', 'kill')],
+    what: 'the operator, as it is installed, against real etcd, API server, controllers and kwok, and killed at every write',
+    files: ['control-plane', 'monitoring', 'deploy', 'operator', 'kill'].flatMap(folder => testsIn('test', folder)),
     concurrency: 1,
     needs: 'Go on PATH, or a cluster in DRYDOCK_TEST_KUBECONFIG',
   },

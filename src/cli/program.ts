@@ -1,10 +1,16 @@
-import { Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, Option } from 'commander';
+import { complete, completionScript, shells } from './completion.ts';
+import { connectionFlags } from './connection-flags.ts';
 import { crds, usualGroups } from './crds.ts';
 import { exitCodeOf } from './fail.ts';
-import { operator } from './operator.ts';
-import { type OperatorFlags, operatorArguments } from './operator-flags.ts';
-import { type StatusFlags, status } from './status.ts';
+import { longFlags } from './go-values.ts';
+import { installCommand } from './install-command.ts';
+import { maintenanceCommands } from './maintenance-commands.ts';
+import { nodeArguments, nodeCommands } from './node-commands.ts';
+import type { OperatorFlags } from './operator-flags.ts';
+import { RefusedError } from './refused.ts';
 import { version } from './version.ts';
+import { webhookFlags } from './webhook-flags.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -12,18 +18,14 @@ const description = `Drydock takes nodes of a Kubernetes cluster out of service 
 and brings them back.`;
 
 const firstSteps = `
-First steps, with a kubeconfig that may install CRDs:
-  drydock crds | kubectl apply -f -       install the served kinds, once
-  drydock operator                        run the operator against the current context
-  kubectl apply -f - <<< '{"apiVersion": "drydock.dev/v1alpha1", "kind": "Maintenance", "metadata": {"name": "disk"}, "spec": {"nodeName": "NODE"}}'
-  drydock status                          who holds what, what blocks it, what would help
-  kubectl delete maintenance disk         the node comes back as it was
-`;
+First steps:
+  drydock drain NODE                      what kubectl drain does, faster, and it says what blocks; needs no operator
 
-const connection = (command: Command): Command =>
-  command
-    .option('--kubeconfig <file>', 'kubeconfig file; otherwise KUBECONFIG, ~/.kube/config or the service account of the pod')
-    .option('--context <name>', 'context of the kubeconfig; the current one when left out');
+  drydock install --apply                 the operator and its kinds, once (drydock operator runs it from here instead)
+  drydock maintain NODE --reason disk     take a node out of service and keep it out
+  drydock status                          who holds what, what blocks it, what would help
+  drydock release NODE                    the node comes back as it was
+`;
 
 /** Flags that the replaced operators have and that change nothing here: manifests that pass them keep working. */
 const accepted = [
@@ -34,7 +36,7 @@ const accepted = [
 ] as const;
 
 const operatorCommand = (env: Env): Command => {
-  const command = connection(new Command('operator'))
+  const command = connectionFlags(new Command('operator'))
     .description('run the operator: serve every maintenance object of the cluster until stopped')
     .option('--metrics-bind-address <address>', 'where /metrics is served (plain HTTP); 0 switches it off', ':8080')
     .option('--health-probe-bind-address <address>', 'where /healthz and /readyz are served; 0 switches them off', ':8081')
@@ -44,16 +46,10 @@ const operatorCommand = (env: Env): Command => {
     .addOption(new Option('--zap-encoder <name>', 'json or console').choices(['json', 'console']))
     .addOption(new Option('--log-format <name>', 'json, or text for people; text on a terminal').choices(['json', 'text']))
     .addOption(new Option('--node-lease-duration-seconds <n>', 'how long the Lease of a held node is asked for').default('3600'));
+  webhookFlags(command);
   for (const [flags, text] of accepted) command.addOption(new Option(flags, text).hideHelp());
-  return command.action((flags: OperatorFlags) => operator(flags, env));
+  return command.action(async (flags: OperatorFlags) => (await import('./operator.ts')).operator(flags, env));
 };
-
-const statusCommand = (env: Env): Command =>
-  connection(new Command('status'))
-    .description('who holds which node, what blocks it, since when, and what would help')
-    .argument('[node]', 'only this node')
-    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
-    .action((node: string | undefined, flags: StatusFlags) => status(node, flags, env));
 
 const crdsCommand = (): Command =>
   new Command('crds')
@@ -61,11 +57,38 @@ const crdsCommand = (): Command =>
     .argument('[group...]', `API groups, of older generations too; ${usualGroups.join(' and ')} when left out`)
     .action((groups: readonly string[]) => crds(groups));
 
+const completionCommand = (): Command =>
+  new Command('completion')
+    .description('print a script that completes commands, flags and nodes in your shell')
+    .addArgument(new Argument('<shell>', 'which shell').choices(shells))
+    .action((shell: string) => void process.stdout.write(completionScript(shell)));
+
+/** Names of nodes for the shell; none where no cluster can be asked, for nobody wants an error while typing. */
+const nodeNames = async (env: Env): Promise<readonly string[]> => {
+  const names: string[] = [];
+  const { withCluster } = await import('./with-cluster.ts');
+  const { findNodes } = await import('./nodes.ts');
+  const list = withCluster({}, env, async connection => {
+    names.push(...(await findNodes(connection, { names: [], selector: '' }, 0)).map(({ name }) => name));
+  });
+  await list.catch(() => {});
+  return names;
+};
+
 const program = (env: Env): Command => {
   const root = new Command('drydock').description(description).version(version(), '-v, --version').addHelpText('after', firstSteps);
-  for (const command of [operatorCommand(env), statusCommand(env), crdsCommand()]) root.addCommand(command);
+  const own = [operatorCommand(env), connectionFlags(installCommand(env)), crdsCommand(), completionCommand()];
+  for (const command of [...maintenanceCommands(env), ...nodeCommands(env), ...own]) root.addCommand(command);
   for (const command of [root, ...root.commands]) command.exitOverride().showHelpAfterError('(--help shows what there is)');
   return root;
+};
+
+const argumentsOf = (args: readonly string[]): readonly string[] => (args[0] === 'operator' ? longFlags(args) : nodeArguments(args));
+
+/** What the server said is printed in kubectl's words, and those begin with its own name for it. */
+const textOf = (error: unknown): string => {
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof RefusedError ? message : `drydock: ${message}`;
 };
 
 /** Runs one command and sets the exit code: 0 done, 1 could not be done, 2 wrong call. Never ends with a stack trace. */
@@ -75,13 +98,17 @@ export const run = async (args: readonly string[], env: Env): Promise<void> => {
     root.outputHelp();
     return;
   }
+  if (args[0] === '__complete') {
+    for (const word of await complete(root, args.slice(1), () => nodeNames(env))) process.stdout.write(`${word}\n`);
+    return;
+  }
   try {
-    await root.parseAsync([...operatorArguments(args)], { from: 'user' });
+    await root.parseAsync([...argumentsOf(args)], { from: 'user' });
   } catch (error) {
     // Commander has printed its own message by now.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else {
-      process.stderr.write(`drydock: ${error instanceof Error ? error.message : String(error)}\n`);
+      process.stderr.write(`${textOf(error)}\n`);
       process.exitCode = exitCodeOf(error);
     }
   }

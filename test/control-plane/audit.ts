@@ -13,6 +13,8 @@ export type Audited = {
   readonly namespace: string;
   readonly name: string;
   readonly code: number;
+  /** No role allows it. A webhook or another admission plugin that says no is something else, with the same code. */
+  readonly forbidden: boolean;
   readonly receivedAt: number;
   readonly answeredAt: number;
 };
@@ -50,6 +52,7 @@ type Line = {
     readonly namespace?: string;
     readonly name?: string;
   };
+  readonly annotations?: Readonly<Record<string, string>>;
   readonly responseStatus?: { readonly code?: number };
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
@@ -68,9 +71,9 @@ const milliseconds = (timestamp: string): number => {
   return Date.parse(timestamp) + Number(`0.${micros === '' ? '0' : micros}`);
 };
 
-const audited = (line: Line): Audited => ({
+const audited = (line: Line, known: Known): Audited => ({
   id: line.auditID,
-  user: line.user.username,
+  user: known.get(line.user.username) ?? line.user.username,
   agent: line.userAgent ?? '',
   verb: line.verb,
   path: line.requestURI,
@@ -79,6 +82,7 @@ const audited = (line: Line): Audited => ({
   namespace: line.objectRef?.namespace ?? '',
   name: line.objectRef?.name ?? '',
   code: line.responseStatus?.code ?? 0,
+  forbidden: line.annotations?.['authorization.k8s.io/decision'] === 'forbid',
   receivedAt: milliseconds(line.requestReceivedTimestamp),
   answeredAt: milliseconds(line.stageTimestamp),
 });
@@ -103,8 +107,11 @@ const sizeOf = (file: string): number => {
   }
 };
 
+/** By the name that the API server knows a user by, the one that tests do, where they differ. */
+type Known = ReadonlyMap<string, string>;
+
 /** Reads the log that the API server appends to. */
-export const auditIn = (file: string): Audit => ({
+export const auditIn = (file: string, known: Known = new Map()): Audit => ({
   mark: () => sizeOf(file),
   since: async (mark, user) => {
     // The line of a request is written after its answer: the last ones may still be on their way.
@@ -113,7 +120,7 @@ export const auditIn = (file: string): Audit => ({
     // A watch has two lines, its start and its end.
     const once = new Map<string, Audited>();
     for (const line of complete) {
-      const event = audited(JSON.parse(line) as Line);
+      const event = audited(JSON.parse(line) as Line, known);
       if (user === undefined || event.user === user) once.set(event.id, event);
     }
     return [...once.values()].sort((a, b) => a.receivedAt - b.receivedAt);

@@ -12,13 +12,16 @@ import { type Program, type Running, start } from './process.ts';
 import { type ComponentName, componentNames, programOf, type Site } from './programs.ts';
 import { waitFor } from './wait.ts';
 
+/** A user whom the API server knows by another name than the tests do, and whose kubeconfig is for another namespace than `default`. */
+export type Identity = { readonly name: string; readonly groups: readonly string[]; readonly namespace: string };
+
 export type Options = {
   /** Writes an audit log, to count who asked what. */
   readonly audit?: boolean;
   /** More flags for components, for example `{ 'kube-apiserver': ['--feature-gates=X=true', '--runtime-config=api/beta=true'] }`. */
   readonly flags?: Readonly<Partial<Record<ComponentName, readonly string[]>>>;
   /** More users, each with its groups; one without groups may do nothing until a role says otherwise. */
-  readonly users?: Readonly<Record<string, readonly string[]>>;
+  readonly users?: Readonly<Record<string, readonly string[] | Identity>>;
   /** Components that are not started. */
   readonly without?: readonly ComponentName[];
 };
@@ -64,15 +67,23 @@ export type LeftOut = { readonly kind: 'left-out'; readonly why: string };
 type Ready = Extract<Binaries, { readonly kind: 'ready' }>;
 
 const masters = ['system:masters'];
-const users = (options: Options): Readonly<Record<string, readonly string[]>> => ({
-  ...Object.fromEntries(['admin', 'drydock', 'floor', 'kubectl', 'observer', ...componentNames].map(name => [name, masters])),
-  ...options.users,
-});
+const isIdentity = (given: readonly string[] | Identity): given is Identity => 'groups' in given;
+const users = (options: Options): ReadonlyMap<string, Identity> => {
+  const everyone = {
+    ...Object.fromEntries(['admin', 'drydock', 'floor', 'kubectl', 'observer', ...componentNames].map(name => [name, masters])),
+    ...options.users,
+  };
+  const identityOf = (name: string, given: readonly string[] | Identity): Identity =>
+    isIdentity(given) ? given : { name, groups: given, namespace: 'default' };
+  return new Map(Object.entries(everyone).map(([name, given]) => [name, identityOf(name, given)]));
+};
+
+const shortNames = (options: Options): ReadonlyMap<string, string> => new Map([...users(options)].map(([user, { name }]) => [name, user]));
 
 const tokenOf = (user: string): string => `${user}-token`;
 
 const writeTokens = (folder: string, options: Options): void => {
-  const lines = Object.entries(users(options)).map(([user, groups]) => `${tokenOf(user)},${user},${user},"${groups.join(',')}"`);
+  const lines = [...users(options)].map(([user, { name, groups }]) => `${tokenOf(user)},${name},${name},"${groups.join(',')}"`);
   writeFileSync(join(folder, 'tokens.csv'), `${lines.join('\n')}\n`, { mode: 0o600 });
 };
 
@@ -94,7 +105,8 @@ const prepare = async (binaries: Ready, folder: string, options: Options): Promi
     kubeconfigOf: user => {
       const file = join(folder, `${user}.kubeconfig`);
       if (existsSync(file)) return file;
-      return writeKubeconfig(file, user, { server: `https://127.0.0.1:${apiPort}`, ca, token: tokenOf(user) });
+      const access = { server: `https://127.0.0.1:${apiPort}`, ca, token: tokenOf(user) };
+      return writeKubeconfig(file, user, access, users(options).get(user)?.namespace);
     },
   };
 };
@@ -187,7 +199,7 @@ const assemble = (binaries: Ready, site: Site, folder: Folder, components: Compo
     apiOf,
     kubectl: (args, { user = 'admin', ...rest } = {}) => run(binaries.kubectl, ['--kubeconfig', site.kubeconfigOf(user), ...args], rest),
     kubectlPath: binaries.kubectl,
-    audit: options.audit === true ? auditIn(join(folder.path, 'audit.log')) : noAudit,
+    audit: options.audit === true ? auditIn(join(folder.path, 'audit.log'), shortNames(options)) : noAudit,
     component: name => components.get(name),
     restart: async name => {
       await components.get(name).stop();

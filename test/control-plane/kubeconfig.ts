@@ -17,13 +17,13 @@ const credentials = (access: Access): object => ({
 });
 
 /** A kubeconfig for one user. JSON is YAML, so nothing else is needed to write it. */
-export const writeKubeconfig = (file: string, user: string, access: Access): string => {
+export const writeKubeconfig = (file: string, user: string, access: Access, namespace = 'default'): string => {
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name: 'test', cluster: cluster(access) }],
     users: [{ name: user, user: credentials(access) }],
-    contexts: [{ name: 'test', context: { cluster: 'test', user } }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user, namespace } }],
     'current-context': 'test',
   };
   writeFileSync(file, `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 });

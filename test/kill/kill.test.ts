@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Audited } from '../control-plane/audit.ts';
 import { budgetAllows, create, getNode, nodesReady, podsReady } from '../control-plane/cluster.ts';
-import { run } from '../control-plane/command.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { budget, deployment, namespace, node } from '../control-plane/manifests.ts';
 import { until } from '../control-plane/wait.ts';
+import { installShipped, operatorUsers } from '../operator/shipped.ts';
 import { Guard } from './guard.ts';
 import { Keeper } from './keeper.ts';
 import { type Kind, kinds, type Lived, live, type Phase } from './life.ts';
 import type { Blow } from './proxy.ts';
 
-const started = await startControlPlane({ audit: true });
+const started = await startControlPlane({ audit: true, users: operatorUsers });
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
 const skip = leftOut || (started.kind === 'started' && started.external && 'it needs the audit log of a control plane of its own');
 const controlPlane = started as ControlPlane;
@@ -89,10 +89,7 @@ describe('an operator that is killed at every write of a maintenance and started
   let broken = false;
 
   before(async () => {
-    const crds = await run(process.execPath, ['src/main.ts', 'crds'], { cwd: `${import.meta.dirname}/../..` });
-    const applied = await controlPlane.kubectl(['apply', '--server-side', '-f', '-'], { input: crds.stdout });
-    assert.equal(applied.code, 0, applied.stderr);
-    for (const { path } of kinds) await until(`${path} to be served`, async () => (await api.call('GET', path)).status === 200);
+    await installShipped(controlPlane);
     await create(api, namespace(shop), node(nodes[0]));
     await nodesReady(api, [nodes[0]]);
     const annotations = { 'drydock.test/ready-after': '50ms', 'drydock.test/gone-after': '50ms' };

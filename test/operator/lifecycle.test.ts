@@ -76,7 +76,6 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
   };
 
   test('takes over what the operator before has left behind, in whatever state', async () => {
-    await create(api, namespace('medik8s-leases'));
     const faces = { alive: await leftBehind('alive'), dying: await leftBehind('dying') };
     await api.delete(seedPath('dying'));
     const mark = stand.controlPlane.audit.mark();
@@ -264,14 +263,14 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
 
   test('acts alone among several, hands over when it is stopped, and is replaced when it is killed', async () => {
     await operator.running.stop();
-    const flags = ['--leader-elect', '--leader-election-namespace', 'default', '--node-lease-duration-seconds=8'];
-    const leaderPath = '/apis/coordination.k8s.io/v1/namespaces/default/leases/135b1886.medik8s.io';
+    const flags = ['--leader-elect', '--leader-election-namespace', 'drydock-system', '--node-lease-duration-seconds=8'];
+    const leaderPath = '/apis/coordination.k8s.io/v1/namespaces/drydock-system/leases/135b1886.medik8s.io';
     const holder = async (): Promise<string> => (await api.get<Lease>(leaderPath)).spec.holderIdentity ?? '';
     const leads = async ({ metrics }: OperatorProcess): Promise<boolean> => /^drydock_leader 1$/m.test(await (await fetch(metrics)).text());
     /** Everything that a user has changed since the mark, beside the lease of the leader. */
     const changes = async (mark: number, user: string): Promise<readonly string[]> =>
       (await stand.controlPlane.audit.since(mark, user))
-        .filter(({ verb, path }) => !['get', 'list', 'watch'].includes(verb) && !path.includes('/namespaces/default/leases'))
+        .filter(({ verb, path }) => !['get', 'list', 'watch'].includes(verb) && !path.includes('/namespaces/drydock-system/leases'))
         .map(({ verb, path }) => `${verb} ${path}`);
     const serve = async (name: string): Promise<void> => {
       await makeNode(api, name);
@@ -283,10 +282,10 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     const mark = stand.controlPlane.audit.mark();
     const first = await stand.startOperator({ flags });
     await until('the first one to lead', () => leads(first));
-    const second = await stand.startOperator({ flags, user: 'observer' });
+    const second = await stand.startOperator({ flags, user: 'second' });
     await serve('led-1');
     assert.equal(await leads(second), false);
-    assert.deepEqual(await changes(mark, 'observer'), [], 'who does not lead changes nothing');
+    assert.deepEqual(await changes(mark, 'second'), [], 'who does not lead changes nothing');
     const before = await holder();
     assert.notEqual(before, '');
 
@@ -297,7 +296,7 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     await until('the second one to lead', () => leads(second));
     await serve('led-2');
     assert.deepEqual(await changes(handed, 'drydock').then(all => all.filter(change => change.includes('led-2'))), []);
-    assert.notDeepEqual(await changes(handed, 'observer'), []);
+    assert.notDeepEqual(await changes(handed, 'second'), []);
 
     const third = await stand.startOperator({ flags });
     const killed = stand.controlPlane.audit.mark();

@@ -1,13 +1,15 @@
 import { join } from 'node:path';
 import type { Api } from '../control-plane/api.ts';
-import { type Outcome, run } from '../control-plane/command.ts';
+import type { Outcome } from '../control-plane/command.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import type { Running } from '../control-plane/process.ts';
-import { until, waitFor } from '../control-plane/wait.ts';
+import { waitFor } from '../control-plane/wait.ts';
+import { drydock, forbiddenCalls, installShipped, main, operatorUsers } from './shipped.ts';
+
+export { drydock } from './shipped.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const main = join(root, 'src', 'main.ts');
 
 /** An operator of its own process, as in a cluster. */
 export type OperatorProcess = {
@@ -17,12 +19,13 @@ export type OperatorProcess = {
 };
 
 type OperatorOptions = {
-  /** As whom it works: who did what is told apart by the user in the audit log. */
-  readonly user?: string;
+  /** As whom it works: who did what is told apart by the user in the audit log. Both may do what the shipped roles say. */
+  readonly user?: keyof typeof operatorUsers;
   readonly flags?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
 };
 
-/** A control plane with the served kinds installed. */
+/** A control plane with the served kinds and the shipped roles installed. */
 export type Stand = {
   readonly kind: 'ready';
   readonly controlPlane: ControlPlane;
@@ -31,22 +34,8 @@ export type Stand = {
   startOperator(options?: OperatorOptions): Promise<OperatorProcess>;
   /** Runs a command of drydock to its end, against this control plane. */
   drydock(...args: readonly string[]): Promise<Outcome>;
+  /** Rejects when the operator has asked for anything that no shipped role allows. */
   stop(): Promise<void>;
-};
-
-const collections = ['/apis/drydock.dev/v1alpha1/maintenances', '/apis/nodemaintenance.medik8s.io/v1beta1/nodemaintenances'];
-
-/** Runs drydock from its sources. */
-export const drydock = (args: readonly string[]): Promise<Outcome> => run(process.execPath, [main, ...args], { cwd: root });
-
-const installKinds = async (controlPlane: ControlPlane): Promise<void> => {
-  const crds = await drydock(['crds']);
-  if (crds.code !== 0) throw new Error(`drydock crds: exit code ${crds.code}\n${crds.stderr}`);
-  const applied = await controlPlane.kubectl(['apply', '--server-side', '-f', '-'], { input: crds.stdout });
-  if (applied.code !== 0) throw new Error(`kubectl apply: ${applied.stderr}`);
-  for (const collection of collections) {
-    await until(`${collection} to be served`, async () => (await controlPlane.api.call('GET', collection)).status === 200);
-  }
 };
 
 const untilReady = (running: Running, health: string): Promise<void> =>
@@ -60,9 +49,10 @@ const untilReady = (running: Running, health: string): Promise<void> =>
     { deadlineMs: 60_000 },
   );
 
-const operators = (controlPlane: ControlPlane): Stand['startOperator'] => {
+/** Starts operators on a control plane that has the roles for them. */
+export const operatorsOn = (controlPlane: ControlPlane): Stand['startOperator'] => {
   let count = 0;
-  return async ({ user = 'drydock', flags = [] } = {}) => {
+  return async ({ user = 'drydock', flags = [], environment = {} } = {}) => {
     count += 1;
     const [healthPort = 0, metricsPort = 0] = await freePorts(2);
     const binds = [`--health-probe-bind-address=127.0.0.1:${healthPort}`, `--metrics-bind-address=127.0.0.1:${metricsPort}`];
@@ -72,6 +62,7 @@ const operators = (controlPlane: ControlPlane): Stand['startOperator'] => {
       args: [main, 'operator', '--kubeconfig', controlPlane.kubeconfigOf(user), ...binds, ...flags],
       cwd: root,
       patience: '10s',
+      environment,
     });
     const health = `http://127.0.0.1:${healthPort}`;
     await untilReady(running, health);
@@ -81,14 +72,14 @@ const operators = (controlPlane: ControlPlane): Stand['startOperator'] => {
 
 /** Starts a control plane with an audit log, or says why there is none. */
 export const startStand = async (): Promise<Stand | { readonly kind: 'left-out'; readonly why: string }> => {
-  const controlPlane = await startControlPlane({ audit: true });
+  const controlPlane = await startControlPlane({ audit: true, users: operatorUsers });
   if (controlPlane.kind === 'left-out') return controlPlane;
   if (controlPlane.external) {
     await controlPlane.stop();
     return { kind: 'left-out', why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has no audit log and may have an operator of its own' };
   }
   try {
-    await installKinds(controlPlane);
+    await installShipped(controlPlane);
   } catch (error) {
     await controlPlane.stop();
     throw error;
@@ -97,9 +88,13 @@ export const startStand = async (): Promise<Stand | { readonly kind: 'left-out';
     kind: 'ready',
     controlPlane,
     api: controlPlane.api,
-    startOperator: operators(controlPlane),
+    startOperator: operatorsOn(controlPlane),
     drydock: (...args) => drydock([...args, '--kubeconfig', controlPlane.kubeconfig]),
-    stop: () => controlPlane.stop(),
+    stop: async () => {
+      const forbidden = await forbiddenCalls(controlPlane);
+      await controlPlane.stop();
+      if (forbidden.length > 0) throw new Error(`the shipped roles are not enough for the operator:\n${forbidden.join('\n')}`);
+    },
   };
 };
 

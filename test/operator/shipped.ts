@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import type { Manifest } from '../../src/cli/install-files.ts';
+import { manifests } from '../../src/cli/install-manifests.ts';
+import { usualNamespace } from '../../src/cli/install-parts.ts';
+import { collectionOf } from '../control-plane/cluster.ts';
+import { type Outcome, run } from '../control-plane/command.ts';
+import type { ControlPlane, Identity } from '../control-plane/control-plane.ts';
+import { until } from '../control-plane/wait.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** Where the sources of drydock begin. */
+export const main = join(root, 'src', 'main.ts');
+
+/** Runs drydock from its sources. */
+export const drydock = (args: readonly string[]): Promise<Outcome> => run(process.execPath, [main, ...args], { cwd: root });
+
+/** Exactly who the API server takes a pod of the Deployment for. */
+const serviceAccount = (name: string): Identity => ({
+  name: `system:serviceaccount:${usualNamespace}:${name}`,
+  groups: ['system:serviceaccounts', `system:serviceaccounts:${usualNamespace}`, 'system:authenticated'],
+  namespace: usualNamespace,
+});
+
+/**
+ * Users for a control plane: the operator may do what the shipped roles say and nothing else. `second` may do the same, for tests that
+ * have to tell two operators apart in the audit log.
+ */
+export const operatorUsers: Readonly<Record<'drydock' | 'second', Identity>> = {
+  drydock: serviceAccount('drydock'),
+  second: serviceAccount('drydock-second'),
+};
+
+type Binding = Manifest & { readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[] };
+
+const isBinding = (manifest: Manifest): manifest is Binding => manifest.kind.endsWith('Binding');
+
+/** Every binding of the operator is one of the second user's as well. */
+const bindSecond = async ({ api }: ControlPlane, all: readonly Manifest[]): Promise<void> => {
+  for (const { apiVersion, kind, metadata, subjects } of all.filter(isBinding)) {
+    const path = `${collectionOf(apiVersion, kind, metadata.namespace)}/${metadata.name}`;
+    await api.patch(path, { subjects: subjects.flatMap(subject => [subject, { ...subject, name: 'drydock-second' }]) });
+  }
+};
+
+/** Served kinds and roles, as `drydock install` applies them; no Deployment, and no webhook for it. */
+export const installShipped = async (controlPlane: ControlPlane): Promise<void> => {
+  const applied = await drydock(['install', '--apply', '--without', 'operator', 'webhook', '--kubeconfig', controlPlane.kubeconfig]);
+  if (applied.code !== 0) throw new Error(`drydock install: exit code ${applied.code}\n${applied.stdout}${applied.stderr}`);
+  const all = manifests({ parts: new Set(['crds', 'rbac']), groups: [], namespace: usualNamespace });
+  await bindSecond(controlPlane, all);
+  for (const kind of ['drydock.dev/v1alpha1/maintenances', 'nodemaintenance.medik8s.io/v1beta1/nodemaintenances'])
+    await until(`${kind} to be served`, async () => (await controlPlane.api.call('GET', `/apis/${kind}`)).status === 200);
+};
+
+/** What the operators have asked for since the beginning, and no role allows. */
+export const forbiddenCalls = async ({ audit }: ControlPlane): Promise<readonly string[]> => {
+  const users = Object.keys(operatorUsers);
+  const calls = (await audit.since(0)).filter(({ user, forbidden }) => forbidden && users.includes(user));
+  return [...new Set(calls.map(({ verb, path }) => `${verb} ${path}`))];
+};
