@@ -35,17 +35,23 @@ export const boundsOf = (
 ): readonly Bound[] => {
   const find = (scenario: string, contender: ContenderName): Summary | undefined =>
     summaries.find(summary => summary.scenario === scenario && summary.contender === contender);
-  const faster = (scenario: string): number | undefined => {
-    const [kubectl, operator] = [find(scenario, 'kubectl'), find(scenario, 'operator')];
-    return kubectl === undefined || operator === undefined ? undefined : kubectl.seconds / operator.seconds;
+  const faster = (scenario: string, contender: ContenderName): number | undefined => {
+    const [kubectl, ours] = [find(scenario, 'kubectl'), find(scenario, contender)];
+    return kubectl === undefined || ours === undefined ? undefined : kubectl.seconds / ours.seconds;
   };
+  const ofBoth = (bound: (contender: ContenderName, called: string) => readonly Bound[]): readonly Bound[] => [
+    ...bound('operator', 'the operator'),
+    ...bound('drain', 'drydock drain'),
+  ];
   return [
-    ...['free', 'pdb', 'mix'].map(name => atMost(`${name}: time of the operator to that of the floor`, find(name, 'operator')?.ratio, 1.2)),
-    atMost('fleet: time of the operator to that of the floor', find('fleet', 'operator')?.ratio, 0.9),
-    ...['pdb', 'mix'].map(name => atLeast(`${name}: time of kubectl to that of the operator`, faster(name), 3)),
-    ...['free', 'pdb', 'mix', 'fleet', 'scale'].map(name =>
-      atMost(`${name}: eviction calls of the operator for each pod`, find(name, 'operator')?.evictionsPerPod, 1.2),
-    ),
+    ...ofBoth((contender, called) => [
+      ...['free', 'pdb', 'mix'].map(name => atMost(`${name}: time of ${called} to that of the floor`, find(name, contender)?.ratio, 1.2)),
+      atMost(`fleet: time of ${called} to that of the floor`, find('fleet', contender)?.ratio, 0.9),
+      ...['pdb', 'mix'].map(name => atLeast(`${name}: time of kubectl to that of ${called}`, faster(name, contender), 3)),
+      ...['free', 'pdb', 'mix', 'fleet', 'scale'].map(name =>
+        atMost(`${name}: eviction calls of ${called} for each pod`, find(name, contender)?.evictionsPerPod, 1.2),
+      ),
+    ]),
     atMost('p50 from creating the object to the first eviction call, one node', reaction(measurements), 60, ' ms'),
     atMost('memory of the operator after the runs', memory === undefined ? undefined : memory / mebibyte, 150, ' MiB'),
   ];

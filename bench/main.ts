@@ -5,6 +5,7 @@ import { type ControlPlane, startControlPlane } from '../test/control-plane/cont
 import { makeNamespace } from './arena.ts';
 import { boundsOf } from './bounds.ts';
 import type { Contender, ContenderName } from './contenders/contender.ts';
+import { drain } from './contenders/drain.ts';
 import { floor } from './contenders/floor.ts';
 import { kubectl } from './contenders/kubectl.ts';
 import { operator } from './contenders/operator.ts';
@@ -16,7 +17,12 @@ import { summariesOf } from './summary.ts';
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-const make: Readonly<Record<ContenderName, (controlPlane: ControlPlane) => Contender | Promise<Contender>>> = { floor, kubectl, operator };
+const make: Readonly<Record<ContenderName, (controlPlane: ControlPlane) => Contender | Promise<Contender>>> = {
+  floor,
+  kubectl,
+  operator,
+  drain,
+};
 
 /** The contenders take turns, so that a machine that gets slower or faster meanwhile does it to all of them. */
 const runAll = async (controlPlane: ControlPlane, contenders: readonly Contender[], options: Options): Promise<readonly Measurement[]> => {
@@ -63,7 +69,7 @@ const main = async (): Promise<number> => {
     process.stdout.write(`${usage}\n`);
     return 0;
   }
-  const controlPlane = await startControlPlane({ audit: true });
+  const controlPlane = await startControlPlane({ audit: true, users: { drain: ['system:masters'] } });
   if (controlPlane.kind === 'left-out') throw new Error(`no bench: ${controlPlane.why}`);
   try {
     if (controlPlane.external)

@@ -1,13 +1,12 @@
 import { readBefore } from '../core/hold/before.ts';
 import type { Node } from '../core/hold/node.ts';
-import { connect } from '../kube/connect.ts';
 import type { Api } from '../operator/ports.ts';
 import { UsageError } from './fail.ts';
 import { integer } from './go-values.ts';
 import { findNodes, nodeChoice, nodePath } from './nodes.ts';
 import { type Output, plainOutput } from './output.ts';
 import { messageOf } from './refused.ts';
-import { version } from './version.ts';
+import { withCluster } from './with-cluster.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -71,18 +70,15 @@ export type CordonFlags = {
 };
 
 /** `drydock cordon` and `drydock uncordon`: kubectl's flags, lines and exit codes. Throws what `findNodes` throws. */
-export const cordon = async (wanted: boolean, names: readonly string[], flags: CordonFlags, env: Env): Promise<void> => {
+export const cordon = (wanted: boolean, names: readonly string[], flags: CordonFlags, env: Env): Promise<void> => {
   const choice = nodeChoice(wanted ? 'cordon' : 'uncordon', names, flags.selector);
   const dryRun = dryRunOf(flags.dryRun);
   const pageSize = integer('--chunk-size', flags.chunkSize);
-  const connection = await connect({ ...flags, env, userAgent: `drydock/${version()}`, interactive: process.stdin.isTTY });
-  try {
+  return withCluster(flags, env, async connection => {
     for (const node of await findNodes(connection, choice, pageSize)) {
       const refused = !wanted && refuseHeld(node, plainOutput);
       const done = !refused && (await setCordon(connection, node, wanted, dryRun, plainOutput));
       if (!done) process.exitCode = 1;
     }
-  } finally {
-    connection.close();
-  }
+  });
 };

@@ -28,7 +28,7 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
     const { code, out, err } = await drydock();
     assert.deepEqual([code, err], [0, '']);
     assert.match(out, /^Usage: /m);
-    assert.match(out, /drydock crds \| kubectl apply/);
+    assert.match(out, /drydock maintain NODE/);
   });
 
   test('help and version are no errors', async () => {

@@ -11,6 +11,8 @@ const shown = (over: Partial<Shown> = {}): Shown => ({
   phase: 'Draining',
   stage: 'Drain',
   reason: 'disk is failing',
+  requester: '',
+  ends: '',
   progress: '2/5',
   since: '2026-11-21T08:00:00Z',
   message: '',
@@ -26,12 +28,15 @@ const blocker = (what: string, over: Partial<Shown['blockers'][number]> = {}): S
 });
 
 test('nothing to show is said in a sentence', () => {
-  assert.equal(statusTable([], [], undefined), 'No node is in maintenance.');
-  assert.equal(statusTable([], [], 'n7'), 'No maintenance holds node n7.');
+  assert.equal(statusTable([], [], { node: undefined, wide: false }), 'No node is in maintenance.');
+  assert.equal(statusTable([], [], { node: 'n7', wide: false }), 'No maintenance holds node n7.');
 });
 
 test('columns are as wide as their widest cell, and no line ends in blanks', () => {
-  const text = statusTable([shown(), shown({ node: 'a-much-longer-name', reason: '', phase: 'Drained' })], ['n9'], undefined);
+  const text = statusTable([shown(), shown({ node: 'a-much-longer-name', reason: '', phase: 'Drained' })], ['n9'], {
+    node: undefined,
+    wide: false,
+  });
   assert.equal(
     text,
     [
@@ -48,7 +53,7 @@ test('below the table: what is the matter, who is in the way, since when, and wh
     blocker('shop/a', { since: '2026-11-21T08:01:00Z', remedy: 'run more replicas' }),
     blocker('', { cause: 'VolumeAttached', message: 'volume pv-1 is still attached' }),
   ];
-  const text = statusTable([shown({ message: '2 of 5 pods gone', blockers })], [], 'n1');
+  const text = statusTable([shown({ message: '2 of 5 pods gone', blockers })], [], { node: 'n1', wide: false });
   assert.equal(
     text.slice(text.indexOf('\n\n') + 2),
     [
@@ -60,20 +65,31 @@ test('below the table: what is the matter, who is in the way, since when, and wh
   );
 });
 
+test('wide: who asked, how far it is to go, when it is expected to end, and how many are in the way', () => {
+  const one = shown({ requester: 'patching.example.com', ends: '2026-11-21T09:00:00Z', blockers: [blocker('shop/a')] });
+  const [head, row, other] = statusTable([one], ['n9'], { node: undefined, wide: true }).split('\n');
+  assert.match(head ?? '', /REASON +STAGE +REQUESTER +EXPECTED END +BLOCKERS$/);
+  assert.match(row ?? '', /disk is failing +Drain +patching.example.com +2026-11-21T09:00:00Z +1$/);
+  assert.match(other ?? '', /^n9 .*- +- +- +- +- +- +-$/);
+});
+
 test('of many blockers ten are shown and the rest is counted', () => {
   const blockers = Array.from({ length: 5000 }, (_, n) => blocker(`shop/p${n}`));
-  const lines = statusTable([shown({ blockers })], [], undefined).split('\n');
+  const lines = statusTable([shown({ blockers })], [], { node: undefined, wide: false }).split('\n');
   assert.equal(lines.length, 2 + 2 + 10 + 1);
   assert.equal(lines.at(-1), '  and 4990 more');
-  const ten = statusTable([shown({ blockers: blockers.slice(0, 10) })], [], undefined);
+  const ten = statusTable([shown({ blockers: blockers.slice(0, 10) })], [], { node: undefined, wide: false });
   assert.doesNotMatch(ten, / more$/);
 });
 
 test('a maintenance with nothing to say has no lines of its own', () => {
-  assert.equal(statusTable([shown()], [], undefined).split('\n').length, 2);
+  assert.equal(statusTable([shown()], [], { node: undefined, wide: false }).split('\n').length, 2);
 });
 
 test('the same picture is the same text', () => {
   const all = [shown({ blockers: [blocker('shop/a')] }), shown({ node: 'n2' })];
-  assert.equal(statusTable(all, ['n9'], undefined), statusTable(structuredClone(all), ['n9'], undefined));
+  assert.equal(
+    statusTable(all, ['n9'], { node: undefined, wide: false }),
+    statusTable(structuredClone(all), ['n9'], { node: undefined, wide: false }),
+  );
 });

@@ -8,6 +8,9 @@ export type Shown = {
   readonly phase: string;
   readonly stage: string;
   readonly reason: string;
+  readonly requester: string;
+  /** When the drain is expected to be complete; empty when that cannot be told. */
+  readonly ends: string;
   readonly progress: string;
   readonly since: string;
   readonly message: string;
@@ -41,13 +44,28 @@ const details = ({ node, kind, name, message, blockers }: Shown): readonly strin
   return [head, ...blockers.slice(0, mostBlockers).flatMap(blockerLines), ...more];
 };
 
+/** What is shown: of one node or of all, in few columns or in all of them. */
+type Choice = { readonly node: string | undefined; readonly wide: boolean };
+
+const usual = ['NODE', 'KIND', 'NAME', 'PHASE', 'GONE', 'SINCE', 'REASON'];
+const more = ['STAGE', 'REQUESTER', 'EXPECTED END', 'BLOCKERS'];
+
+const usualCells = (one: Shown): readonly string[] => [one.node, one.kind, one.name, one.phase, one.progress, one.since, one.reason];
+const moreCells = ({ stage, requester, ends, blockers }: Shown): readonly string[] => [
+  stage,
+  requester || '-',
+  ends || '-',
+  String(blockers.length),
+];
+
 /** The whole picture as text. */
-export const statusTable = (all: readonly Shown[], others: readonly string[], node: string | undefined): string => {
+export const statusTable = (all: readonly Shown[], others: readonly string[], { node, wide }: Choice): string => {
   if (all.length === 0 && others.length === 0) {
     return node === undefined ? 'No node is in maintenance.' : `No maintenance holds node ${node}.`;
   }
-  const rows = all.map(one => [one.node, one.kind, one.name, one.phase, one.progress, one.since, one.reason]);
-  const cordoned = others.map(name => [name, '-', '-', 'Cordoned by somebody else', '-', '-', '-']);
-  const head = ['NODE', 'KIND', 'NAME', 'PHASE', 'GONE', 'SINCE', 'REASON'];
+  const head = wide ? [...usual, ...more] : usual;
+  const rows = all.map(one => (wide ? [...usualCells(one), ...moreCells(one)] : usualCells(one)));
+  const nobody = Array.from({ length: head.length - 4 }, () => '-');
+  const cordoned = others.map(name => [name, '-', '-', 'Cordoned by somebody else', ...nobody]);
   return [table([head, ...rows, ...cordoned]), ...all.flatMap(details)].join('\n');
 };

@@ -1,15 +1,16 @@
+import { stringify } from 'yaml';
 import { readNode } from '../core/hold/node.ts';
-import { byAge, type Dialect, type Request } from '../core/request/request.ts';
-import { connect } from '../kube/connect.ts';
+import type { Request } from '../core/request/request.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
 import { glanceAt } from './glance.ts';
 import { kindsOf } from './kinds.ts';
+import { requestsOf } from './requests.ts';
 import { type Blocked, blockersNow } from './status-blockers.ts';
 import { type Shown, statusTable } from './status-table.ts';
-import { version } from './version.ts';
+import { withCluster } from './with-cluster.ts';
 
-export type StatusFlags = { readonly kubeconfig?: string; readonly context?: string; readonly output: 'table' | 'json' };
+export type StatusFlags = { readonly kubeconfig?: string; readonly context?: string; readonly output: 'table' | 'wide' | 'json' | 'yaml' };
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
@@ -23,24 +24,13 @@ const shown = (request: Request, blockers: readonly Blocked[]): Shown => {
     phase: request.deleting ? 'Releasing' : textOf(status['phase']) || 'New',
     stage: request.stage,
     reason: request.reason ?? '',
+    requester: request.requester ?? '',
+    ends: textOf(status['estimatedCompletionTime']),
     progress: history.toEvict === 0 ? '-' : `${history.gone}/${history.toEvict}`,
     since: request.createdAt.toString({ smallestUnit: 'second' }),
     message: textOf(status['message']) || textOf(status['lastError']),
     blockers,
   };
-};
-
-const requestsOf = async (api: Api, node: string | undefined, dialects: readonly Dialect[]): Promise<readonly Request[]> => {
-  const lists = await Promise.all(
-    dialects.map(async dialect => {
-      const objects = await listAll(api, dialect.path, {}, 'none if missing');
-      return objects.map(dialect.read).filter(request => typeof request !== 'string');
-    }),
-  );
-  return lists
-    .flat()
-    .filter(({ nodeName }) => node === undefined || nodeName === node)
-    .toSorted(byAge);
 };
 
 const blockersOn = async (api: Api, nodeName: string, requests: readonly Request[]): Promise<ReadonlyMap<string, readonly Blocked[]>> => {
@@ -60,33 +50,31 @@ const cordonedByOthers = async (api: Api, node: string | undefined, requests: re
 
 const isWorking = ({ deleting, history, stage }: Request): boolean => !deleting && stage === 'Drain' && history.state !== 'Drained';
 
+const tell = (all: readonly Shown[], others: readonly string[], node: string | undefined, output: StatusFlags['output']): string => {
+  const everything = { maintenances: all, cordonedByOthers: others };
+  switch (output) {
+    case 'json':
+      return JSON.stringify(everything, undefined, 2);
+    case 'yaml':
+      return stringify(everything, { lineWidth: 0 }).trimEnd();
+    case 'table':
+    case 'wide':
+      return statusTable(all, others, { node, wide: output === 'wide' });
+    default:
+      return output satisfies never;
+  }
+};
+
 /** `drydock status [NODE]`: reads the cluster once and prints it. Nothing is written. */
-export const status = async (
-  node: string | undefined,
-  flags: StatusFlags,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<void> => {
-  const connection = await connect({ kubeconfig: flags.kubeconfig, context: flags.context, env, userAgent: `drydock/${version()}` });
-  try {
-    const requests = await requestsOf(connection, node, await kindsOf(connection, env));
+export const status = (node: string | undefined, flags: StatusFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
+  withCluster(flags, env, async connection => {
+    const requests = await requestsOf(connection, await kindsOf(connection, env), node);
     const nodes = [...new Set(requests.filter(isWorking).map(({ nodeName }) => nodeName))];
     const blockers = new Map<string, readonly Blocked[]>();
     for (const name of nodes) {
-      const found = await blockersOn(
-        connection,
-        name,
-        requests.filter(({ nodeName }) => nodeName === name),
-      );
-      for (const [key, list] of found) blockers.set(key, list);
+      const here = requests.filter(({ nodeName }) => nodeName === name);
+      for (const [key, list] of await blockersOn(connection, name, here)) blockers.set(key, list);
     }
     const all = requests.map(request => shown(request, blockers.get(request.key) ?? []));
-    const others = await cordonedByOthers(connection, node, requests);
-    const text =
-      flags.output === 'json'
-        ? JSON.stringify({ maintenances: all, cordonedByOthers: others }, undefined, 2)
-        : statusTable(all, others, node);
-    process.stdout.write(`${text}\n`);
-  } finally {
-    connection.close();
-  }
-};
+    process.stdout.write(`${tell(all, await cordonedByOthers(connection, node, requests), node, flags.output)}\n`);
+  });

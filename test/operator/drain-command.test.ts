@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { budgetAllows, create, getNode, podsOn } from '../control-plane/cluster.ts';
-import type { Outcome } from '../control-plane/command.ts';
+import { type Outcome, run } from '../control-plane/command.ts';
 import { budget, daemonSet, deployment, type Manifest, namespace, node, pod } from '../control-plane/manifests.ts';
 import { until } from '../control-plane/wait.ts';
 import { editNode, makeNode } from './look.ts';
@@ -172,7 +174,11 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
   test('several nodes are drained at once and share their budget, without a refused eviction', async () => {
     const nodes = ['fleet-1', 'fleet-2', 'fleet-3'];
     await create(api, ...nodes.map(name => node(name)), namespace('fleet'));
-    await create(api, deployment('web', { namespace: 'fleet', replicas: 9, onNodes: nodes }), budget('web', { namespace: 'fleet', maxUnavailable: 2 }));
+    await create(
+      api,
+      deployment('web', { namespace: 'fleet', replicas: 9, onNodes: nodes }),
+      budget('web', { namespace: 'fleet', maxUnavailable: 2 }),
+    );
     await budgetAllows(api, 'fleet', 'web', 2);
     const used = async (): Promise<readonly string[]> => {
       const counts = await Promise.all(nodes.map(async name => [name, (await podsOn(api, name)).length] as const));
@@ -205,6 +211,24 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     assert.match(outcome.stderr, /node\/broken stays cordoned: 0 of 1 pods gone/);
     assert.match(outcome.stderr, /go on with: drydock drain broken .*; give back with: drydock uncordon broken/);
     assert.equal((await getNode(api, 'broken')).spec.unschedulable, true);
+  });
+
+  test('it is kubectl drydock as well, with completion', async () => {
+    await makeNode(api, 'plugged');
+    const folder = mkdtempSync(join(tmpdir(), 'drydock-plugin-'));
+    const scripts = join(import.meta.dirname, '..', '..', 'scripts');
+    symlinkSync(join(scripts, 'drydock.mjs'), join(folder, 'kubectl-drydock'));
+    symlinkSync(join(scripts, 'kubectl-complete.mjs'), join(folder, 'kubectl_complete-drydock'));
+    const environment = { PATH: `${folder}:${process.env['PATH'] ?? ''}`, KUBECONFIG: stand.controlPlane.kubeconfig };
+    const kubectl = (...args: readonly string[]): Promise<Outcome> => run(stand.controlPlane.kubectlPath, args, { environment });
+    try {
+      const { code, stdout, stderr } = await kubectl('drydock', 'drain', 'plugged');
+      assert.deepEqual([code, stdout, stderr], [0, 'node/plugged cordoned\nnode/plugged drained\n', '']);
+      const completed = await kubectl('__complete', 'drydock', 'uncordon', 'plug');
+      assert.match(completed.stdout, /^plugged\n:4$/m);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test('a node that a maintenance holds is not uncordoned behind its back', async () => {

@@ -526,7 +526,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     assert.deepEqual(cordonedByOthers, []);
     const nobody = await stand.drydock('status', 'nowhere');
     assert.deepEqual([nobody.code, nobody.stdout], [0, 'No maintenance holds node nowhere.\n']);
-    const wrong = await stand.drydock('status', '-o', 'yaml');
+    const wrong = await stand.drydock('status', '-o', 'xml');
     assert.equal(wrong.code, 2);
     await remove(api, maintenancePath(name));
   });

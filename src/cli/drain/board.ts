@@ -22,7 +22,7 @@ export const boardLines = (all: readonly Progress[], columns: number): readonly 
   const nameWidth = Math.max(0, ...shown.map(({ nodeName }) => nodeName.length));
   const lines = shown.toSorted((one, other) => (one.nodeName < other.nodeName ? -1 : 1)).map(one => lineOf(one, nameWidth));
   const more = open.length > shown.length ? [`and ${open.length - shown.length} more nodes`] : [];
-  return [...lines, ...more].map(line => [...line].slice(0, Math.max(1, columns - 1)).join(''));
+  return [...lines, ...more].map(line => line.slice(0, Math.max(1, columns - 1)));
 };
 
 /** A terminal: text goes up and stays, the picture is drawn anew below it. */

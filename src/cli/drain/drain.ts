@@ -1,11 +1,11 @@
 import type { Node } from '../../core/hold/node.ts';
-import { type Connection, connect } from '../../kube/connect.ts';
+import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { setCordon } from '../cordon.ts';
 import { findNodes } from '../nodes.ts';
 import { type Output, plainOutput } from '../output.ts';
-import { version } from '../version.ts';
+import { withCluster } from '../with-cluster.ts';
 import { Board } from './board.ts';
 import { rehearseDrain, summary } from './dry-run.ts';
 import { DrainEngine } from './engine.ts';
@@ -17,14 +17,17 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** Exit code of a process that was interrupted, as shells have it. */
 const interrupted = 130;
 
+/** Of a terminal that does not say how wide it is. */
+const usualColumns = 80;
+
 /** How often the picture on a terminal is drawn anew, in milliseconds. */
 const frameMs = 200;
 
 /** What goes wrong behind the scenes, in one line each. */
 const logTo = (output: () => Output): Log => {
   const say = (message: string, { error, ...fields }: Readonly<Record<string, unknown>> = {}): void => {
-    const facts = Object.entries(fields).map(([name, value]) => `${name}=${String(value)}`);
-    const cause = error === undefined ? '' : `: ${error instanceof Error ? error.message : String(error)}`;
+    const facts = Object.entries(fields).map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+    const cause = error === undefined ? '' : `: ${error instanceof Error ? error.message : JSON.stringify(error)}`;
     output().note(`warning: ${message}${facts.length > 0 ? ` (${facts.join(' ')})` : ''}${cause}`);
   };
   return { debug: () => {}, info: () => {}, warn: say, error: say };
@@ -38,10 +41,18 @@ const stopSignal = (): AbortController => {
 };
 
 /** All nodes are closed for new pods before the first one is emptied. Answers those that are. */
-const cordonAll = async (connection: Connection, nodes: readonly Node[], order: DrainOrder, teller: Teller): Promise<readonly string[]> => {
+const cordonAll = async (
+  connection: Connection,
+  nodes: readonly Node[],
+  order: DrainOrder,
+  teller: Teller,
+  output: () => Output,
+  stop: AbortSignal,
+): Promise<readonly string[]> => {
   const closed: string[] = [];
   for (const node of nodes) {
-    if (await setCordon(connection, node, true, order.dryRun, plainOutput)) closed.push(node.name);
+    if (stop.aborted) break;
+    if (await setCordon(connection, node, true, order.dryRun, output())) closed.push(node.name);
     else teller.failed(node.name, 'it could not be cordoned');
   }
   return closed;
@@ -63,7 +74,7 @@ const sayInterrupted = (engine: DrainEngine): void => {
 const withBoard = async (engine: DrainEngine, lend: (output: Output) => void, run: () => Promise<void>): Promise<void> => {
   if (!process.stdout.isTTY || !process.stderr.isTTY) return run();
   const { stderr } = process;
-  const screen = { columns: stderr.columns, write: (text: string): void => void stderr.write(text) };
+  const screen = { columns: stderr.columns || usualColumns, write: (text: string): void => void stderr.write(text) };
   const board = new Board(screen, () => engine.drains.filter(({ hasEnded }) => !hasEnded).map(drain => drain.progress()));
   lend(board.output(plainOutput));
   const timer = setInterval(() => board.draw(), frameMs);
@@ -80,19 +91,27 @@ const drainAll = async (connection: Connection, nodes: readonly Node[], order: D
   let output = plainOutput;
   const teller = new Teller(() => output, order.policy.disableEviction ? 'deleted' : 'evicted');
   const stop = stopSignal();
-  const closed = await cordonAll(connection, nodes, order, teller);
   const engine = new DrainEngine({
     connection,
     clock: systemClock,
     log: logTo(() => output),
-    nodes: stop.signal.aborted ? [] : closed,
     order,
     tell: (nodeName, tale) => teller.tell(nodeName, tale),
   });
   await withBoard(
     engine,
     lent => (output = lent),
-    () => engine.run(stop.signal),
+    async () => {
+      const running = engine.run(stop.signal);
+      try {
+        engine.ask(await cordonAll(connection, nodes, order, teller, () => output, stop.signal));
+      } catch (error) {
+        stop.abort();
+        await running;
+        throw error;
+      }
+      await running;
+    },
   );
   if (stop.signal.aborted) {
     sayInterrupted(engine);
@@ -108,12 +127,9 @@ const drainAll = async (connection: Connection, nodes: readonly Node[], order: D
  */
 export const drain = async (names: readonly string[], flags: DrainFlags, env: Env): Promise<void> => {
   const order = drainOrder(names, flags);
-  const connection = await connect({ ...flags, env, userAgent: `drydock/${version()}`, interactive: process.stdin.isTTY });
-  try {
+  await withCluster(flags, env, async connection => {
     const nodes = await findNodes(connection, order.choice, order.pageSize);
     if (order.dryRun === 'none') await drainAll(connection, nodes, order);
     else await rehearseDrain(connection, nodes, order, plainOutput);
-  } finally {
-    connection.close();
-  }
+  });
 };

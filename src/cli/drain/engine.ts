@@ -10,27 +10,24 @@ type Options = {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly log: Log;
-  readonly nodes: readonly string[];
   readonly order: Pick<DrainOrder, 'policy' | 'timeoutSeconds'>;
   readonly tell: (nodeName: string, tale: Tale) => void;
 };
 
-/** Drains nodes with the operator's engine: the same judgement, budgets and pace, in a process that ends with them. */
+/**
+ * Drains nodes with the operator's engine: the same judgement, budgets and pace, in a process that ends with them. It reads budgets and
+ * DaemonSets while the nodes are still being cordoned; nothing happens to a node before it is asked for.
+ */
 export class DrainEngine {
-  readonly #drains: ReadonlyMap<string, NodeDrain>;
+  readonly #drains = new Map<string, NodeDrain>();
+  readonly #options: Options;
   readonly #operator: Operator;
-  readonly #tell: Options['tell'];
   readonly #done = new AbortController();
+  #allAsked = false;
 
-  constructor({ connection, clock, log, nodes, order, tell }: Options) {
-    this.#tell = tell;
-    const { policy, timeoutSeconds } = order;
-    this.#drains = new Map(
-      nodes.map(nodeName => {
-        const request = drainRequest(nodeName, policy, clock.now());
-        return [nodeName, new NodeDrain({ request, timeoutSeconds, tell: (name, tale) => this.#told(name, tale) })] as const;
-      }),
-    );
+  constructor(options: Options) {
+    this.#options = options;
+    const { connection, clock, log } = options;
     this.#operator = new Operator({
       api: connection,
       watcher: connection,
@@ -54,19 +51,34 @@ export class DrainEngine {
     return [...this.#drains.values()];
   }
 
-  /** Resolves when every node is drained or given up, or when the signal is aborted. */
-  async run(signal: AbortSignal): Promise<void> {
-    if (this.#drains.size === 0) return;
-    for (const { request } of this.#drains.values()) this.#operator.ask(request);
-    await this.#operator.run(AbortSignal.any([signal, this.#done.signal]));
+  /** Resolves when every node that was asked for is drained or given up, or when the signal is aborted. */
+  run(signal: AbortSignal): Promise<void> {
+    return this.#operator.run(AbortSignal.any([signal, this.#done.signal]));
+  }
+
+  /** These nodes, and no others. Each is cordoned by now. */
+  ask(nodes: readonly string[]): void {
+    const { order, clock } = this.#options;
+    for (const nodeName of nodes) {
+      const request = drainRequest(nodeName, order.policy, clock.now());
+      const { timeoutSeconds } = order;
+      this.#drains.set(nodeName, new NodeDrain({ request, timeoutSeconds, tell: (name, tale) => this.#told(name, tale) }));
+      this.#operator.ask(request);
+    }
+    this.#allAsked = true;
+    this.#endWhenDone();
   }
 
   #told(nodeName: string, tale: Tale): void {
-    this.#tell(nodeName, tale);
+    this.#options.tell(nodeName, tale);
     if (tale.kind !== 'ended') return;
     const drain = this.#drains.get(nodeName);
     // What is still queued for it is called back at its next turn, which this brings about.
     if (drain !== undefined) this.#operator.withdraw(drain.request);
-    if (this.drains.every(({ hasEnded }) => hasEnded)) this.#done.abort();
+    this.#endWhenDone();
+  }
+
+  #endWhenDone(): void {
+    if (this.#allAsked && this.drains.every(({ hasEnded }) => hasEnded)) this.#done.abort();
   }
 }

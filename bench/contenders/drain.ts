@@ -1,0 +1,21 @@
+import { join } from 'node:path';
+import { run } from '../../test/control-plane/command.ts';
+import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
+import type { Contender } from './contender.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const main = join(root, 'src', 'main.ts');
+const longest = 30 * 60_000;
+
+/** `drydock drain` as people use it: one process for all nodes, its start included. */
+export const drain = (controlPlane: ControlPlane): Contender => ({
+  name: 'drain',
+  user: 'drain',
+  drain: async nodes => {
+    const flags = ['--ignore-daemonsets', '--delete-emptydir-data', '--force', '--kubeconfig', controlPlane.kubeconfigOf('drain')];
+    const { code, stderr } = await run(process.execPath, [main, 'drain', ...nodes, ...flags], { cwd: root, timeoutMs: longest });
+    if (code !== 0) throw new Error(`drydock drain ${nodes.join(' ')}: exit code ${code}\n${stderr.slice(-2000)}`);
+  },
+  release: async () => {},
+  stop: async () => {},
+});

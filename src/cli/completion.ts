@@ -1,0 +1,81 @@
+import type { Command, Option } from 'commander';
+import { UsageError } from './fail.ts';
+
+/** Completion of the command line: small scripts for the shells, which ask `drydock __complete` what may come next. */
+
+const bash = `# bash completion of drydock: source <(drydock completion bash)
+_drydock() {
+  local IFS=$'\\n'
+  COMPREPLY=($(drydock __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _drydock drydock
+`;
+
+const zsh = `#compdef drydock
+# zsh completion of drydock: source <(drydock completion zsh)
+_drydock() {
+  local -a found
+  found=("\${(@f)$(drydock __complete "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  compadd -- $found
+}
+compdef _drydock drydock
+`;
+
+const fish = `# fish completion of drydock: drydock completion fish | source
+complete -c drydock -f -a '(drydock __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+`;
+
+const scripts: Readonly<Record<string, string>> = { bash, zsh, fish };
+
+/** The shells there are scripts for. */
+export const shells: readonly string[] = Object.keys(scripts);
+
+/** The script for one shell. Throws a UsageError for a shell that there is none for. */
+export const completionScript = (shell: string): string => {
+  const script = scripts[shell];
+  if (script === undefined) throw new UsageError(`there is no completion for "${shell}"; there is for ${shells.join(', ')}`);
+  return script;
+};
+
+const takesValue = ({ required, optional }: Option): boolean => required || optional;
+
+const optionNamed = (command: Command, word: string): Option | undefined =>
+  command.options.find(({ long, short }) => word === long || word === short);
+
+/** Words that are neither flags nor their values. */
+const positionals = (command: Command, words: readonly string[]): readonly string[] =>
+  words.filter((word, at) => {
+    if (word.startsWith('-')) return false;
+    const flag = optionNamed(command, words[at - 1] ?? '');
+    return flag === undefined || !takesValue(flag);
+  });
+
+const flagsOf = (command: Command): readonly string[] =>
+  command.options.flatMap(({ long, hidden }) => (hidden || long === undefined || long === null ? [] : [long]));
+
+/** What the arguments of a command stand for, by their names in its usage. */
+const isNode = (name: string): boolean => name === 'node' || name === 'pod-or-node';
+
+/**
+ * What may come next, given the words so far; the last one is the beginning of the next. `nodes` is asked only where the name of a node may
+ * stand. Sorted; only what begins with the last word.
+ */
+export const complete = async (
+  root: Command,
+  words: readonly string[],
+  nodes: () => Promise<readonly string[]>,
+): Promise<readonly string[]> => {
+  const last = words.at(-1) ?? '';
+  const fits = (all: readonly string[]): readonly string[] => all.filter(one => one.startsWith(last)).toSorted();
+  const command = words.length > 1 ? root.commands.find(one => one.name() === words[0]) : root;
+  if (command === undefined) return [];
+  const before = words.slice(command === root ? 0 : 1, -1);
+  const option = optionNamed(command, before.at(-1) ?? '');
+  if (option !== undefined && takesValue(option)) return fits(option.argChoices ?? []);
+  if (last.startsWith('-')) return fits(flagsOf(command));
+  if (command === root) return fits(root.commands.map(one => one.name()));
+  const place = positionals(command, before).length;
+  const argument = command.registeredArguments[place] ?? command.registeredArguments.findLast(({ variadic }) => variadic);
+  if (argument === undefined) return [];
+  return fits(isNode(argument.name()) ? await nodes() : (argument.argChoices ?? []));
+};

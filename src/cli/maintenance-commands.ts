@@ -1,0 +1,55 @@
+import { Command, Option } from 'commander';
+import { connectionFlags } from './connection-flags.ts';
+import type { MaintainFlags } from './maintain.ts';
+import type { ReleaseFlags } from './release.ts';
+import type { StatusFlags } from './status.ts';
+import type { WhyFlags } from './why.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const maintainCommand = (env: Env): Command =>
+  connectionFlags(new Command('maintain'))
+    .description('take a node out of service: make a Maintenance for it, which the operator carries out')
+    .argument('<node>', 'name of the node')
+    .option('--reason <text>', 'why, for people')
+    .option('--requester <name>', 'who asks, as a domain-prefixed name')
+    .option('--name <name>', "of the object; the node's when left out")
+    .addOption(new Option('--stage <stage>', 'how far it goes: Announce, Cordon or Drain').default('Drain'))
+    .option('--force', 'evict pods too that declare no controller')
+    .option('--delete-emptydir-data', 'evict pods with emptyDir volumes too: their data is lost')
+    .option('--disable-eviction', 'delete pods in place of evicting them: disruption budgets are not asked')
+    .addOption(new Option('--grace-period <seconds>', "time that each pod is given to end; negative: the pod's own").default('-1'))
+    .addOption(new Option('--timeout <duration>', 'give the drain up after this time and keep the node held; 0 never').default('0s'))
+    .option('--wait', 'follow it until the node is drained; exit code 1 when that fails')
+    .action(async (node: string, flags: MaintainFlags) => (await import('./maintain.ts')).maintain(node, flags, env));
+
+const releaseCommand = (env: Env): Command =>
+  connectionFlags(new Command('release'))
+    .description('give a node back: delete its maintenance, of whatever kind, and wait until the node is as it was')
+    .argument('<node>', 'name of the node')
+    .option('--name <name>', 'which maintenance, when there are several')
+    .option('--all', 'every maintenance of the node')
+    .option('--no-wait', 'do not wait until the node has been given back')
+    .action(async (node: string, flags: ReleaseFlags) => (await import('./release.ts')).release(node, flags, env));
+
+const statusCommand = (env: Env): Command =>
+  connectionFlags(new Command('status'))
+    .description('who holds which node, what blocks it, since when, and what would help')
+    .argument('[node]', 'only this node')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'wide', 'json', 'yaml']).default('table'))
+    .action(async (node: string | undefined, flags: StatusFlags) => (await import('./status.ts')).status(node, flags, env));
+
+const whyCommand = (env: Env): Command =>
+  connectionFlags(new Command('why'))
+    .description('what keeps a pod or a node, and what would help, in one paragraph')
+    .argument('<pod-or-node>', 'NODE, POD, NAMESPACE/POD, node/NODE or pod/POD')
+    .option('-n, --namespace <name>', "of the pod; the context's when left out")
+    .action(async (target: string, flags: WhyFlags) => (await import('./why.ts')).why(target, flags, env));
+
+/** The commands about maintenance objects. */
+export const maintenanceCommands = (env: Env): readonly Command[] => [
+  maintainCommand(env),
+  releaseCommand(env),
+  statusCommand(env),
+  whyCommand(env),
+];

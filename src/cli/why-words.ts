@@ -1,0 +1,96 @@
+import { fewOf } from '../core/drain/blocker.ts';
+import { judge } from '../core/drain/judge.ts';
+import type { Node } from '../core/hold/node.ts';
+import { isTerminating, type Pod } from '../core/pod/pod.ts';
+import type { Request } from '../core/request/request.ts';
+import type { Glance } from './glance.ts';
+import { titleOf } from './requests.ts';
+import { type Blocked, blockersNow } from './status-blockers.ts';
+
+/** What is known when somebody asks why. */
+export type Known = {
+  readonly node: Node;
+  /** On this node, oldest first. */
+  readonly requests: readonly Request[];
+  /** What a maintenance would be that nobody has made: for a node without one. */
+  readonly imagined: Request;
+  readonly glance: Glance;
+  readonly now: Temporal.Instant;
+};
+
+/** Blockers that ask for the same thing are one sentence. */
+const sentences = (blockers: readonly Blocked[]): readonly string[] => {
+  const groups = new Map<string, Blocked[]>();
+  for (const blocker of blockers) {
+    const key = `${blocker.message}\n${blocker.remedy ?? ''}`;
+    groups.set(key, [...(groups.get(key) ?? []), blocker]);
+  }
+  return [...groups.values()].map(group => {
+    const [first] = group;
+    const remedy = first?.remedy === undefined ? '' : ` What helps: ${first.remedy}.`;
+    return `${fewOf(group.map(({ what }) => what).sort(), 5)}: ${first?.message ?? ''}.${remedy}`;
+  });
+};
+
+const reasonOf = ({ reason }: Request): string => (reason === undefined || reason === '' ? '' : ` (${reason})`);
+
+const phaseOf = ({ status, deleting }: Request): string => {
+  const { phase, message, lastError } = status;
+  if (deleting) return 'is being released';
+  const said = [message, lastError].flatMap(text => (typeof text === 'string' && text !== '' ? [text] : []))[0];
+  const word = typeof phase === 'string' && phase !== '' ? phase : 'not begun';
+  return `is ${word}${said === undefined ? '' : `: ${said}`}`;
+};
+
+const requestText = (request: Request, { glance, now }: Known): string => {
+  const about = `${titleOf(request)}${reasonOf(request)}, made ${request.createdAt.toString({ smallestUnit: 'second' })}, ${phaseOf(request)}.`;
+  if (request.deleting || request.stage !== 'Drain' || request.history.state === 'Drained') return about;
+  return [about, ...sentences(blockersNow(request, glance, now))].join(' ');
+};
+
+const withoutMaintenance = ({ node, imagined, glance, now }: Known): string => {
+  const cordoned = node.unschedulable ? ' It is cordoned, by somebody who left no maintenance.' : '';
+  const blockers = sentences(blockersNow(imagined, glance, now));
+  const outlook =
+    blockers.length === 0 ? ' A drain would find nothing in its way.' : ` A drain would find in its way: ${blockers.join(' ')}`;
+  return `No maintenance holds node ${node.name}.${cordoned}${outlook}`;
+};
+
+/** Why the node is as it is, and what would help: one paragraph. */
+export const whyNode = (known: Known): string => {
+  const { node, requests } = known;
+  if (requests.length === 0) return withoutMaintenance(known);
+  const held = node.before === undefined ? 'is not held (yet)' : 'is held';
+  return `Node ${node.name} ${held}. ${requests.map(request => requestText(request, known)).join(' ')}`;
+};
+
+const stays: Readonly<Record<string, string>> = {
+  DaemonSet: 'its DaemonSet would bring it back at once, so it is left where it is',
+  MirrorPod: 'it is a static pod, which only its kubelet can stop',
+  NotSelected: 'the pod selector does not pick it',
+  LeftAlone: 'the policy leaves it alone',
+  TerminatingTooLong: 'it has been terminating for too long and is not waited for any more',
+};
+
+const podText = (pod: Pod, request: Request, { glance, now }: Known): string => {
+  const fate = judge(pod, request.policy, { now, daemonSets: glance.daemonSets });
+  if (fate.fate === 'ignore') return `It stays: ${stays[fate.reason] ?? fate.reason}.`;
+  const blocker = blockersNow(request, glance, now).find(({ what }) => what === pod.key);
+  if (blocker !== undefined) {
+    const since = blocker.since === undefined ? '' : `, since ${blocker.since}`;
+    const remedy = blocker.remedy === undefined ? '' : ` What helps: ${blocker.remedy}.`;
+    return `It cannot go yet: ${blocker.message} (${blocker.cause}${since}).${remedy}`;
+  }
+  return isTerminating(pod) ? 'It is on its way out.' : 'Nothing keeps it: it goes at its turn.';
+};
+
+/** Why the pod is still there, and what would help: one paragraph. */
+export const whyPod = (pod: Pod, known: Known): string => {
+  const { node, requests, imagined } = known;
+  const draining = requests.filter(({ deleting, stage }) => !deleting && stage === 'Drain');
+  if (draining.length === 0) {
+    return `Pod ${pod.key} runs on node ${node.name}, which no maintenance drains. If one did: ${podText(pod, imagined, known)}`;
+  }
+  const texts = draining.map(request => `${titleOf(request)}${reasonOf(request)} drains it. ${podText(pod, request, known)}`);
+  return `Pod ${pod.key} runs on node ${node.name}. ${texts.join(' ')}`;
+};

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+/** docs/compatibility.md promises a test for each row: the promise is kept as long as these tests exist under their titles. */
+
+const root = join(import.meta.dirname, '..', '..');
+const text = readFileSync(join(root, 'docs', 'compatibility.md'), 'utf8');
+
+const inFolder = (folder: string, ...names: readonly string[]): readonly (readonly [string, string])[] =>
+  names.map(name => [name, `${folder}/${name}.test.ts`] as const);
+
+const files = new Map<string, string>([
+  ...inFolder(
+    'test/operator',
+    'contract',
+    'maintenance',
+    'lifecycle',
+    'generations',
+    'admission',
+    'quorum',
+    'handover',
+    'commands',
+    'drain-command',
+  ),
+  ['install', 'test/deploy/install.test.ts'],
+  ['kill', 'test/kill/kill.test.ts'],
+  ...inFolder('src/generations', 'node-maintenance', 'kubevirt'),
+  ['webhooks', 'src/generations/admission.test.ts'],
+  ...inFolder('src/core/drain', 'judge', 'plan', 'answer', 'tally'),
+  ['lease', 'src/core/lease/lease.test.ts'],
+  ['hold', 'src/core/hold/hold.test.ts'],
+  ['decide', 'src/core/phase/decide.test.ts'],
+  ['etcd-guard', 'src/core/quorum/etcd-guard.test.ts'],
+  ...inFolder('src/operator', 'operator', 'queue', 'writer'),
+  ['gate', 'src/admission/gate.test.ts'],
+  ...inFolder('src/admission/certificates', 'follow', 'trust'),
+  ['flags', 'src/cli/operator-flags.test.ts'],
+  ['manifests', 'src/cli/install-manifests.test.ts'],
+  ['metrics', 'src/web/metrics-documented.test.ts'],
+]);
+
+const sources = new Map(
+  [...files].map(([name, file]) => [name, existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : '']),
+);
+
+const rows = text.split('\n').filter(line => line.startsWith('| ') && !/^\| (item|#|situation|test of M|weakness) \|/.test(line));
+const references = [...text.matchAll(/(?<=[|>] ?)([a-z-]+): `([^`]+)`/g)].map(([, file = '', title = '']) => ({ file, title }));
+
+test('every test that the document names exists', () => {
+  assert.ok(references.length > 100, `${references.length} references found`);
+  const missing = references.filter(({ file, title }) => sources.get(file)?.includes(title) !== true);
+  assert.deepEqual(missing, []);
+});
+
+test('every row names a test, unless it says that the thing is not there yet', () => {
+  const bare = rows.filter(row => !/[a-z-]+: `/.test(row) && !row.includes('not yet') && !row.includes('the two tables below'));
+  assert.deepEqual(bare, []);
+});
+
+test('every weakness has its row', () => {
+  const numbers = [...Array.from({ length: 24 }, (_, n) => `M${n + 1}`), ...Array.from({ length: 13 }, (_, n) => `K${n + 1}`)];
+  const missing = numbers.filter(number => !text.includes(`| ${number} | `));
+  assert.deepEqual(missing, []);
+});
