@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../core/json.ts';
-import type { Api, ApiAnswer } from '../operator/ports.ts';
+import { saidBy } from '../core/status.ts';
+import type { Api } from '../operator/ports.ts';
 
 /** Reads that are never stale: straight from the API server, consistent (no resourceVersion is given), and never out of a cache. */
 
@@ -8,10 +9,6 @@ export type Found<T> =
   | { readonly kind: 'found'; readonly value: T }
   | { readonly kind: 'missing' }
   | { readonly kind: 'unreadable'; readonly why: string };
-
-/** The message of a Status, or its code where it has none. */
-export const saidBy = ({ status, body }: ApiAnswer): string =>
-  isObject(body) && typeof body['message'] === 'string' ? body['message'] : `the API server answered ${status}`;
 
 /** For the answers of the webhook: exceptions of the connection in one line. */
 export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

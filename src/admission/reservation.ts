@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isObject, type JsonObject } from '../core/json.ts';
+import { saidBy } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
-import { getLive, saidBy, textOf } from './live.ts';
+import { getLive, textOf } from './live.ts';
 import type { Scope } from './rules.ts';
 
 /**

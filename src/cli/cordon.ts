@@ -1,11 +1,11 @@
 import { readBefore } from '../core/hold/before.ts';
 import type { Node } from '../core/hold/node.ts';
+import { saidBy } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
 import { UsageError } from './fail.ts';
 import { integer } from './go-values.ts';
 import { findNodes, nodeChoice, nodePath } from './nodes.ts';
 import { type Output, plainOutput } from './output.ts';
-import { messageOf } from './refused.ts';
 import { withCluster } from './with-cluster.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -43,7 +43,7 @@ export const setCordon = async (api: Api, node: Node, wanted: boolean, dryRun: D
       ...(dryRun === 'server' && { query: { dryRun: 'All' } }),
     });
     if (answer.status !== 200) {
-      output.note(`error: unable to ${word} node "${node.name}": ${messageOf(answer)}`);
+      output.note(`error: unable to ${word} node "${node.name}": ${saidBy(answer)}`);
       return false;
     }
   }

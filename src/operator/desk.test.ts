@@ -9,34 +9,33 @@ test('a node that nobody has looked at has a blank sheet', () => {
 });
 
 test('pauses double from failure to failure up to the limit of their kind', () => {
-  const waits = (why: 'conflict' | 'refused' | 'defect', count: number): readonly number[] => {
+  const waits = (why: 'conflict' | 'defect', count: number): readonly number[] => {
     const desk = new Desk();
     return Array.from({ length: count }, () => desk.failed('n1', why));
   };
   assert.deepEqual(waits('conflict', 9), [0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5]);
-  assert.deepEqual(waits('refused', 8), [0.5, 1, 2, 4, 8, 16, 32, 60]);
   assert.deepEqual(waits('defect', 10), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
   assert.equal(waits('conflict', 2000).at(-1), 5);
 });
 
 test('one node does not slow down another', () => {
   const desk = new Desk();
-  desk.failed('n1', 'refused');
-  assert.equal(desk.failed('n2', 'refused'), 0.5);
+  desk.failed('n1', 'defect');
+  assert.equal(desk.failed('n2', 'defect'), 1);
 });
 
 test('a refusal is remembered until a write succeeds, and the notes survive both', () => {
   const desk = new Desk();
   const notes = { ...noNotes, leaseMissedAt: at(1) };
   desk.note('n1', notes, 4);
-  desk.failed('n1', 'refused', 'forbidden (HTTP 403)');
+  desk.refused('n1', 'forbidden (HTTP 403)');
   assert.deepEqual(desk.of('n1').trouble, { reason: 'WriteRefused', message: 'cannot write: forbidden (HTTP 403)' });
   desk.failed('n1', 'conflict');
   desk.note('n1', notes, 3);
   assert.match(desk.of('n1').trouble?.message ?? '', /forbidden/);
   desk.succeeded('n1');
   assert.deepEqual(desk.of('n1'), { notes, remaining: 3, failures: 0 });
-  assert.equal(desk.failed('n1', 'refused'), 0.5, 'the next failure is a first one');
+  assert.equal(desk.failed('n1', 'conflict'), 0.02, 'the next failure is a first one');
 });
 
 test('success on a node without a sheet does not make one', () => {
@@ -54,4 +53,22 @@ test('blockers are counted by cause over all nodes', () => {
   desk.note('n1', { ...noNotes, blockedSince: since('DisruptionBudget shop/a ', 'Terminating shop/b ') }, 2);
   desk.note('n2', { ...noNotes, blockedSince: since('DisruptionBudget shop/c ', 'VolumeAttached  pv-1') }, 1);
   assert.deepEqual(Object.fromEntries(desk.blockers()), { DisruptionBudget: 2, Terminating: 1, VolumeAttached: 1 });
+});
+
+test('a report that was not stored counts as not said', () => {
+  const desk = new Desk();
+  const said = { at: at(1), gist: 'Draining' };
+  desk.note(
+    'n1',
+    {
+      ...noNotes,
+      reported: new Map([
+        ['one', said],
+        ['two', said],
+      ]),
+    },
+    1,
+  );
+  desk.unsaid('n1', 'one');
+  assert.deepEqual([...desk.of('n1').notes.reported.keys()], ['two']);
 });

@@ -16,7 +16,6 @@ const blank: Sheet = { notes: noNotes, remaining: 0, failures: 0 };
 /** First and longest pause after a failure, in seconds. */
 const pauses = {
   conflict: { first: 0.02, longest: 5 },
-  refused: { first: 0.5, longest: 60 },
   defect: { first: 1, longest: 300 },
 } as const;
 
@@ -37,12 +36,23 @@ export class Desk {
     if (this.#sheets.has(nodeName)) this.#sheets.set(nodeName, { ...sheet, failures: 0 });
   }
 
-  /** Answers after how many seconds to try again. A refusal is remembered, to be told to those who wait. */
-  failed(nodeName: string, why: keyof typeof pauses, message?: string): number {
+  /** A refused write is remembered, to be told to those who wait. */
+  refused(nodeName: string, message: string): void {
+    this.#sheets.set(nodeName, { ...this.of(nodeName), trouble: { reason: 'WriteRefused', message: `cannot write: ${message}` } });
+  }
+
+  /** What was to be said of this request has not been stored: it is as if it had not been said. */
+  unsaid(nodeName: string, requestKey: string): void {
+    const sheet = this.of(nodeName);
+    const reported = new Map([...sheet.notes.reported].filter(([key]) => key !== requestKey));
+    this.#sheets.set(nodeName, { ...sheet, notes: { ...sheet.notes, reported } });
+  }
+
+  /** Answers after how many seconds to try again. */
+  failed(nodeName: string, why: keyof typeof pauses): number {
     const sheet = this.of(nodeName);
     const { first, longest } = pauses[why];
-    const trouble = message === undefined ? undefined : { reason: 'WriteRefused', message: `cannot write: ${message}` };
-    this.#sheets.set(nodeName, { ...sheet, failures: sheet.failures + 1, ...(trouble && { trouble }) });
+    this.#sheets.set(nodeName, { ...sheet, failures: sheet.failures + 1 });
     return Math.min(first * 2 ** Math.min(sheet.failures, 20), longest);
   }
 

@@ -1,10 +1,7 @@
-import { isObject } from '../core/json.ts';
-import type { Api, ApiAnswer } from './ports.ts';
+import { saidBy } from '../core/status.ts';
+import type { Api } from './ports.ts';
 
 const pageSize = 500;
-
-const refusalOf = ({ status, body }: ApiAnswer): string =>
-  isObject(body) && typeof body['message'] === 'string' ? body['message'] : `HTTP status ${status}`;
 
 /** Reads a whole collection, page by page. Throws an error that names the collection and what the server said. */
 export const listAll = async (
@@ -22,7 +19,7 @@ export const listAll = async (
       signal,
     );
     if (answer.status === 404 && missing === 'none if missing') return [];
-    if (answer.status !== 200) throw new Error(`cannot read ${path}: ${refusalOf(answer)}`);
+    if (answer.status !== 200) throw new Error(`cannot read ${path}: ${saidBy(answer)}`);
     const list = answer.body as { readonly items?: readonly unknown[]; readonly metadata?: { readonly continue?: string } };
     items.push(...(list.items ?? []));
     next = list.metadata?.continue === '' ? undefined : list.metadata?.continue;

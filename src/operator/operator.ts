@@ -3,7 +3,7 @@ import { freeOf } from '../core/drain/flight.ts';
 import type { Node } from '../core/hold/node.ts';
 import type { LeaseTerms } from '../core/lease/lease.ts';
 import { decide } from '../core/phase/decide.ts';
-import type { Decision } from '../core/phase/decision.ts';
+import type { Decision, Write } from '../core/phase/decision.ts';
 import type { Picture } from '../core/phase/picture.ts';
 import { etcdNamespace } from '../core/quorum/etcd-guard.ts';
 import { memberLabels, membersOf } from '../core/quorum/quorum.ts';
@@ -206,7 +206,7 @@ export class Operator {
       Promise.all(decision.writes.map(write => this.#writer.write(write, nodeName))),
       lookUp(this.#options.api, decision.lookups, this.world.volumes, this.#options.log),
     ]);
-    this.#afterWrites(nodeName, written);
+    this.#afterWrites(nodeName, decision.writes, written);
     if (found) this.#queue.add(nodeName);
     else if (decision.lookups.length > 0) this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), lookUpAgainAfter));
   }
@@ -220,24 +220,21 @@ export class Operator {
   }
 
   /** What was stored may allow the next step, so the node has its turn again; what was not is tried again, ever more slowly. */
-  #afterWrites(nodeName: string, written: readonly Written[]): void {
+  #afterWrites(nodeName: string, writes: readonly Write[], written: readonly Written[]): void {
     const { clock } = this.#options;
+    for (const [at, { reportOf }] of writes.entries()) {
+      if (reportOf !== undefined && written[at]?.result !== 'stored') this.#desk.unsaid(nodeName, reportOf);
+    }
     const refused = written.find(one => one.result === 'refused');
-    if (refused !== undefined || written.some(({ result }) => result === 'conflict')) {
-      const problem = refused?.result === 'refused' ? refused.message : undefined;
-      this.#queue.addAt(
-        nodeName,
-        secondsAfter(clock.now(), this.#desk.failed(nodeName, problem === undefined ? 'conflict' : 'refused', problem)),
-      );
-      return;
+    if (refused !== undefined) this.#desk.refused(nodeName, refused.message);
+    const later = earliest(written.map(one => ('until' in one ? one.until : undefined)));
+    if (written.some(({ result }) => result === 'conflict')) {
+      this.#queue.addAt(nodeName, secondsAfter(clock.now(), this.#desk.failed(nodeName, 'conflict')));
+    } else if (later !== undefined) this.#queue.addAt(nodeName, later);
+    else {
+      this.#desk.succeeded(nodeName);
+      if (written.length > 0) this.#queue.add(nodeName);
     }
-    const postponed = earliest(written.map(one => (one.result === 'postponed' ? one.until : undefined)));
-    if (postponed !== undefined) {
-      this.#queue.addAt(nodeName, postponed);
-      return;
-    }
-    this.#desk.succeeded(nodeName);
-    if (written.length > 0) this.#queue.add(nodeName);
   }
 
   #settleWaits(nodeName: string, waitsFor: readonly string[]): void {

@@ -121,7 +121,8 @@ test('a lease that finds no namespace gets one, and is tried again', async () =>
 
 test('a namespace that may not be made is a refusal, with the reason', async () => {
   const { writer } = bench(({ path }) => (path === '/api/v1/namespaces' ? failure(403, 'you may not') : failure(404, 'not found')));
-  assert.deepEqual(await writer.write(leaseCreate, 'n1'), { result: 'refused', message: 'you may not (HTTP 403)' });
+  const written = await writer.write(leaseCreate, 'n1');
+  assert.equal(written.result === 'refused' && written.message, 'you may not (HTTP 403)');
 });
 
 for (const [how, reply] of [
@@ -150,7 +151,7 @@ test('a refusal carries what the server said, bounded, and its status', async ()
   };
   assert.equal(await refusal(failure(403, 'nodes "n1" is forbidden')), 'nodes "n1" is forbidden (HTTP 403)');
   assert.equal(await refusal(answer(502, 'bad gateway')), 'bad gateway (HTTP 502)');
-  assert.equal(await refusal(answer(500, undefined)), 'no reason given (HTTP 500)');
+  assert.equal(await refusal(answer(500, undefined)), 'the API server answered 500 (HTTP 500)');
   assert.equal(await refusal(failure(422, 'x'.repeat(9000))), `${'x'.repeat(500)} (HTTP 422)`);
   assert.equal(await refusal(new Error('connect ECONNREFUSED')), 'connect ECONNREFUSED');
 });
@@ -166,7 +167,8 @@ test('a refusal is warned of with node and path', async () => {
 test('with the fence closed nothing is sent', async () => {
   const { api, writer, leader } = bench();
   leader.yes = false;
-  assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'refused', message: 'this process is not the leader any more' });
+  const written = await writer.write(nodeWrite, 'n1');
+  assert.equal(written.result === 'refused' && written.message, 'this process is not the leader any more');
   assert.deepEqual(api.calls, []);
 });
 

@@ -1,8 +1,9 @@
 import { readNode } from '../core/hold/node.ts';
-import { isObject } from '../core/json.ts';
 import { readLease } from '../core/lease/lease.ts';
 import type { Write } from '../core/phase/decision.ts';
 import type { Dialect } from '../core/request/request.ts';
+import { saidBy } from '../core/status.ts';
+import { secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import type { Api, ApiAnswer, Fence, Meter, Recorder } from './ports.ts';
@@ -14,19 +15,20 @@ export type Written =
   | { readonly result: 'stored' }
   /** Somebody else has changed the object meanwhile: look again, then decide anew. */
   | { readonly result: 'conflict' }
-  | { readonly result: 'refused'; readonly message: string }
+  /** Not tried again before `until`. */
+  | { readonly result: 'refused'; readonly message: string; readonly until: Temporal.Instant }
   /** Refused not long ago, and not tried again before `until`. */
   | { readonly result: 'postponed'; readonly until: Temporal.Instant };
 
-/** A write that was sent. */
-type Answered = Exclude<Written, { readonly result: 'postponed' }>;
+/** What the server said to a write that was sent. */
+type Answered = { readonly result: 'stored' } | { readonly result: 'conflict' } | { readonly result: 'refused'; readonly message: string };
+
+/** A process that is not the leader any more looks again after this many seconds, if it still runs then. */
+const unledPause = 1;
 
 const contentTypes = { merge: 'application/merge-patch+json', strategic: 'application/strategic-merge-patch+json' } as const;
 
-const messageOf = ({ status, body }: ApiAnswer): string => {
-  const text = isObject(body) && typeof body['message'] === 'string' ? body['message'] : typeof body === 'string' ? body : '';
-  return `${text === '' ? 'no reason given' : text.slice(0, 500)} (HTTP ${status})`;
-};
+const messageOf = (answer: ApiAnswer): string => `${saidBy(answer).slice(0, 500)} (HTTP ${answer.status})`;
 
 type Options = {
   readonly api: Api;
@@ -53,12 +55,14 @@ export class Writer {
     const { fence, clock } = this.#options;
     const until = this.#refusals.until(write, clock.now());
     if (until !== undefined) return { result: 'postponed', until };
-    if (!fence.mayAct()) return { result: 'refused', message: 'this process is not the leader any more' };
-    const written = await this.#send(write);
-    if (written.result === 'refused') this.#refusals.add(write, clock.now());
-    else this.#refusals.clear(write);
-    this.#tell(write, written, nodeName);
-    return written;
+    if (!fence.mayAct()) {
+      return { result: 'refused', message: 'this process is not the leader any more', until: secondsAfter(clock.now(), unledPause) };
+    }
+    const answered = await this.#send(write);
+    this.#tell(write, answered, nodeName);
+    if (answered.result === 'refused') return { ...answered, until: this.#refusals.add(write, clock.now()) };
+    this.#refusals.clear(write);
+    return answered;
   }
 
   #tell(write: Write, written: Answered, nodeName: string): void {

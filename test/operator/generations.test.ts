@@ -55,6 +55,27 @@ const object = (apiVersion: string, name: string, spec: object, namespace?: stri
   spec,
 });
 
+/** The CRD as the operators of 2019 brought it: namespaced, one version, no schema to speak of. */
+const old = (version: string, subresources?: object): object => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'nodemaintenances.kubevirt.io' },
+  spec: {
+    group: 'kubevirt.io',
+    scope: 'Namespaced',
+    names: { kind: 'NodeMaintenance', listKind: 'NodeMaintenanceList', plural: 'nodemaintenances', singular: 'nodemaintenance' },
+    versions: [
+      {
+        name: version,
+        served: true,
+        storage: true,
+        ...(subresources && { subresources }),
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      },
+    ],
+  },
+});
+
 const leaseAt = (name: string): string => `/apis/coordination.k8s.io/v1/namespaces/node-maintenance/leases/${name}`;
 
 describe('the older generations', { skip, timeout: 180_000 }, () => {
@@ -100,25 +121,6 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
   };
 
   test('kubevirt.io as the very first operator left it: namespaced, v1alpha3 alone, no status subresource, no finalizer', async () => {
-    const old = (version: string, subresources?: object): object => ({
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: 'nodemaintenances.kubevirt.io' },
-      spec: {
-        group: 'kubevirt.io',
-        scope: 'Namespaced',
-        names: { kind: 'NodeMaintenance', listKind: 'NodeMaintenanceList', plural: 'nodemaintenances', singular: 'nodemaintenance' },
-        versions: [
-          {
-            name: version,
-            served: true,
-            storage: true,
-            ...(subresources && { subresources }),
-            schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-          },
-        ],
-      },
-    });
     await api.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', old('v1alpha3'));
     await until('v1alpha3 to be served', async () => (await api.call('GET', '/apis/kubevirt.io/v1alpha3/nodemaintenances')).status === 200);
     const installed = await stand.drydock(
@@ -160,25 +162,7 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
 
   test('objects that vanish while nobody looks give their node back at the next start', async () => {
     // The CRD of the test before is gone; this one is as v0.1.0 brought it: namespaced, v1alpha1, with a finalizer.
-    await api.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: 'nodemaintenances.kubevirt.io' },
-      spec: {
-        group: 'kubevirt.io',
-        scope: 'Namespaced',
-        names: { kind: 'NodeMaintenance', listKind: 'NodeMaintenanceList', plural: 'nodemaintenances', singular: 'nodemaintenance' },
-        versions: [
-          {
-            name: 'v1alpha1',
-            served: true,
-            storage: true,
-            subresources: { status: {} },
-            schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-          },
-        ],
-      },
-    });
+    await api.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', old('v1alpha1', { status: {} }));
     await until('v1alpha1 to be served', async () => (await api.call('GET', '/apis/kubevirt.io/v1alpha1/nodemaintenances')).status === 200);
     await restart();
     const face = await makeNode(api, 'vanished');

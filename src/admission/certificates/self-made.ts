@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
+import { saidBy } from '../../core/status.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { saidBy } from '../live.ts';
 import { makeAuthority, makeServing } from './make.ts';
 import { type CertificateSet, type Due, dueOf, namesIn, unexpired } from './plan.ts';
 

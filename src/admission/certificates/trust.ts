@@ -1,8 +1,9 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
+import { saidBy } from '../../core/status.ts';
 import type { Api, Watched, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { saidBy, textOf } from '../live.ts';
+import { textOf } from '../live.ts';
 
 /** Tells the API servers whom to trust: keeps the caBundle of our webhooks up to date. */
 

@@ -34,6 +34,8 @@ export type Write = {
   readonly store: 'nodes' | 'leases' | 'requests';
   /** Of the served kind, for `requests`. */
   readonly dialect?: string;
+  /** Key of the request whose status this is. */
+  readonly reportOf?: string;
   /** To be announced once it is stored. */
   readonly announce: readonly Announcement[];
 };

@@ -119,6 +119,7 @@ const statusWrite = (standing: Standing, report: Report, course: Course): Pick<R
       body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
       store: 'requests',
       dialect: request.dialect.name,
+      reportOf: request.key,
       announce: announcements(standing, report),
     },
   };
