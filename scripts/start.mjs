@@ -3,4 +3,4 @@ import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
 import { handOver } from './hand-over.mjs';
 
-handOver(bootstrap(), [join(root, 'src', 'main.ts'), ...process.argv.slice(2)]);
+handOver(bootstrap(), [join(root, 'src', 'main.mjs'), ...process.argv.slice(2)]);

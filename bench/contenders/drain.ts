@@ -4,7 +4,7 @@ import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
 import type { Contender } from './contender.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const main = join(root, 'src', 'main.ts');
+const main = join(root, 'src', 'main.mjs');
 const longest = 30 * 60_000;
 
 /** `drydock drain` as people use it: one process for all nodes, its start included. */

@@ -11,7 +11,7 @@ import { until, waitFor } from '../../test/control-plane/wait.ts';
 import type { Contender } from './contender.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const main = join(root, 'src', 'main.ts');
+const main = join(root, 'src', 'main.mjs');
 const resource = 'maintenances';
 const collection = `/apis/drydock.dev/v1alpha1/${resource}`;
 

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { version } from './version.ts';
 
-const main = join(import.meta.dirname, '..', 'main.ts');
+const main = join(import.meta.dirname, '..', 'main.mjs');
 
 type Ended = { readonly code: number | null; readonly out: string; readonly err: string };
 

@@ -1,5 +1,6 @@
-import { type AgentOptions, Agent as HttpAgent } from 'node:http';
+import type { AgentOptions, Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { http } from './node-http.ts';
 
 /** What TLS needs. The same object for as long as nothing of it changes: a new one means new connections. */
 export type TlsMaterial = {
@@ -68,7 +69,7 @@ export class Agents {
       maxFreeSockets: this.#places,
       ...(this.#proxyEnv === undefined ? {} : { proxyEnv: { ...this.#proxyEnv } }),
     };
-    if (!this.#secure) return new HttpAgent(options);
+    if (!this.#secure) return new http.Agent(options);
     const { ca, ...material } = tls;
     return new HttpsAgent({ ...options, ...material, ...(ca === undefined ? {} : { ca: [ca].flat() }) });
   }

@@ -1,7 +1,8 @@
-import { type Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { Agent as HttpAgent, IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { http } from './node-http.ts';
 
 /** Headers as node:http takes them; a list is sent as several lines of the same name. */
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
@@ -67,7 +68,7 @@ const open = (wire: Wire) => {
     headers: wire.headers as Record<string, string | string[]>,
     agent: wire.agent,
   };
-  return protocol === 'https:' ? httpsRequest(options) : httpRequest(options);
+  return protocol === 'https:' ? httpsRequest(options) : http.request(options);
 };
 
 /** Nobody speaks for so long: the kernel asks whether the other side is still there (libuv then asks ten times, a second apart). */

@@ -20,7 +20,7 @@ const stand = started as Stand;
 
 /** Starts a command of drydock, presses Ctrl-C as soon as it has printed this, and waits for its end. */
 const interrupted = async (pattern: RegExp, ...args: readonly string[]): Promise<Outcome> => {
-  const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+  const main = join(import.meta.dirname, '..', '..', 'src', 'main.mjs');
   const child = spawn(process.execPath, [main, ...args, '--kubeconfig', stand.controlPlane.kubeconfig], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });

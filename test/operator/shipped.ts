@@ -10,7 +10,7 @@ import { until } from '../control-plane/wait.ts';
 const root = join(import.meta.dirname, '..', '..');
 
 /** Where the sources of drydock begin. */
-export const main = join(root, 'src', 'main.ts');
+export const main = join(root, 'src', 'main.mjs');
 
 /** Runs drydock from its sources. */
 export const drydock = (args: readonly string[]): Promise<Outcome> => run(process.execPath, [main, ...args], { cwd: root });
