@@ -210,6 +210,20 @@ test('what the operator before us has taken out is taken over, whatever the quor
   assert.deepEqual(whats(decision), ['hold the node']);
 });
 
+test('what is taken over stays held while its lease is renewed, made anew or in other hands', () => {
+  const { before: _before, ...unrecorded } = heldNode;
+  const requests = [makeRequest('one', { claim: 'takenOver' })];
+  const due = new Map([[ourLease.key, { ...ourLease, renewTime: at(-3000) }]]);
+  for (const leases of [due, noLeases, foreign]) {
+    const { writes } = run({ node: unrecorded, requests, leases });
+    for (const { what } of writes) assert.notEqual(what, 'give the node back');
+    assert.ok(
+      writes.some(({ what }) => what === 'hold the node'),
+      'its record is written meanwhile',
+    );
+  }
+});
+
 test("on OpenShift the budget of etcd's operator decides first", () => {
   const members = [member('n1'), member('n2'), member('n3')];
   const guard = makeBudget('etcd-guard-pdb', {

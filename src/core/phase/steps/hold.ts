@@ -1,21 +1,15 @@
-import { type Before, isOutdated, nothingBefore, readBefore, taintId } from '../../hold/before.ts';
+import { type Before, isOutdated, nothingBefore, readBefore } from '../../hold/before.ts';
 import { beforeOfPredecessor, forgetChange, type HoldChange, holdChange, unite } from '../../hold/hold.ts';
 import type { Node } from '../../hold/node.ts';
-import type { Dialect, Marks, Request } from '../../request/request.ts';
+import type { Dialect, Request } from '../../request/request.ts';
 import { secondsAfter } from '../../time.ts';
 import { announcement, type Course, nodeSubject, type Step } from '../course.ts';
 import type { Announcement, Write } from '../decision.ts';
+import { markedByPredecessor } from '../held.ts';
 import type { Picture } from '../picture.ts';
 
 /** An answer that is still under way is waited for this long, in seconds, before it is looked at again. */
 const answerWithin = 1;
-
-const carries = (node: Node, { taints }: Marks): boolean =>
-  taints.length > 0 && taints.every(wanted => node.taints.some(taint => taintId(taint) === taintId(wanted)));
-
-/** The operator before us has put these marks on the node without a record of what was there. */
-export const markedByPredecessor = (node: Node, request: Request): boolean =>
-  request.claim !== 'ours' && carries(node, request.dialect.marks('Drain'));
 
 const assumedBefore = (node: Node, requests: readonly Request[]): Before => {
   const marks = requests.filter(request => markedByPredecessor(node, request)).map(({ dialect }) => dialect.marks('Drain'));

@@ -4,6 +4,7 @@ import { type LeaseName, leaseKey } from '../../request/request.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { Course, Standing, Step } from '../course.ts';
 import type { Write } from '../decision.ts';
+import { isHeldAlready } from '../held.ts';
 import type { Problem } from '../report.ts';
 
 /** Lost leases are asked for again after this many seconds, and given up after more than `allowedErrors` times (seed contract 3.1). */
@@ -64,7 +65,7 @@ const givenUp = (errors: number): Problem => ({
 const refused = (standing: Standing, message: string, course: Course, node: Node): Standing => {
   const errors = standing.leaseErrors;
   if (standing.failure === 'LeaseLost') return { ...standing, problem: givenUp(errors) };
-  if (node.before === undefined) return { ...standing, problem: notOurs(message, errors) };
+  if (!isHeldAlready(node, standing.request)) return { ...standing, problem: notOurs(message, errors) };
   if (errors > allowedErrors) return { ...standing, failure: 'LeaseLost', problem: givenUp(errors) };
   const due = course.leaseMissedAt === undefined || !isBefore(course.now, secondsAfter(course.leaseMissedAt, askAgainAfter));
   const counted = due ? errors + 1 : errors;
@@ -78,7 +79,7 @@ const forgiven = ({ failure, ...standing }: Standing): Standing => ({
 });
 
 /** The lease is on its way to us. A node that is held stays so meanwhile: it is not given back for the time of one write. */
-const onItsWay = (standing: Standing, node: Node): Standing => ({ ...forgiven(standing), holds: node.before !== undefined });
+const onItsWay = (standing: Standing, node: Node): Standing => ({ ...forgiven(standing), holds: isHeldAlready(node, standing.request) });
 
 const granted = (standing: Standing): Standing => ({ ...forgiven(standing), granted: true, holds: true, leaseErrors: 0 });
 
@@ -97,7 +98,7 @@ const ask = (standing: Standing, course: Course, node: Node): Found => {
       return { standing: onItsWay(standing, node), write: leaseWrite(name, answer), missed: false };
     case 'update': {
       // A renewal in good time does not interrupt anything; taking a lease over has to be seen first.
-      const running = lease?.holder === name.holder && node.before !== undefined;
+      const running = lease?.holder === name.holder && isHeldAlready(node, standing.request);
       return { standing: running ? granted(standing) : onItsWay(standing, node), write: leaseWrite(name, answer), missed: false };
     }
     case 'foreign': {

@@ -3,8 +3,8 @@ import { etcdAllows, etcdNamespace } from '../../quorum/etcd-guard.ts';
 import { mayLeave, quorumMessage } from '../../quorum/quorum.ts';
 import { secondsAfter } from '../../time.ts';
 import type { Standing, Step } from '../course.ts';
+import { markedByPredecessor } from '../held.ts';
 import type { Picture, Quorum } from '../picture.ts';
-import { markedByPredecessor } from './hold.ts';
 
 /** The nodes of the quorum wake each other; this is the safety net, in seconds. */
 const lookAgainAfter = 30;

@@ -1,0 +1,13 @@
+import { taintId } from '../hold/before.ts';
+import type { Node } from '../hold/node.ts';
+import type { Marks, Request } from '../request/request.ts';
+
+const carries = (node: Node, { taints }: Marks): boolean =>
+  taints.length > 0 && taints.every(wanted => node.taints.some(taint => taintId(taint) === taintId(wanted)));
+
+/** The operator before us has put these marks on the node, and left no record of what was there. */
+export const markedByPredecessor = (node: Node, request: Request): boolean =>
+  request.claim !== 'ours' && carries(node, request.dialect.marks('Drain'));
+
+/** The node is held by now, by us or by the operator before us: until it is given back on purpose, it stays so. */
+export const isHeldAlready = (node: Node, request: Request): boolean => node.before !== undefined || markedByPredecessor(node, request);
