@@ -51,6 +51,13 @@ test('two objects never have the same name, whatever is installed', () => {
   assert.deepEqual(new Set(names).size, names.length);
 });
 
+test("a namespace that is there for its leases can be the operator's own, with all that its own needs", () => {
+  const spaces = manifests({ ...usual, namespace: 'node-maintenance' }).filter(({ kind }) => kind === 'Namespace');
+  const own = spaces.filter(({ metadata }) => metadata.name === 'node-maintenance');
+  assert.equal(own.length, 1);
+  assert.match(JSON.stringify(own), /pod-security\.kubernetes\.io\/enforce":"restricted/);
+});
+
 test('another namespace is another one everywhere', () => {
   const all = manifests({ ...everything, namespace: 'elsewhere' }).filter(({ kind }) => kind !== 'CustomResourceDefinition');
   assert.doesNotMatch(JSON.stringify(all), /drydock-system/);

@@ -81,14 +81,23 @@ const tailored = (manifest: Manifest, { image, replicas, parts }: Wish): Manifes
 const filesOf = (part: Part, groups: readonly string[]): readonly Manifest[] =>
   part === 'crds' ? crdTexts([...usualGroups, ...groups]).flatMap(manifestsIn) : manifestsOf(part);
 
+const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+
+/** Each object once: the operator may be put into a namespace that is there for its leases, and that comes with it then. */
+const once = (all: readonly Manifest[]): readonly Manifest[] => {
+  const first = new Map<string, Manifest>();
+  for (const manifest of all) if (!first.has(keyOf(manifest))) first.set(keyOf(manifest), manifest);
+  return [...first.values()];
+};
+
 /** All objects of an installation, in the order in which they are to be applied. Throws a UsageError for a group that is not known. */
 export const manifests = (wish: Wish): readonly Manifest[] => {
   const { parts, groups, namespace } = wish;
   if (parts.has('cert-manager') && !(parts.has('webhook') && parts.has('operator')))
     throw new UsageError('cert-manager is for the webhook of the operator: it cannot be installed without both');
   const patches = [...parts].flatMap(part => (part === 'crds' ? [] : patchesOf(part)));
-  return [...parts]
+  const all = [...parts]
     .flatMap(part => filesOf(part, groups))
-    .map(manifest => moved(tailored(patched(manifest, patches), wish), namespace))
-    .toSorted((one, other) => rank(one) - rank(other));
+    .map(manifest => moved(tailored(patched(manifest, patches), wish), namespace));
+  return once(all).toSorted((one, other) => rank(one) - rank(other));
 };

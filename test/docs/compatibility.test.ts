@@ -26,6 +26,8 @@ const files = new Map<string, string>([
   ),
   ['install', 'test/deploy/install.test.ts'],
   ['kill', 'test/kill/kill.test.ts'],
+  ...inFolder('test/predecessors', 'takeover', 'migrate'),
+  ['predecessors', 'test/predecessors/contract.test.ts'],
   ...inFolder('src/generations', 'node-maintenance', 'kubevirt'),
   ['webhooks', 'src/generations/admission.test.ts'],
   ...inFolder('src/core/drain', 'judge', 'plan', 'answer', 'tally'),

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The steps of docs/migrate.md, as a shell can run them. */
+
+type Step = {
+  /** `1. Look before`, without the full stop. */
+  readonly title: string;
+  readonly blocks: readonly string[];
+};
+
+/** A way: under a heading of the third level. */
+type Way = { readonly heading: string; readonly steps: readonly Step[] };
+
+export type Section = {
+  /** Sets the variables that the steps use. */
+  readonly variables: string;
+  readonly ways: readonly Way[];
+};
+
+const text = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'migrate.md'), 'utf8');
+
+/** The parts that begin with a mark, each without it. */
+const partsAfter = (text: string, mark: RegExp): readonly string[] => text.split(mark).slice(1);
+
+/** Without those that need OLM: the document says that they are not run. */
+const blocksIn = (text: string): readonly string[] =>
+  [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = '']) => block).filter(block => !block.startsWith('# OLM'));
+
+const stepOf = (text: string): Step => ({ title: /^[^*]*?(?=[.,]?\*\*)/.exec(text)?.[0] ?? '', blocks: blocksIn(text) });
+
+const wayOf = (text: string): Way => ({
+  heading: text.slice(0, text.indexOf('\n')),
+  steps: partsAfter(text, /^\*\*(?=\d+\. )/m).map(stepOf),
+});
+
+/** The section under a heading of the second level. */
+export const sectionOf = (heading: string): Section => {
+  const found = partsAfter(text, /^## /m).find(part => part.startsWith(`${heading}\n`));
+  assert.ok(found !== undefined, `docs/migrate.md has a section ${heading}`);
+  const [variables = ''] = blocksIn(found);
+  return { variables, ways: partsAfter(found, /^### /m).map(wayOf) };
+};
+
+/** What a shell keeps of a block for the next ones. */
+export const assignmentsIn = (block: string): string =>
+  block
+    .split('\n')
+    .filter(line => /^[A-Z]+=/.test(line))
+    .join('\n');

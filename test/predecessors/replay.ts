@@ -1,0 +1,70 @@
+import type { JsonObject } from '../../src/core/json.ts';
+import type { Api } from '../control-plane/api.ts';
+import { create, getNode, nodePath } from '../control-plane/cluster.ts';
+import { namespace } from '../control-plane/manifests.ts';
+import type { Node } from '../control-plane/objects.ts';
+import { makeNode, untilPods } from '../operator/look.ts';
+import { collectionOfOld, leasePathOf, leasesOf, type Old, taintsOf } from './old.ts';
+import { type Left, readRecording, withTimes } from './recording.ts';
+import { guardedPod, nodeOf, pathOfOld, type Situation } from './situations.ts';
+
+/** Puts a recording back into a cluster, as if its operator had been stopped a while ago. */
+
+/** Its leases are nearly over by then: they have to be renewed, and must not be lost. */
+const stoppedForMs = 50 * 60_000;
+
+export type Replayed = {
+  readonly old: Old;
+  readonly nodeName: string;
+  /** The node as it was before the maintenance. */
+  readonly face: object;
+  readonly maintenances: readonly Left[];
+  readonly lease?: Left;
+};
+
+const putObject = async (api: Api, old: Old, object: Left): Promise<void> => {
+  const { status, ...rest } = object;
+  const { deletionTimestamp, ...metadata } = rest.metadata;
+  await api.post(collectionOfOld(old), { ...rest, metadata });
+  const path = pathOfOld(old, metadata.name);
+  if (status !== undefined) await api.patch(`${path}/status`, { status });
+  if (deletionTimestamp !== undefined) await api.delete(path);
+};
+
+const putLease = async (api: Api, old: Old, lease: Left, node: Node): Promise<void> => {
+  const ownerReferences = lease.metadata.ownerReferences?.map(owner => ({ ...owner, uid: node.metadata.uid }));
+  await api.post(leasesOf(old), { ...lease, metadata: { ...lease.metadata, ownerReferences } });
+};
+
+/** Makes node, pods, objects and lease as the recording has them; answers what there was before. */
+export const replay = async (api: Api, old: Old, situation: Situation): Promise<Replayed> => {
+  const recording = readRecording(old, situation);
+  const shift = Date.now() - stoppedForMs - Date.parse(recording.recordedAt);
+  const { node, maintenances, lease } = withTimes(recording, time => {
+    const moved = new Date(Date.parse(time) + shift).toISOString();
+    return time.includes('.') ? moved.replace('Z', '000Z') : `${moved.slice(0, 19)}Z`;
+  });
+  const nodeName = nodeOf(old, situation);
+  const face = await makeNode(api, nodeName, recording.before);
+  if (situation === 'running') {
+    await guardedPod(api, nodeName);
+    await untilPods(api, nodeName, 1);
+  } else await create(api, namespace(nodeName));
+  const { labels, annotations } = node.metadata;
+  await api.patch(nodePath(nodeName), { metadata: { labels, annotations }, spec: node.spec });
+  for (const object of maintenances) await putObject(api, old, object);
+  if (lease !== undefined) await putLease(api, old, lease, await getNode(api, nodeName));
+  return { old, nodeName, face, maintenances, ...(lease && { lease }) };
+};
+
+/** The lease of the older operator, or nothing. */
+export const oldLease = async (api: Api, old: Old, nodeName: string): Promise<JsonObject | undefined> => {
+  const { status, body } = await api.call('GET', leasePathOf(old, nodeName));
+  return status === 200 ? (body as Left).spec : undefined;
+};
+
+/** Nobody new can come to it, and everybody can see why. */
+export const isHeldFor = (old: Old, node: Node): boolean =>
+  node.spec.unschedulable === true &&
+  taintsOf(old).every(({ key, effect }) => (node.spec.taints ?? []).some(taint => taint.key === key && taint.effect === effect)) &&
+  (old.label === undefined || node.metadata.labels?.[old.label] === 'true');
