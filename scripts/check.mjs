@@ -7,16 +7,16 @@ const node = bootstrap();
 const bin = name => join(root, 'node_modules', '.bin', name);
 
 const checks = [
-  ['types', bin('tsc'), ['-p', '.']],
-  ['types of the pure core', bin('tsc'), ['-p', 'tsconfig.core.json']],
-  ['lint', bin('oxlint'), ['--type-aware', '--quiet', 'src', 'test', 'bench', 'tools', 'scripts']],
-  ['format', bin('biome'), ['check', '.']],
-  ['dead code', node, [join(root, 'node_modules', 'knip', 'bin', 'knip.js')]],
-  ['generated files', node, [join(root, 'tools', 'generate.ts'), '--check']],
+  { what: 'types', command: bin('tsc'), args: ['-p', '.'] },
+  { what: 'types of the pure core', command: bin('tsc'), args: ['-p', 'tsconfig.core.json'] },
+  { what: 'lint', command: bin('oxlint'), args: ['--type-aware', '--quiet', 'src', 'test', 'bench', 'tools', 'scripts'] },
+  { what: 'format', command: bin('biome'), args: ['check', '.'] },
+  { what: 'dead code', command: node, args: [join(root, 'node_modules', 'knip', 'bin', 'knip.js')] },
+  { what: 'generated files', command: node, args: [join(root, 'tools', 'generate.ts'), '--check'] },
 ];
 
 let failures = 0;
-for (const [what, command, args] of checks) {
+for (const { what, command, args } of checks) {
   const since = performance.now();
   // The tools that are scripts look for `node` on PATH: it has to be the one that runs everything else.
   const env = { ...process.env, PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH}` };
