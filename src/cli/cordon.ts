@@ -2,6 +2,7 @@ import { readBefore } from '../core/hold/before.ts';
 import type { Node } from '../core/hold/node.ts';
 import { saidBy } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
+import type { ConnectionFlags } from './connection-flags.ts';
 import { UsageError } from './fail.ts';
 import { integer } from './go-values.ts';
 import { findNodes, nodeChoice, nodePath } from './nodes.ts';
@@ -61,9 +62,7 @@ const refuseHeld = (node: Node, output: Output): boolean => {
   return true;
 };
 
-export type CordonFlags = {
-  readonly kubeconfig?: string;
-  readonly context?: string;
+export type CordonFlags = ConnectionFlags & {
   readonly selector?: string;
   readonly dryRun: string;
   readonly chunkSize: string;

@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import type { Connection } from '../kube/connect.ts';
 import { systemClock } from '../support/clock.ts';
+import type { ConnectionFlags } from './connection-flags.ts';
 import { UsageError } from './fail.ts';
 import { type Applied, Applier } from './install-apply.ts';
 import type { Manifest } from './install-files.ts';
@@ -12,9 +13,7 @@ import { withCluster } from './with-cluster.ts';
 const yamlStyle = { lineWidth: 140, blockQuote: 'literal', aliasDuplicateObjects: false } as const;
 
 /** As the command line gives them. */
-export type InstallFlags = {
-  readonly kubeconfig?: string;
-  readonly context?: string;
+export type InstallFlags = ConnectionFlags & {
   readonly apply?: boolean;
   readonly forceConflicts?: boolean;
   readonly namespace: string;

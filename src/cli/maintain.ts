@@ -4,6 +4,7 @@ import type { Dialect, Request } from '../core/request/request.ts';
 import { maintenance } from '../generations/maintenance.ts';
 import type { MaintenanceStatus } from '../generations/schema/maintenance.ts';
 import type { Connection } from '../kube/connect.ts';
+import type { ConnectionFlags } from './connection-flags.ts';
 import { UsageError } from './fail.ts';
 import { follow } from './follow.ts';
 import { integer, seconds } from './go-values.ts';
@@ -16,9 +17,7 @@ import { withCluster } from './with-cluster.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-export type MaintainFlags = {
-  readonly kubeconfig?: string;
-  readonly context?: string;
+export type MaintainFlags = ConnectionFlags & {
   readonly name?: string;
   readonly reason?: string;
   readonly requester?: string;

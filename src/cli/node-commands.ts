@@ -9,6 +9,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const choosing = (command: Command): Command =>
   connectionFlags(command)
     .argument('[node...]', 'names of nodes')
+    .addOption(new Option('-n, --namespace <name>', 'taken as kubectl takes it: nodes have no namespace').hideHelp())
     .option('-l, --selector <selector>', 'nodes by label, for example pool=blue,!gpu, in place of names')
     .addOption(new Option('--dry-run <strategy>', 'none, server or client: say what would be done').default('none'))
     .addOption(new Option('--chunk-size <n>', 'nodes are listed in pages of this size; 0 asks for all at once').default('500'));
@@ -53,7 +54,7 @@ export const nodeCommands = (env: Env): readonly Command[] => [drainCommand(env)
 
 /** Arguments as these commands take them, from arguments as Go programs take them. */
 export const nodeArguments = (args: readonly string[]): readonly string[] =>
-  plainBooleans(args, [...switches.map(([flag]) => flag), '--delete-local-data']).map(arg => {
+  plainBooleans(args, [...switches.map(([flag]) => flag), '--delete-local-data', '--insecure-skip-tls-verify']).map(arg => {
     // Alone, kubectl's flag means the client's dry run; the next word is a node.
     if (arg === '--dry-run') return '--dry-run=client';
     return arg.startsWith('-l=') ? `--selector=${arg.slice('-l='.length)}` : arg;

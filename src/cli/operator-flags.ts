@@ -1,5 +1,6 @@
 import type { LogFormat } from '../support/pino-log.ts';
 import { parseAddress } from '../web/server.ts';
+import type { ConnectionFlags } from './connection-flags.ts';
 import { UsageError } from './fail.ts';
 import { leaseNamespaces } from './kinds.ts';
 import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
@@ -7,18 +8,17 @@ import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webh
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** As the command line gives them. */
-export type OperatorFlags = WebhookFlags & {
-  readonly kubeconfig?: string;
-  readonly context?: string;
-  readonly metricsBindAddress: string;
-  readonly healthProbeBindAddress: string;
-  readonly leaderElect: boolean | string;
-  readonly leaderElectionNamespace?: string;
-  readonly zapLogLevel?: string;
-  readonly zapEncoder?: 'json' | 'console';
-  readonly logFormat?: LogFormat;
-  readonly nodeLeaseDurationSeconds: string;
-};
+export type OperatorFlags = WebhookFlags &
+  ConnectionFlags & {
+    readonly metricsBindAddress: string;
+    readonly healthProbeBindAddress: string;
+    readonly leaderElect: boolean | string;
+    readonly leaderElectionNamespace?: string;
+    readonly zapLogLevel?: string;
+    readonly zapEncoder?: 'json' | 'console';
+    readonly logFormat?: LogFormat;
+    readonly nodeLeaseDurationSeconds: string;
+  };
 
 /** Where something is served; undefined switches it off. */
 export type Address = ReturnType<typeof parseAddress>;

@@ -11,6 +11,7 @@ import type { Log } from '../support/log.ts';
 import { pinoLog } from '../support/pino-log.ts';
 import { type Metrics, metrics } from '../web/metrics.ts';
 import { listen, type Page } from '../web/server.ts';
+import { connectionOf } from './connection-flags.ts';
 import { UsageError } from './fail.ts';
 import { kindsHere } from './kinds.ts';
 import { isOpenShift } from './openshift.ts';
@@ -182,8 +183,7 @@ const work = async (parts: Parts, duty: Duty, leaderNamespace: string, signal: A
 
 const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics): Promise<Connection> =>
   connect({
-    kubeconfig: flags.kubeconfig,
-    context: flags.context,
+    ...connectionOf(flags),
     env,
     userAgent: `drydock/${version()}`,
     log,

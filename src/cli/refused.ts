@@ -9,7 +9,8 @@ export class RefusedError extends Error {
 
 /** The error that kubectl would print for this answer, without its prefix `error: `. */
 export const refusedError = (answer: ApiAnswer): RefusedError => {
-  const { body } = answer;
+  const { body, status } = answer;
+  if (status === 401) return new RefusedError(`error: You must be logged in to the server (${saidBy(answer)})`);
   const reason = isObject(body) && typeof body['reason'] === 'string' && body['reason'] !== '' ? ` (${body['reason']})` : '';
   return new RefusedError(`Error from server${reason}: ${saidBy(answer)}`);
 };

@@ -1,5 +1,6 @@
 import { pathOf, type Request } from '../core/request/request.ts';
 import type { Connection } from '../kube/connect.ts';
+import type { ConnectionFlags } from './connection-flags.ts';
 import { follow } from './follow.ts';
 import { kindsOf } from './kinds.ts';
 import { type Output, plainOutput } from './output.ts';
@@ -9,9 +10,7 @@ import { withCluster } from './with-cluster.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-export type ReleaseFlags = {
-  readonly kubeconfig?: string;
-  readonly context?: string;
+export type ReleaseFlags = ConnectionFlags & {
   readonly name?: string;
   readonly all?: boolean;
   readonly wait: boolean;

@@ -3,6 +3,7 @@ import { readNode } from '../core/hold/node.ts';
 import type { Request } from '../core/request/request.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
+import type { ConnectionFlags } from './connection-flags.ts';
 import { glanceAt } from './glance.ts';
 import { kindsOf } from './kinds.ts';
 import { requestsOf } from './requests.ts';
@@ -10,7 +11,7 @@ import { type Blocked, blockersNow } from './status-blockers.ts';
 import { type Shown, statusTable } from './status-table.ts';
 import { withCluster } from './with-cluster.ts';
 
-export type StatusFlags = { readonly kubeconfig?: string; readonly context?: string; readonly output: 'table' | 'wide' | 'json' | 'yaml' };
+export type StatusFlags = ConnectionFlags & { readonly output: 'table' | 'wide' | 'json' | 'yaml' };
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 

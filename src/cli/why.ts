@@ -3,6 +3,7 @@ import { type Pod, readPod } from '../core/pod/pod.ts';
 import { seedPolicy } from '../core/request/policy.ts';
 import type { Connection } from '../kube/connect.ts';
 import type { ApiAnswer } from '../operator/ports.ts';
+import type { ConnectionFlags } from './connection-flags.ts';
 import { drainRequest } from './drain/request.ts';
 import { UsageError } from './fail.ts';
 import { glanceAt } from './glance.ts';
@@ -15,7 +16,7 @@ import { withCluster } from './with-cluster.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-export type WhyFlags = { readonly kubeconfig?: string; readonly context?: string; readonly namespace?: string };
+export type WhyFlags = ConnectionFlags & { readonly namespace?: string };
 
 type Target =
   | { readonly kind: 'node'; readonly name: string }

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import type { Api, Watcher } from '../operator/ports.ts';
+import type { Api, ApiCall, Watcher } from '../operator/ports.ts';
 import { type Clock, systemClock } from '../support/clock.ts';
 import { type Log, silentLog } from '../support/log.ts';
-import { chooseContext } from './context.ts';
+import { chooseContext, type Overrides } from './context.ts';
 import type { Credentials } from './credentials.ts';
 import { inClusterCredentials, inClusterNamespace, inClusterServer, isInCluster, serviceAccountFolder } from './in-cluster.ts';
 import { type Kubeconfig, KubeconfigError, loadKubeconfig } from './kubeconfig.ts';
@@ -19,6 +19,10 @@ export type ConnectOptions = {
   readonly kubeconfig?: string | undefined;
   /** The flag `--context`. */
   readonly context?: string | undefined;
+  /** What other flags say in place of the kubeconfig. */
+  readonly overrides?: Overrides | undefined;
+  /** Every single call is given up after this time at the latest. */
+  readonly requestTimeoutMs?: number | undefined;
   /** KUBECONFIG, HOME, KUBERNETES_SERVICE_HOST, POD_NAMESPACE, HTTPS_PROXY…; credential programs get all of it. */
   readonly env: Env;
   /** For example `drydock/1.0`. */
@@ -72,11 +76,17 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
   return {
     server: target.server,
     namespace: target.namespace,
-    call: (call, signal) => transport.call(call, signal),
+    call: (call, signal) => transport.call(limited(call, options.requestTimeoutMs), signal),
     watch: (collection, project, sink, signal) => watcher.watch(collection, project, sink, signal),
     close: () => transport.close(),
   };
 };
+
+/** As the transport gives calls up that name no time. */
+const usualTimeoutMs = 30_000;
+
+const limited = (call: ApiCall, mostMs: number | undefined): ApiCall =>
+  mostMs === undefined ? call : { ...call, timeoutMs: Math.min(call.timeoutMs ?? usualTimeoutMs, mostMs) };
 
 const find = async (options: ConnectOptions, clock: Clock, log: Log): Promise<Target> => {
   const config = await load(options);
@@ -94,7 +104,7 @@ const find = async (options: ConnectOptions, clock: Clock, log: Log): Promise<Ta
 };
 
 const fromKubeconfig = (config: Kubeconfig, options: ConnectOptions, clock: Clock, log: Log): Target => {
-  const chosen = chooseContext(config, options.context);
+  const chosen = chooseContext(config, options.context, options.overrides);
   const { server } = chosen.cluster;
   if (!/^https?:$/.test(URL.canParse(server) ? new URL(server).protocol : '')) {
     throw new KubeconfigError(`context "${chosen.name}" has the server ${server}, which is no http:// or https:// address`);

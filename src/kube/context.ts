@@ -8,8 +8,31 @@ export type Chosen = {
   readonly user: User;
 };
 
-/** The wished context, else the current one. Throws a KubeconfigError that says what is missing, where, and what there is instead. */
-export const chooseContext = (config: Kubeconfig, wished?: string): Chosen => {
+/** What flags say in place of the kubeconfig, each for itself: kubectl's `--cluster`, `--user`, `--server`, `--token`, `--as` and so on. */
+export type Overrides = {
+  /** Names of entries, in place of those that the context names. */
+  readonly clusterName?: string | undefined;
+  readonly userName?: string | undefined;
+  readonly cluster?: Partial<Cluster>;
+  readonly user?: Partial<User>;
+};
+
+/** A value that is given takes the place of all that says the same in another form (clientcmd's overrides). */
+const overruled: Readonly<Record<string, readonly string[]>> = {
+  'certificate-authority': ['certificate-authority-data', 'insecure-skip-tls-verify'],
+  'insecure-skip-tls-verify': ['certificate-authority', 'certificate-authority-data'],
+  'client-certificate': ['client-certificate-data'],
+  'client-key': ['client-key-data'],
+  token: ['tokenFile', 'username', 'password', 'exec', 'auth-provider'],
+};
+
+const overridden = <T extends object>(found: T, given: Partial<T> = {}): T => {
+  const gone = new Set(Object.keys(given).flatMap(key => overruled[key] ?? []));
+  return { ...(Object.fromEntries(Object.entries(found).filter(([key]) => !gone.has(key))) as T), ...given };
+};
+
+/** The wished context, else the current one, as flags change it. Throws a KubeconfigError that says what is missing, where, and what there is instead. */
+export const chooseContext = (config: Kubeconfig, wished?: string, overrides: Overrides = {}): Chosen => {
   const where = config.files.join(', ');
   const name = wished ?? config.currentContext;
   if (name === undefined) {
@@ -17,16 +40,25 @@ export const chooseContext = (config: Kubeconfig, wished?: string): Chosen => {
   }
   const context = config.contexts.get(name);
   if (context === undefined) throw new KubeconfigError(`there is no context "${name}" in ${where}; there are: ${listOf(config.contexts)}`);
-  const cluster = config.clusters.get(context.cluster ?? '');
-  if (cluster === undefined) {
-    throw new KubeconfigError(`context "${name}" names the cluster "${context.cluster ?? ''}", which is not in ${where}`);
-  }
-  const user = context.user === undefined || context.user === '' ? {} : config.users.get(context.user);
-  if (user === undefined) throw new KubeconfigError(`context "${name}" names the user "${context.user ?? ''}", which is not in ${where}`);
+  const cluster = overridden(clusterOf(config, name, overrides.clusterName ?? context.cluster ?? ''), overrides.cluster);
+  const user = overridden(userOf(config, name, overrides.userName ?? context.user ?? ''), overrides.user);
   const { server } = cluster;
   if (server === undefined || server === '') throw new KubeconfigError(`the cluster "${context.cluster ?? ''}" in ${where} has no server`);
   const namespace = context.namespace === undefined || context.namespace === '' ? 'default' : context.namespace;
   return { name, namespace, cluster: { ...cluster, server }, user };
+};
+
+const clusterOf = ({ clusters, files }: Kubeconfig, context: string, name: string): Cluster => {
+  const cluster = clusters.get(name);
+  if (cluster === undefined)
+    throw new KubeconfigError(`context "${context}" names the cluster "${name}", which is not in ${files.join(', ')}`);
+  return cluster;
+};
+
+const userOf = ({ users, files }: Kubeconfig, context: string, name: string): User => {
+  const user = name === '' ? {} : users.get(name);
+  if (user === undefined) throw new KubeconfigError(`context "${context}" names the user "${name}", which is not in ${files.join(', ')}`);
+  return user;
 };
 
 const shown = 12;

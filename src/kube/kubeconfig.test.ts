@@ -57,3 +57,15 @@ test('proxies: the kubeconfig first, then the environment, never for this machin
   assert.equal(proxyFor('https://far', undefined, {}), undefined);
   assert.throws(() => proxyFor('https://far', 'socks5://p:1', {}), /SOCKS proxies are not supported/);
 });
+
+test('flags take the place of what the kubeconfig says, in whatever form it says it', async () => {
+  await using it = await folder({ one, two });
+  const config = await loadKubeconfig([it.at('one'), it.at('two')], 'is left out');
+  const other = chooseContext(config, undefined, { userName: 'v', cluster: { server: 'https://three' } });
+  assert.deepEqual([other.cluster.server, other.user.exec?.command], ['https://three', it.at('bin/login')]);
+  const trusting = chooseContext(config, undefined, { cluster: { 'insecure-skip-tls-verify': true } });
+  assert.equal(trusting.cluster['certificate-authority'], undefined);
+  const bearer = chooseContext(config, undefined, { user: { token: 't', as: 'jane' } });
+  assert.deepEqual([bearer.user.token, bearer.user.tokenFile, bearer.user.as], ['t', undefined, 'jane']);
+  assert.throws(() => chooseContext(config, undefined, { clusterName: 'none' }), /names the cluster "none", which is not in/);
+});

@@ -156,6 +156,30 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     assert.equal((await getNode(api, 'exists')).spec.unschedulable ?? false, false);
   });
 
+  test('the flags of a connection mean what they mean to kubectl', async () => {
+    await makeNode(api, 'reached');
+    const { kubeconfig, server, folder } = stand.controlPlane;
+    const nowhere = ['--server', 'https://127.0.0.1:1', '--request-timeout', '5'];
+    const cases: readonly (readonly string[])[] = [
+      ['--as', 'nobody', '--as-group', 'no-group'],
+      ['--token', 'wrong'],
+      ['--user', 'no-such-user'],
+      ['--cluster', 'no-such-cluster'],
+      ['--server', server, '--certificate-authority', join(folder, 'ca.crt'), '--namespace', 'any'],
+      ['--insecure-skip-tls-verify=true'],
+    ];
+    for (const flags of cases) {
+      const args = ['cordon', 'reached', '--dry-run=client', ...flags];
+      const [theirs, ours] = await Promise.all([stand.controlPlane.kubectl(args), stand.drydock(...args)]);
+      assert.equal(ours.stdout, theirs.stdout, ours.stderr);
+      assert.equal(ours.code === 0, theirs.code === 0, flags.join(' '));
+      if (flags[0] === '--as' || flags[0] === '--token') assert.equal(ours.stderr, theirs.stderr);
+    }
+    const lost = await stand.drydock('cordon', 'reached', ...nowhere);
+    assert.deepEqual([lost.code, lost.stdout], [1, '']);
+    assert.notEqual(kubeconfig, '');
+  });
+
   test('wrong flags are one clear message and exit code 2', async () => {
     for (const args of [
       ['drain'],

@@ -1,14 +1,13 @@
 import { parseSelector } from '../../core/pod/parse-selector.ts';
 import { type DrainPolicy, seedPolicy } from '../../core/request/policy.ts';
+import type { ConnectionFlags } from '../connection-flags.ts';
 import { type DryRun, dryRunOf } from '../cordon.ts';
 import { UsageError } from '../fail.ts';
 import { integer, seconds } from '../go-values.ts';
 import { type NodeChoice, nodeChoice } from '../nodes.ts';
 
 /** As the command line gives them: kubectl drain's, name by name. */
-export type DrainFlags = {
-  readonly kubeconfig?: string;
-  readonly context?: string;
+export type DrainFlags = ConnectionFlags & {
   readonly force?: boolean;
   readonly ignoreDaemonsets?: boolean;
   readonly deleteEmptydirData?: boolean;
