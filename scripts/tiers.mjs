@@ -9,7 +9,7 @@ const testsIn = (...folder) =>
     .map(name => join(...folder, name))
     .sort();
 
-const rooms = ['core', 'support', 'generations', 'operator', 'admission', 'web', 'cli'];
+const rooms = ['core', 'support', 'generations', 'operator', 'admission', 'web', 'cli', 'embedded'];
 
 /** `concurrency`: test files at a time. One control plane is as much as two cores bear. */
 export const tiers = [
@@ -23,7 +23,7 @@ export const tiers = [
   {
     name: 'control plane',
     what: 'the operator, as it is installed, against real etcd, API server, controllers and kwok, and killed at every write',
-    files: ['control-plane', 'monitoring', 'deploy', 'operator', 'predecessors', 'kill'].flatMap(folder => testsIn('test', folder)),
+    files: ['control-plane', 'conformance', 'monitoring', 'deploy', 'operator', 'predecessors', 'kill'].flatMap(folder => testsIn('test', folder)),
     concurrency: 1,
     needs: 'Go on PATH, or a cluster in DRYDOCK_TEST_KUBECONFIG',
   },
