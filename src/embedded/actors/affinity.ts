@@ -1,0 +1,63 @@
+import { isObject, type Json, type JsonObject } from '../../core/json.ts';
+import { matches } from '../../core/pod/selector.ts';
+import { at, objects, part, type Stored, strings, text } from '../object.ts';
+
+/** Where a pod may and may not run, by labels (k8s.io/component-helpers/scheduling/corev1/nodeaffinity). */
+
+type Requirement = JsonObject;
+
+const meets = (value: string | undefined, requirement: Requirement): boolean => {
+  const values = Array.isArray(requirement['values']) ? requirement['values'] : [];
+  switch (text(requirement, 'operator')) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    case 'Gt':
+      return value !== undefined && Number(value) > Number(values[0]);
+    case 'Lt':
+      return value !== undefined && Number(value) < Number(values[0]);
+    default:
+      return false;
+  }
+};
+
+const fitsTerm = (term: JsonObject, node: Stored): boolean => {
+  const expressions = objects(term['matchExpressions']);
+  const fields = objects(term['matchFields']);
+  // A term that says nothing fits nothing.
+  if (expressions.length === 0 && fields.length === 0) return false;
+  const labels = strings(node.metadata.labels);
+  return (
+    expressions.every(one => meets(labels[text(one, 'key')], one)) &&
+    fields.every(one => text(one, 'key') === 'metadata.name' && meets(node.metadata.name, one))
+  );
+};
+
+/** The node has the labels that the pod's node selector and required node affinity ask for. */
+export const fitsSelector = (podSpec: JsonObject, node: Stored): boolean => {
+  const labels = strings(node.metadata.labels);
+  const selector = strings(podSpec['nodeSelector']);
+  if (!Object.entries(selector).every(([key, value]) => labels[key] === value)) return false;
+  const required = at(podSpec, 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution');
+  if (!isObject(required)) return true;
+  return objects(required['nodeSelectorTerms']).some(term => fitsTerm(term, node));
+};
+
+/** How much the node is preferred, by the weights that fit. */
+export const preference = (podSpec: JsonObject, node: Stored): number =>
+  objects(at(podSpec, 'affinity', 'nodeAffinity', 'preferredDuringSchedulingIgnoredDuringExecution'))
+    .filter(one => fitsTerm(part(one, 'preference'), node))
+    .reduce((sum, { weight }) => sum + (typeof weight === 'number' ? weight : 0), 0);
+
+/** A term of pod affinity picks a pod (same namespace unless it names others). */
+export const termPicks = (term: JsonObject, owner: string, pod: Stored): boolean => {
+  const namespaces: readonly Json[] = Array.isArray(term['namespaces']) ? (term['namespaces'] as readonly Json[]) : [];
+  const inNamespace = namespaces.length === 0 ? pod.metadata.namespace === owner : namespaces.includes(pod.metadata.namespace ?? '');
+  const selector = term['labelSelector'];
+  return inNamespace && matches(isObject(selector) ? selector : undefined, strings(pod.metadata.labels));
+};

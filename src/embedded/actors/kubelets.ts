@@ -1,0 +1,189 @@
+import type { JsonObject } from '../../core/json.ts';
+import type { Clock } from '../../support/clock.ts';
+import { type Cluster, timeText } from '../controllers/controller.ts';
+import { isFinished, nodeOf, phaseOf } from '../controllers/pods.ts';
+import { at, objects, part, type Stored, strings, text } from '../object.ts';
+import type { Change } from '../store/store.ts';
+import { graceOf } from './resources.ts';
+
+/** How long pods take, in milliseconds: the middle of each, spread by the seed. */
+export type Pace = {
+  readonly startMs: number;
+  readonly stopMs: number;
+  /** Each time is between its middle times (1 - spread) and (1 + spread). */
+  readonly spread: number;
+};
+
+/** Annotations that change the pace of one pod, the same as those of the control plane's tests. */
+const prefix = 'drydock.test/';
+
+const seconds = (text: string | undefined): number | undefined => {
+  const found = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text ?? '');
+  if (found === null) return undefined;
+  return Number(found[1]) * ({ ms: 1, s: 1000, m: 60_000 }[found[2] ?? 's'] ?? 1000);
+};
+
+type Own = { readonly after: (name: string) => number | undefined; readonly has: (name: string) => boolean };
+
+const wishesOf = ({ metadata }: Stored): Own => {
+  const annotations = strings(metadata.annotations);
+  return { after: name => seconds(annotations[`${prefix}${name}`]), has: name => annotations[`${prefix}${name}`] === 'true' };
+};
+
+/** Plays the kubelets of all nodes that have one: starts pods, ends them, and says so. */
+export class Kubelets {
+  readonly #cluster: Cluster;
+  readonly #clock: Clock;
+  readonly #pace: Pace;
+  readonly #isAlive: (node: Stored) => boolean;
+  /** What is under way, by the pod's uid. */
+  readonly #timers = new Map<string, () => void>();
+
+  constructor(cluster: Cluster, clock: Clock, pace: Pace, isAlive: (node: Stored) => boolean) {
+    this.#cluster = cluster;
+    this.#clock = clock;
+    this.#pace = pace;
+    this.#isAlive = isAlive;
+  }
+
+  /** Is told of every change of nodes and pods. */
+  told({ resource, type, object }: Change): void {
+    if (resource === 'nodes') {
+      // A kubelet that comes back finds what has been decided meanwhile.
+      if (type !== 'removed' && this.#isAlive(object)) for (const pod of this.#podsOn(object.metadata.name)) this.#look(pod);
+      return;
+    }
+    if (resource !== 'pods') return;
+    if (type === 'removed') this.#cancel(object.metadata.uid);
+    else this.#look(object);
+  }
+
+  stop(): void {
+    for (const cancel of this.#timers.values()) cancel();
+    this.#timers.clear();
+  }
+
+  #podsOn(node: string): readonly Stored[] {
+    return this.#cluster.store.indexed('pods', 'spec.nodeName', node);
+  }
+
+  #cancel(uid: string): void {
+    this.#timers.get(uid)?.();
+    this.#timers.delete(uid);
+  }
+
+  #look(pod: Stored): void {
+    const node = nodeOf(pod);
+    const found = node === '' ? undefined : this.#cluster.store.get('nodes', '', node);
+    if (found === undefined || !this.#isAlive(found)) return;
+    if (pod.metadata.deletionTimestamp !== undefined) this.#end(pod);
+    else if (phaseOf(pod) === 'Pending') this.#start(pod);
+    else if (phaseOf(pod) === 'Running') this.#finish(pod);
+  }
+
+  #time(middleMs: number): number {
+    const { spread } = this.#pace;
+    return Math.round(middleMs * (1 - spread + 2 * spread * this.#cluster.random()));
+  }
+
+  /** One timer for each pod: what was planned before is off. `what` keeps the same plan from being made twice. */
+  #plan(pod: Stored, afterMs: number, act: (pod: Stored) => void): void {
+    const { uid, namespace = '', name } = pod.metadata;
+    this.#cancel(uid);
+    const cancel = this.#clock.after(afterMs, () => {
+      this.#timers.delete(uid);
+      const current = this.#cluster.store.get('pods', namespace, name);
+      const node = current && this.#cluster.store.get('nodes', '', nodeOf(current));
+      if (current === undefined || current.metadata.uid !== uid || node === undefined || !this.#isAlive(node)) return;
+      act(current);
+    });
+    this.#timers.set(uid, cancel);
+  }
+
+  #start(pod: Stored): void {
+    if (this.#timers.has(pod.metadata.uid) || wishesOf(pod).has('never-ready')) return;
+    this.#plan(pod, wishesOf(pod).after('ready-after') ?? this.#time(this.#pace.startMs), current => {
+      if (current.metadata.deletionTimestamp === undefined) this.#say(current, runningStatus(current, this.#cluster.nowMs()));
+    });
+  }
+
+  /** A pod that runs to its end by itself. */
+  #finish(pod: Stored): void {
+    const after = wishesOf(pod).after('done-after');
+    if (after === undefined || this.#timers.has(pod.metadata.uid)) return;
+    this.#plan(pod, after, current => this.#say(current, endedStatus(current, 'Succeeded', this.#cluster.nowMs())));
+  }
+
+  /** It gets its grace period and no more; a pod that ignores SIGTERM takes all of it. */
+  #end(pod: Stored): void {
+    const wishes = wishesOf(pod);
+    if (wishes.has('never-gone')) return this.#cancel(pod.metadata.uid);
+    const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? graceOf(part(pod, 'spec'))) * 1000;
+    const begun = Date.parse(pod.metadata.deletionTimestamp ?? '') - graceMs;
+    const wanted = wishes.has('ignores-sigterm') ? graceMs : (wishes.after('gone-after') ?? this.#time(this.#pace.stopMs));
+    const left = wishes.after('gone-after') === undefined ? Math.min(wanted, graceMs + 1000) : wanted;
+    this.#plan(pod, Math.max(0, begun + left - this.#cluster.nowMs()), current => {
+      if (!isFinished(current)) this.#say(current, endedStatus(current, 'Failed', this.#cluster.nowMs()));
+      const { namespace = '', name, uid } = current.metadata;
+      this.#cluster.writes.remove('pods', namespace, name, { gracePeriodSeconds: 0, uid });
+    });
+  }
+
+  #say(pod: Stored, status: JsonObject): void {
+    this.#cluster.writes.update('pods', { ...pod, status }, 'status');
+  }
+}
+
+const conditions = (pod: Stored, ready: boolean, reason: string | undefined, now: string): readonly JsonObject[] => {
+  const kept = objects(at(pod, 'status', 'conditions')).filter(
+    one => !['Ready', 'ContainersReady', 'Initialized'].includes(text(one, 'type')),
+  );
+  const make = (type: string, status: boolean): JsonObject => ({
+    type,
+    status: status ? 'True' : 'False',
+    lastTransitionTime: now,
+    lastProbeTime: null,
+    ...(!status && reason !== undefined && { reason }),
+  });
+  return [...kept, make('Initialized', true), make('ContainersReady', ready), make('Ready', ready)];
+};
+
+const containerStatuses = (pod: Stored, state: JsonObject, ready: boolean): readonly JsonObject[] =>
+  objects(at(pod, 'spec', 'containers')).map(container => ({
+    name: text(container, 'name'),
+    image: text(container, 'image'),
+    imageID: '',
+    ready,
+    started: ready,
+    restartCount: 0,
+    state,
+  }));
+
+const runningStatus = (pod: Stored, nowMs: number): JsonObject => {
+  const now = timeText(nowMs);
+  return {
+    ...part(pod, 'status'),
+    phase: 'Running',
+    startTime: now,
+    conditions: [...conditions(pod, true, undefined, now)],
+    containerStatuses: [...containerStatuses(pod, { running: { startedAt: now } }, true)],
+  };
+};
+
+const endedStatus = (pod: Stored, phase: 'Succeeded' | 'Failed', nowMs: number): JsonObject => {
+  const now = timeText(nowMs);
+  const reason = phase === 'Succeeded' ? 'PodCompleted' : 'PodFailed';
+  const exitCode = phase === 'Succeeded' ? 0 : 137;
+  return {
+    ...part(pod, 'status'),
+    phase,
+    conditions: [...conditions(pod, false, reason, now)],
+    containerStatuses: [
+      ...containerStatuses(
+        pod,
+        { terminated: { exitCode, finishedAt: now, reason: phase === 'Succeeded' ? 'Completed' : 'Error' } },
+        false,
+      ),
+    ],
+  };
+};

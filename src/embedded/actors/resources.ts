@@ -1,0 +1,72 @@
+import type { Json, JsonObject } from '../../core/json.ts';
+import { at, objects, part } from '../object.ts';
+
+/** Amounts of what nodes have and pods ask for. */
+
+const factors: Readonly<Record<string, number>> = {
+  '': 1,
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
+};
+
+/** A quantity (apimachinery resource.Quantity) as a number; 0 for what is none. */
+const amount = (quantity: Json | undefined): number => {
+  if (typeof quantity === 'number') return quantity;
+  if (typeof quantity !== 'string') return 0;
+  const [, digits = '', suffix = ''] = /^([+-]?[0-9.]+(?:[eE][+-]?\d+)?)(m|k|[MGTPE]|[KMGTPE]i)?$/.exec(quantity) ?? [];
+  return digits === '' ? 0 : Number(digits) * (factors[suffix] ?? 1);
+};
+
+export type Amounts = Readonly<Record<string, number>>;
+
+const read = (quantities: JsonObject): Amounts =>
+  Object.fromEntries(Object.entries(quantities).map(([name, value]) => [name, amount(value)]));
+
+export const plus = (one: Amounts, other: Amounts): Amounts => {
+  const sum: Record<string, number> = { ...one };
+  for (const [name, value] of Object.entries(other)) sum[name] = (sum[name] ?? 0) + value;
+  return sum;
+};
+
+const most = (one: Amounts, other: Amounts): Amounts => {
+  const result: Record<string, number> = { ...one };
+  for (const [name, value] of Object.entries(other)) result[name] = Math.max(result[name] ?? 0, value);
+  return result;
+};
+
+/** What a pod asks for: its containers together, or its greediest init container, and one place. */
+export const requestsOf = (podSpec: JsonObject): Amounts => {
+  const of = (container: JsonObject): Amounts => read(part(container, 'resources', 'requests'));
+  const containers = objects(podSpec['containers']).map(of).reduce(plus, {});
+  const initial = objects(podSpec['initContainers']).map(of).reduce(most, {});
+  return plus(most(containers, initial), { pods: 1 });
+};
+
+/** What a node has to give. */
+export const allocatable = (node: JsonObject): Amounts => {
+  const own = part(node, 'status', 'allocatable');
+  return read(Object.keys(own).length > 0 ? own : part(node, 'status', 'capacity'));
+};
+
+/** Of what there would be too little; empty when it fits. */
+export const lacking = (asked: Amounts, used: Amounts, has: Amounts): readonly string[] =>
+  Object.entries(asked)
+    .filter(([name, value]) => value > 0 && (used[name] ?? 0) + value > (has[name] ?? 0))
+    .map(([name]) => name);
+
+/** The seconds that a pod has to end. */
+export const graceOf = (podSpec: JsonObject): number => {
+  const seconds = at(podSpec, 'terminationGracePeriodSeconds');
+  return typeof seconds === 'number' ? seconds : 30;
+};

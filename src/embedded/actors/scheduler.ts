@@ -1,0 +1,177 @@
+import type { JsonObject } from '../../core/json.ts';
+import type { Cluster } from '../controllers/controller.ts';
+import { isFinished, nodeOf } from '../controllers/pods.ts';
+import { picks } from '../controllers/selectors.ts';
+import { at, objects, part, type Stored, strings, text } from '../object.ts';
+import { fitsSelector, preference, termPicks } from './affinity.ts';
+import { type Amounts, allocatable, lacking, plus, requestsOf } from './resources.ts';
+import { toleratesAll, untolerated } from './taints.ts';
+
+/** A scheduler: filters, then scores (k8s.io/kubernetes/pkg/scheduler), without preemption. */
+
+/** What one node carries at the moment. `guarded`: its pods that keep others away. */
+export type Load = { readonly node: Stored; readonly pods: readonly Stored[]; readonly guarded: readonly Stored[]; readonly used: Amounts };
+
+export const loadOf = (cluster: Cluster, node: Stored): Load => {
+  const pods = cluster.store.indexed('pods', 'spec.nodeName', node.metadata.name).filter(pod => !isFinished(pod));
+  const guarded = pods.filter(pod => terms(part(pod, 'spec'), 'podAntiAffinity').length > 0);
+  return { node, pods, guarded, used: pods.map(pod => requestsOf(part(pod, 'spec'))).reduce(plus, {}) };
+};
+
+const domain = (node: Stored, key: string): string | undefined => strings(node.metadata.labels)[key];
+
+const terms = (spec: JsonObject, kind: 'podAffinity' | 'podAntiAffinity'): readonly JsonObject[] =>
+  objects(at(spec, 'affinity', kind, 'requiredDuringSchedulingIgnoredDuringExecution'));
+
+/** Pods of the same domain as the node, by a term's topology key. */
+const sharing = (load: Load, loads: readonly Load[], key: string): readonly Stored[] => {
+  const here = domain(load.node, key);
+  return here === undefined ? [] : loads.filter(({ node }) => domain(node, key) === here).flatMap(({ pods }) => pods);
+};
+
+/** What concerns all nodes, computed once for a pod: otherwise every node would look at every other. */
+type Round = {
+  readonly loads: readonly Load[];
+  /** Loads with pods that keep others away. */
+  readonly guarded: readonly Load[];
+  /** Pods of the same owner, by zone. */
+  readonly zones: ReadonlyMap<string, number>;
+};
+
+const zoneOf = (node: Stored): string | undefined => domain(node, 'topology.kubernetes.io/zone');
+
+const siblings = (pod: Stored, pods: readonly Stored[]): number => {
+  const owner = pod.metadata.ownerReferences?.[0]?.uid;
+  return owner === undefined ? 0 : pods.filter(({ metadata }) => metadata.ownerReferences?.[0]?.uid === owner).length;
+};
+
+const roundOf = (pod: Stored, loads: readonly Load[]): Round => {
+  const zones = new Map<string, number>();
+  for (const { node, pods } of loads) {
+    const zone = zoneOf(node);
+    if (zone !== undefined) zones.set(zone, (zones.get(zone) ?? 0) + siblings(pod, pods));
+  }
+  return { loads, guarded: loads.filter(({ guarded }) => guarded.length > 0), zones };
+};
+
+const antiAffine = (pod: Stored, load: Load, { loads, guarded }: Round): boolean => {
+  const namespace = pod.metadata.namespace ?? '';
+  const own = terms(part(pod, 'spec'), 'podAntiAffinity');
+  if (own.some(term => sharing(load, loads, text(term, 'topologyKey')).some(other => termPicks(term, namespace, other)))) return true;
+  return guarded.some(({ node, guarded: keepers }) =>
+    keepers.some(other =>
+      terms(part(other, 'spec'), 'podAntiAffinity').some(term => {
+        const where = domain(node, text(term, 'topologyKey'));
+        const same = where !== undefined && where === domain(load.node, text(term, 'topologyKey'));
+        return same && termPicks(term, other.metadata.namespace ?? '', pod);
+      }),
+    ),
+  );
+};
+
+/** A first pod that would be its own company may go anywhere. */
+const lonely = (pod: Stored, load: Load, loads: readonly Load[]): boolean =>
+  terms(part(pod, 'spec'), 'podAffinity').some(term => {
+    const namespace = pod.metadata.namespace ?? '';
+    if (sharing(load, loads, text(term, 'topologyKey')).some(other => termPicks(term, namespace, other))) return false;
+    const nobody = !loads.some(({ pods }) => pods.some(other => termPicks(term, namespace, other)));
+    return !(nobody && termPicks(term, namespace, pod));
+  });
+
+/** Pods by domain that a spread constraint counts. */
+const spreadOf = (constraint: JsonObject, pod: Stored, loads: readonly Load[]): ReadonlyMap<string, number> => {
+  const key = text(constraint, 'topologyKey');
+  const counts = new Map<string, number>();
+  for (const { node, pods } of loads) {
+    const where = domain(node, key);
+    if (where === undefined || !fitsSelector(part(pod, 'spec'), node)) continue;
+    const mine = pods.filter(other => other.metadata.namespace === pod.metadata.namespace && picks(constraint['labelSelector'], other));
+    counts.set(where, (counts.get(where) ?? 0) + mine.filter(({ metadata }) => metadata.deletionTimestamp === undefined).length);
+  }
+  return counts;
+};
+
+const skewed = (pod: Stored, load: Load, loads: readonly Load[]): boolean =>
+  objects(at(pod, 'spec', 'topologySpreadConstraints'))
+    .filter(one => text(one, 'whenUnsatisfiable') === 'DoNotSchedule')
+    .some(one => {
+      const where = domain(load.node, text(one, 'topologyKey'));
+      if (where === undefined) return true;
+      const counts = spreadOf(one, pod, loads);
+      const least = Math.min(...counts.values());
+      return (counts.get(where) ?? 0) + 1 - least > Number(one['maxSkew'] ?? 1);
+    });
+
+/** Why the pod cannot go there, in the scheduler's words; undefined when it can. */
+const obstacle = (pod: Stored, load: Load, round: Round): string | undefined => {
+  const spec = part(pod, 'spec');
+  const { node } = load;
+  if (at(node, 'spec', 'unschedulable') === true && !toleratesCordon(spec)) return 'node(s) were unschedulable';
+  const [taint] = untolerated(spec, node, ['NoSchedule', 'NoExecute']);
+  if (taint !== undefined) return `node(s) had untolerated taint {${text(taint, 'key')}: ${text(taint, 'value')}}`;
+  if (!fitsSelector(spec, node)) return "node(s) didn't match Pod's node affinity/selector";
+  const [short] = lacking(requestsOf(spec), load.used, allocatable(node));
+  if (short !== undefined) return short === 'pods' ? 'Too many pods' : `Insufficient ${short}`;
+  if (antiAffine(pod, load, round)) return "node(s) didn't match pod anti-affinity rules";
+  if (lonely(pod, load, round.loads)) return "node(s) didn't match pod affinity rules";
+  return skewed(pod, load, round.loads) ? "node(s) didn't match pod topology spread constraints" : undefined;
+};
+
+const cordonTaint: Stored = {
+  metadata: { name: 'cordoned', uid: '', resourceVersion: '', creationTimestamp: '' },
+  spec: { taints: [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }] },
+};
+
+const toleratesCordon = (spec: JsonObject): boolean => toleratesAll(spec, cordonTaint, ['NoSchedule']);
+
+/** Higher is better: little used, liked, far from its like, not to be avoided. */
+const score = (pod: Stored, load: Load, { zones }: Round): number => {
+  const spec = part(pod, 'spec');
+  const has = allocatable(load.node);
+  const parts = ['cpu', 'memory', 'pods'].map(name => (has[name] ? (load.used[name] ?? 0) / has[name] : 0));
+  const free = 100 * (1 - parts.reduce((sum, value) => sum + value, 0) / parts.length);
+  const avoided = untolerated(spec, load.node, ['PreferNoSchedule']).length * 300;
+  const crowded = siblings(pod, load.pods) * 25 + (zones.get(zoneOf(load.node) ?? '') ?? 0) * 4;
+  return free + preference(spec, load.node) * 2 - avoided - crowded;
+};
+
+/** Where the pod goes, or why it goes nowhere. */
+export type Placement = { readonly kind: 'bound'; readonly node: string } | { readonly kind: 'nowhere'; readonly message: string };
+
+const reasons = (found: readonly string[], nodes: number): string => {
+  const counts = new Map<string, number>();
+  for (const reason of found) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  const texts = [...counts].map(([reason, count]) => `${count} ${reason}`).sort();
+  return `0/${nodes} nodes are available: ${texts.join(', ')}.`;
+};
+
+/** The best node for a pod; of equal ones chance decides, from the cluster's seed. Pure but for that. */
+export const place = (pod: Stored, loads: readonly Load[], random: () => number): Placement => {
+  const round = roundOf(pod, loads);
+  const obstacles = loads.map(load => [load, obstacle(pod, load, round)] as const);
+  const fitting = obstacles.filter(([, why]) => why === undefined).map(([load]) => load);
+  if (fitting.length === 0)
+    return {
+      kind: 'nowhere',
+      message: reasons(
+        obstacles.flatMap(([, why]) => why ?? []),
+        loads.length,
+      ),
+    };
+  const scored = fitting.map(load => [score(pod, load, round), load] as const);
+  const best = Math.max(...scored.map(([points]) => points));
+  const equal = scored.filter(([points]) => points > best - 1e-9).map(([, load]) => load);
+  return { kind: 'bound', node: equal[Math.floor(random() * equal.length)]?.node.metadata.name ?? '' };
+};
+
+/** Pods that wait for a node, the most important first and of equals the oldest. */
+export const queueOf = (pods: readonly Stored[]): readonly Stored[] =>
+  pods
+    .filter(pod => nodeOf(pod) === '' && !isFinished(pod) && pod.metadata.deletionTimestamp === undefined)
+    .filter(pod => objects(at(pod, 'spec', 'schedulingGates')).length === 0)
+    .toSorted(
+      (one, other) =>
+        Number(at(other, 'spec', 'priority') ?? 0) - Number(at(one, 'spec', 'priority') ?? 0) ||
+        Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
+        (one.metadata.name < other.metadata.name ? -1 : 1),
+    );

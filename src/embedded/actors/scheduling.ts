@@ -1,0 +1,144 @@
+import type { Clock } from '../../support/clock.ts';
+import type { Cluster } from '../controllers/controller.ts';
+import { nodeOf } from '../controllers/pods.ts';
+import { at, objects, part, type Stored, text } from '../object.ts';
+import type { Change } from '../store/store.ts';
+import { type Load, loadOf, place, queueOf } from './scheduler.ts';
+
+/** From a pod's creation to its binding, as measured on a small real cluster, in milliseconds. */
+const latencyMs = 5;
+
+/** A pod that fits nowhere is looked at again after this time even if nothing has changed (unschedulable pods are flushed after 5 minutes). */
+const patienceMs = 300_000;
+
+/** So many nodes at most are compared for one pod; the first ones found, beginning where the last pod left off (numFeasibleNodesToFind). */
+const mostCompared = 100;
+
+/** Binds pods to nodes, one after the other. */
+export class Scheduling {
+  readonly #cluster: Cluster;
+  readonly #clock: Clock;
+  readonly #bind: (pod: Stored, node: string) => boolean;
+  readonly #waiting = new Map<string, Stored>();
+  /** Pods that fitted nowhere, until something changes that may help. */
+  readonly #parked = new Map<string, Stored>();
+  readonly #loads = new Map<string, Load>();
+  readonly #stale = new Set<string>();
+  #from = 0;
+  #scheduled: (() => void) | undefined;
+
+  constructor(cluster: Cluster, clock: Clock, bind: (pod: Stored, node: string) => boolean) {
+    this.#cluster = cluster;
+    this.#clock = clock;
+    this.#bind = bind;
+  }
+
+  /** Is told of every change of nodes and pods. */
+  told(change: Change): void {
+    const { resource, object } = change;
+    if (resource === 'nodes') this.#nodeChanged(change);
+    if (resource !== 'pods') return;
+    const before = change.type === 'changed' ? nodeOf(change.before) : '';
+    for (const node of [before, nodeOf(object)]) if (node !== '') this.#stale.add(node);
+    const { uid } = object.metadata;
+    if (change.type !== 'removed' && queueOf([object]).length === 1) this.#want(object);
+    else {
+      this.#waiting.delete(uid);
+      this.#parked.delete(uid);
+      // A place may have become free.
+      if (change.type === 'removed' && nodeOf(object) !== '') this.#unpark();
+    }
+  }
+
+  stop(): void {
+    this.#scheduled?.();
+    this.#waiting.clear();
+    this.#parked.clear();
+  }
+
+  #nodeChanged({ type, object }: Change): void {
+    const { name } = object.metadata;
+    if (type === 'removed') this.#loads.delete(name);
+    else this.#stale.add(name);
+    if (type !== 'removed') this.#unpark();
+  }
+
+  #want(pod: Stored): void {
+    this.#parked.delete(pod.metadata.uid);
+    this.#waiting.set(pod.metadata.uid, pod);
+    this.#scheduled ??= this.#clock.after(latencyMs, () => this.#work());
+  }
+
+  #unpark(): void {
+    for (const pod of this.#parked.values()) this.#want(pod);
+  }
+
+  #refresh(): void {
+    for (const name of this.#stale) {
+      const node = this.#cluster.store.get('nodes', '', name);
+      if (node === undefined) this.#loads.delete(name);
+      else this.#loads.set(name, loadOf(this.#cluster, node));
+    }
+    this.#stale.clear();
+  }
+
+  #work(): void {
+    this.#scheduled = undefined;
+    const queue = queueOf([...this.#waiting.values()]);
+    this.#waiting.clear();
+    for (const pod of queue) this.#place(pod);
+  }
+
+  /** A window of nodes for pods that any node may take; all of them where pods of other nodes have a say. */
+  #candidates(pod: Stored): readonly Load[] {
+    const all = [...this.#loads.values()];
+    const choosy =
+      at(pod, 'spec', 'affinity') !== undefined ||
+      objects(at(pod, 'spec', 'topologySpreadConstraints')).length > 0 ||
+      all.length <= mostCompared;
+    if (choosy) return all;
+    const start = this.#from % all.length;
+    this.#from += mostCompared;
+    return [...all.slice(start), ...all.slice(0, start)].slice(0, Math.max(mostCompared, Math.ceil(all.length / 20)));
+  }
+
+  #place(pod: Stored): void {
+    this.#refresh();
+    const { uid, namespace = '', name } = pod.metadata;
+    const current = this.#cluster.store.get('pods', namespace, name);
+    if (current === undefined || current.metadata.uid !== uid || nodeOf(current) !== '') return;
+    let placement = place(current, this.#candidates(current), this.#cluster.random);
+    if (placement.kind === 'nowhere') placement = place(current, [...this.#loads.values()], this.#cluster.random);
+    if (placement.kind === 'bound' && this.#bind(current, placement.node)) {
+      this.#stale.add(placement.node);
+      this.#cluster.record(
+        { resource: 'pods', object: current },
+        'Normal',
+        'Scheduled',
+        `Successfully assigned ${namespace}/${name} to ${placement.node}`,
+      );
+      return;
+    }
+    if (placement.kind === 'nowhere') this.#park(current, placement.message);
+  }
+
+  #park(pod: Stored, message: string): void {
+    this.#parked.set(pod.metadata.uid, pod);
+    this.#clock.after(patienceMs, () => {
+      if (this.#parked.has(pod.metadata.uid)) this.#want(pod);
+    });
+    const before = objects(at(pod, 'status', 'conditions'));
+    if (before.some(one => text(one, 'type') === 'PodScheduled' && text(one, 'message') === message)) return;
+    const others = before.filter(one => text(one, 'type') !== 'PodScheduled');
+    const condition = {
+      type: 'PodScheduled',
+      status: 'False',
+      reason: 'Unschedulable',
+      message,
+      lastProbeTime: null,
+      lastTransitionTime: new Date(Math.floor(this.#cluster.nowMs() / 1000) * 1000).toISOString().replace('.000Z', 'Z'),
+    };
+    this.#cluster.writes.update('pods', { ...pod, status: { ...part(pod, 'status'), conditions: [...others, condition] } }, 'status');
+    this.#cluster.record({ resource: 'pods', object: pod }, 'Warning', 'FailedScheduling', message);
+  }
+}

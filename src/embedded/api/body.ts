@@ -1,0 +1,84 @@
+import { isObject } from '../../core/json.ts';
+import { badRequest, type Failure, unsupportedMediaType } from '../failure.ts';
+import { apiVersionOf, type Kind } from '../kinds/kind.ts';
+import type { KindTable } from '../kinds/kind-table.ts';
+import type { Draft } from '../object.ts';
+import type { Request } from './message.ts';
+
+export type Given = { readonly kind: 'given'; readonly draft: Draft } | { readonly kind: 'refused'; readonly failure: Failure };
+
+const refuse = (failure: Failure): Given => ({ kind: 'refused', failure });
+
+type Name = Pick<Kind, 'group' | 'version' | 'kind'>;
+
+const known = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
+
+const mediaType = (contentType: string): string => contentType.split(';')[0]?.trim() ?? '';
+
+/** The object in the body of a create or update. One that does not say what it is, is what the path says. */
+export const draftIn = (request: Request, kind: Name, kinds: KindTable): Given => {
+  const { body } = request;
+  const type = mediaType(request.contentType);
+  if (type !== '' && type !== 'application/json' && type !== 'application/yaml') {
+    return refuse(
+      unsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${known.join(', ')}`),
+    );
+  }
+  if (body.kind === 'unreadable' || body.kind === 'none') {
+    const why = body.kind === 'none' ? 'unexpected end of JSON input' : body.why;
+    const text = body.kind === 'none' ? '<empty>' : body.text;
+    return refuse(
+      badRequest(
+        `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind; json parse error: ${why} (${text})`,
+      ),
+    );
+  }
+  if (!isObject(body.value)) {
+    return refuse(
+      badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind; json parse error`),
+    );
+  }
+  const { apiVersion, kind: own } = body.value;
+  if ('shape' in kind && (kind as Kind).shape.kind === 'schema' && (!isWord(apiVersion) || !isWord(own))) {
+    const shown = JSON.stringify(body.value);
+    const missing = isWord(own) ? 'apiVersion' : 'Kind';
+    return refuse(
+      badRequest(
+        `the object provided is unrecognized (must be of type ${kind.kind}): Object '${missing}' is missing in '${shown}' (${shown.slice(0, 32)}...)`,
+      ),
+    );
+  }
+  return typed(body.value, kind, kinds);
+};
+
+const isWord = (value: unknown): boolean => typeof value === 'string' && value !== '';
+
+const typed = (draft: Draft, kind: Name, kinds: KindTable): Given => {
+  const wanted = apiVersionOf(kind);
+  const version = typeof draft['apiVersion'] === 'string' && draft['apiVersion'] !== '' ? draft['apiVersion'] : wanted;
+  const own = typeof draft['kind'] === 'string' && draft['kind'] !== '' ? draft['kind'] : kind.kind;
+  const problem = mismatch(version, own, kind, kinds);
+  if (problem === ofOtherVersion(version, kind)) return refuse(badRequest(problem));
+  return problem === undefined
+    ? { kind: 'given', draft }
+    : refuse(badRequest(`${own} in version "${version.split('/').at(-1) ?? ''}" cannot be handled as a ${kind.kind}: ${problem}`));
+};
+
+/** Kinds that the API server knows and that are not in the table, for they are served below others only. */
+const others = new Set(['policy/v1/Eviction', 'policy/v1beta1/Eviction', 'v1/Binding', 'autoscaling/v1/Scale']);
+
+const ofOtherVersion = (version: string, kind: Name): string =>
+  `the API version in the data (${version}) does not match the expected API version (${apiVersionOf(kind)})`;
+
+/** Why an object that says this of itself is not of the wanted kind. */
+export const mismatch = (version: string, own: string, kind: Name, kinds: KindTable): string | undefined => {
+  const [group, name] = version.includes('/') ? [version.split('/')[0] ?? '', version.split('/')[1] ?? ''] : ['', version];
+  if (kinds.named(kind.group, kind.kind)?.shape.kind === 'schema' && own === kind.kind && version !== apiVersionOf(kind)) {
+    return ofOtherVersion(version, kind);
+  }
+  if (own === kind.kind && group === kind.group && (name === kind.version || others.has(`${version}/${own}`))) return undefined;
+  if (kinds.named(group, own, name) === undefined && !others.has(`${version}/${own}`)) {
+    return `no kind "${own}" is registered for version "${version}" in scheme "pkg/runtime/scheme.go:111"`;
+  }
+  return `converting (${name}.${own}) to (${kind.group === '' ? 'core' : kind.group}.${kind.kind}): unknown conversion`;
+};

@@ -1,0 +1,27 @@
+import { methodNotAllowed, noSuchResource } from '../failure.ts';
+import { collection } from './collection.ts';
+import { discovery } from './discovery.ts';
+import { failed, type Request, type Response } from './message.ts';
+import { object } from './object-verbs.ts';
+import { routeOf } from './route.ts';
+import type { Server } from './server.ts';
+import { subresource } from './subresources.ts';
+
+/** Answers one request, as kube-apiserver does. Never throws for anything that a client can send. */
+export const handle = (server: Server, request: Request): Response => {
+  const route = routeOf(request.path, server.machine.kinds);
+  switch (route.kind) {
+    case 'other':
+      return discovery(server, request);
+    case 'nothing':
+      return failed(noSuchResource());
+    case 'collection':
+      return collection(server, request, route.of, route.namespace) ?? failed(methodNotAllowed());
+    case 'object': {
+      const answered = route.subresource === '' ? object(server, request, route) : subresource(server, request, route);
+      return answered ?? failed(methodNotAllowed());
+    }
+    default:
+      return route satisfies never;
+  }
+};

@@ -1,0 +1,67 @@
+import type { JsonObject } from '../../core/json.ts';
+import type { Failure, Success } from '../failure.ts';
+
+/** A request, wherever it came from: HTTP, or a port in the same process. */
+export type Request = {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly query: ReadonlyMap<string, string>;
+  readonly accept: string;
+  readonly contentType: string;
+  /** Names the manager of fields when the query does not. */
+  readonly userAgent: string;
+  readonly body: Body;
+};
+
+export type Body =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'json'; readonly value: unknown }
+  /** What came was no JSON (or YAML): the parser's words and the text. */
+  | { readonly kind: 'unreadable'; readonly why: string; readonly text: string };
+
+export type Headers = Readonly<Record<string, string>>;
+
+export type Response =
+  | { readonly kind: 'object'; readonly status: number; readonly headers: Headers; readonly body: JsonObject | Failure | Success }
+  | { readonly kind: 'text'; readonly status: number; readonly headers: Headers; readonly body: string }
+  /** Follows a collection. `open` begins to tell; it may tell at once. */
+  | { readonly kind: 'watch'; readonly open: (hears: WatchEar) => Watching };
+
+export type WatchEvent = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'; readonly object: JsonObject | Failure };
+
+interface WatchEar {
+  event(event: WatchEvent): void;
+  /** The server has ended the watch. */
+  ended(): void;
+}
+
+type Watching = { close(): void };
+
+export const answer = (body: JsonObject | Success, status = 200, warnings: readonly string[] = []): Response => ({
+  kind: 'object',
+  status,
+  headers: warningHeaders(warnings),
+  body,
+});
+
+export const failed = (failure: Failure, warnings: readonly string[] = []): Response => {
+  const retry = failure.details?.retryAfterSeconds;
+  return {
+    kind: 'object',
+    status: failure.code,
+    headers: { ...warningHeaders(warnings), ...(retry === undefined ? {} : { 'retry-after': String(retry) }) },
+    body: failure,
+  };
+};
+
+export const plain = (status: number, body: string): Response => ({
+  kind: 'text',
+  status,
+  headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
+  body,
+});
+
+/** RFC 7234 warnings, as apiserver/pkg/warning sends them. */
+const warningHeaders = (warnings: readonly string[]): Headers =>
+  warnings.length === 0 ? {} : { warning: warnings.map(text => `299 - ${JSON.stringify(text)}`).join(', ') };

@@ -1,0 +1,65 @@
+import { notFound, success } from '../failure.ts';
+import { type Kind, named } from '../kinds/kind.ts';
+import { remove } from '../registry/delete.ts';
+import { replace } from '../registry/update.ts';
+import { draftIn } from './body.ts';
+import { answer, failed, type Request, type Response } from './message.ts';
+import { deleteOptions, writeOptions } from './params.ts';
+import { patch } from './patch.ts';
+import { shown } from './render.ts';
+import type { Route } from './route.ts';
+import type { Server } from './server.ts';
+import { single } from './single.ts';
+
+export type Target = Extract<Route, { readonly kind: 'object' }>;
+
+/** Reads, replaces, patches and deletes one object; undefined for methods that it does not have. */
+export const object = (server: Server, request: Request, target: Target): Response | undefined => {
+  switch (request.method) {
+    case 'GET':
+      return got(server, request, target);
+    case 'PUT':
+      return put(server, request, target);
+    case 'PATCH':
+      return patch(server, request, target);
+    case 'DELETE':
+      return deleted(server, request, target);
+    default:
+      return undefined;
+  }
+};
+
+export const got = (server: Server, request: Request, { of, namespace, name }: Target): Response => {
+  const found = server.machine.store.get(of.resource, namespace, name);
+  return found === undefined ? failed(notFound(named(of), name)) : answer(single(server, request, of, found));
+};
+
+export const put = (server: Server, request: Request, { of, namespace, name, subresource }: Target): Response => {
+  const given = draftIn(request, of, server.machine.kinds);
+  if (given.kind === 'refused') return failed(given.failure);
+  const options = writeOptions(request);
+  if (options.kind === 'refused') return failed(options.failure);
+  const part = subresource === 'status' ? ({ subresource: 'status' } as const) : {};
+  const outcome = replace(server.machine, of, namespace, name, given.draft, { ...options.value, ...part });
+  return outcome.kind === 'refused'
+    ? failed(outcome.failure, outcome.warnings)
+    : answer(single(server, request, of, outcome.object), 200, outcome.warnings);
+};
+
+/** Kinds that show what was deleted do so; of the others a Status says that it is gone. */
+const deleted = (server: Server, request: Request, { of, namespace, name }: Target): Response => {
+  const options = deleteOptions(request);
+  if (options.kind === 'refused') return failed(options.failure);
+  const deletion = remove(server.machine, of, namespace, name, options.value);
+  if (deletion.kind === 'refused') return failed(deletion.failure);
+  const status = !deletion.gone && options.value.orphanDependents === false ? 202 : 200;
+  if (!deletion.gone || of.answersDeletionWithObject) return answer(shown(of, deletion.object), status);
+  return answer(success(detailsOf(of, deletion.object.metadata)));
+};
+
+const detailsOf = (kind: Kind, { name, uid }: { readonly name: string; readonly uid: string }): Parameters<typeof success>[0] => ({
+  name,
+  ...(kind.group === '' ? {} : { group: kind.group }),
+  kind: kind.plural,
+  uid,
+});

@@ -1,0 +1,42 @@
+import type { JsonObject } from '../../core/json.ts';
+import { apiVersionOf, type Kind } from '../kinds/kind.ts';
+import type { KindTable } from '../kinds/kind-table.ts';
+import { answer, type Response } from './message.ts';
+
+/**
+ * As much of the OpenAPI v3 documents as kubectl looks at before it applies something: which kinds there are, and that their patches take
+ * `fieldValidation`. Schemas of fields are not in them, so `kubectl explain` has nothing to say.
+ */
+export const openApi = (kinds: KindTable, path: string): Response | undefined => {
+  const groups = new Map(kinds.all().map(kind => [rootOf(kind), apiVersionOf(kind)]));
+  if (path === '/openapi/v3') {
+    const paths = [...groups.keys()].map(root => [root, { serverRelativeURL: `/openapi/v3/${root}?hash=0` }]);
+    return answer({ paths: Object.fromEntries(paths) as JsonObject });
+  }
+  const root = path.replace('/openapi/v3/', '');
+  if (!path.startsWith('/openapi/v3/') || !groups.has(root)) return undefined;
+  const served = kinds.all().filter(kind => rootOf(kind) === root);
+  return answer({
+    openapi: '3.0.0',
+    info: { title: 'Drydock', version: 'v1.36.3' },
+    paths: Object.fromEntries(served.map(kind => [`/${pathOf(kind)}`, { patch: patchOf(kind) }])) as JsonObject,
+    components: {
+      schemas: Object.fromEntries(
+        served.map(kind => [nameOf(kind), { type: 'object', 'x-kubernetes-group-version-kind': [kindOf(kind)] }]),
+      ) as JsonObject,
+    },
+  });
+};
+
+const rootOf = ({ group, version }: Kind): string => (group === '' ? `api/${version}` : `apis/${group}/${version}`);
+const pathOf = (kind: Kind): string => `${rootOf(kind)}/${kind.namespaced ? 'namespaces/{namespace}/' : ''}${kind.plural}/{name}`;
+const kindOf = ({ group, version, kind }: Kind): JsonObject => ({ group, version, kind });
+const nameOf = ({ group, version, kind }: Kind): string => `${group === '' ? 'core' : group}.${version}.${kind}`;
+
+const parameter = (name: string): JsonObject => ({ name, in: 'query', schema: { type: 'string', uniqueItems: true } });
+
+const patchOf = (kind: Kind): JsonObject => ({
+  parameters: ['dryRun', 'fieldManager', 'fieldValidation', 'force'].map(parameter),
+  'x-kubernetes-action': 'patch',
+  'x-kubernetes-group-version-kind': kindOf(kind),
+});

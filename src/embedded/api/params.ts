@@ -1,0 +1,68 @@
+import { isObject } from '../../core/json.ts';
+import { badRequest, type Failure } from '../failure.ts';
+import type { DeleteOptions, WriteOptions } from '../registry/outcome.ts';
+import type { Request } from './message.ts';
+
+/** Query parameters and DeleteOptions, read. */
+
+export type Params<T> = { readonly kind: 'read'; readonly value: T } | { readonly kind: 'refused'; readonly failure: Failure };
+
+const read = <T>(value: T): Params<T> => ({ kind: 'read', value });
+const refuse = <T>(message: string): Params<T> => ({ kind: 'refused', failure: badRequest(message) });
+
+export const isYes = (value: string | undefined): boolean => value !== undefined && value !== 'false' && value !== '0';
+
+/** A whole number, or the parser's complaint in Go's words. */
+export const number = (text: string | undefined): Params<number | undefined> => {
+  if (text === undefined || text === '') return read(undefined);
+  return /^-?[0-9]+$/.test(text) ? read(Number(text)) : refuse(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+};
+
+export const version = (text: string | undefined): Params<number | undefined> => {
+  if (text === undefined || text === '') return read(undefined);
+  if (/^[0-9]+$/.test(text)) return read(Number(text));
+  const quoted = JSON.stringify(text);
+  return refuse(
+    `invalid resource version: resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`,
+  );
+};
+
+const validations = ['Ignore', 'Warn', 'Strict'] as const;
+
+export const writeOptions = (request: Request): Params<WriteOptions> => {
+  const { query } = request;
+  const dryRun = query.get('dryRun');
+  const wanted = query.get('fieldValidation');
+  const fieldValidation = validations.find(one => one === wanted);
+  return read({
+    dryRun: dryRun === 'All',
+    manager: managerOf(request),
+    ...(fieldValidation === undefined ? {} : { fieldValidation }),
+  });
+};
+
+const policies = ['Orphan', 'Background', 'Foreground'] as const;
+
+/** From the body, or from the query where there is none. */
+export const deleteOptions = ({ query, body }: Request): Params<DeleteOptions> => {
+  const given = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  const seconds = given['gracePeriodSeconds'] ?? (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined);
+  const policy = given['propagationPolicy'] ?? query.get('propagationPolicy');
+  const orphans = given['orphanDependents'] ?? (query.has('orphanDependents') ? isYes(query.get('orphanDependents')) : undefined);
+  const propagationPolicy = policies.find(one => one === policy);
+  const { uid, resourceVersion } = isObject(given['preconditions']) ? given['preconditions'] : {};
+  const dryRun = query.get('dryRun') === 'All' || (Array.isArray(given['dryRun']) && given['dryRun'].includes('All'));
+  return read({
+    dryRun,
+    ...(typeof seconds === 'number' ? { gracePeriodSeconds: seconds } : {}),
+    ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+    ...(typeof orphans === 'boolean' ? { orphanDependents: orphans } : {}),
+    preconditions: {
+      ...(typeof uid === 'string' ? { uid } : {}),
+      ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
+    },
+  });
+};
+
+/** Who writes: the query's word, or the program's name. Upstream: managerOrUserAgent of apiserver/pkg/endpoints/handlers. */
+export const managerOf = ({ query, userAgent }: Request): string => query.get('fieldManager') ?? (userAgent.split('/')[0] || 'unknown');

@@ -1,0 +1,101 @@
+import type { Clock } from '../../support/clock.ts';
+import { expired } from '../failure.ts';
+import type { Stored } from '../object.ts';
+import type { Change, Resource, Store } from '../store/store.ts';
+import type { Feeds } from './feeds.ts';
+import { isSelected, type Selection } from './selection.ts';
+
+/** What a watch tells of one object, before it is written in the form that the client asked for. */
+export type Told =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Stored }
+  | { readonly type: 'BOOKMARK'; readonly version: number; readonly initialEventsEnd: boolean }
+  | { readonly type: 'ERROR'; readonly failure: ReturnType<typeof expired> };
+
+export type WatchOptions = {
+  readonly resource: Resource;
+  readonly selection: Selection;
+  /** Undefined: begin with everything that is there. */
+  readonly after: number | undefined;
+  readonly bookmarks: boolean;
+  /** Marks the end of what was there with a bookmark. */
+  readonly marksInitialEnd: boolean;
+  /** Milliseconds until the server ends it. */
+  readonly lastsMs: number;
+};
+
+export type Surroundings = { readonly store: Store; readonly feeds: Feeds; readonly clock: Pick<Clock, 'after'> };
+
+export interface Hears {
+  told(told: Told): void;
+  ended(): void;
+}
+
+const bookmarkEveryMs = 60_000;
+
+/** What a change is to somebody who sees only selected objects: cacheWatcher.convertToWatchEvent of apiserver/pkg/storage/cacher. */
+const toldOf = (change: Change, selection: Selection): Told | undefined => {
+  const was = change.type !== 'added' && isSelected(change.before, selection);
+  const is = change.type !== 'removed' && isSelected(change.object, selection);
+  if (is) return { type: was ? 'MODIFIED' : 'ADDED', object: change.object };
+  if (!was) return undefined;
+  // Gone from the selection: the object as it was, at the version at which that happened.
+  const last = change.type === 'removed' ? change.object : withVersion(change.before, change.version);
+  return { type: 'DELETED', object: last };
+};
+
+const withVersion = (object: Stored, version: number): Stored => ({
+  ...object,
+  metadata: { ...object.metadata, resourceVersion: String(version) },
+});
+
+/**
+ * Follows a collection: what is there or what happened since, then everything as it happens, in order and at once. Ends when it is closed
+ * or its time is over. Upstream: api-concepts, "Efficient detection of changes".
+ */
+export const openWatch = (around: Surroundings, options: WatchOptions, hears: Hears): { close(): void } => {
+  const { store, clock, feeds } = around;
+  const { resource, selection, after } = options;
+  const missed = after === undefined ? [] : store.changesAfter(resource, after);
+  if (missed === undefined) {
+    hears.told({ type: 'ERROR', failure: expired(`too old resource version: ${String(after)} (${store.version})`) });
+    hears.ended();
+    return { close: () => {} };
+  }
+  const ends: (() => void)[] = [];
+  const close = (): void => {
+    for (const end of ends.splice(0)) end();
+  };
+  if (after === undefined) for (const object of store.list(resource, selection.namespace)) tellPresent(object, selection, hears);
+  const tell = (change: Change): void => {
+    const told = toldOf(change, selection);
+    if (told !== undefined) hears.told(told);
+  };
+  for (const change of missed) tell(change);
+  if (options.marksInitialEnd) hears.told({ type: 'BOOKMARK', version: store.version, initialEventsEnd: true });
+  ends.push(feeds.follow(resource, selection, tell));
+  if (options.bookmarks) ends.push(bookmarks(around, hears));
+  ends.push(
+    clock.after(options.lastsMs, () => {
+      if (options.bookmarks) hears.told({ type: 'BOOKMARK', version: store.version, initialEventsEnd: false });
+      close();
+      hears.ended();
+    }),
+  );
+  return { close };
+};
+
+const tellPresent = (object: Stored, selection: Selection, hears: Hears): void => {
+  if (isSelected(object, selection)) hears.told({ type: 'ADDED', object });
+};
+
+const bookmarks = ({ clock, store }: Surroundings, hears: Hears): (() => void) => {
+  let cancel = (): void => {};
+  const next = (): void => {
+    cancel = clock.after(bookmarkEveryMs, () => {
+      hears.told({ type: 'BOOKMARK', version: store.version, initialEventsEnd: false });
+      next();
+    });
+  };
+  next();
+  return () => cancel();
+};

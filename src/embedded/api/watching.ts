@@ -1,0 +1,74 @@
+import type { JsonObject } from '../../core/json.ts';
+import { badRequest, unnamed } from '../failure.ts';
+import type { Kind } from '../kinds/kind.ts';
+import type { Stored } from '../object.ts';
+import { includedFrom } from './included.ts';
+import { failed, type Request, type Response, type WatchEvent } from './message.ts';
+import { isYes, number, version } from './params.ts';
+import { formOf, onlyMetadata, shown, tableOf } from './render.ts';
+import type { Selection } from './selection.ts';
+import type { Server } from './server.ts';
+import { openWatch, type Told } from './watch.ts';
+
+/** minRequestTimeout of the API server: a watch without a limit of its own lasts half an hour to an hour. */
+const shortestMs = 1_800_000;
+
+type Write = (object: Stored) => JsonObject;
+
+/** How objects are written in this watch. Only the first table has heads. */
+const writer = (server: Server, request: Request, kind: Kind): Write => {
+  const form = formOf(request.accept);
+  if (form === 'object') return object => shown(kind, object);
+  if (form === 'metadata') return onlyMetadata;
+  let heads = true;
+  return object => {
+    const head = { resourceVersion: object.metadata.resourceVersion };
+    const table = tableOf(kind, head, [object], { include: includedFrom(request), heads, now: server.clock.now() });
+    heads = false;
+    return table;
+  };
+};
+
+/** A bookmark is an empty object of the kind, with a version. */
+const bookmark = (kind: Kind, told: Extract<Told, { readonly type: 'BOOKMARK' }>): Stored => {
+  const annotations = told.initialEventsEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {};
+  const metadata = { resourceVersion: String(told.version), ...annotations };
+  const read = kind.shape.kind === 'go' ? kind.read({ metadata }) : undefined;
+  return (read?.kind === 'read' ? read.object : { metadata }) as Stored;
+};
+
+const eventOf = (kind: Kind, told: Told, write: Write): WatchEvent => {
+  if (told.type === 'ERROR') return { type: 'ERROR', object: told.failure };
+  if (told.type === 'BOOKMARK') return { type: 'BOOKMARK', object: write(bookmark(kind, told)) };
+  return { type: told.type, object: write(told.object) };
+};
+
+/** Answers a list with `watch=1`. */
+export const watching = (server: Server, request: Request, kind: Kind, selection: Selection): Response => {
+  const { query } = request;
+  const text = query.get('resourceVersion');
+  const from = version(text);
+  if (from.kind === 'refused') {
+    const quoted = JSON.stringify(text);
+    return failed(unnamed(500, `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`));
+  }
+  const timeout = number(query.get('timeoutSeconds'));
+  if (timeout.kind === 'refused') return failed(badRequest(timeout.failure.message));
+  const initial = isYes(query.get('sendInitialEvents'));
+  const options = {
+    resource: kind.resource,
+    selection,
+    after: from.value === undefined || from.value === 0 || initial ? undefined : from.value,
+    bookmarks: isYes(query.get('allowWatchBookmarks')),
+    marksInitialEnd: initial && isYes(query.get('allowWatchBookmarks')),
+    lastsMs: timeout.value === undefined ? shortestMs * (1 + server.machine.random()) : timeout.value * 1000,
+  };
+  return {
+    kind: 'watch',
+    open: hears => {
+      const write = writer(server, request, kind);
+      const around = { store: server.machine.store, feeds: server.feeds, clock: server.clock };
+      return openWatch(around, options, { told: told => hears.event(eventOf(kind, told, write)), ended: () => hears.ended() });
+    },
+  };
+};

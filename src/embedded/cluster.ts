@@ -1,0 +1,57 @@
+import type { Clock } from '../support/clock.ts';
+import { Feeds } from './api/feeds.ts';
+import { handle } from './api/handler.ts';
+import type { Request, Response } from './api/message.ts';
+import type { Server } from './api/server.ts';
+import { definitions } from './crd/definitions.ts';
+import { followDefinitions } from './crd/establish.ts';
+import { builtInKinds, definitionKind } from './kinds/built-in.ts';
+import { indexes } from './kinds/kind.ts';
+import { KindTable } from './kinds/kind-table.ts';
+import { create } from './registry/create.ts';
+import type { Machine } from './registry/machine.ts';
+import { MemoryStore } from './store/memory-store.ts';
+
+export type ClusterOptions = {
+  readonly clock: Clock;
+  /** Uniform in [0, 1): makes uids and generated names. The same numbers make the same cluster. */
+  readonly random: () => number;
+  /** Changes of one resource that are remembered for watches and for later pages of lists; 20,000 when left out. */
+  readonly historyLimit?: number;
+};
+
+/** A cluster in memory: its objects, and the API over them. Nothing happens in it by itself. */
+export type EmbeddedCluster = Server & {
+  /** Answers one request as kube-apiserver does. */
+  answer(request: Request): Response;
+};
+
+/** What every API server makes at its start. */
+const firstObjects = [
+  ...['kube-system', 'kube-public', 'kube-node-lease', 'default'].map(name => ['namespaces', { metadata: { name } }] as const),
+  ...(
+    [
+      ['system-node-critical', 2_000_001_000, 'Used for system critical pods that must not be moved from their current node.'],
+      [
+        'system-cluster-critical',
+        2_000_000_000,
+        'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.',
+      ],
+    ] as const
+  ).map(([name, value, description]) => ['priorityclasses.scheduling.k8s.io', { metadata: { name }, value, description }] as const),
+] as const;
+
+/** An empty cluster with the namespaces and priority classes that every cluster has. */
+export const createCluster = (options: ClusterOptions): EmbeddedCluster => {
+  const { clock, random, historyLimit } = options;
+  const store = new MemoryStore({ indexes, ...(historyLimit === undefined ? {} : { historyLimit }) });
+  const kinds = new KindTable([...builtInKinds, definitionKind(definitions)]);
+  const machine: Machine = { store, kinds, clock, random };
+  followDefinitions(machine);
+  for (const [resource, object] of firstObjects) {
+    const outcome = create(machine, kinds.of(resource), object, '');
+    if (outcome.kind === 'refused') throw new Error(`a new cluster cannot have ${object.metadata.name}: ${outcome.failure.message}`);
+  }
+  const server: Server = { machine, feeds: new Feeds(store), clock };
+  return { ...server, answer: request => handle(server, request) };
+};

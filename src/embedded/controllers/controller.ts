@@ -1,0 +1,63 @@
+import type { JsonObject } from '../../core/json.ts';
+import type { Stored } from '../object.ts';
+import type { Change, Resource, Store } from '../store/store.ts';
+
+/** What became of a write: the object as it is stored, or what the API would have answered. */
+export type Written =
+  | { readonly kind: 'stored'; readonly object: Stored }
+  | { readonly kind: 'refused'; readonly code: number; readonly reason: string; readonly message: string };
+
+/** How an object is deleted. */
+type Removal = {
+  /** Seconds; the pod's own when left out. */
+  readonly gracePeriodSeconds?: number;
+  /** Only this one, and no successor of its name. */
+  readonly uid?: string;
+};
+
+/** Writes as the API makes them: admitted, defaulted, validated, versioned. */
+export interface Writes {
+  create(resource: Resource, draft: JsonObject): Written;
+  /** Replaces the object, or its status alone; a resourceVersion in it must be the stored one. */
+  update(resource: Resource, object: JsonObject, part?: 'status'): Written;
+  remove(resource: Resource, namespace: string, name: string, removal?: Removal): Written;
+}
+
+/** What a controller or an actor works with. */
+export type Cluster = {
+  readonly store: Store;
+  readonly writes: Writes;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: () => number;
+  /** Uniform in [0, 1), from the seed. */
+  readonly random: () => number;
+  /** Records an event about an object, as controllers do. */
+  readonly record: (
+    about: { readonly resource: Resource; readonly object: Stored },
+    type: 'Normal' | 'Warning',
+    reason: string,
+    message: string,
+  ) => void;
+};
+
+/** One control loop: it is told of what may concern it, by key, and brings the world nearer to what it should be. */
+export type Controller = {
+  /** As in `kubectl get events`: `replicaset-controller`. */
+  readonly name: string;
+  /** Keys of the objects that a change may concern. */
+  readonly keysOf: (change: Change, cluster: Cluster) => readonly string[];
+  /** Looks at one key and writes what is to be written. The answer: look again after so many milliseconds. */
+  readonly reconcile: (key: string, cluster: Cluster) => number | undefined;
+};
+
+/** `namespace/name`, the key that most controllers use. */
+export const keyOf = ({ metadata }: Stored): string => `${metadata.namespace ?? ''}/${metadata.name}`;
+
+/** The two halves of such a key. */
+export const split = (key: string): readonly [namespace: string, name: string] => {
+  const cut = key.indexOf('/');
+  return [key.slice(0, cut), key.slice(cut + 1)];
+};
+
+/** RFC 3339 with whole seconds, as metav1.Time is stored. */
+export const timeText = (ms: number): string => new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000Z', 'Z');

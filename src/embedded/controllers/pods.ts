@@ -1,0 +1,48 @@
+import { at, type OwnerReference, objects, type Stored, text } from '../object.ts';
+
+/** What controllers ask of a pod (k8s.io/kubernetes/pkg/api/v1/pod, pkg/controller/controller_utils.go). */
+
+export const phaseOf = (pod: Stored): string => text(pod, 'status', 'phase') || 'Pending';
+
+export const nodeOf = (pod: Stored): string => text(pod, 'spec', 'nodeName');
+
+/** It has ended, well or badly. */
+export const isFinished = (pod: Stored): boolean => phaseOf(pod) === 'Succeeded' || phaseOf(pod) === 'Failed';
+
+export const isDeleting = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
+
+/** It counts as a replica: neither ended nor on its way out. */
+export const isActive = (pod: Stored): boolean => !isFinished(pod) && !isDeleting(pod);
+
+const readiness = (pod: Stored): ReturnType<typeof objects>[number] | undefined =>
+  objects(at(pod, 'status', 'conditions')).find(({ type }) => type === 'Ready');
+
+export const isReady = (pod: Stored): boolean => readiness(pod)?.['status'] === 'True';
+
+/** Since when it has been ready, in milliseconds; undefined when it is not. */
+export const readySince = (pod: Stored): number | undefined => {
+  const condition = readiness(pod);
+  if (condition?.['status'] !== 'True') return undefined;
+  const since = Date.parse(text(condition, 'lastTransitionTime'));
+  return Number.isNaN(since) ? 0 : since;
+};
+
+/** Ready for long enough to count as available. */
+export const isAvailable = (pod: Stored, minReadySeconds: number, nowMs: number): boolean => {
+  const since = readySince(pod);
+  return since !== undefined && (minReadySeconds === 0 || since + minReadySeconds * 1000 <= nowMs);
+};
+
+/** The reference to the managing controller. */
+export const controllerOf = ({ metadata }: Stored): OwnerReference | undefined =>
+  metadata.ownerReferences?.find(({ controller }) => controller === true);
+
+/** The reference that a controller puts on what it makes (metav1.NewControllerRef). */
+export const controllerReference = (apiVersion: string, kind: string, { metadata }: Stored): OwnerReference => ({
+  apiVersion,
+  kind,
+  name: metadata.name,
+  uid: metadata.uid,
+  controller: true,
+  blockOwnerDeletion: true,
+});

@@ -1,0 +1,33 @@
+import { text } from '../object.ts';
+import { create } from '../registry/create.ts';
+import { remove } from '../registry/delete.ts';
+import type { Machine } from '../registry/machine.ts';
+import type { Outcome, Refused } from '../registry/outcome.ts';
+import { replace } from '../registry/update.ts';
+import type { Writes, Written } from './controller.ts';
+
+const refused = ({ failure }: Refused): Written => ({
+  kind: 'refused',
+  code: failure.code,
+  reason: failure.reason ?? '',
+  message: failure.message,
+});
+
+const written = (outcome: Outcome): Written => (outcome.kind === 'done' ? { kind: 'stored', object: outcome.object } : refused(outcome));
+
+/** The registry as controllers use it: the same checks as for everybody, without a path or a body in between. */
+export const writesOn = (machine: Machine): Writes => ({
+  create: (resource, draft) => written(create(machine, machine.kinds.of(resource), draft, text(draft, 'metadata', 'namespace'))),
+  update: (resource, object, part) => {
+    const [namespace, name] = [text(object, 'metadata', 'namespace'), text(object, 'metadata', 'name')];
+    const options = part === undefined ? {} : { subresource: part };
+    return written(replace(machine, machine.kinds.of(resource), namespace, name, object, options));
+  },
+  remove: (resource, namespace, name, { gracePeriodSeconds, uid } = {}) => {
+    const deletion = remove(machine, machine.kinds.of(resource), namespace, name, {
+      ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+      ...(uid !== undefined && { preconditions: { uid } }),
+    });
+    return deletion.kind === 'done' ? { kind: 'stored', object: deletion.object } : refused(deletion);
+  },
+});

@@ -1,0 +1,143 @@
+import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.ts';
+import { check } from '../cel/check.ts';
+import { evaluate, mentions } from '../cel/evaluate.ts';
+import { parse } from '../cel/parse.ts';
+import type { Expression } from '../cel/syntax.ts';
+import type { Cause } from '../failure.ts';
+import { items, objects, text } from '../object.ts';
+
+/** x-kubernetes-validations: CEL rules of a schema. Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel. */
+
+type Rule = {
+  readonly expression: Expression;
+  readonly source: string;
+  readonly message: string;
+  readonly messageExpression: Expression | undefined;
+  readonly reason: string;
+  readonly fieldPath: string;
+  /** It is about changes: it looks at what was there before. */
+  readonly isTransition: boolean;
+  readonly optionalOldSelf: boolean;
+};
+
+/** The rules of a schema and of what is in it; undefined where there are none. */
+export type Rules = {
+  readonly own: readonly Rule[];
+  readonly isScalar: boolean;
+  readonly properties: ReadonlyMap<string, Rules>;
+  readonly items?: Rules;
+  /** Keys by which an element of a list is found again in the list of before. */
+  readonly keys?: readonly string[];
+  readonly additional?: Rules;
+};
+
+export type Problem = {
+  readonly path: string;
+  readonly rule: JsonObject;
+  readonly message: string;
+  readonly member: 'rule' | 'messageExpression';
+};
+
+/** Reads the rules of a schema; what cannot be evaluated is a problem. `path` is the schema's place in the definition. */
+export const compile = (schema: JsonObject, path: string, problems: Problem[]): Rules | undefined => {
+  const given = objects(schema['x-kubernetes-validations']);
+  const own = given.flatMap((rule, index) => ruleOf(rule, schema, `${path}.x-kubernetes-validations[${index}]`, problems));
+  const properties = new Map<string, Rules>();
+  for (const [key, inner] of Object.entries(isObject(schema['properties']) ? schema['properties'] : {})) {
+    const rules = isObject(inner) ? compile(inner, `${path}.properties[${key}]`, problems) : undefined;
+    if (rules !== undefined) properties.set(key, rules);
+  }
+  const inner = isObject(schema['items']) ? compile(schema['items'], `${path}.items`, problems) : undefined;
+  const additional = isObject(schema['additionalProperties'])
+    ? compile(schema['additionalProperties'], `${path}.additionalProperties`, problems)
+    : undefined;
+  if (own.length === 0 && properties.size === 0 && inner === undefined && additional === undefined) return undefined;
+  const keys = schema['x-kubernetes-list-type'] === 'map' ? items(schema['x-kubernetes-list-map-keys']).map(String) : undefined;
+  return {
+    own,
+    isScalar: schema['type'] !== 'object' && schema['type'] !== 'array',
+    properties,
+    ...(inner === undefined ? {} : { items: inner }),
+    ...(keys === undefined ? {} : { keys }),
+    ...(additional === undefined ? {} : { additional }),
+  };
+};
+
+const compiled = (source: string, schema: JsonObject): Expression | string => {
+  const parsed = parse(source);
+  if (parsed.kind === 'wrong') return parsed.message;
+  return check(parsed.expression, source, schema) ?? parsed.expression;
+};
+
+const ruleOf = (rule: JsonObject, schema: JsonObject, path: string, problems: Problem[]): readonly Rule[] => {
+  const source = text(rule, 'rule');
+  const expression = compiled(source, schema);
+  if (typeof expression === 'string') {
+    problems.push({ path, rule, message: `compilation failed: ${expression}`, member: 'rule' });
+    return [];
+  }
+  const wording = text(rule, 'messageExpression');
+  const messageExpression = wording === '' ? undefined : compiled(wording, schema);
+  if (typeof messageExpression === 'string') {
+    problems.push({ path, rule, message: `messageExpression compilation failed: ${messageExpression}`, member: 'messageExpression' });
+    return [];
+  }
+  return [
+    {
+      expression,
+      source,
+      message: text(rule, 'message'),
+      messageExpression,
+      reason: text(rule, 'reason') || 'FieldValueInvalid',
+      fieldPath: text(rule, 'fieldPath'),
+      isTransition: mentions(expression, 'oldSelf'),
+      optionalOldSelf: rule['optionalOldSelf'] === true,
+    },
+  ];
+};
+
+/** Rules that a value breaks. `before` is the value that it replaces. */
+export const ruleCauses = (rules: Rules, value: Json, before: Json | undefined, path: string): readonly Cause[] => {
+  const own = rules.own.flatMap(rule => broken(rule, value, before, path, rules.isScalar));
+  if (Array.isArray(value)) return [...own, ...elementCauses(rules, value as readonly Json[], before, path)];
+  if (!isObject(value)) return own;
+  const inner = Object.entries(value).flatMap(([key, member]) => {
+    const theirs = rules.properties.get(key) ?? rules.additional;
+    if (theirs === undefined || member === undefined || member === null) return [];
+    return ruleCauses(theirs, member, isObject(before) ? before[key] : undefined, path === '' ? key : `${path}.${key}`);
+  });
+  return [...own, ...inner];
+};
+
+const elementCauses = (rules: Rules, value: readonly Json[], before: Json | undefined, path: string): readonly Cause[] => {
+  const { items: inner, keys } = rules;
+  if (inner === undefined) return [];
+  const earlier = (one: Json): Json | undefined =>
+    keys === undefined || !isObject(one) ? undefined : objects(before).find(other => keys.every(key => sameJson(other[key], one[key])));
+  return value.flatMap((one, index) => ruleCauses(inner, one, earlier(one), `${path}[${index}]`));
+};
+
+const broken = (rule: Rule, self: Json, oldSelf: Json | undefined, path: string, isScalar: boolean): readonly Cause[] => {
+  if (rule.isTransition && oldSelf === undefined && !rule.optionalOldSelf) return [];
+  const result = evaluate(rule.expression, { self, oldSelf });
+  if (result.kind === 'value' && result.value === true) return [];
+  const field = (path + rule.fieldPath).replace(/^\./, '') || '<nil>';
+  // Objects and lists are not shown, they may be large.
+  const shown = isScalar ? `${JSON.stringify(self)}: ` : '';
+  return [
+    { reason: rule.reason, message: `${intro[rule.reason] ?? 'Invalid value: '}${shown}${messageOf(rule, self, oldSelf, result)}`, field },
+  ];
+};
+
+const intro: Readonly<Record<string, string>> = {
+  FieldValueForbidden: 'Forbidden: ',
+  FieldValueRequired: 'Required value: ',
+  FieldValueDuplicate: 'Duplicate value: ',
+};
+
+const messageOf = (rule: Rule, self: Json, oldSelf: Json | undefined, result: ReturnType<typeof evaluate>): string => {
+  if (result.kind === 'error') return `rule evaluation error: ${result.message}: ${rule.source}`;
+  const worded = rule.messageExpression && evaluate(rule.messageExpression, { self, oldSelf });
+  if (worded?.kind === 'value' && typeof worded.value === 'string') return worded.value;
+  return rule.message || `failed rule: ${rule.source}`;
+};

@@ -1,0 +1,162 @@
+/** What an API server answers when it does not do what was asked: metav1.Status, as apimachinery's api/errors package builds it. */
+export type Failure = {
+  readonly kind: 'Status';
+  readonly apiVersion: 'v1';
+  readonly metadata: Readonly<Record<string, never>>;
+  readonly status: 'Failure';
+  readonly message: string;
+  readonly reason?: string;
+  readonly details?: Details;
+  readonly code: number;
+};
+
+type Details = {
+  readonly name?: string;
+  readonly group?: string;
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly Cause[];
+  readonly retryAfterSeconds?: number;
+};
+
+/** One field that is wrong, and how. */
+export type Cause = { readonly reason: string; readonly message: string; readonly field?: string };
+
+/** What is named in answers: a resource (`pods`) or, where Go has it so, a kind. */
+export type Named = { readonly group: string; readonly resource: string };
+
+const make = (code: number, reason: string | undefined, message: string, details?: Details): Failure => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Failure',
+  message,
+  ...(reason === undefined ? {} : { reason }),
+  ...(details === undefined ? {} : { details }),
+  code,
+});
+
+const qualified = ({ group, resource }: Named): string => (group === '' ? resource : `${resource}.${group}`);
+
+const detailsOf = ({ group, resource }: Named, name: string, more: Details = {}): Details => ({
+  ...(name === '' ? {} : { name }),
+  ...(group === '' ? {} : { group }),
+  ...(resource === '' ? {} : { kind: resource }),
+  ...more,
+});
+
+export const notFound = (what: Named, name: string): Failure =>
+  make(404, 'NotFound', `${qualified(what)} "${name}" not found`, detailsOf(what, name));
+
+/** For paths of a served version that lead nowhere. */
+export const noSuchResource = (): Failure => make(404, 'NotFound', 'the server could not find the requested resource', {});
+
+export const methodNotAllowed = (): Failure =>
+  make(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+
+export const alreadyExists = (what: Named, name: string): Failure =>
+  make(409, 'AlreadyExists', `${qualified(what)} "${name}" already exists`, detailsOf(what, name));
+
+/** A generated name that is taken: the client may try again (registry/rest CheckGeneratedNameError). */
+export const generatedNameTaken = (what: Named, name: string): Failure =>
+  make(
+    409,
+    'AlreadyExists',
+    `${qualified(what)} "${name}" already exists, the server was not able to generate a unique name for the object`,
+    detailsOf(what, name),
+  );
+
+export const conflict = (what: Named, name: string, why: string, causes?: readonly Cause[]): Failure =>
+  make(
+    409,
+    'Conflict',
+    `Operation cannot be fulfilled on ${qualified(what)} "${name}": ${why}`,
+    detailsOf(what, name, causes === undefined ? {} : { causes }),
+  );
+
+export const modifiedMeanwhile = 'the object has been modified; please apply your changes to the latest version and try again';
+
+/** Server-side apply meets fields of other managers. */
+export const applyConflict = (message: string, causes: readonly Cause[]): Failure => make(409, 'Conflict', message, { causes });
+
+export const forbidden = (what: Named, name: string, why: string, causes?: readonly Cause[]): Failure =>
+  make(
+    403,
+    'Forbidden',
+    `${qualified(what)}${name === '' ? '' : ` "${name}"`} is forbidden: ${why}`,
+    detailsOf(what, name, causes === undefined ? {} : { causes }),
+  );
+
+export const badRequest = (message: string): Failure => make(400, 'BadRequest', message);
+
+/** Fields that are wrong; `what` names the kind. */
+export const invalid = (what: Named, name: string, causes: readonly Cause[]): Failure => {
+  const texts = [...new Set(causes.map(({ message, field }) => (field === undefined ? message : `${field}: ${message}`)))];
+  const all = texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
+  return make(422, 'Invalid', `${qualified(what)} "${name}" is invalid: ${all}`, detailsOf(what, name, { causes }));
+};
+
+export const unsupportedMediaType = (message: string, details?: Details): Failure => make(415, 'UnsupportedMediaType', message, details);
+
+export const unauthorized = (): Failure => make(401, 'Unauthorized', 'Unauthorized');
+
+/** 410: what was asked for has been forgotten. */
+export const expired = (message: string): Failure => make(410, 'Expired', message);
+
+export const tooManyRequests = (message: string, retryAfterSeconds: number, causes: readonly Cause[]): Failure =>
+  make(429, 'TooManyRequests', message, { causes, ...(retryAfterSeconds > 0 ? { retryAfterSeconds } : {}) });
+
+/** An error that nobody gave a reason to. */
+export const unnamed = (code: number, message: string): Failure => make(code, undefined, message);
+
+/** The server's answer to a deletion that left nothing to show. */
+export type Success = {
+  readonly kind: 'Status';
+  readonly apiVersion: 'v1';
+  readonly metadata: Readonly<Record<string, never>>;
+  readonly status: 'Success';
+  readonly details?: Details;
+  readonly code?: number;
+};
+
+export const success = (details?: Details, code?: number): Success => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Success',
+  ...(details === undefined ? {} : { details }),
+  ...(code === undefined ? {} : { code }),
+});
+
+/** Shows a value in a message as Go's field errors do. */
+const shown = (value: unknown): string => (value === undefined ? 'null' : JSON.stringify(value));
+
+export const required = (field: string, message = ''): Cause => ({
+  reason: 'FieldValueRequired',
+  message: message === '' ? 'Required value' : `Required value: ${message}`,
+  field,
+});
+
+export const wrong = (field: string, value: unknown, message: string): Cause => ({
+  reason: 'FieldValueInvalid',
+  message: `Invalid value: ${shown(value)}: ${message}`,
+  field,
+});
+
+export const notOneOf = (field: string, value: unknown, allowed: readonly string[]): Cause => ({
+  reason: 'FieldValueNotSupported',
+  message: `Unsupported value: ${shown(value)}: supported values: ${allowed.map(one => JSON.stringify(one)).join(', ')}`,
+  field,
+});
+
+export const notAllowed = (field: string, message: string): Cause => ({
+  reason: 'FieldValueForbidden',
+  message: `Forbidden: ${message}`,
+  field,
+});
+
+export const duplicate = (field: string, value: unknown): Cause => ({
+  reason: 'FieldValueDuplicate',
+  message: `Duplicate value: ${shown(value)}`,
+  field,
+});

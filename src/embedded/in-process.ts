@@ -1,0 +1,180 @@
+import { isObject, type JsonObject } from '../core/json.ts';
+import type { Api, ApiAnswer, ApiCall, Change, Collection, Sink, Watched, Watcher } from '../operator/ports.ts';
+import type { Request, WatchEvent } from './api/message.ts';
+import type { EmbeddedCluster } from './cluster.ts';
+import { objects, type Stored } from './object.ts';
+
+/** How long things take on the way, in milliseconds of the cluster's clock; at once when left out. Rehearsals and faults come in here. */
+type Delays = {
+  /** Before a call reaches the server, and again before its answer is back. */
+  readonly call?: (call: ApiCall) => number;
+  /** Before a change is told to a watcher. Changes of one watch never overtake each other. */
+  readonly watch?: (collection: Collection) => number;
+};
+
+export type InProcess = {
+  /** Names the caller as a manager of fields. */
+  readonly userAgent: string;
+  readonly delays?: Delays;
+};
+
+const retryMs = 1000;
+
+const queryOf = (query: ApiCall['query']): ReadonlyMap<string, string> =>
+  new Map(Object.entries(query ?? {}).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)] as const])));
+
+const requestOf = (call: ApiCall, userAgent: string): Request => ({
+  method: call.method,
+  path: call.path,
+  query: queryOf(call.query),
+  accept: call.accept ?? 'application/json',
+  contentType: call.contentType ?? 'application/json',
+  userAgent,
+  body: call.body === undefined ? { kind: 'none' } : { kind: 'json', value: call.body },
+});
+
+/**
+ * The operator's ports on a cluster in the same process: no sockets, no text, and in virtual time the same from run to run. Answers come in
+ * a later turn, as over a wire, but never later than that unless `delays` says so.
+ */
+export const inProcess = (cluster: EmbeddedCluster, { userAgent, delays = {} }: InProcess): Api & Watcher => {
+  const wait = async (milliseconds: number, signal?: AbortSignal): Promise<void> => {
+    if (milliseconds > 0) await cluster.clock.sleep(milliseconds, signal);
+    signal?.throwIfAborted();
+  };
+  const call = async (asked: ApiCall, signal?: AbortSignal): Promise<ApiAnswer> => {
+    signal?.throwIfAborted();
+    await wait(delays.call?.(asked) ?? 0, signal);
+    const response = cluster.answer(requestOf(asked, userAgent));
+    await wait(delays.call?.(asked) ?? 0, signal);
+    if (response.kind === 'watch') throw new Error(`${asked.path} is a watch: it is not called`);
+    // Whoever gets the body may change it; the stored objects in it are frozen all the way down.
+    return { status: response.status, headers: response.headers, body: response.body };
+  };
+  return {
+    call,
+    watch: async (collection, project, sink, signal) => {
+      const follower = new Follower(cluster, collection, project, sink, delays.watch);
+      while (!signal.aborted) {
+        const problem = follower.begin(userAgent);
+        if (problem === undefined) break;
+        sink.failing?.({ ...problem, retryInMs: retryMs });
+        await cluster.clock.sleep(retryMs, signal);
+      }
+      await untilAborted(signal);
+      follower.end();
+    },
+  };
+};
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+type Problem = { readonly message: string; readonly status: number };
+
+/** One followed collection: a list first, then every change, each told to the sink in its turn. */
+class Follower<T extends Watched> {
+  readonly #cluster: EmbeddedCluster;
+  readonly #collection: Collection;
+  readonly #project: (raw: unknown) => T | undefined;
+  readonly #sink: Sink<T>;
+  readonly #delay: ((collection: Collection) => number) | undefined;
+  readonly #known = new Map<string, T>();
+  #close = (): void => {};
+  #ended = false;
+  /** When the last change that is on its way will be told: nothing is told before it. */
+  #lastAt = 0;
+
+  constructor(
+    cluster: EmbeddedCluster,
+    collection: Collection,
+    project: (raw: unknown) => T | undefined,
+    sink: Sink<T>,
+    delay: ((collection: Collection) => number) | undefined,
+  ) {
+    this.#cluster = cluster;
+    this.#collection = collection;
+    this.#project = project;
+    this.#sink = sink;
+    this.#delay = delay;
+  }
+
+  /** Lists and begins to follow; what speaks against it otherwise. */
+  begin(userAgent: string): Problem | undefined {
+    const { path, fieldSelector, labelSelector, metadataOnly } = this.#collection;
+    const form = metadataOnly === true ? ';as=PartialObjectMetadata;g=meta.k8s.io;v=v1' : '';
+    const call = (query: ApiCall['query']): Request =>
+      requestOf({ method: 'GET', path, query: { fieldSelector, labelSelector, ...query }, accept: `application/json${form}` }, userAgent);
+    const listed = this.#cluster.answer(call({}));
+    if (listed.kind !== 'object' || listed.status !== 200) return problemOf(listed.kind === 'object' ? listed : undefined);
+    const body = listed.body as JsonObject;
+    const version = (body['metadata'] as { readonly resourceVersion: string }).resourceVersion;
+    for (const item of objects(body['items'])) this.#later(() => this.#put(item as Stored));
+    this.#later(() => this.#sink.synced());
+    // An hour and more: in the same process no watch is ever ended by the server.
+    const watch = this.#cluster.answer(call({ watch: 1, resourceVersion: version, timeoutSeconds: 1_000_000_000 }));
+    if (watch.kind !== 'watch') return problemOf(watch.kind === 'object' ? watch : undefined);
+    const watching = watch.open({
+      event: event => this.#later(() => this.#heard(event)),
+      // The path has gone, with its definition.
+      ended: () => undefined,
+    });
+    this.#close = () => watching.close();
+    return undefined;
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#close();
+  }
+
+  #later(tell: () => void): void {
+    const run = (): void => {
+      if (!this.#ended) tell();
+    };
+    const now = this.#cluster.clock.now().epochMilliseconds;
+    const at = Math.max(now + (this.#delay?.(this.#collection) ?? 0), this.#lastAt);
+    this.#lastAt = at;
+    if (at > now) this.#cluster.clock.after(at - now, run);
+    else queueMicrotask(run);
+  }
+
+  #heard({ type, object }: WatchEvent): void {
+    if (type === 'DELETED') this.#remove(object as unknown as Stored);
+    else if (type === 'ADDED' || type === 'MODIFIED') this.#put(object as unknown as Stored);
+  }
+
+  #put(raw: Stored): void {
+    const object = this.#project(raw);
+    const key = `${raw.metadata.namespace ?? ''}/${raw.metadata.name}`;
+    const before = this.#known.get(key);
+    if (object === undefined) return this.#forget(key, before);
+    if (before !== undefined && before.uid !== object.uid) this.#forget(key, before);
+    this.#known.set(key, object);
+    const change: Change<T> =
+      before === undefined || before.uid !== object.uid ? { type: 'added', object } : { type: 'changed', object, before };
+    this.#sink.changed(change);
+  }
+
+  #remove(raw: Stored): void {
+    const key = `${raw.metadata.namespace ?? ''}/${raw.metadata.name}`;
+    const before = this.#known.get(key);
+    if (before === undefined) return;
+    const last = this.#project(raw);
+    this.#forget(key, last?.uid === before.uid ? last : before);
+  }
+
+  #forget(key: string, last: T | undefined): void {
+    if (last === undefined) return;
+    this.#known.delete(key);
+    this.#sink.changed({ type: 'removed', object: last });
+  }
+}
+
+const problemOf = (answer: { readonly status: number; readonly body: unknown } | undefined): Problem => {
+  const message = isObject(answer?.body) ? answer.body['message'] : undefined;
+  return { message: typeof message === 'string' ? message : 'there is no such collection', status: answer?.status ?? 404 };
+};

@@ -1,0 +1,178 @@
+import * as cell from './cells.ts';
+import { budgets, leases, priorityClasses, volumeAttachments } from './cluster-strategies.ts';
+import { coreKinds } from './core-kinds.ts';
+import { builtIn, type Entry } from './entry.ts';
+import type { Kind, Strategy } from './kind.ts';
+import { daemonSets, deployments, jobs, replicaSets, statefulSets } from './workloads.ts';
+
+const { age, count, name, word } = cell;
+const cluster = 'Cluster';
+const all = ['all'];
+const extensions = ['api-extensions'];
+const wide = [cell.containers, cell.images, cell.selector] as const;
+const scale = { spec: ['spec', 'replicas'], status: ['status', 'replicas'] } as const;
+const daemonCounts = ['desiredNumberScheduled', 'currentNumberScheduled', 'numberReady', 'updatedNumberScheduled', 'numberAvailable'];
+const deleted = { answersDeletionWithObject: true } as const;
+
+const apps: readonly Kind[] = (
+  [
+    {
+      kind: 'DaemonSet',
+      plural: 'daemonsets',
+      shortNames: ['ds'],
+      categories: all,
+      status: true,
+      strategy: daemonSets,
+      cells: [name, ...daemonCounts.map(field => count('status', field)), cell.nodeSelector, age, ...wide],
+    },
+    {
+      kind: 'Deployment',
+      plural: 'deployments',
+      shortNames: ['deploy'],
+      categories: all,
+      status: true,
+      scale,
+      strategy: deployments,
+      cells: [name, cell.readyReplicas, count('status', 'updatedReplicas'), count('status', 'availableReplicas'), age, ...wide],
+    },
+    {
+      kind: 'ReplicaSet',
+      plural: 'replicasets',
+      shortNames: ['rs'],
+      categories: all,
+      status: true,
+      scale,
+      strategy: replicaSets,
+      selectable: ['status.replicas'],
+      cells: [name, count('spec', 'replicas'), count('status', 'replicas'), count('status', 'readyReplicas'), age, ...wide],
+    },
+    {
+      kind: 'StatefulSet',
+      plural: 'statefulsets',
+      shortNames: ['sts'],
+      categories: all,
+      status: true,
+      scale,
+      strategy: statefulSets,
+      cells: [name, cell.readyReplicas, age, cell.containers, cell.images],
+    },
+  ] satisfies readonly Entry[]
+).map(builtIn('apps', 'v1', 'apps'));
+
+const jobKind = builtIn(
+  'batch',
+  'v1',
+  'batch',
+)({
+  kind: 'Job',
+  plural: 'jobs',
+  categories: all,
+  status: true,
+  strategy: jobs,
+  selectable: ['status.successful'],
+  cells: [name, cell.jobStatus, cell.jobCompletions, cell.jobDuration, age, ...wide],
+});
+
+const budgetKind = builtIn(
+  'policy',
+  'v1',
+  'policy',
+)({
+  kind: 'PodDisruptionBudget',
+  plural: 'poddisruptionbudgets',
+  shortNames: ['pdb'],
+  status: true,
+  strategy: budgets,
+  cells: [name, cell.budgetBound('minAvailable'), cell.budgetBound('maxUnavailable'), count('status', 'disruptionsAllowed'), age],
+});
+
+const leaseKind = builtIn(
+  'coordination.k8s.io',
+  'v1',
+  'coordination',
+)({
+  kind: 'Lease',
+  plural: 'leases',
+  strategy: leases,
+  cells: [name, word('spec', 'holderIdentity'), age],
+});
+
+const priorityClassKind = builtIn(
+  'scheduling.k8s.io',
+  'v1',
+  'scheduling',
+)({
+  kind: 'PriorityClass',
+  plural: 'priorityclasses',
+  scope: cluster,
+  shortNames: ['pc'],
+  strategy: priorityClasses,
+  cells: [name, count('value'), object => object['globalDefault'] === true, age, word('preemptionPolicy')],
+});
+
+const attachmentKind = builtIn(
+  'storage.k8s.io',
+  'v1',
+  'storage',
+)({
+  kind: 'VolumeAttachment',
+  plural: 'volumeattachments',
+  scope: cluster,
+  status: true,
+  ...deleted,
+  strategy: volumeAttachments,
+  cells: [
+    name,
+    word('spec', 'attacher'),
+    word('spec', 'source', 'persistentVolumeName'),
+    word('spec', 'nodeName'),
+    object => (object['status'] as { readonly attached?: boolean } | undefined)?.attached === true,
+    age,
+  ],
+});
+
+const webhookKind = builtIn(
+  'admissionregistration.k8s.io',
+  'v1',
+  'admissionregistration',
+)({
+  kind: 'ValidatingWebhookConfiguration',
+  plural: 'validatingwebhookconfigurations',
+  scope: cluster,
+  categories: extensions,
+  strategy: {
+    generation: 'counted',
+    needsVersion: true,
+    warning: 'the embedded API server calls no webhooks: this configuration is only kept',
+  },
+  cells: [name, cell.size('webhooks'), age],
+});
+
+/** CustomResourceDefinitions come with a strategy of their own, which knows schemas. */
+export const definitionKind = (strategy: Strategy): Kind =>
+  builtIn(
+    'apiextensions.k8s.io',
+    'v1',
+    'apiextensions',
+  )({
+    kind: 'CustomResourceDefinition',
+    plural: 'customresourcedefinitions',
+    scope: cluster,
+    shortNames: ['crd', 'crds'],
+    categories: extensions,
+    status: true,
+    strategy,
+    cells: [name, object => object.metadata.creationTimestamp],
+  });
+
+/** What is served from the start, custom resource definitions excepted. */
+export const builtInKinds: readonly Kind[] = [
+  ...coreKinds,
+  ...apps,
+  jobKind,
+  budgetKind,
+  leaseKind,
+  priorityClassKind,
+  attachmentKind,
+  webhookKind,
+];

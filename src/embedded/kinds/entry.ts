@@ -1,0 +1,52 @@
+import type { Draft } from '../object.ts';
+import { type Column, columnsOf } from './column.ts';
+import { decode } from './decode.ts';
+import { type Kind, type Read, resourceOf, type Strategy } from './kind.ts';
+
+/** What has to be said of a built-in kind; the rest follows from it. */
+export type Entry = {
+  readonly kind: string;
+  readonly plural: string;
+  readonly strategy: Strategy;
+  readonly cells: readonly Column['cell'][];
+  /** Of the Go type; the group and the kind when left out. */
+  readonly struct?: string;
+} & Partial<Pick<Kind, 'shortNames' | 'categories' | 'status' | 'scale' | 'selectable' | 'answersDeletionWithObject'>> & {
+    readonly scope?: 'Cluster';
+  };
+
+const read =
+  (struct: string) =>
+  (draft: Draft): Read => {
+    const { apiVersion: _apiVersion, kind: _kind, ...rest } = draft;
+    const decoded = decode(rest, struct);
+    return decoded.kind === 'decoded' ? { kind: 'read', object: decoded.object, unknown: decoded.unknown } : decoded;
+  };
+
+/** A kind that every API server has. */
+export const builtIn =
+  (group: string, version: string, goGroup: string) =>
+  (entry: Entry): Kind => {
+    const struct = `${goGroup}.${entry.kind}`;
+    const resource = resourceOf(group, entry.plural);
+    return {
+      group,
+      version,
+      kind: entry.kind,
+      listKind: `${entry.kind}List`,
+      plural: entry.plural,
+      singular: entry.kind.toLowerCase(),
+      shortNames: entry.shortNames ?? [],
+      categories: entry.categories ?? [],
+      namespaced: entry.scope !== 'Cluster',
+      resource,
+      status: entry.status ?? false,
+      ...(entry.scale === undefined ? {} : { scale: entry.scale }),
+      selectable: entry.selectable ?? [],
+      columns: columnsOf(resource, ...entry.cells),
+      answersDeletionWithObject: entry.answersDeletionWithObject ?? false,
+      read: read(struct),
+      strategy: entry.strategy,
+      shape: { kind: 'go', struct },
+    };
+  };

@@ -1,0 +1,93 @@
+import definitions from './types.json' with { type: 'json' };
+
+/**
+ * The types of the served kinds, as Go has them: taken from the API server's own OpenAPI document and the Go sources by
+ * test/conformance/types, which also holds types.json to them. A field is its type and flags:
+ *
+ * - types: `string`, `int32`, `bool`, … , `core.PodSpec` (a struct), `[T]` (a list), `{T}` (a map with string keys), `any`
+ * - `pointer`: a zero value is kept; without it (and without `always`) Go leaves it out of the JSON
+ * - `always`: stands in the JSON even when nobody gave it
+ * - `merge=key`: a strategic merge patch merges its elements by this key, or as a set when the key is empty; `retain`: and keeps only the
+ *   named members of the element
+ * - `keys=a+b`, `set`, `atomic`: how server-side apply sees it
+ */
+export type FieldType =
+  | { readonly kind: 'scalar'; readonly name: Scalar }
+  | { readonly kind: 'struct'; readonly name: string }
+  | { readonly kind: 'list'; readonly of: FieldType }
+  | { readonly kind: 'map'; readonly of: FieldType };
+
+type Scalar = 'string' | 'int32' | 'int64' | 'number' | 'bool' | 'time' | 'microtime' | 'bytes' | 'quantity' | 'intstr' | 'any';
+
+export type Field = {
+  readonly type: FieldType;
+  readonly pointer: boolean;
+  readonly always: boolean;
+  readonly merge?: string;
+  readonly retain: boolean;
+  readonly keys?: readonly string[];
+  readonly set: boolean;
+  readonly atomic: boolean;
+};
+
+export type Struct = {
+  readonly name: string;
+  readonly fields: ReadonlyMap<string, Field>;
+  /** Fields that stand in the JSON of every such struct. */
+  readonly filled: readonly (readonly [key: string, field: Field])[];
+};
+
+const scalars = new Set<string>([
+  'string',
+  'int32',
+  'int64',
+  'number',
+  'bool',
+  'time',
+  'microtime',
+  'bytes',
+  'quantity',
+  'intstr',
+  'any',
+] satisfies readonly Scalar[]);
+
+const typeIn = (text: string): FieldType => {
+  if (text.startsWith('[')) return { kind: 'list', of: typeIn(text.slice(1, -1)) };
+  if (text.startsWith('{')) return { kind: 'map', of: typeIn(text.slice(1, -1)) };
+  return scalars.has(text) ? { kind: 'scalar', name: text as Scalar } : { kind: 'struct', name: text };
+};
+
+const fieldIn = (text: string): Field => {
+  const [type = 'any', ...flags] = text.split(' ');
+  const valueOf = (flag: string): string | undefined => flags.find(one => one.startsWith(`${flag}=`))?.slice(flag.length + 1);
+  const merge = valueOf('merge');
+  const keys = valueOf('keys')?.split('+');
+  return {
+    type: typeIn(type),
+    pointer: flags.includes('pointer'),
+    always: flags.includes('always'),
+    retain: flags.includes('retain'),
+    set: flags.includes('set'),
+    atomic: flags.includes('atomic'),
+    ...(merge === undefined ? {} : { merge }),
+    ...(keys === undefined ? {} : { keys }),
+  };
+};
+
+const texts: Readonly<Record<string, Readonly<Record<string, string>> | undefined>> = definitions;
+const known = new Map<string, Struct>();
+
+/** Go writes structs that are no pointers even when they are empty. */
+const isFilled = ({ type, pointer, always }: Field): boolean => always || (type.kind === 'struct' && !pointer);
+
+/** The struct of this name. There must be one: names come from the table of kinds and from other structs. */
+export const structNamed = (name: string): Struct => {
+  const found = known.get(name);
+  if (found !== undefined) return found;
+  const fields = texts[name];
+  if (fields === undefined) throw new Error(`types.json has no type ${name}`);
+  const entries = Object.entries(fields).map(([key, field]) => [key, fieldIn(field)] as const);
+  const struct: Struct = { name, fields: new Map(entries), filled: entries.filter(([, field]) => isFilled(field)) };
+  known.set(name, struct);
+  return struct;
+};

@@ -1,0 +1,108 @@
+import type { Clock } from '../support/clock.ts';
+import { Kubelets, type Pace } from './actors/kubelets.ts';
+import { Scheduling } from './actors/scheduling.ts';
+import { disruptionController } from './controllers/budgets.ts';
+import type { Cluster, Controller } from './controllers/controller.ts';
+import { daemonSetController } from './controllers/daemon-set.ts';
+import { deploymentController } from './controllers/deployment.ts';
+import { garbageCollector } from './controllers/garbage.ts';
+import { jobController } from './controllers/job.ts';
+import { namespaceController } from './controllers/namespaces.ts';
+import { nodeLifecycleController, podGarbageCollector } from './controllers/node-lifecycle.ts';
+import { replicaSetController } from './controllers/replica-set.ts';
+import { ControllerRunner } from './controllers/runner.ts';
+import { statefulSetController } from './controllers/stateful-set.ts';
+import { writesOn } from './controllers/writes.ts';
+import type { Stored } from './object.ts';
+import { bind } from './registry/bind.ts';
+import { finalize } from './registry/finalize.ts';
+import type { Machine } from './registry/machine.ts';
+import type { Change, Resource } from './store/store.ts';
+
+const controllers = [
+  deploymentController,
+  replicaSetController,
+  statefulSetController,
+  daemonSetController,
+  jobController,
+  disruptionController,
+  nodeLifecycleController,
+  podGarbageCollector,
+  garbageCollector,
+];
+
+export type LifeOptions = {
+  readonly machine: Machine;
+  readonly clock: Clock;
+  /** How long pods take. */
+  readonly pace: Pace;
+  /** Which nodes have a kubelet that answers; all of them when left out. */
+  readonly isAlive?: (node: Stored) => boolean;
+  /** Is told of the events that controllers record. */
+  readonly record?: Cluster['record'];
+};
+
+/** Everything that acts in a cluster beside its users: controllers, scheduler and kubelets, on one clock and one chance. */
+export class Life {
+  readonly #cluster: Cluster;
+  readonly #runner: ControllerRunner;
+  readonly #scheduling: Scheduling;
+  readonly #kubelets: Kubelets;
+  readonly #machine: Machine;
+  #unsubscribe: (() => void) | undefined;
+
+  constructor({ machine, clock, pace, isAlive = () => true, record = () => {} }: LifeOptions) {
+    this.#machine = machine;
+    this.#cluster = {
+      store: machine.store,
+      writes: writesOn(machine),
+      nowMs: () => clock.now().epochMilliseconds,
+      random: machine.random,
+      record,
+    };
+    this.#runner = new ControllerRunner(this.#cluster, clock, [...controllers, this.#namespaces()]);
+    this.#scheduling = new Scheduling(this.#cluster, clock, (pod, node) => this.#bind(pod, node));
+    this.#kubelets = new Kubelets(this.#cluster, clock, pace, isAlive);
+  }
+
+  /** Takes up what is there, and follows what comes. */
+  start(): void {
+    const { store } = this.#machine;
+    for (const resource of ['nodes', 'pods', ...this.#machine.kinds.all().map(kind => kind.resource)].filter(unique)) {
+      for (const object of store.list(resource)) this.#told({ type: 'added', resource, version: store.version, object });
+    }
+    this.#unsubscribe = store.subscribe(one => this.#told(one));
+  }
+
+  stop(): void {
+    this.#unsubscribe?.();
+    this.#runner.stop();
+    this.#scheduling.stop();
+    this.#kubelets.stop();
+  }
+
+  #told(one: Change): void {
+    this.#runner.touch(one);
+    this.#scheduling.told(one);
+    this.#kubelets.told(one);
+  }
+
+  #namespaces(): Controller {
+    const { kinds } = this.#machine;
+    const within = (): readonly string[] =>
+      kinds
+        .all()
+        .filter(kind => kind.namespaced)
+        .map(kind => kind.resource)
+        .filter(unique);
+    return namespaceController(within, ({ metadata: { name } }) => finalize(this.#machine, name, { metadata: { name }, spec: {} }));
+  }
+
+  #bind({ metadata }: Stored, node: string): boolean {
+    const { namespace = '', name, uid } = metadata;
+    const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace, uid }, target: { kind: 'Node', name: node } };
+    return bind(this.#machine, namespace, name, binding).kind === 'bound';
+  }
+}
+
+const unique = (resource: Resource, index: number, all: readonly Resource[]): boolean => all.indexOf(resource) === index;

@@ -1,0 +1,79 @@
+import { isObject, type Json, type JsonObject } from '../core/json.ts';
+
+export type OwnerReference = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
+};
+
+/** metadata of an object that has been stored. */
+export type ObjectMeta = JsonObject & {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation?: number;
+  readonly creationTimestamp: string;
+  readonly deletionTimestamp?: string;
+  readonly deletionGracePeriodSeconds?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly finalizers?: readonly string[];
+  readonly ownerReferences?: readonly OwnerReference[];
+};
+
+/** An object as it is stored: deeply frozen, without `apiVersion` and `kind`, which belong to the answer and not to the object. */
+export type Stored = JsonObject & { readonly metadata: ObjectMeta };
+
+/** An object on its way: nothing is known of it yet. */
+export type Draft = JsonObject;
+
+/** The metadata of a draft, as far as it is an object at all. */
+export const metaOf = (draft: Draft): JsonObject => (isObject(draft['metadata']) ? draft['metadata'] : {});
+
+/** A member that should be an object; an empty one where it is not. */
+export const part = (draft: JsonObject | undefined, ...path: readonly string[]): JsonObject => {
+  let at: Json | undefined = draft;
+  for (const key of path) at = isObject(at) ? at[key] : undefined;
+  return isObject(at) ? at : {};
+};
+
+/** What stands at the end of a path, undefined where the path ends early. */
+export const at = (draft: Json | undefined, ...path: readonly string[]): Json | undefined => {
+  let here: Json | undefined = draft;
+  for (const key of path) here = isObject(here) ? here[key] : undefined;
+  return here;
+};
+
+/** The elements of a list; none where it is no list. */
+export const items = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? (value as readonly Json[]) : []);
+
+/** The elements of a list that are objects. */
+export const objects = (value: Json | undefined): readonly JsonObject[] => items(value).filter(isObject);
+
+/** The string at the end of a path, or an empty one. */
+export const text = (draft: Json | undefined, ...path: readonly string[]): string => {
+  const value = at(draft, ...path);
+  return typeof value === 'string' ? value : '';
+};
+
+/** The string values of a map. */
+export const strings = (value: Json | undefined): Readonly<Record<string, string>> =>
+  isObject(value) ? (value as Readonly<Record<string, string>>) : {};
+
+/** The same draft with another metadata. */
+export const withMeta = (draft: Draft, changes: JsonObject): Draft => ({ ...draft, metadata: without({ ...metaOf(draft), ...changes }) });
+
+/** A copy without members that are undefined. */
+export const without = (object: JsonObject, ...keys: readonly string[]): JsonObject =>
+  Object.fromEntries(Object.entries(object).filter(([key, value]) => value !== undefined && !keys.includes(key)));
+
+/** Freezes all the way down; stops at what is frozen already, which is so for everything that came out of the store. */
+export const freeze = <T extends Json | undefined>(value: T): T => {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const member of Object.values(value)) freeze(member);
+  return Object.freeze(value);
+};

@@ -1,0 +1,83 @@
+import { timeText } from '../../core/time.ts';
+import { alreadyExists, badRequest, forbidden, generatedNameTaken, invalid, notFound } from '../failure.ts';
+import { type Context, type Kind, named, namedByKind } from '../kinds/kind.ts';
+import { type Draft, freeze, metaOf, type Stored, text, withMeta } from '../object.ts';
+import { generatedName, type Machine, newUid } from './machine.ts';
+import { metadataCauses } from './metadata.ts';
+import { type Outcome, type Refused, refused, type WriteOptions } from './outcome.ts';
+import { readStrictly } from './read.ts';
+
+/** Namespaces come and go with everything in them: admission plugin NamespaceLifecycle. */
+export const namespaceRefusal = ({ store }: Machine, kind: Kind, namespace: string, name: string): Refused | undefined => {
+  if (!kind.namespaced || namespace === '') return undefined;
+  const found = store.get('namespaces', '', namespace);
+  if (found === undefined) return refused(notFound({ group: '', resource: 'namespaces' }, namespace));
+  if (found.metadata.deletionTimestamp === undefined) return undefined;
+  const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  const cause = { reason: 'NamespaceTerminating', message: `namespace ${namespace} is being terminated`, field: 'metadata.namespace' };
+  return refused(forbidden(named(kind), name, why, [cause]));
+};
+
+/** Metadata of a new object: what the server gives replaces what the client says. Upstream: rest.BeforeCreate, rest.FillObjectMetaSystemFields. */
+const born = (kind: Kind, draft: Draft, namespace: string, context: Context, machine: Machine, options: WriteOptions): Draft => {
+  const { name, generateName } = metaOf(draft);
+  const given = typeof name === 'string' ? name : '';
+  const base = typeof generateName === 'string' ? generateName : '';
+  return withMeta(draft, {
+    name: given === '' && base !== '' ? generatedName(base, machine.random) : given,
+    namespace: namespace === '' ? undefined : namespace,
+    uid: context.uid,
+    resourceVersion: undefined,
+    generation: kind.strategy.generation === 'counted' ? 1 : undefined,
+    creationTimestamp: context.now,
+    deletionTimestamp: undefined,
+    deletionGracePeriodSeconds: undefined,
+    selfLink: undefined,
+    managedFields: options.managedFields,
+  });
+};
+
+type Prepared = { readonly kind: 'prepared'; readonly draft: Draft; readonly warnings: readonly string[]; readonly generated: boolean };
+
+/** Everything up to the check whether the name is free. */
+const prepare = (machine: Machine, kind: Kind, given: Draft, namespace: string, options: WriteOptions): Prepared | Refused => {
+  const read = readStrictly(kind, given, options);
+  if (read.kind === 'refused') return read;
+  const own = text(read.draft, 'metadata', 'namespace');
+  if (own !== '' && own !== namespace && kind.namespaced) {
+    return refused(badRequest('the namespace of the provided object does not match the namespace sent on the request'));
+  }
+  const refusal = namespaceRefusal(machine, kind, namespace, text(read.draft, 'metadata', 'name'));
+  if (refusal !== undefined) return refusal;
+  const { strategy } = kind;
+  const context = { store: machine.store, now: timeText(machine.clock.now()), uid: newUid(machine.random) };
+  const generated = text(read.draft, 'metadata', 'name') === '' && text(read.draft, 'metadata', 'generateName') !== '';
+  const fresh = born(kind, strategy.defaults?.(read.draft) ?? read.draft, kind.namespaced ? namespace : '', context, machine, options);
+  const admitted = strategy.admit?.(fresh, undefined, context) ?? { kind: 'admitted', draft: fresh };
+  if (admitted.kind === 'refused') return admitted;
+  const draft = strategy.creating?.(admitted.draft, context) ?? admitted.draft;
+  const causes = [...metadataCauses(kind, draft), ...(strategy.validate?.(draft) ?? [])];
+  if (causes.length > 0) return refused(invalid(namedByKind(kind), text(draft, 'metadata', 'name'), causes), read.warnings);
+  return { kind: 'prepared', draft, warnings: read.warnings, generated };
+};
+
+/**
+ * Creates an object as the API server does: read into its type, defaulted, admitted, validated, stored. Upstream: Store.Create of
+ * apiserver/pkg/registry/generic/registry.
+ */
+export const create = (machine: Machine, kind: Kind, given: Draft, namespace: string, options: WriteOptions = {}): Outcome => {
+  const prepared = prepare(machine, kind, given, namespace, options);
+  if (prepared.kind === 'refused') return prepared;
+  const { draft, warnings, generated } = prepared;
+  const name = text(draft, 'metadata', 'name');
+  const place = kind.namespaced ? namespace : '';
+  if (machine.store.get(kind.resource, place, name) !== undefined) {
+    return refused((generated ? generatedNameTaken : alreadyExists)(named(kind), name));
+  }
+  // What the steps have made is read once more, so that it stands there as Go would write it.
+  const read = kind.read(draft);
+  if (read.kind === 'unreadable') throw new Error(`a new ${kind.kind} cannot be read: ${read.message}`);
+  const object = read.object as Stored;
+  const stored = options.dryRun === true ? freeze(object) : machine.store.put(kind.resource, object);
+  return { kind: 'done', object: stored, created: true, warnings };
+};

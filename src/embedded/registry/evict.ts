@@ -1,0 +1,174 @@
+import type { JsonObject } from '../../core/json.ts';
+import { matches, readSelector } from '../../core/pod/selector.ts';
+import { timeText } from '../../core/time.ts';
+import { badRequest, type Cause, type Failure, forbidden, notFound, tooManyRequests, unnamed } from '../failure.ts';
+import { at, type Draft, objects, part, type Stored, text } from '../object.ts';
+import { namespaceRefusal } from './create.ts';
+import { remove, unlike } from './delete.ts';
+import type { Machine } from './machine.ts';
+import { type DeleteOptions, type Outcome, type Refused, refused } from './outcome.ts';
+import { change } from './update.ts';
+
+/** Upstream of all this: pkg/registry/core/pod/storage/eviction.go. */
+
+export type Evicted = { readonly kind: 'evicted' } | Refused;
+
+const evicted: Evicted = { kind: 'evicted' };
+const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
+
+/** Its end disrupts nothing any more. */
+const isUnguarded = (pod: Stored): boolean =>
+  ['Pending', 'Succeeded', 'Failed'].includes(text(pod, 'status', 'phase')) || pod.metadata.deletionTimestamp !== undefined;
+
+const isReady = (pod: Stored): boolean =>
+  objects(at(pod, 'status', 'conditions')).some(({ type, status }) => type === 'Ready' && status === 'True');
+
+const disruptionTarget = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI', message: 'Eviction API: evicting' };
+
+/** Conditions with one put in the place of the earlier one of its type. The time stays when the status does. */
+export const withCondition = (conditions: readonly JsonObject[], condition: JsonObject, now: string): readonly JsonObject[] => {
+  const before = conditions.find(({ type }) => type === condition['type']);
+  const since = before?.['status'] === condition['status'] ? (before?.['lastTransitionTime'] ?? now) : now;
+  const after = { ...condition, lastTransitionTime: since };
+  return before === undefined ? [...conditions, after] : conditions.map(one => (one === before ? after : one));
+};
+
+/** The pod says why it goes, then it goes: addConditionAndDeletePod. */
+const addConditionAndDelete = (machine: Machine, pod: Stored, options: DeleteOptions): Evicted => {
+  const { namespace = '', name } = pod.metadata;
+  const kind = machine.kinds.of('pods');
+  if (options.dryRun === true) {
+    const deletion = remove(machine, kind, namespace, name, options);
+    return deletion.kind === 'refused' ? deletion : evicted;
+  }
+  const now = timeText(machine.clock.now());
+  const marked = change(
+    machine,
+    kind,
+    namespace,
+    name,
+    current => {
+      const other = unlike({ group: '', kind: 'Pod' }, current, options.preconditions);
+      if (other !== undefined) return other;
+      const conditions = withCondition(objects(at(current, 'status', 'conditions')), disruptionTarget, now);
+      return { kind: 'edited', draft: { ...current, status: { ...part(current, 'status'), conditions } } };
+    },
+    { subresource: 'status' },
+  );
+  if (marked.kind === 'refused') return marked;
+  const { resourceVersion } = marked.object.metadata;
+  const pinned =
+    options.preconditions?.resourceVersion === undefined ? options.preconditions : { ...options.preconditions, resourceVersion };
+  const deletion = remove(machine, kind, namespace, name, { ...options, ...(pinned === undefined ? {} : { preconditions: pinned }) });
+  return deletion.kind === 'refused' ? deletion : evicted;
+};
+
+const refusalOf = (causes: readonly Cause[], retryAfterSeconds: number): Failure =>
+  tooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", retryAfterSeconds, causes);
+
+const stillProcessed = (name: string): Failure =>
+  refusalOf([{ reason: 'DisruptionBudget', message: `The disruption budget ${name} is still being processed by the server.` }], 10);
+
+/** Why a budget that is used up says no. */
+const exhausted = (budget: Stored): string => {
+  const { name } = budget.metadata;
+  const status = part(budget, 'status');
+  const condition = objects(status['conditions']).find(({ type }) => type === 'DisruptionAllowed');
+  const message = condition?.['status'] === 'False' ? text(condition, 'message') : '';
+  const [healthy, desired] = [number(status['currentHealthy']), number(status['desiredHealthy'])];
+  if (message !== '' && condition?.['reason'] === 'SyncFailed') {
+    return `The disruption budget ${name} does not allow evicting pods currently because it failed sync: ${message}`;
+  }
+  if (healthy <= desired) return `The disruption budget ${name} needs ${desired} healthy pods and has ${healthy} currently`;
+  if (message !== '') {
+    return `The disruption budget ${name} does not allow evicting pods currently (${text(condition, 'reason')}): ${message}`;
+  }
+  return `The disruption budget ${name} does not allow evicting pods currently`;
+};
+
+const largestMap = 2000;
+const budgetKind = { group: 'policy', resource: 'poddisruptionbudget' };
+
+/** What the budget says, before it is debited. */
+const budgetRefusal = (budget: Stored): Refused | undefined => {
+  const { name, generation = 0 } = budget.metadata;
+  const status = part(budget, 'status');
+  const allowed = number(status['disruptionsAllowed']);
+  if (number(status['observedGeneration']) < generation) return refused(stillProcessed(name));
+  if (allowed < 0) return refused(forbidden(budgetKind, name, 'pdb disruptions allowed is negative'));
+  if (Object.keys(part(status, 'disruptedPods')).length > largestMap) {
+    const why = 'DisruptedPods map too big - too many evictions not confirmed by PDB controller';
+    return refused(forbidden(budgetKind, name, why));
+  }
+  return allowed === 0 ? refused(refusalOf([{ reason: 'DisruptionBudget', message: exhausted(budget) }], 0)) : undefined;
+};
+
+/** Takes one disruption from the budget and notes the pod in it: checkAndDecrement. */
+const debit = (machine: Machine, budget: Stored, podName: string, dryRun: boolean): Outcome | undefined => {
+  const refusal = budgetRefusal(budget);
+  if (refusal !== undefined || dryRun) return refusal;
+  const now = timeText(machine.clock.now());
+  const status = part(budget, 'status');
+  const left = number(status['disruptionsAllowed']) - 1;
+  const insufficient = {
+    type: 'DisruptionAllowed',
+    status: 'False',
+    observedGeneration: status['observedGeneration'],
+    reason: 'InsufficientPods',
+    message: '',
+  };
+  const after = {
+    ...status,
+    disruptionsAllowed: left,
+    disruptedPods: { ...part(status, 'disruptedPods'), [podName]: now },
+    ...(left > 0 ? {} : { conditions: withCondition(objects(status['conditions']), insufficient, now) }),
+  };
+  const { namespace = '', name } = budget.metadata;
+  const kind = machine.kinds.of('poddisruptionbudgets.policy');
+  const edit = (current: Stored): { readonly kind: 'edited'; readonly draft: Draft } => ({
+    kind: 'edited',
+    draft: { ...current, status: after },
+  });
+  const written = change(machine, kind, namespace, name, edit, { subresource: 'status' });
+  return written.kind === 'refused' ? written : undefined;
+};
+
+const budgetsOf = ({ store }: Machine, pod: Stored): readonly Stored[] =>
+  store
+    .list('poddisruptionbudgets.policy', pod.metadata.namespace ?? '')
+    .filter(budget => matches(readSelector(at(budget, 'spec', 'selector')), pod.metadata.labels ?? {}));
+
+const guarded = (machine: Machine, pod: Stored, options: DeleteOptions): Evicted => {
+  const [budget, another] = budgetsOf(machine, pod);
+  if (another !== undefined) {
+    return refused(unnamed(500, 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.'));
+  }
+  if (budget === undefined) return addConditionAndDelete(machine, pod, options);
+  if (!isReady(pod) && mayGoUnready(budget)) {
+    const preconditions = {
+      ...options.preconditions,
+      resourceVersion: options.preconditions?.resourceVersion ?? pod.metadata.resourceVersion,
+    };
+    return addConditionAndDelete(machine, pod, { ...options, preconditions });
+  }
+  const refusal = debit(machine, budget, pod.metadata.name, options.dryRun === true);
+  return refusal?.kind === 'refused' ? refusal : addConditionAndDelete(machine, pod, options);
+};
+
+/** A pod that is not ready does not count; whether it may go at once is the budget's unhealthyPodEvictionPolicy. */
+const mayGoUnready = (budget: Stored): boolean => {
+  if (text(budget, 'spec', 'unhealthyPodEvictionPolicy') === 'AlwaysAllow') return true;
+  const status = part(budget, 'status');
+  const desired = number(status['desiredHealthy']);
+  return number(status['currentHealthy']) >= desired && desired > 0;
+};
+
+/** Evicts a pod, if its budget allows it. `body` is the Eviction. */
+export const evict = (machine: Machine, namespace: string, name: string, body: Draft, options: DeleteOptions): Evicted => {
+  if (text(body, 'metadata', 'name') !== name) return refused(badRequest('name in URL does not match name in Eviction object'));
+  const pod = machine.store.get('pods', namespace, name);
+  if (pod === undefined) return refused(notFound({ group: '', resource: 'pods' }, name));
+  const closed = namespaceRefusal(machine, machine.kinds.of('pods'), namespace, name);
+  if (closed !== undefined) return closed;
+  return isUnguarded(pod) ? addConditionAndDelete(machine, pod, options) : guarded(machine, pod, options);
+};

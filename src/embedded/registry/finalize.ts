@@ -1,0 +1,25 @@
+import { notFound } from '../failure.ts';
+import { at, type Draft, part, type Stored, text } from '../object.ts';
+import type { Machine } from './machine.ts';
+import { type Outcome, refused } from './outcome.ts';
+
+/**
+ * Replaces a namespace's finalizers in the spec: what the namespace controller does when it has emptied it. The last one takes a namespace
+ * with it that is being deleted. Upstream: FinalizeREST of pkg/registry/core/namespace/storage.
+ */
+export const finalize = (machine: Machine, name: string, body: Draft): Outcome => {
+  const before = machine.store.get('namespaces', '', name);
+  if (before === undefined || text(body, 'metadata', 'name') !== name) {
+    return refused(notFound({ group: '', resource: 'namespaces' }, name));
+  }
+  const finalizers = at(body, 'spec', 'finalizers');
+  const left = Array.isArray(finalizers) ? finalizers : [];
+  const spec = left.length > 0 ? { ...part(before, 'spec'), finalizers: left } : {};
+  const after: Stored = { ...before, spec };
+  const isDone = left.length === 0 && before.metadata.deletionTimestamp !== undefined;
+  if (!isDone || (before.metadata.finalizers ?? []).length > 0) {
+    return { kind: 'done', object: machine.store.put('namespaces', after), created: false, warnings: [] };
+  }
+  machine.store.remove('namespaces', '', name);
+  return { kind: 'done', object: after, created: false, warnings: [] };
+};

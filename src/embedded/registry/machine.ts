@@ -1,0 +1,29 @@
+import type { Clock } from '../../support/clock.ts';
+import type { KindTable } from '../kinds/kind-table.ts';
+import type { Store } from '../store/store.ts';
+
+/** What writes need: the objects, the kinds, the time and chance. */
+export type Machine = {
+  readonly store: Store;
+  readonly kinds: KindTable;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+};
+
+const hex = (random: () => number, digits: number): string =>
+  Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
+
+/** A version 4 UUID. */
+export const newUid = (random: () => number): string => {
+  const variant = '89ab'[Math.floor(random() * 4)] ?? '8';
+  return `${hex(random, 8)}-${hex(random, 4)}-4${hex(random, 3)}-${variant}${hex(random, 3)}-${hex(random, 12)}`;
+};
+
+const letters = 'bcdfghjklmnpqrstvwxz2456789';
+
+/** What is put behind generateName (apiserver/pkg/storage/names): five letters that make no words, the whole at most 63 long. */
+export const generatedName = (base: string, random: () => number): string => {
+  const tail = Array.from({ length: 5 }, () => letters[Math.floor(random() * letters.length)] ?? 'x').join('');
+  return base.slice(0, 58) + tail;
+};

@@ -1,0 +1,79 @@
+import type { JsonObject } from '../../core/json.ts';
+import { at, objects, part, type Stored, text, without } from '../object.ts';
+import { changedFields, type Fields, fieldsOf, minus, union } from '../patch/fields.ts';
+import type { Node } from '../patch/shape.ts';
+
+/**
+ * Who manages which fields. The API server keeps this for every object; here it is kept from the first server-side apply of an object on,
+ * which is when it begins to matter. Before that an object has no managedFields at all.
+ */
+export type Manager = { readonly manager: string; readonly operation: 'Apply' | 'Update'; readonly subresource?: string };
+
+export type Entry = Manager & { readonly apiVersion: string; readonly time: string; readonly fields: Fields };
+
+export const managersOf = (object: JsonObject | undefined): readonly Entry[] =>
+  objects(at(object, 'metadata', 'managedFields')).map(entry => ({
+    manager: text(entry, 'manager'),
+    operation: entry['operation'] === 'Apply' ? 'Apply' : 'Update',
+    ...(text(entry, 'subresource') === '' ? {} : { subresource: text(entry, 'subresource') }),
+    apiVersion: text(entry, 'apiVersion'),
+    time: text(entry, 'time'),
+    fields: part(entry, 'fieldsV1') as unknown as Fields,
+  }));
+
+/** As they stand in the metadata; undefined when there are none. */
+export const written = (entries: readonly Entry[]): readonly JsonObject[] | undefined => {
+  const left = entries.filter(({ fields }) => Object.keys(fields).length > 0);
+  if (left.length === 0) return undefined;
+  return left.map(({ manager, operation, apiVersion, time, fields, subresource }) => ({
+    manager,
+    operation,
+    apiVersion,
+    time,
+    fieldsType: 'FieldsV1',
+    fieldsV1: fields as unknown as JsonObject,
+    ...(subresource === undefined ? {} : { subresource }),
+  }));
+};
+
+export const isSame = (one: Manager, other: Manager): boolean =>
+  one.manager === other.manager && one.operation === other.operation && one.subresource === other.subresource;
+
+const ofServer = [
+  'name',
+  'namespace',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'managedFields',
+  'selfLink',
+] as const;
+
+/** An object without what nobody manages. */
+export const manageable = (object: JsonObject): JsonObject => {
+  const metadata = without(part(object, 'metadata'), ...ofServer);
+  const rest = without(object, 'apiVersion', 'kind', 'metadata');
+  return Object.keys(metadata).length === 0 ? rest : { ...rest, metadata };
+};
+
+/** Whoever was there before anybody applied: all fields that an object has. */
+export const beforeFirstApply = (live: Stored, node: Node, apiVersion: string, time: string): Entry => ({
+  manager: 'before-first-apply',
+  operation: 'Update',
+  apiVersion,
+  time,
+  fields: fieldsOf(without(manageable(live), 'status'), node),
+});
+
+/** Managers after an update: what has changed is the updater's and nobody else's. */
+export const afterUpdate = (before: Stored, after: JsonObject, by: Omit<Entry, 'fields'>, node: Node): readonly Entry[] => {
+  const entries = managersOf(before);
+  const changed = changedFields(manageable(before), manageable(after), node);
+  if (Object.keys(changed).length === 0) return entries;
+  const others = entries.filter(entry => !isSame(entry, by)).map(entry => ({ ...entry, fields: minus(entry.fields, changed) }));
+  const own = entries.find(entry => isSame(entry, by));
+  return [...others, { ...by, fields: union(own?.fields ?? {}, changed) }];
+};

@@ -1,0 +1,123 @@
+import { timingSafeEqual } from 'node:crypto';
+import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { parse as parseYaml } from 'yaml';
+import type { Body, Request, Response, WatchEvent } from './api/message.ts';
+import type { EmbeddedCluster } from './cluster.ts';
+import { type Failure, unauthorized } from './failure.ts';
+
+export type ServeOptions = {
+  /** What clients must show: `Authorization: Bearer TOKEN`. */
+  readonly token: string;
+  /** Any free one when left out. */
+  readonly port?: number;
+  /** PEM texts; plain HTTP without. */
+  readonly tls?: { readonly certificate: string; readonly key: string };
+};
+
+export type Serving = { readonly url: string; close(): Promise<void> };
+
+/** Serves a cluster's API on 127.0.0.1 over HTTP/1.1. Whoever has the token may do everything. */
+export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Promise<Serving> => {
+  const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    // Everything that a client can cause has its answer; what is thrown here is a defect, and the client is told.
+    respond(cluster, options, incoming, outgoing).catch((error: unknown) => outgoing.destroy(error instanceof Error ? error : undefined));
+  };
+  const { tls } = options;
+  const server = tls === undefined ? createServer(listener) : createSecureServer({ cert: tls.certificate, key: tls.key }, listener);
+  const port = await listening(server, options.port ?? 0);
+  return {
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+};
+
+const listening = (server: HttpServer, port: number): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => {
+      const address = server.address();
+      if (address === null || typeof address === 'string') reject(new Error('the server has no port'));
+      else resolve(address.port);
+    });
+  });
+
+const isAllowed = (header: string | undefined, token: string): boolean => {
+  const [given, wanted] = [Buffer.from(header ?? ''), Buffer.from(`Bearer ${token}`)];
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+};
+
+const respond = async (
+  cluster: EmbeddedCluster,
+  options: ServeOptions,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> => {
+  const text = await textOf(incoming);
+  if (!isAllowed(incoming.headers.authorization, options.token)) return send(outgoing, refusal(unauthorized()));
+  const response = cluster.answer(requestOf(incoming, text));
+  if (response.kind === 'watch') return stream(response, outgoing);
+  return send(outgoing, response);
+};
+
+const refusal = (failure: Failure): Exclude<Response, { readonly kind: 'watch' }> => ({
+  kind: 'object',
+  status: failure.code,
+  headers: {},
+  body: failure,
+});
+
+const textOf = async (incoming: IncomingMessage): Promise<string> => {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Uint8Array);
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+const requestOf = (incoming: IncomingMessage, text: string): Request => {
+  const url = new URL(incoming.url ?? '/', 'http://127.0.0.1');
+  const { accept = 'application/json', 'content-type': contentType = '', 'user-agent': userAgent = '' } = incoming.headers;
+  return {
+    method: incoming.method ?? 'GET',
+    path: url.pathname,
+    query: new Map(url.searchParams),
+    accept,
+    contentType,
+    userAgent,
+    body: bodyOf(text, contentType),
+  };
+};
+
+const bodyOf = (text: string, contentType: string): Body => {
+  if (text === '') return { kind: 'none' };
+  try {
+    const isYaml = contentType.includes('yaml') && !text.trimStart().startsWith('{');
+    return { kind: 'json', value: isYaml ? (parseYaml(text) as unknown) : (JSON.parse(text) as unknown) };
+  } catch (error) {
+    return { kind: 'unreadable', why: error instanceof Error ? error.message : String(error), text };
+  }
+};
+
+const send = (outgoing: ServerResponse, response: Exclude<Response, { readonly kind: 'watch' }>): void => {
+  const body = response.kind === 'text' ? response.body : `${JSON.stringify(response.body)}\n`;
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...response.headers };
+  outgoing.writeHead(response.status, headers).end(body);
+};
+
+/** One event a line, until either side ends it. */
+const stream = (response: Extract<Response, { readonly kind: 'watch' }>, outgoing: ServerResponse): void => {
+  outgoing.writeHead(200, { 'content-type': 'application/json' });
+  outgoing.flushHeaders();
+  const watching = response.open({
+    event: (event: WatchEvent) => {
+      outgoing.write(`${JSON.stringify(event)}\n`);
+    },
+    ended: () => {
+      outgoing.end();
+    },
+  });
+  outgoing.once('close', () => watching.close());
+};

@@ -1,0 +1,53 @@
+import type { Stored } from '../object.ts';
+import type { Change } from './store.ts';
+
+/** What happened to the objects of one resource, as far back as it is kept. */
+export class History {
+  readonly #limit: number;
+  #changes: Change[] = [];
+  #forgottenUpTo: number;
+
+  /** `begin`: what happened until then is not known. */
+  constructor(limit: number, begin: number) {
+    this.#limit = limit;
+    this.#forgottenUpTo = begin;
+  }
+
+  add(change: Change): void {
+    this.#changes.push(change);
+    // By halves, so that forgetting costs the same for each change however long the history is.
+    if (this.#changes.length > this.#limit * 2) this.forget(this.#changes[this.#changes.length - this.#limit - 1]?.version ?? 0);
+  }
+
+  forget(upTo: number): void {
+    this.#changes = this.#changes.slice(this.#firstAfter(upTo));
+    this.#forgottenUpTo = Math.max(this.#forgottenUpTo, upTo);
+  }
+
+  after(version: number): readonly Change[] | undefined {
+    return version < this.#forgottenUpTo ? undefined : this.#changes.slice(this.#firstAfter(version));
+  }
+
+  /** For every object that has changed after the version: what it was then, undefined when it was not there. By `namespace/name`. */
+  before(version: number): ReadonlyMap<string, Stored | undefined> | undefined {
+    const changes = this.after(version);
+    if (changes === undefined) return undefined;
+    const then = new Map<string, Stored | undefined>();
+    for (const change of changes) {
+      const { namespace = '', name } = change.object.metadata;
+      const key = `${namespace}/${name}`;
+      if (!then.has(key)) then.set(key, change.type === 'added' ? undefined : change.before);
+    }
+    return then;
+  }
+
+  #firstAfter(version: number): number {
+    let [low, high] = [0, this.#changes.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#changes[middle]?.version ?? 0) <= version) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

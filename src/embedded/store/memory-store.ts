@@ -1,0 +1,141 @@
+import { freeze, type Stored } from '../object.ts';
+import { History } from './history.ts';
+import { Shelf } from './shelf.ts';
+import type { Change, Index, Listener, Resource, Store } from './store.ts';
+
+export type StoreOptions = {
+  /** Indexes by resource; those under `*` are for every resource. */
+  readonly indexes: Readonly<Record<Resource, Readonly<Record<string, Index>>>>;
+  /** Changes of one resource that are remembered for watches and for later pages of lists; 20,000 when left out. */
+  readonly historyLimit?: number;
+};
+
+/** The store, in memory. */
+export class MemoryStore implements Store {
+  readonly #options: StoreOptions;
+  readonly #shelves = new Map<Resource, Shelf>();
+  readonly #histories = new Map<Resource, History>();
+  readonly #listeners = new Set<Listener>();
+  readonly #listenersOf = new Map<Resource, Set<Listener>>();
+  readonly #untold: Change[] = [];
+  #telling = false;
+  #compactedTo = 0;
+  /** As in a fresh etcd, whose first revision is 1. */
+  #version = 1;
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  get(resource: Resource, namespace: string, name: string): Stored | undefined {
+    return this.#shelves.get(resource)?.get(namespace, name);
+  }
+
+  list(resource: Resource, namespace?: string): readonly Stored[] {
+    return this.#shelves.get(resource)?.list(namespace) ?? [];
+  }
+
+  count(resource: Resource): number {
+    return this.#shelves.get(resource)?.count ?? 0;
+  }
+
+  indexed(resource: Resource, index: string, value: string): readonly Stored[] {
+    return this.#shelf(resource).indexed(index, value);
+  }
+
+  listAt(resource: Resource, version: number, namespace?: string): readonly Stored[] | undefined {
+    const then = this.#history(resource).before(version);
+    if (then === undefined) return undefined;
+    if (then.size === 0) return this.list(resource, namespace);
+    const keyOf = ({ metadata }: Stored): string => `${metadata.namespace ?? ''}/${metadata.name}`;
+    const unchanged = this.list(resource, namespace).filter(object => !then.has(keyOf(object)));
+    const past = new Shelf({});
+    for (const object of [...unchanged, ...then.values()]) {
+      const place = object?.metadata.namespace ?? '';
+      if (object !== undefined && (namespace === undefined || place === namespace)) past.put(place, object.metadata.name, object);
+    }
+    return past.list(namespace);
+  }
+
+  changesAfter(resource: Resource, version: number): readonly Change[] | undefined {
+    return this.#history(resource).after(version);
+  }
+
+  subscribe(listener: Listener, resource?: Resource): () => void {
+    const listeners = resource === undefined ? this.#listeners : entry(this.#listenersOf, resource, () => new Set<Listener>());
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }
+
+  put(resource: Resource, object: Stored): Stored {
+    const { namespace = '', name } = object.metadata;
+    const shelf = this.#shelf(resource);
+    const before = shelf.get(namespace, name);
+    const after = this.#stamped(object);
+    shelf.put(namespace, name, after);
+    const version = this.#version;
+    this.#tell(
+      before === undefined
+        ? { type: 'added', resource, version, object: after }
+        : { type: 'changed', resource, version, object: after, before },
+    );
+    return after;
+  }
+
+  remove(resource: Resource, namespace: string, name: string): Stored | undefined {
+    const shelf = this.#shelf(resource);
+    const before = shelf.get(namespace, name);
+    if (before === undefined) return undefined;
+    const object = this.#stamped(before);
+    shelf.remove(namespace, name);
+    this.#tell({ type: 'removed', resource, version: this.#version, object, before });
+    return object;
+  }
+
+  compact(version = this.#version): void {
+    this.#compactedTo = Math.max(this.#compactedTo, version);
+    for (const history of this.#histories.values()) history.forget(version);
+  }
+
+  #stamped(object: Stored): Stored {
+    this.#version += 1;
+    return freeze({ ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } });
+  }
+
+  #shelf(resource: Resource): Shelf {
+    const { indexes } = this.#options;
+    return entry(this.#shelves, resource, () => new Shelf({ ...indexes['*'], ...indexes[resource] }));
+  }
+
+  #history(resource: Resource): History {
+    return entry(this.#histories, resource, () => new History(this.#options.historyLimit ?? 20_000, this.#compactedTo));
+  }
+
+  /** In order for everyone: what a listener writes is told when all have heard of what it was told of. */
+  #tell(change: Change): void {
+    this.#history(change.resource).add(change);
+    this.#untold.push(change);
+    if (this.#telling) return;
+    this.#telling = true;
+    try {
+      for (let next = this.#untold.shift(); next !== undefined; next = this.#untold.shift()) {
+        for (const listener of this.#listenersOf.get(next.resource) ?? []) listener(next);
+        for (const listener of this.#listeners) listener(next);
+      }
+    } finally {
+      this.#telling = false;
+    }
+  }
+}
+
+const entry = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  map.set(key, made);
+  return made;
+};
