@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { Agent } from 'node:https';
+import { join } from 'node:path';
+import { createCluster, type EmbeddedCluster } from '../../src/embedded/cluster.ts';
+import { serve } from '../../src/embedded/serve.ts';
+import { systemClock } from '../../src/support/clock.ts';
+import type { Access } from '../control-plane/api.ts';
+import { type ControlPlane, type LeftOut, startControlPlane } from '../control-plane/control-plane.ts';
+import { type Case, Site } from './site.ts';
+
+/** The real control plane and the embedded one, side by side. */
+export type Both = {
+  readonly kind: 'started';
+  readonly real: ControlPlane;
+  readonly embedded: EmbeddedCluster;
+  readonly access: { readonly real: Access; readonly embedded: Access };
+  /** Runs a case on both and compares what was answered. */
+  run(one: Case, id: string): Promise<void>;
+  /** One of the two, for what is no case. */
+  site(side: 'real' | 'embedded', id: string): Site;
+  stop(): Promise<void>;
+};
+
+/** Where `random` comes from does not matter here: names are compared without it. */
+const startEmbedded = (): EmbeddedCluster => createCluster({ clock: systemClock, random: Math.random });
+
+/** Controllers would only be in the way: cases play them. `flags` are the real API server's. */
+export const startBoth = async (flags: readonly string[] = []): Promise<Both | LeftOut> => {
+  const real = await startControlPlane({
+    without: ['kube-controller-manager', 'kube-scheduler', 'kwok'],
+    flags: { 'kube-apiserver': flags },
+  });
+  if (real.kind === 'left-out') return real;
+  if (real.external) {
+    await real.stop();
+    return { kind: 'left-out', why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has controllers, which would answer too' };
+  }
+  const embedded = startEmbedded();
+  const token = 'conformance';
+  // kubectl sends no token over plain HTTP, so the embedded one borrows the certificate of the other.
+  const pem = (name: string): string => readFileSync(join(real.folder, name), 'utf8');
+  const serving = await serve(embedded, { token, tls: { certificate: pem('server.crt'), key: pem('server.key') } });
+  const access = { real: real.accessOf('admin'), embedded: { server: serving.url, token, ca: pem('ca.crt') } };
+  const agents = { real: new Agent({ keepAlive: true }), embedded: new Agent({ keepAlive: true }) };
+  const siteOf = (side: 'real' | 'embedded', id: string): Site => new Site(access[side], id, agents[side]);
+  const play = async (side: 'real' | 'embedded', one: Case, id: string): Promise<readonly unknown[]> => {
+    const site = siteOf(side, id);
+    if (one.bare !== true) await site.has('/api/v1/namespaces', { metadata: { name: site.namespace } });
+    await one.run(site);
+    return site.transcript;
+  };
+  return {
+    kind: 'started',
+    real,
+    embedded,
+    access,
+    site: siteOf,
+    run: async (one, id) => {
+      const [wanted, got] = await Promise.all([play('real', one, id), play('embedded', one, id)]);
+      assert.ok(wanted.length > 0, 'the case compares nothing');
+      for (const [index, answer] of wanted.entries()) assert.deepEqual(got[index], answer);
+      assert.equal(got.length, wanted.length);
+    },
+    stop: async () => {
+      for (const agent of Object.values(agents)) agent.destroy();
+      await serving.close();
+      await real.stop();
+    },
+  };
+};

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { builtInKinds } from '../../../src/embedded/kinds/built-in.ts';
+import { run } from '../../control-plane/command.ts';
+import { startControlPlane } from '../../control-plane/control-plane.ts';
+import { compact, GoTypes, type Swagger } from './compact.ts';
+import { roots } from './roots.ts';
+
+/** With DRYDOCK_TEST_UPDATE=1 the tables are written as the real server has them, instead of being compared with it. */
+const update = process.env['DRYDOCK_TEST_UPDATE'] === '1';
+const folder = join(import.meta.dirname, '..', '..', '..', 'src', 'embedded', 'kinds');
+const modules = join(import.meta.dirname, '..', '..', 'control-plane');
+
+const controlPlane = await startControlPlane({ without: ['kube-controller-manager', 'kube-scheduler', 'kwok'] });
+const skip = controlPlane.kind === 'left-out' ? `control plane left out: ${controlPlane.why}` : false;
+
+const holds = (file: string, wanted: unknown): void => {
+  const path = join(folder, file);
+  if (update) writeFileSync(path, `${JSON.stringify(wanted, undefined, 1)}\n`);
+  assert.deepEqual(
+    JSON.parse(readFileSync(path, 'utf8')),
+    wanted,
+    `${file} is not what the real server says: run this test with DRYDOCK_TEST_UPDATE=1`,
+  );
+};
+
+const folderOf = async (module: string): Promise<string> => {
+  const { code, stdout, stderr } = await run('go', ['list', '-m', '-f', '{{.Dir}}', module], { cwd: modules });
+  if (code !== 0 || stdout.trim() === '') throw new Error(`no sources of ${module}: ${stderr}`);
+  return stdout.trim();
+};
+
+describe('what the embedded API server knows of the kinds is what the real one says', { skip, timeout: 60_000 }, () => {
+  after(async () => {
+    if (controlPlane.kind === 'started') await controlPlane.stop();
+  });
+
+  test('the types of the served kinds', async () => {
+    if (controlPlane.kind !== 'started') return;
+    const modules = ['k8s.io/api', 'k8s.io/apimachinery', 'k8s.io/apiextensions-apiserver'];
+    const folders = new Map(await Promise.all(modules.map(async module => [module, await folderOf(module)] as const)));
+    const swagger = await controlPlane.api.get<Swagger>('/openapi/v2');
+    holds('types.json', compact(swagger, new GoTypes(module => folders.get(module) ?? ''), roots));
+  });
+
+  test('the columns of their tables', async () => {
+    if (controlPlane.kind !== 'started') return;
+    const { server, ca, token } = controlPlane.accessOf('admin');
+    const { request } = await import('node:https');
+    const table = (path: string): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        const headers = { authorization: `Bearer ${token ?? ''}`, accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' };
+        const asked = request(server + path, { headers, ...(ca === undefined ? {} : { ca }) }, answer => {
+          let text = '';
+          answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+          answer.once('end', () => resolve((JSON.parse(text) as { readonly columnDefinitions: unknown }).columnDefinitions));
+        });
+        asked.once('error', reject).end();
+      });
+    const entries = builtInKinds.map(async ({ group, version, plural, resource }) => {
+      const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+      return [resource, await table(`${root}/${plural}`)] as const;
+    });
+    const crds = [
+      'customresourcedefinitions.apiextensions.k8s.io',
+      await table('/apis/apiextensions.k8s.io/v1/customresourcedefinitions'),
+    ] as const;
+    holds('columns.json', Object.fromEntries([...(await Promise.all(entries)), crds]));
+  });
+});
