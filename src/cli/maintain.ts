@@ -1,6 +1,8 @@
 import { fewOf } from '../core/drain/blocker.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Dialect, Request } from '../core/request/request.ts';
+import { creation, maintenanceObject, notServed } from '../core/request/wish.ts';
+import type { Stage } from '../core/request/words.ts';
 import { maintenance } from '../generations/maintenance.ts';
 import type { MaintenanceStatus } from '../generations/schema/maintenance.ts';
 import type { Connection } from '../kube/connect.ts';
@@ -30,37 +32,35 @@ export type MaintainFlags = ConnectionFlags & {
   readonly wait?: boolean;
 };
 
-const stages = ['Announce', 'Cordon', 'Drain'];
+const stages: readonly Stage[] = ['Announce', 'Cordon', 'Drain'];
+
+const isStage = (text: string): text is Stage => (stages as readonly string[]).includes(text);
 
 /** The object that these flags ask for. Throws a UsageError that names the flag and what it takes. */
 export const maintenanceFor = (node: string, flags: MaintainFlags): JsonObject => {
-  if (!stages.includes(flags.stage)) throw new UsageError(`--stage is "${flags.stage}"; it takes ${stages.join(', ')}`);
+  const { stage } = flags;
+  if (!isStage(stage)) throw new UsageError(`--stage is "${flags.stage}"; it takes ${stages.join(', ')}`);
   const timeoutSeconds = Math.round(seconds('--timeout', flags.timeout));
   const gracePeriodSeconds = Math.max(-1, integer('--grace-period', flags.gracePeriod));
-  return {
-    apiVersion: 'drydock.dev/v1alpha1',
-    kind: 'Maintenance',
-    metadata: { name: flags.name ?? node },
-    spec: {
-      nodeName: node,
-      stage: flags.stage,
-      ...(flags.reason !== undefined && { reason: flags.reason }),
-      ...(flags.requester !== undefined && { requester: flags.requester }),
-      drain: {
-        force: flags.force === true,
-        deleteEmptyDirData: flags.deleteEmptydirData === true,
-        disableEviction: flags.disableEviction === true,
-        gracePeriodSeconds,
-        timeoutSeconds: Math.max(0, timeoutSeconds),
-      },
+  return maintenanceObject({
+    node,
+    stage,
+    ...(flags.name !== undefined && { name: flags.name }),
+    ...(flags.reason !== undefined && { reason: flags.reason }),
+    ...(flags.requester !== undefined && { requester: flags.requester }),
+    drain: {
+      force: flags.force === true,
+      deleteEmptyDirData: flags.deleteEmptydirData === true,
+      disableEviction: flags.disableEviction === true,
+      gracePeriodSeconds,
+      timeoutSeconds: Math.max(0, timeoutSeconds),
     },
-  };
+  });
 };
 
 const create = async (connection: Connection, dialect: Dialect, body: JsonObject): Promise<Request> => {
-  const answer = await connection.call({ method: 'POST', path: dialect.path, body, query: { fieldManager: 'drydock' } });
-  if (answer.status === 404)
-    throw new RefusedError('the cluster does not serve Maintenances yet: drydock install, or drydock crds | kubectl apply -f -');
+  const answer = await connection.call(creation(dialect, body));
+  if (answer.status === 404) throw new RefusedError(notServed);
   if (answer.status !== 201) throw refusedError(answer);
   const request = dialect.read(answer.body);
   if (typeof request === 'string') throw new RefusedError(request);

@@ -1,4 +1,5 @@
-import { pathOf, type Request } from '../core/request/request.ts';
+import type { Request } from '../core/request/request.ts';
+import { removal } from '../core/request/wish.ts';
 import type { Connection } from '../kube/connect.ts';
 import type { ConnectionFlags } from './connection-flags.ts';
 import { follow } from './follow.ts';
@@ -33,8 +34,7 @@ const chosen = (node: string, requests: readonly Request[], { name, all }: Relea
 };
 
 const remove = async (connection: Connection, request: Request): Promise<void> => {
-  const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: request.uid } };
-  const answer = await connection.call({ method: 'DELETE', path: pathOf(request), body });
+  const answer = await connection.call(removal(request));
   if (answer.status !== 200 && answer.status !== 202 && answer.status !== 404) throw refusedError(answer);
 };
 

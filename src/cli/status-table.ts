@@ -1,4 +1,4 @@
-import type { Blocked } from './status-blockers.ts';
+import type { Blocked } from '../core/drain/blocked.ts';
 
 /** One maintenance as it is shown. */
 export type Shown = {

@@ -1,35 +1,34 @@
 import { stringify } from 'yaml';
+import type { Blocked } from '../core/drain/blocked.ts';
 import { readNode } from '../core/hold/node.ts';
+import { blockersNow } from '../core/phase/blockers-now.ts';
 import type { Request } from '../core/request/request.ts';
+import { endsOf, isDraining, messageOf, phaseOf } from '../core/request/telling.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
 import type { ConnectionFlags } from './connection-flags.ts';
 import { glanceAt } from './glance.ts';
 import { kindsOf } from './kinds.ts';
 import { requestsOf } from './requests.ts';
-import { type Blocked, blockersNow } from './status-blockers.ts';
 import { type Shown, statusTable } from './status-table.ts';
 import { withCluster } from './with-cluster.ts';
 
 export type StatusFlags = ConnectionFlags & { readonly output: 'table' | 'wide' | 'json' | 'yaml' };
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-
-/** The phase as the kind itself spells it. */
 const shown = (request: Request, blockers: readonly Blocked[]): Shown => {
-  const { status, dialect, history } = request;
+  const { dialect, history } = request;
   return {
     node: request.nodeName,
     kind: dialect.kind,
     name: request.name,
-    phase: request.deleting ? 'Releasing' : textOf(status['phase']) || 'New',
+    phase: phaseOf(request),
     stage: request.stage,
     reason: request.reason ?? '',
     requester: request.requester ?? '',
-    ends: textOf(status['estimatedCompletionTime']),
+    ends: endsOf(request),
     progress: history.toEvict === 0 ? '-' : `${history.gone}/${history.toEvict}`,
     since: request.createdAt.toString({ smallestUnit: 'second' }),
-    message: textOf(status['message']) || textOf(status['lastError']),
+    message: messageOf(request),
     blockers,
   };
 };
@@ -48,8 +47,6 @@ const cordonedByOthers = async (api: Api, node: string | undefined, requests: re
     .filter(one => one.unschedulable && !known.has(one.name) && (node === undefined || one.name === node))
     .map(({ name }) => name);
 };
-
-const isWorking = ({ deleting, history, stage }: Request): boolean => !deleting && stage === 'Drain' && history.state !== 'Drained';
 
 const tell = (all: readonly Shown[], others: readonly string[], node: string | undefined, output: StatusFlags['output']): string => {
   const everything = { maintenances: all, cordonedByOthers: others };
@@ -70,7 +67,7 @@ const tell = (all: readonly Shown[], others: readonly string[], node: string | u
 export const status = (node: string | undefined, flags: StatusFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
   withCluster(flags, env, async connection => {
     const requests = await requestsOf(connection, await kindsOf(connection, env), node);
-    const nodes = [...new Set(requests.filter(isWorking).map(({ nodeName }) => nodeName))];
+    const nodes = [...new Set(requests.filter(isDraining).map(({ nodeName }) => nodeName))];
     const blockers = new Map<string, readonly Blocked[]>();
     for (const name of nodes) {
       const here = requests.filter(({ nodeName }) => nodeName === name);

@@ -1,11 +1,13 @@
+import { type Blocked, matters } from '../core/drain/blocked.ts';
 import { fewOf } from '../core/drain/blocker.ts';
 import { judge } from '../core/drain/judge.ts';
 import type { Node } from '../core/hold/node.ts';
+import { blockersNow } from '../core/phase/blockers-now.ts';
+import type { Glance } from '../core/phase/glance.ts';
 import { isTerminating, type Pod } from '../core/pod/pod.ts';
 import type { Request } from '../core/request/request.ts';
-import type { Glance } from './glance.ts';
+import { isDraining } from '../core/request/telling.ts';
 import { titleOf } from './requests.ts';
-import { type Blocked, blockersNow } from './status-blockers.ts';
 
 /** What is known when somebody asks why. */
 export type Known = {
@@ -19,18 +21,11 @@ export type Known = {
 };
 
 /** Blockers that ask for the same thing are one sentence. */
-const sentences = (blockers: readonly Blocked[]): readonly string[] => {
-  const groups = new Map<string, Blocked[]>();
-  for (const blocker of blockers) {
-    const key = `${blocker.message}\n${blocker.remedy ?? ''}`;
-    groups.set(key, [...(groups.get(key) ?? []), blocker]);
-  }
-  return [...groups.values()].map(group => {
-    const [first] = group;
-    const remedy = first?.remedy === undefined ? '' : ` What helps: ${first.remedy}.`;
-    return `${fewOf(group.map(({ what }) => what).sort(), 5)}: ${first?.message ?? ''}.${remedy}`;
+const sentences = (blockers: readonly Blocked[]): readonly string[] =>
+  matters(blockers).map(({ whats, message, remedy }) => {
+    const help = remedy === undefined ? '' : ` What helps: ${remedy}.`;
+    return `${fewOf(whats, 5)}: ${message}.${help}`;
   });
-};
 
 const reasonOf = ({ reason }: Request): string => (reason === undefined || reason === '' ? '' : ` (${reason})`);
 
@@ -44,7 +39,7 @@ const phaseOf = ({ status, deleting }: Request): string => {
 
 const requestText = (request: Request, { glance, now }: Known): string => {
   const about = `${titleOf(request)}${reasonOf(request)}, made ${request.createdAt.toString({ smallestUnit: 'second' })}, ${phaseOf(request)}.`;
-  if (request.deleting || request.stage !== 'Drain' || request.history.state === 'Drained') return about;
+  if (!isDraining(request)) return about;
   return [about, ...sentences(blockersNow(request, glance, now))].join(' ');
 };
 

@@ -1,10 +1,10 @@
 import { readNode } from '../core/hold/node.ts';
 import { type Pod, readPod } from '../core/pod/pod.ts';
 import { seedPolicy } from '../core/request/policy.ts';
+import { drainRequest } from '../core/request/spoken.ts';
 import type { Connection } from '../kube/connect.ts';
 import type { ApiAnswer } from '../operator/ports.ts';
 import type { ConnectionFlags } from './connection-flags.ts';
-import { drainRequest } from './drain/request.ts';
 import { UsageError } from './fail.ts';
 import { glanceAt } from './glance.ts';
 import { kindsOf } from './kinds.ts';

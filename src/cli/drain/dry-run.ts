@@ -3,14 +3,15 @@ import { fewOf } from '../../core/drain/blocker.ts';
 import { judge } from '../../core/drain/judge.ts';
 import type { Node } from '../../core/hold/node.ts';
 import { evacuate } from '../../core/phase/decide.ts';
+import { type Glance, pictureOf } from '../../core/phase/glance.ts';
 import { byKey, type Pod } from '../../core/pod/pod.ts';
+import { drainRequest } from '../../core/request/spoken.ts';
 import { podCall } from '../../operator/pod-calls.ts';
 import type { Api } from '../../operator/ports.ts';
 import { resultLine, setCordon } from '../cordon.ts';
-import { type Glance, glanceAt, pictureOf } from '../glance.ts';
+import { glanceAt } from '../glance.ts';
 import type { Output } from '../output.ts';
 import type { DrainOrder } from './order.ts';
-import { drainRequest } from './request.ts';
 import { aggregate, evictionError, refusals, warning } from './words.ts';
 
 /** What keeps pods from going as things stand; the order of the real drain may change it. */

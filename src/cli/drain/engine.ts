@@ -1,10 +1,10 @@
+import { drainRequest } from '../../core/request/spoken.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { Operator } from '../../operator/operator.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { NodeDrain, type Tale } from './node-drain.ts';
 import type { DrainOrder } from './order.ts';
-import { drainRequest } from './request.ts';
 
 type Options = {
   readonly connection: Connection;

@@ -4,9 +4,9 @@ import type { Picture } from '../../core/phase/picture.ts';
 import { noNotes } from '../../core/phase/picture.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import { type DrainPolicy, seedPolicy } from '../../core/request/policy.ts';
+import { drainRequest } from '../../core/request/spoken.ts';
 import { at, makeBudget, makePicture, makePod } from '../../core/testing/make.ts';
 import { NodeDrain, type Tale } from './node-drain.ts';
-import { drainRequest } from './request.ts';
 
 const careful: DrainPolicy = { ...seedPolicy, force: false, deleteEmptyDirData: false, ignoreDaemonSets: false };
 

@@ -1,6 +1,6 @@
-import { noMarks } from '../../core/hold/hold.ts';
-import type { DrainPolicy } from '../../core/request/policy.ts';
-import { type Dialect, noHistory, type Request } from '../../core/request/request.ts';
+import { noMarks } from '../hold/hold.ts';
+import type { DrainPolicy } from './policy.ts';
+import { type Dialect, noHistory, type Request } from './request.ts';
 
 const nothing = { reason: '', message: '' };
 

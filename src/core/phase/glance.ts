@@ -1,0 +1,31 @@
+import type { Budget } from '../drain/budget.ts';
+import type { Pod } from '../pod/pod.ts';
+import type { Request } from '../request/request.ts';
+import { noNotes, type Picture } from './picture.ts';
+
+/** What a drain of one node looks at, at one moment. */
+export type Glance = {
+  readonly pods: readonly Pod[];
+  readonly budgets: readonly Budget[];
+  /** `namespace/name`. */
+  readonly daemonSets: ReadonlySet<string>;
+};
+
+/** The picture that one request's drain would see, with nothing asked for yet. */
+export const pictureOf = (request: Request, { pods, budgets, daemonSets }: Glance): Picture => ({
+  nodeName: request.nodeName,
+  requests: [request],
+  pods,
+  podsConfirmed: true,
+  budgets,
+  daemonSets,
+  leases: new Map(),
+  attachments: [],
+  volumes: new Map(),
+  attempts: new Map(),
+  flights: [],
+  notes: noNotes,
+  dialects: [request.dialect],
+  missingKinds: new Set(),
+  terms: { durationSeconds: 0, renewEverySeconds: 0 },
+});
