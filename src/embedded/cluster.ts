@@ -1,4 +1,6 @@
 import type { Clock } from '../support/clock.ts';
+import type { User } from './access/asked.ts';
+import { firstRoles } from './access/first-roles.ts';
 import { Feeds } from './api/feeds.ts';
 import { handle } from './api/handler.ts';
 import type { Request, Response } from './api/message.ts';
@@ -11,6 +13,9 @@ import { KindTable } from './kinds/kind-table.ts';
 import { create } from './registry/create.ts';
 import type { Machine } from './registry/machine.ts';
 import { MemoryStore } from './store/memory-store.ts';
+import { callOverHttps } from './webhooks/call.ts';
+import { respond } from './webhooks/respond.ts';
+import type { CallWebhook } from './webhooks/review.ts';
 
 export type ClusterOptions = {
   readonly clock: Clock;
@@ -18,13 +23,20 @@ export type ClusterOptions = {
   readonly random: () => number;
   /** Changes of one resource that are remembered for watches and for later pages of lists; 20,000 when left out. */
   readonly historyLimit?: number;
+  /** Reaches validating webhooks; over HTTPS when left out. */
+  readonly callWebhook?: CallWebhook;
 };
 
 /** A cluster in memory: its objects, and the API over them. Nothing happens in it by itself. */
 export type EmbeddedCluster = Server & {
-  /** Answers one request as kube-apiserver does. */
+  /** Answers one request as kube-apiserver does, at once: no webhook is asked, so it is for reading. */
   answer(request: Request): Response;
+  /** Answers one request as kube-apiserver does. The user may do everything; webhooks are told who it is. */
+  respond(request: Request, user?: User): Promise<Response>;
 };
+
+/** Who is in the same process. */
+const inside: User = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'] };
 
 /** What every API server makes at its start. */
 const firstObjects = [
@@ -39,19 +51,24 @@ const firstObjects = [
       ],
     ] as const
   ).map(([name, value, description]) => ['priorityclasses.scheduling.k8s.io', { metadata: { name }, value, description }] as const),
+  ...firstRoles,
 ] as const;
 
 /** An empty cluster with the namespaces and priority classes that every cluster has. */
 export const createCluster = (options: ClusterOptions): EmbeddedCluster => {
-  const { clock, random, historyLimit } = options;
+  const { clock, random, historyLimit, callWebhook = callOverHttps } = options;
   const store = new MemoryStore({ indexes, ...(historyLimit === undefined ? {} : { historyLimit }) });
   const kinds = new KindTable([...builtInKinds, definitionKind(definitions)]);
   const machine: Machine = { store, kinds, clock, random };
   followDefinitions(machine);
   for (const [resource, object] of firstObjects) {
     const outcome = create(machine, kinds.of(resource), object, '');
-    if (outcome.kind === 'refused') throw new Error(`a new cluster cannot have ${object.metadata.name}: ${outcome.failure.message}`);
+    if (outcome.kind === 'refused') throw new Error(`a new cluster cannot have a ${resource}: ${outcome.failure.message}`);
   }
   const server: Server = { machine, feeds: new Feeds(store), clock };
-  return { ...server, answer: request => handle(server, request) };
+  return {
+    ...server,
+    answer: request => handle(server, request),
+    respond: (request, user = inside) => respond(server, request, { call: callWebhook, user }),
+  };
 };

@@ -20,7 +20,7 @@ type Details = {
 };
 
 /** One field that is wrong, and how. */
-export type Cause = { readonly reason: string; readonly message: string; readonly field?: string };
+export type Cause = { readonly reason?: string; readonly message: string; readonly field?: string };
 
 /** What is named in answers: a resource (`pods`) or, where Go has it so, a kind. */
 export type Named = { readonly group: string; readonly resource: string };
@@ -87,6 +87,9 @@ export const forbidden = (what: Named, name: string, why: string, causes?: reado
     detailsOf(what, name, causes === undefined ? {} : { causes }),
   );
 
+/** For paths that are no resources. */
+export const forbiddenPath = (why: string): Failure => make(403, 'Forbidden', `forbidden: ${why}`, {});
+
 export const badRequest = (message: string): Failure => make(400, 'BadRequest', message);
 
 /** Fields that are wrong; `what` names the kind. */
@@ -105,6 +108,12 @@ export const expired = (message: string): Failure => make(410, 'Expired', messag
 
 export const tooManyRequests = (message: string, retryAfterSeconds: number, causes: readonly Cause[]): Failure =>
   make(429, 'TooManyRequests', message, { causes, ...(retryAfterSeconds > 0 ? { retryAfterSeconds } : {}) });
+
+export const internalError = (why: string): Failure =>
+  make(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] });
+
+/** In somebody else's words: a webhook's. */
+export const denial = (code: number, reason: string, message: string): Failure => make(code, reason === '' ? undefined : reason, message);
 
 /** An error that nobody gave a reason to. */
 export const unnamed = (code: number, message: string): Failure => make(code, undefined, message);

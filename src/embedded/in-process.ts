@@ -45,7 +45,7 @@ export const inProcess = (cluster: EmbeddedCluster, { userAgent, delays = {} }: 
   const call = async (asked: ApiCall, signal?: AbortSignal): Promise<ApiAnswer> => {
     signal?.throwIfAborted();
     await wait(delays.call?.(asked) ?? 0, signal);
-    const response = cluster.answer(requestOf(asked, userAgent));
+    const response = await cluster.respond(requestOf(asked, userAgent));
     await wait(delays.call?.(asked) ?? 0, signal);
     if (response.kind === 'watch') throw new Error(`${asked.path} is a watch: it is not called`);
     // Whoever gets the body may change it; the stored objects in it are frozen all the way down.

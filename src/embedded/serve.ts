@@ -1,27 +1,51 @@
-import { timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { parse as parseYaml } from 'yaml';
+import { type Asked, askedBy, type User } from './access/asked.ts';
+import { authorize } from './access/authorize.ts';
 import type { Body, Request, Response, WatchEvent } from './api/message.ts';
 import type { EmbeddedCluster } from './cluster.ts';
 import { type Failure, unauthorized } from './failure.ts';
 
 export type ServeOptions = {
-  /** What clients must show: `Authorization: Bearer TOKEN`. */
-  readonly token: string;
+  /** What clients must show, `Authorization: Bearer TOKEN`, and whom it makes them. Roles say what they may do. */
+  readonly tokens: Readonly<Record<string, User>>;
+  /** Is told of every request once it is answered; of a watch, when it has begun. */
+  readonly heard?: (call: Heard) => void;
   /** Any free one when left out. */
   readonly port?: number;
   /** PEM texts; plain HTTP without. */
   readonly tls?: { readonly certificate: string; readonly key: string };
 };
 
+/** One request and what became of it. Times are milliseconds since 1970, of the machine. */
+type Heard = {
+  readonly user: User;
+  readonly asked: Asked;
+  /** With the query. */
+  readonly url: string;
+  readonly userAgent: string;
+  readonly status: number;
+  /** No role allows it. */
+  readonly forbidden: boolean;
+  readonly receivedAt: number;
+  readonly answeredAt: number;
+};
+
+/** Who may do everything. */
+export const administrator: User = { name: 'admin', groups: ['system:masters', 'system:authenticated'] };
+
 export type Serving = { readonly url: string; close(): Promise<void> };
 
-/** Serves a cluster's API on 127.0.0.1 over HTTP/1.1. Whoever has the token may do everything. */
+/** Serves a cluster's API on 127.0.0.1 over HTTP/1.1, to whoever has one of the tokens. */
 export const serve = async (cluster: EmbeddedCluster, options: ServeOptions): Promise<Serving> => {
+  const users = new Map(Object.entries(options.tokens).map(([token, user]) => [digest(token), user]));
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     // Everything that a client can cause has its answer; what is thrown here is a defect, and the client is told.
-    respond(cluster, options, incoming, outgoing).catch((error: unknown) => outgoing.destroy(error instanceof Error ? error : undefined));
+    respond(cluster, { users, ...options }, incoming, outgoing).catch((error: unknown) =>
+      outgoing.destroy(error instanceof Error ? error : undefined),
+    );
   };
   const { tls } = options;
   const server = tls === undefined ? createServer(listener) : createSecureServer({ cert: tls.certificate, key: tls.key }, listener);
@@ -46,20 +70,30 @@ const listening = (server: HttpServer, port: number): Promise<number> =>
     });
   });
 
-const isAllowed = (header: string | undefined, token: string): boolean => {
-  const [given, wanted] = [Buffer.from(header ?? ''), Buffer.from(`Bearer ${token}`)];
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
-};
+/** Tokens are looked up by their digest: how long that takes tells nothing about them. */
+const digest = (token: string): string => createHash('sha256').update(token).digest('hex');
+
+const bearerOf = (header = ''): string => /^Bearer +(\S+)$/i.exec(header)?.[1] ?? '';
+
+type Site = Pick<ServeOptions, 'heard'> & { readonly users: ReadonlyMap<string, User> };
 
 const respond = async (
   cluster: EmbeddedCluster,
-  options: ServeOptions,
+  { users, heard }: Site,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> => {
+  const receivedAt = Date.now();
   const text = await textOf(incoming);
-  if (!isAllowed(incoming.headers.authorization, options.token)) return send(outgoing, refusal(unauthorized()));
-  const response = cluster.answer(requestOf(incoming, text));
+  const user = users.get(digest(bearerOf(incoming.headers.authorization)));
+  if (user === undefined) return send(outgoing, refusal(unauthorized()));
+  const request = requestOf(incoming, text);
+  const asked = askedBy(request, cluster.machine.kinds);
+  const veto = authorize(cluster.machine.store, user, asked);
+  const response = veto === undefined ? await cluster.respond(request, user) : refusal(veto);
+  const status = response.kind === 'watch' ? 200 : response.status;
+  const { url = '' } = incoming;
+  heard?.({ user, asked, url, userAgent: request.userAgent, status, forbidden: veto !== undefined, receivedAt, answeredAt: Date.now() });
   if (response.kind === 'watch') return stream(response, outgoing);
   return send(outgoing, response);
 };

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { createCluster, type EmbeddedCluster } from '../../src/embedded/cluster.ts';
-import { serve } from '../../src/embedded/serve.ts';
+import { administrator, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import type { Access } from '../control-plane/api.ts';
 import { type ControlPlane, type LeftOut, startControlPlane } from '../control-plane/control-plane.ts';
@@ -40,7 +40,10 @@ export const startBoth = async (flags: readonly string[] = []): Promise<Both | L
   const token = 'conformance';
   // kubectl sends no token over plain HTTP, so the embedded one borrows the certificate of the other.
   const pem = (name: string): string => readFileSync(join(real.folder, name), 'utf8');
-  const serving = await serve(embedded, { token, tls: { certificate: pem('server.crt'), key: pem('server.key') } });
+  const serving = await serve(embedded, {
+    tokens: { [token]: administrator },
+    tls: { certificate: pem('server.crt'), key: pem('server.key') },
+  });
   const access = { real: real.accessOf('admin'), embedded: { server: serving.url, token, ca: pem('ca.crt') } };
   const agents = { real: new Agent({ keepAlive: true }), embedded: new Agent({ keepAlive: true }) };
   const siteOf = (side: 'real' | 'embedded', id: string): Site => new Site(access[side], id, agents[side]);

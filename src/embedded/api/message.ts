@@ -45,6 +45,13 @@ export const answer = (body: JsonObject | Success, status = 200, warnings: reado
   body,
 });
 
+/** The same answer with more warnings. */
+export const withWarnings = (response: Response, warnings: readonly string[]): Response => {
+  if (response.kind === 'watch' || warnings.length === 0) return response;
+  const all = [response.headers['warning'], warningHeaders(warnings)['warning']].filter(text => text !== undefined);
+  return { ...response, headers: { ...response.headers, warning: all.join(', ') } };
+};
+
 export const failed = (failure: Failure, warnings: readonly string[] = []): Response => {
   const retry = failure.details?.retryAfterSeconds;
   return {

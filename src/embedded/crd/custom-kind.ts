@@ -30,7 +30,7 @@ const causesOf = (draft: Draft, before: Draft | undefined, schema: JsonObject, r
   const body = without(draft, 'metadata');
   const causes = schemaCauses(body, without(schema, 'metadata'), '').filter(({ field }) => field !== 'metadata');
   if (rules === undefined) return causes;
-  if (causes.some(({ reason }) => blocking.has(reason))) return [...causes, unchecked];
+  if (causes.some(({ reason }) => blocking.has(reason ?? ''))) return [...causes, unchecked];
   return [...causes, ...ruleCauses(rules, draft, before, '')];
 };
 

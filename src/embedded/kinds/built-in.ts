@@ -3,6 +3,7 @@ import { budgets, leases, priorityClasses, volumeAttachments } from './cluster-s
 import { coreKinds } from './core-kinds.ts';
 import { builtIn, type Entry } from './entry.ts';
 import type { Kind, Strategy } from './kind.ts';
+import { roleKinds } from './roles.ts';
 import { daemonSets, deployments, jobs, replicaSets, statefulSets } from './workloads.ts';
 
 const { age, count, name, word } = cell;
@@ -143,7 +144,6 @@ const webhookKind = builtIn(
   strategy: {
     generation: 'counted',
     needsVersion: true,
-    warning: 'the embedded API server calls no webhooks: this configuration is only kept',
   },
   cells: [name, cell.size('webhooks'), age],
 });
@@ -175,4 +175,5 @@ export const builtInKinds: readonly Kind[] = [
   priorityClassKind,
   attachmentKind,
   webhookKind,
+  ...roleKinds,
 ];

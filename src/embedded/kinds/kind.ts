@@ -66,8 +66,6 @@ export type Strategy = {
   readonly admit?: (draft: Draft, before: Stored | undefined, context: Context) => Admitted;
   /** Checks a name; DNS subdomain when left out. */
   readonly nameProblem?: (name: string) => string | undefined;
-  /** What a client is told that makes or changes one: a limit of this server that it might not expect. */
-  readonly warning?: string;
   /** A replacement has to say which version it replaces: AllowUnconditionalUpdate is false. */
   readonly needsVersion?: true;
   /** metadata.generation: counted when anything but metadata and status changes, or not at all. */

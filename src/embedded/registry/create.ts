@@ -71,6 +71,9 @@ export const create = (machine: Machine, kind: Kind, given: Draft, namespace: st
   const { draft, warnings, generated } = prepared;
   const name = text(draft, 'metadata', 'name');
   const place = kind.namespaced ? namespace : '';
+  const attempt = { operation: 'CREATE', of: kind, subresource: '', namespace: place, name, object: draft, before: undefined } as const;
+  const veto = machine.gate?.({ ...attempt, dryRun: options.dryRun === true });
+  if (veto !== undefined) return veto;
   if (machine.store.get(kind.resource, place, name) !== undefined) {
     return refused((generated ? generatedNameTaken : alreadyExists)(named(kind), name));
   }

@@ -143,6 +143,9 @@ export const remove = (machine: Machine, kind: Kind, namespace: string, name: st
   if (object === undefined) return refused(notFound(named(kind), name));
   const other = unlike(kind, object, options.preconditions);
   if (other !== undefined) return other;
+  const attempt = { operation: 'DELETE', of: kind, subresource: '', namespace: object.metadata.namespace ?? '', name } as const;
+  const veto = machine.gate?.({ ...attempt, object: undefined, before: object, dryRun: options.dryRun === true });
+  if (veto !== undefined) return veto;
   if (kind.resource === 'namespaces') return removeNamespace(machine, kind, object, options);
   if (kind.resource === definitions) return removeDefinition(machine, kind, object, options);
   const grace = graceFor(machine, kind, object, options);

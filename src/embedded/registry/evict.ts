@@ -170,5 +170,18 @@ export const evict = (machine: Machine, namespace: string, name: string, body: D
   if (pod === undefined) return refused(notFound({ group: '', resource: 'pods' }, name));
   const closed = namespaceRefusal(machine, machine.kinds.of('pods'), namespace, name);
   if (closed !== undefined) return closed;
-  return isUnguarded(pod) ? addConditionAndDelete(machine, pod, options) : guarded(machine, pod, options);
+  const { gate, ...inner } = machine;
+  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', ...body };
+  const attempt = {
+    operation: 'CREATE',
+    of: machine.kinds.of('pods'),
+    subresource: 'eviction',
+    namespace,
+    name,
+    object: eviction,
+  } as const;
+  const veto = gate?.({ ...attempt, before: undefined, dryRun: options.dryRun === true });
+  if (veto !== undefined) return veto;
+  // What follows is the server's own: no webhook is asked again.
+  return isUnguarded(pod) ? addConditionAndDelete(inner, pod, options) : guarded(inner, pod, options);
 };

@@ -1,6 +1,7 @@
 import type { Clock } from '../../support/clock.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
 import type { Store } from '../store/store.ts';
+import type { Gate } from './gate.ts';
 
 /** What writes need: the objects, the kinds, the time and chance. */
 export type Machine = {
@@ -9,6 +10,8 @@ export type Machine = {
   readonly clock: Pick<Clock, 'now'>;
   /** Uniform in [0, 1). */
   readonly random: () => number;
+  /** Is asked before each write of a client, where there are webhooks. */
+  readonly gate?: Gate;
 };
 
 const hex = (random: () => number, digits: number): string =>

@@ -22,7 +22,5 @@ export const readStrictly = (kind: Kind, given: Draft, { fieldValidation = 'Warn
     const what = kind.shape.kind === 'go' ? `${kind.kind} in version "${kind.version}"` : `${kind.kind} in version "${apiVersionOf(kind)}"`;
     return refused(badRequest(`${what} cannot be handled as a ${kind.kind}: strict decoding error: ${problems.join(', ')}`));
   }
-  const { warning } = kind.strategy;
-  const limits = warning === undefined ? [] : [warning];
-  return { kind: 'read', draft: read.object, warnings: [...limits, ...(fieldValidation === 'Ignore' ? [] : problems)] };
+  return { kind: 'read', draft: read.object, warnings: fieldValidation === 'Ignore' ? [] : problems };
 };

@@ -1,6 +1,6 @@
 import { sameJson } from '../../core/json.ts';
 import { timeText } from '../../core/time.ts';
-import { badRequest, conflict, invalid, modifiedMeanwhile, notFound, unnamed, wrong } from '../failure.ts';
+import { badRequest, type Cause, conflict, invalid, modifiedMeanwhile, notFound, unnamed, wrong } from '../failure.ts';
 import { apiVersionOf, type Context, type Kind, named, namedByKind } from '../kinds/kind.ts';
 import { type Draft, freeze, metaOf, type Stored, text, withMeta, without } from '../object.ts';
 import { nodeOf } from '../patch/shape.ts';
@@ -109,6 +109,31 @@ const stored = (machine: Machine, kind: Kind, object: Stored, before: Stored, dr
   return freeze({ ...object, metadata: { ...object.metadata, resourceVersion: last?.metadata.resourceVersion ?? resourceVersion } });
 };
 
+/** What is wrong with the change. */
+const updateCauses = (kind: Kind, object: Stored, before: Stored, isStatus: boolean): readonly Cause[] => {
+  const { strategy } = kind;
+  const own = isStatus ? strategy.validateStatus : strategy.validateUpdate;
+  const whole = isStatus ? [] : (strategy.validate?.(object) ?? []);
+  const specific = own?.(object, before) ?? [];
+  return [
+    ...metadataCauses(kind, object),
+    ...metadataUpdateCauses(object, before),
+    ...(own === undefined ? whole : merge(whole, specific)),
+  ];
+};
+
+const asked = (machine: Machine, kind: Kind, object: Stored, before: Stored, options: UpdateOptions): Refused | undefined =>
+  machine.gate?.({
+    operation: 'UPDATE',
+    of: kind,
+    subresource: options.subresource ?? '',
+    namespace: before.metadata.namespace ?? '',
+    name: before.metadata.name,
+    object,
+    before,
+    dryRun: options.dryRun === true,
+  });
+
 /**
  * Changes an object in one step: nobody comes in between, so an edit that names no version never meets a conflict. Upstream: Store.Update
  * of apiserver/pkg/registry/generic/registry.
@@ -130,15 +155,10 @@ export const change = (machine: Machine, kind: Kind, namespace: string, name: st
   const again = kind.read(withManagers(admitted.draft, before, kind, context.now, options));
   if (again.kind === 'unreadable') throw new Error(`a changed ${kind.kind} cannot be read: ${again.message}`);
   const object = again.object as Stored;
-  const own = options.subresource === 'status' ? strategy.validateStatus : strategy.validateUpdate;
-  const whole = options.subresource === 'status' ? [] : (strategy.validate?.(object) ?? []);
-  const specific = own?.(object, before) ?? [];
-  const causes = [
-    ...metadataCauses(kind, object),
-    ...metadataUpdateCauses(object, before),
-    ...(own === undefined ? whole : merge(whole, specific)),
-  ];
+  const causes = updateCauses(kind, object, before, options.subresource === 'status');
   if (causes.length > 0) return refused(invalid(namedByKind(kind), name, causes), read.warnings);
+  const veto = asked(machine, kind, object, before, options);
+  if (veto !== undefined) return veto;
   return {
     kind: 'done',
     object: stored(machine, kind, object, before, options.dryRun === true),

@@ -1,0 +1,59 @@
+import type { Request } from '../api/message.ts';
+import { routeOf } from '../api/route.ts';
+import type { KindTable } from '../kinds/kind-table.ts';
+
+/** Who asks: what authentication found out. */
+export type User = { readonly name: string; readonly groups: readonly string[] };
+
+/** What is asked for, in the words of roles. Upstream: RequestInfo of apiserver/pkg/endpoints/request. */
+export type Asked =
+  | {
+      readonly kind: 'resource';
+      readonly verb: string;
+      readonly group: string;
+      readonly resource: string;
+      readonly subresource: string;
+      readonly namespace: string;
+      readonly name: string;
+    }
+  | { readonly kind: 'path'; readonly verb: string; readonly path: string };
+
+const objectVerbs: Readonly<Record<string, string>> = { GET: 'get', POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
+
+const isYes = (value: string | undefined): boolean => value !== undefined && value !== 'false' && value !== '0';
+
+const collectionVerb = ({ method, query }: Request): string => {
+  if (method === 'GET') return isYes(query.get('watch')) ? 'watch' : 'list';
+  return method === 'DELETE' ? 'deletecollection' : (objectVerbs[method] ?? method.toLowerCase());
+};
+
+/** A list or watch of one object by its name is about that object: roles may name it. */
+const selectedName = ({ query }: Request, verb: string): string => {
+  if (!['list', 'watch', 'deletecollection'].includes(verb)) return '';
+  return /^metadata\.name==?([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1] ?? '';
+};
+
+export const askedBy = (request: Request, kinds: KindTable): Asked => {
+  const route = routeOf(request.path, kinds);
+  if (route.kind === 'collection') {
+    const verb = collectionVerb(request);
+    const { group, plural: resource } = route.of;
+    return {
+      kind: 'resource',
+      verb,
+      group,
+      resource,
+      subresource: '',
+      namespace: route.namespace ?? '',
+      name: selectedName(request, verb),
+    };
+  }
+  if (route.kind === 'object') {
+    const { of, namespace, name, subresource } = route;
+    const verb = objectVerbs[request.method] ?? request.method.toLowerCase();
+    // A namespace is in itself: a role in it may name it.
+    const place = of.resource === 'namespaces' ? name : namespace;
+    return { kind: 'resource', verb, group: of.group, resource: of.plural, subresource, namespace: place, name };
+  }
+  return { kind: 'path', verb: request.method.toLowerCase(), path: request.path };
+};

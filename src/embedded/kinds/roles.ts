@@ -1,0 +1,68 @@
+import type { JsonObject } from '../../core/json.ts';
+import { sameJson } from '../../core/json.ts';
+import { type Cause, required, wrong } from '../failure.ts';
+import { type Draft, objects, part, type Stored, text } from '../object.ts';
+import * as cell from './cells.ts';
+import { builtIn, type Entry } from './entry.ts';
+import type { Kind, Strategy } from './kind.ts';
+
+/** Upstream: pkg/registry/rbac and pkg/apis/rbac/validation. */
+
+const rbac = 'rbac.authorization.k8s.io';
+const { age, name } = cell;
+
+/** Path segments only: roles are called `system:discovery` and the like. */
+const nameProblem = (given: string): string | undefined => {
+  if (given === '.' || given === '..') return `may not be '${given}'`;
+  const bad = ['/', '%'].find(sign => given.includes(sign));
+  return bad === undefined ? undefined : `may not contain '${bad}'`;
+};
+
+const ruleCauses = (draft: Draft): readonly Cause[] =>
+  objects(draft['rules']).flatMap((rule, index): readonly Cause[] => {
+    const verbs = rule['verbs'];
+    return Array.isArray(verbs) && verbs.length > 0 ? [] : [required(`rules[${index}].verbs`, 'verbs must contain at least one value')];
+  });
+
+const roles: Strategy = { generation: 'none', nameProblem, validate: ruleCauses };
+
+const withGroups = (draft: Draft): Draft => {
+  const subjects = objects(draft['subjects']).map(
+    (subject): JsonObject =>
+      subject['kind'] === 'ServiceAccount' || text(subject, 'apiGroup') !== '' ? subject : { ...subject, apiGroup: rbac },
+  );
+  const roleRef = part(draft, 'roleRef');
+  const whole = text(roleRef, 'apiGroup') === '' ? { ...roleRef, apiGroup: rbac } : roleRef;
+  return { ...draft, ...(draft['subjects'] !== undefined && { subjects }), roleRef: whole };
+};
+
+const bindings: Strategy = {
+  generation: 'none',
+  nameProblem,
+  defaults: withGroups,
+  validateUpdate: (draft, before) =>
+    sameJson(part(draft, 'roleRef'), part(before, 'roleRef')) ? [] : [wrong('roleRef', part(draft, 'roleRef'), 'cannot change roleRef')],
+};
+
+const subjectsOf =
+  (kind: string) =>
+  (binding: Stored): string =>
+    objects(binding['subjects'])
+      .filter(subject => subject['kind'] === kind)
+      .map(subject => (kind === 'ServiceAccount' ? `${text(subject, 'namespace')}/${text(subject, 'name')}` : text(subject, 'name')))
+      .join(', ');
+
+const roleCell = (binding: Stored): string => `${text(binding, 'roleRef', 'kind')}/${text(binding, 'roleRef', 'name')}`;
+const createdAt = ({ metadata }: Stored): string => metadata.creationTimestamp;
+const bindingCells = [name, roleCell, age, subjectsOf('User'), subjectsOf('Group'), subjectsOf('ServiceAccount')];
+const shown = { answersDeletionWithObject: false } as const;
+
+/** Who may do what. */
+export const roleKinds: readonly Kind[] = (
+  [
+    { kind: 'ClusterRole', plural: 'clusterroles', scope: 'Cluster', ...shown, strategy: roles, cells: [name, createdAt] },
+    { kind: 'ClusterRoleBinding', plural: 'clusterrolebindings', scope: 'Cluster', ...shown, strategy: bindings, cells: bindingCells },
+    { kind: 'Role', plural: 'roles', ...shown, strategy: roles, cells: [name, createdAt] },
+    { kind: 'RoleBinding', plural: 'rolebindings', ...shown, strategy: bindings, cells: bindingCells },
+  ] satisfies readonly Entry[]
+).map(builtIn(rbac, 'v1', 'rbac'));

@@ -1,0 +1,104 @@
+import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
+import type { User } from '../access/asked.ts';
+import { handle } from '../api/handler.ts';
+import { failed, type Request, type Response, withWarnings } from '../api/message.ts';
+import type { Server } from '../api/server.ts';
+import { internalError } from '../failure.ts';
+import { objects } from '../object.ts';
+import type { Attempt, Gate } from '../registry/gate.ts';
+import { newUid } from '../registry/machine.ts';
+import { ask, type CallWebhook, unanswered, type Verdict } from './review.ts';
+import { concerns, conditionsOf } from './select.ts';
+
+/** Answers requests as `handle` does, and asks the validating webhooks before anything is written. */
+
+const configurations = 'validatingwebhookconfigurations.admissionregistration.k8s.io';
+
+/** In the order in which they are asked. */
+const webhooksOf = ({ machine }: Server): readonly JsonObject[] =>
+  machine.store.list(configurations).flatMap(configuration => objects(configuration['webhooks']));
+
+/** How often a write is looked at again because its object has changed while webhooks were asked. */
+const rounds = 5;
+
+const isSame = (one: Attempt, other: Attempt): boolean =>
+  one.operation === other.operation &&
+  one.of.resource === other.of.resource &&
+  one.subresource === other.subresource &&
+  one.namespace === other.namespace &&
+  one.before?.metadata.resourceVersion === other.before?.metadata.resourceVersion &&
+  (one.before !== undefined || sameJson(one.object?.['spec'] ?? null, other.object?.['spec'] ?? null));
+
+/** The options of a deletion are in its body. */
+const isDry = ({ query, body }: Request): boolean => {
+  const given = body.kind === 'json' && isObject(body.value) ? body.value['dryRun'] : undefined;
+  return query.get('dryRun') === 'All' || (Array.isArray(given) && given.includes('All'));
+};
+
+/** What the request would write: played without writing. */
+const attemptsOf = (server: Server, request: Request): readonly Attempt[] => {
+  const attempts: Attempt[] = [];
+  const dryRun = isDry(request);
+  const gate: Gate = attempt => {
+    attempts.push({ ...attempt, dryRun });
+    return undefined;
+  };
+  const played = { ...server, machine: { ...server.machine, gate } };
+  handle(played, { ...request, query: new Map([...request.query, ['dryRun', 'All']]) });
+  return attempts;
+};
+
+type Judged = { readonly attempt: Attempt; readonly verdict: Verdict };
+
+export type Asker = { readonly call: CallWebhook; readonly user: User };
+
+const judged = async (server: Server, webhooks: readonly JsonObject[], attempt: Attempt, { call, user }: Asker): Promise<Judged> => {
+  const { store, random } = server.machine;
+  const asked = webhooks.filter(webhook => concerns(webhook, attempt, store));
+  const verdicts = await Promise.all(
+    asked.map(async (webhook): Promise<Verdict> => {
+      const conditions = conditionsOf(webhook, attempt);
+      if (conditions.kind === 'unmet') return { warnings: [] };
+      if (conditions.kind === 'error') return unanswered(webhook, conditions.message);
+      return ask(webhook, attempt, user, newUid(random), call);
+    }),
+  );
+  const failure = verdicts.find(verdict => verdict.failure !== undefined)?.failure;
+  return { attempt, verdict: { warnings: verdicts.flatMap(({ warnings }) => warnings), ...(failure && { failure }) } };
+};
+
+/** Lets through what has been judged; what has not been is refused, and noted. */
+const gateOf =
+  (all: readonly Judged[], unknown: () => void): Gate =>
+  attempt => {
+    const known = all.find(one => isSame(one.attempt, attempt));
+    if (known === undefined) {
+      unknown();
+      return { kind: 'refused', failure: internalError('the object changed while webhooks were asked') };
+    }
+    const { failure, warnings } = known.verdict;
+    return failure === undefined ? undefined : { kind: 'refused', failure, warnings };
+  };
+
+/** Answers one request; webhooks are asked where there are any that it concerns. */
+export const respond = async (server: Server, request: Request, asker: Asker): Promise<Response> => {
+  const webhooks = request.method === 'GET' ? [] : webhooksOf(server);
+  if (webhooks.length === 0) return handle(server, request);
+  for (let round = 0; round < rounds; round += 1) {
+    const attempts = attemptsOf(server, request);
+    if (!attempts.some(attempt => webhooks.some(webhook => concerns(webhook, attempt, server.machine.store))))
+      return handle(server, request);
+    const all = await Promise.all(attempts.map(attempt => judged(server, webhooks, attempt, asker)));
+    let isStale = false;
+    const gate = gateOf(all, () => {
+      isStale = true;
+    });
+    const response = handle({ ...server, machine: { ...server.machine, gate } }, request);
+    if (!isStale)
+      return withWarnings(
+        response,
+        all.flatMap(({ verdict }) => verdict.warnings),
+      );
+  }
+  return failed(internalError(`the object of ${request.method} ${request.path} changes faster than its webhooks answer`));
+};

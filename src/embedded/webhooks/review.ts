@@ -1,0 +1,94 @@
+import { isObject, type JsonObject } from '../../core/json.ts';
+import type { User } from '../access/asked.ts';
+import { badRequest, denial, type Failure, internalError } from '../failure.ts';
+import { text } from '../object.ts';
+import type { Attempt } from '../registry/gate.ts';
+import { asSent } from './select.ts';
+
+/** Upstream: apiserver/pkg/admission/plugin/webhook/{request,validating,errors}. */
+
+/** Reaches a webhook: the parsed answer, or an exception that says why there is none. */
+export type CallWebhook = (client: JsonObject, review: JsonObject, timeoutMs: number) => Promise<unknown>;
+
+export type Verdict = { readonly failure?: Failure; readonly warnings: readonly string[] };
+
+const admitted: Verdict = { warnings: [] };
+
+const optionsKind: Readonly<Record<Attempt['operation'], string>> = {
+  CREATE: 'CreateOptions',
+  UPDATE: 'UpdateOptions',
+  DELETE: 'DeleteOptions',
+};
+
+/** The AdmissionReview, in the version that the webhook names first of those that are known. */
+const reviewOf = (attempt: Attempt, user: User, uid: string): JsonObject => {
+  const { of, subresource, namespace, name, operation, dryRun } = attempt;
+  const kind =
+    subresource === 'eviction'
+      ? { group: 'policy', version: 'v1', kind: 'Eviction' }
+      : { group: of.group, version: of.version, kind: of.kind };
+  const resource = { group: of.group, version: of.version, resource: of.plural };
+  return {
+    kind: 'AdmissionReview',
+    apiVersion: 'admission.k8s.io/v1',
+    request: {
+      uid,
+      kind,
+      resource,
+      ...(subresource !== '' && { subResource: subresource, requestSubResource: subresource }),
+      requestKind: kind,
+      requestResource: resource,
+      name,
+      ...(namespace !== '' && { namespace }),
+      operation,
+      userInfo: { username: user.name, groups: user.groups },
+      object: asSent(attempt, attempt.object),
+      oldObject: asSent(attempt, attempt.before),
+      dryRun,
+      options: { kind: optionsKind[operation], apiVersion: 'meta.k8s.io/v1' },
+    },
+  };
+};
+
+/** A refusal in the webhook's words, and never with a code that is none: ToStatusErr. */
+const denied = (name: string, response: JsonObject): Failure => {
+  const result = isObject(response['status']) ? response['status'] : {};
+  const by = `admission webhook ${JSON.stringify(name)} denied the request`;
+  const [message, reason] = [text(result, 'message'), text(result, 'reason')];
+  const code = typeof result['code'] === 'number' && result['code'] >= 400 ? result['code'] : 400;
+  const why = message === '' ? reason : message;
+  return denial(code, reason, why === '' ? `${by} without explanation` : `${by}: ${why}`);
+};
+
+const warningsIn = (response: JsonObject): readonly string[] =>
+  Array.isArray(response['warnings']) ? response['warnings'].filter(one => typeof one === 'string') : [];
+
+const readAnswer = (name: string, answer: unknown, uid: string): Verdict => {
+  const response = isObject(answer) && isObject(answer['response']) ? answer['response'] : undefined;
+  if (response === undefined) throw new Error('webhook response is missing');
+  if (response['uid'] !== uid) throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response['uid'])}`);
+  const warnings = warningsIn(response);
+  return response['allowed'] === true ? { warnings } : { failure: denied(name, response), warnings };
+};
+
+/** A webhook that cannot be asked: its failure policy decides. */
+export const unanswered = (webhook: JsonObject, why: string): Verdict => {
+  if (text(webhook, 'failurePolicy') === 'Ignore') return admitted;
+  return { failure: internalError(`failed calling webhook ${JSON.stringify(text(webhook, 'name'))}: ${why}`), warnings: [] };
+};
+
+const usualSeconds = 10;
+
+/** Asks one webhook. */
+export const ask = async (webhook: JsonObject, attempt: Attempt, user: User, uid: string, call: CallWebhook): Promise<Verdict> => {
+  const name = text(webhook, 'name');
+  if (attempt.dryRun && !['None', 'NoneOnDryRun'].includes(text(webhook, 'sideEffects')))
+    return { failure: badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`), warnings: [] };
+  const seconds = typeof webhook['timeoutSeconds'] === 'number' ? webhook['timeoutSeconds'] : usualSeconds;
+  const client = isObject(webhook['clientConfig']) ? webhook['clientConfig'] : {};
+  try {
+    return readAnswer(name, await call(client, reviewOf(attempt, user, uid), seconds * 1000), uid);
+  } catch (error) {
+    return unanswered(webhook, `failed to call webhook: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};
