@@ -57,6 +57,11 @@ const crdsCommand = (): Command =>
     .argument('[group...]', `API groups, of older generations too; ${usualGroups.join(' and ')} when left out`)
     .action((groups: readonly string[]) => crds(groups));
 
+const demoCommand = (): Command =>
+  new Command('demo')
+    .description('a cluster in this process, with the operator at work in it, to try things on; no real cluster is needed or touched')
+    .action(async () => (await import('./demo/command.ts')).demo());
+
 const completionCommand = (): Command =>
   new Command('completion')
     .description('print a script that completes commands, flags and nodes in your shell')
@@ -77,7 +82,7 @@ const nodeNames = async (env: Env): Promise<readonly string[]> => {
 
 const program = (env: Env): Command => {
   const root = new Command('drydock').description(description).version(version(), '-v, --version').addHelpText('after', firstSteps);
-  const own = [operatorCommand(env), connectionFlags(installCommand(env)), crdsCommand(), completionCommand()];
+  const own = [operatorCommand(env), connectionFlags(installCommand(env)), demoCommand(), crdsCommand(), completionCommand()];
   for (const command of [...maintenanceCommands(env), ...nodeCommands(env), ...own]) root.addCommand(command);
   for (const command of [root, ...root.commands]) command.exitOverride().showHelpAfterError('(--help shows what there is)');
   return root;

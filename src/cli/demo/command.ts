@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeAuthority, makeServing } from '../../admission/certificates/make.ts';
+import type { EmbeddedCluster } from '../../embedded/cluster.ts';
+import { administrator, type Serving, serve } from '../../embedded/serve.ts';
+import { systemClock } from '../../support/clock.ts';
+import { silentLog } from '../../support/log.ts';
+import { plainOutput } from '../output.ts';
+import { type Demo, startDemo } from './demo.ts';
+
+type Way = { readonly server: string; readonly authority: string; readonly token: string };
+
+const kubeconfig = ({ server, authority, token }: Way): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'drydock-demo',
+    contexts: [{ name: 'drydock-demo', context: { cluster: 'drydock-demo', user: 'you', namespace: 'shop' } }],
+    clusters: [{ name: 'drydock-demo', cluster: { server, 'certificate-authority-data': Buffer.from(authority).toString('base64') } }],
+    users: [{ name: 'you', user: { token } }],
+  });
+
+type Open = { readonly serving: Serving; readonly way: Way };
+
+/** Over TLS: kubectl sends no token in the clear, and says so only when asked for a great deal of log. */
+const openApi = async (cluster: EmbeddedCluster): Promise<Open> => {
+  const now = systemClock.now();
+  const authority = await makeAuthority(now);
+  const { cert, key } = await makeServing(authority, ['127.0.0.1', 'localhost'], now);
+  const token = randomBytes(24).toString('base64url');
+  const serving = await serve(cluster, { tokens: { [token]: administrator }, tls: { certificate: cert, key } });
+  return { serving, way: { server: serving.url, authority: authority.cert, token } };
+};
+
+/** In ten lines: where everything is, and what to try. */
+const welcome = (demo: Demo, file: string): readonly string[] => {
+  const { store } = demo.cluster.machine;
+  return [
+    `A cluster of ${store.count('nodes')} nodes lives in this process, with Drydock's operator at work in it. No other cluster is touched.`,
+    'In another terminal, with npm or with your own kubectl:',
+    `  export KUBECONFIG=${file}`,
+    '  npm start -- maintain worker-1 --reason "new disk" --wait',
+    '  npm start -- status                      who is held, what blocks it, what would help',
+    '  npm start -- why worker-1                the same in one paragraph',
+    '  npm start -- release worker-1            the node comes back as it was',
+    '  npm start -- drain worker-2 --ignore-daemonsets --delete-emptydir-data',
+    '  kubectl get nodes,pods,maintenances -o wide',
+    'Ctrl-C ends it, and nothing of it is left.',
+  ];
+};
+
+const untilStopped = (): Promise<void> =>
+  new Promise(resolve => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+  });
+
+/** `drydock demo`: a cluster in this process with the operator at work in it, until SIGINT or SIGTERM. Needs no cluster and touches none. */
+export const demo = async (): Promise<void> => {
+  const running = startDemo(silentLog);
+  const { serving, way } = await openApi(running.cluster);
+  const folder = mkdtempSync(join(tmpdir(), 'drydock-demo-'));
+  try {
+    const file = join(folder, 'kubeconfig');
+    writeFileSync(file, kubeconfig(way), { mode: 0o600 });
+    for (const line of welcome(running, file)) plainOutput.line(line);
+    await untilStopped();
+  } finally {
+    rmSync(folder, { recursive: true });
+    await running.stop();
+    await serving.close();
+  }
+};

@@ -1,0 +1,104 @@
+import type { JsonObject } from '../../core/json.ts';
+
+/** A believable cluster: three zones, a control plane, and a shop with the workloads that make draining interesting. */
+
+const zones = ['north', 'middle', 'south'];
+
+const ready = {
+  type: 'Ready',
+  status: 'True',
+  reason: 'KubeletReady',
+  message: 'kubelet is posting ready status',
+  lastHeartbeatTime: null,
+  lastTransitionTime: null,
+};
+
+const node = (name: string, zone: string, labels: JsonObject, taints: readonly JsonObject[] = []): JsonObject => ({
+  kind: 'Node',
+  metadata: {
+    name,
+    labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', 'topology.kubernetes.io/zone': zone, ...labels },
+  },
+  ...(taints.length > 0 && { spec: { taints: [...taints] } }),
+  status: {
+    capacity: { cpu: '16', memory: '64Gi', pods: '110' },
+    allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
+    conditions: [ready],
+    nodeInfo: { kubeletVersion: 'v1.36.3', operatingSystem: 'linux', architecture: 'amd64' },
+  },
+});
+
+const controlPlane = 'node-role.kubernetes.io/control-plane';
+
+const nodes: readonly JsonObject[] = zones.flatMap((zone, index) => [
+  node(`control-${index + 1}`, zone, { [controlPlane]: '' }, [{ key: controlPlane, effect: 'NoSchedule' }]),
+  node(`worker-${2 * index + 1}`, zone, { 'node-role.kubernetes.io/worker': '' }),
+  node(`worker-${2 * index + 2}`, zone, { 'node-role.kubernetes.io/worker': '' }),
+]);
+
+type Workload = {
+  readonly namespace?: string;
+  readonly replicas?: number;
+  readonly spec?: JsonObject;
+  readonly pod?: JsonObject;
+  readonly annotations?: JsonObject;
+};
+
+const workload = (kind: string, name: string, { namespace = 'shop', replicas, spec, pod, annotations }: Workload = {}): JsonObject => ({
+  apiVersion: kind === 'Job' ? 'batch/v1' : 'apps/v1',
+  kind,
+  metadata: { name, namespace },
+  spec: {
+    ...(replicas !== undefined && { replicas }),
+    ...(kind !== 'Job' && { selector: { matchLabels: { app: name } } }),
+    template: {
+      metadata: { labels: { app: name }, ...(annotations && { annotations }) },
+      spec: {
+        containers: [{ name: 'main', image: `example.test/${name}:1`, resources: { requests: { cpu: '250m', memory: '256Mi' } } }],
+        ...pod,
+      },
+    },
+    ...spec,
+  },
+});
+
+const budget = (name: string, spec: JsonObject): JsonObject => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name, namespace: 'shop' },
+  spec: { ...spec, selector: { matchLabels: { app: name } } },
+});
+
+const everywhere = { tolerations: [{ operator: 'Exists' }] };
+
+/** By resource, in the order in which they are made. */
+export const town: readonly (readonly [resource: string, object: JsonObject])[] = [
+  ['namespaces', { kind: 'Namespace', metadata: { name: 'shop' } }],
+  ...nodes.map(one => ['nodes', one] as const),
+  ['daemonsets.apps', workload('DaemonSet', 'node-agent', { namespace: 'kube-system', pod: everywhere })],
+  ['deployments.apps', workload('Deployment', 'web', { replicas: 9 })],
+  ['poddisruptionbudgets.policy', budget('web', { maxUnavailable: 1 })],
+  ['deployments.apps', workload('Deployment', 'api', { replicas: 6 })],
+  ['poddisruptionbudgets.policy', budget('api', { minAvailable: '50%' })],
+  ['deployments.apps', workload('Deployment', 'worker', { replicas: 8 })],
+  ['statefulsets.apps', workload('StatefulSet', 'db', { replicas: 3, spec: { serviceName: 'db' } })],
+  ['poddisruptionbudgets.policy', budget('db', { maxUnavailable: 1 })],
+  // Two replicas, and two must always be there: no pod of it may ever go.
+  ['deployments.apps', workload('Deployment', 'payment', { replicas: 2 })],
+  ['poddisruptionbudgets.policy', budget('payment', { minAvailable: 2 })],
+  // What it keeps in its emptyDir goes with the pod.
+  [
+    'deployments.apps',
+    workload('Deployment', 'cache', {
+      replicas: 1,
+      pod: { containers: [{ name: 'main', image: 'example.test/cache:1' }], volumes: [{ name: 'data', emptyDir: {} }] },
+    }),
+  ],
+  [
+    'jobs.batch',
+    workload('Job', 'report', {
+      annotations: { 'drydock.test/done-after': '10m' },
+      pod: { containers: [{ name: 'main', image: 'example.test/report:1' }], restartPolicy: 'Never' },
+    }),
+  ],
+];
