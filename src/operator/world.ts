@@ -236,6 +236,13 @@ export class World {
     this.#events.touched(name);
   }
 
+  /** Takes over the answer to a write of ours. The watch will tell it again, and then it is nothing new. */
+  observeNode(node: Node): void {
+    const before = this.nodes.get(node.name);
+    this.nodes.observe(node);
+    if (standsFor(before) !== standsFor(this.nodes.get(node.name))) this.#touchMembers(node.name);
+  }
+
   /** What one node of the quorum does, others may have waited for. */
   #touchMembers(except: string): void {
     for (const nodeName of this.requests.groups()) {

@@ -131,7 +131,7 @@ export class Writer {
     if (write.method === 'DELETE') return this.#forget(write);
     switch (write.store) {
       case 'nodes':
-        return world.nodes.observe(readNode(body));
+        return world.observeNode(readNode(body));
       case 'leases':
         return world.leases.observe(readLease(body));
       case 'requests': {
