@@ -11,7 +11,7 @@ const testsIn = (...folder) =>
 
 const rooms = ['core', 'support', 'generations', 'operator', 'admission', 'web', 'cli', 'embedded'];
 
-/** `concurrency`: test files at a time. One control plane is as much as two cores bear. */
+/** `concurrency`: test files at a time. One control plane is as much as two cores bear. `environment`: what the tests see beside the usual. */
 export const tiers = [
   {
     name: 'unit',
@@ -28,5 +28,12 @@ export const tiers = [
     ),
     concurrency: 1,
     needs: 'Go on PATH, or a cluster in DRYDOCK_TEST_KUBECONFIG',
+  },
+  {
+    name: 'embedded',
+    what: 'the same tests of the operator, unchanged, on the embedded cluster, and killed at every write there too',
+    files: ['operator', 'kill'].flatMap(folder => testsIn('test', folder)),
+    concurrency: 1,
+    environment: { DRYDOCK_TEST_CLUSTER: 'embedded' },
   },
 ];

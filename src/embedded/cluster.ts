@@ -1,6 +1,9 @@
 import type { Clock } from '../support/clock.ts';
 import type { User } from './access/asked.ts';
 import { firstRoles } from './access/first-roles.ts';
+import { callOverHttps } from './admission/call.ts';
+import { respond } from './admission/respond.ts';
+import type { CallWebhook } from './admission/review.ts';
 import { Feeds } from './api/feeds.ts';
 import { handle } from './api/handler.ts';
 import type { Request, Response } from './api/message.ts';
@@ -13,9 +16,6 @@ import { KindTable } from './kinds/kind-table.ts';
 import { create } from './registry/create.ts';
 import type { Machine } from './registry/machine.ts';
 import { MemoryStore } from './store/memory-store.ts';
-import { callOverHttps } from './webhooks/call.ts';
-import { respond } from './webhooks/respond.ts';
-import type { CallWebhook } from './webhooks/review.ts';
 
 export type ClusterOptions = {
   readonly clock: Clock;

@@ -1,8 +1,9 @@
 import type { Clock } from '../support/clock.ts';
 import { Kubelets, type Pace } from './actors/kubelets.ts';
 import { Scheduling } from './actors/scheduling.ts';
+import { policyGate } from './admission/policies.ts';
 import { disruptionController } from './controllers/budgets.ts';
-import type { Cluster, Controller } from './controllers/controller.ts';
+import type { Cluster, Controller, Writes } from './controllers/controller.ts';
 import { daemonSetController } from './controllers/daemon-set.ts';
 import { deploymentController } from './controllers/deployment.ts';
 import { garbageCollector } from './controllers/garbage.ts';
@@ -55,14 +56,14 @@ export class Life {
     this.#machine = machine;
     this.#cluster = {
       store: machine.store,
-      writes: writesOn(machine),
+      writes: this.#writesOf('kube-controller-manager'),
       nowMs: () => clock.now().epochMilliseconds,
       random: machine.random,
       record,
     };
     this.#runner = new ControllerRunner(this.#cluster, clock, [...controllers, this.#namespaces()]);
     this.#scheduling = new Scheduling(this.#cluster, clock, (pod, node) => this.#bind(pod, node));
-    this.#kubelets = new Kubelets(this.#cluster, clock, pace, isAlive);
+    this.#kubelets = new Kubelets({ ...this.#cluster, writes: this.#writesOf('kubelet') }, clock, pace, isAlive);
   }
 
   /** Takes up what is there, and follows what comes. */
@@ -79,6 +80,12 @@ export class Life {
     this.#runner.stop();
     this.#scheduling.stop();
     this.#kubelets.stop();
+  }
+
+  /** Policies may say what a component is not to do. */
+  #writesOf(name: string): Writes {
+    const user = { name, groups: ['system:masters', 'system:authenticated'] };
+    return writesOn({ ...this.#machine, gate: policyGate(this.#machine.store, user) });
   }
 
   #told(one: Change): void {

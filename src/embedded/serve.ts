@@ -19,8 +19,8 @@ export type ServeOptions = {
   readonly tls?: { readonly certificate: string; readonly key: string };
 };
 
-/** One request and what became of it. Times are milliseconds since 1970, of the machine. */
-type Heard = {
+/** One request and what became of it. Times are milliseconds since 1970, of the machine, with the microseconds behind the point. */
+export type Heard = {
   readonly user: User;
   readonly asked: Asked;
   /** With the query. */
@@ -77,13 +77,15 @@ const bearerOf = (header = ''): string => /^Bearer +(\S+)$/i.exec(header)?.[1] ?
 
 type Site = Pick<ServeOptions, 'heard'> & { readonly users: ReadonlyMap<string, User> };
 
+const now = (): number => performance.timeOrigin + performance.now();
+
 const respond = async (
   cluster: EmbeddedCluster,
   { users, heard }: Site,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> => {
-  const receivedAt = Date.now();
+  const receivedAt = now();
   const text = await textOf(incoming);
   const user = users.get(digest(bearerOf(incoming.headers.authorization)));
   if (user === undefined) return send(outgoing, refusal(unauthorized()));
@@ -93,7 +95,7 @@ const respond = async (
   const response = veto === undefined ? await cluster.respond(request, user) : refusal(veto);
   const status = response.kind === 'watch' ? 200 : response.status;
   const { url = '' } = incoming;
-  heard?.({ user, asked, url, userAgent: request.userAgent, status, forbidden: veto !== undefined, receivedAt, answeredAt: Date.now() });
+  heard?.({ user, asked, url, userAgent: request.userAgent, status, forbidden: veto !== undefined, receivedAt, answeredAt: now() });
   if (response.kind === 'watch') return stream(response, outgoing);
   return send(outgoing, response);
 };

@@ -7,6 +7,8 @@ import { administrator, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import type { Access } from '../control-plane/api.ts';
 import { type ControlPlane, type LeftOut, startControlPlane } from '../control-plane/control-plane.ts';
+import { tokenOf } from '../control-plane/users.ts';
+import { Hooks } from './hook.ts';
 import { type Case, Site } from './site.ts';
 
 /** The real control plane and the embedded one, side by side. */
@@ -28,6 +30,7 @@ const startEmbedded = (): EmbeddedCluster => createCluster({ clock: systemClock,
 /** Controllers would only be in the way: cases play them. `flags` are the real API server's. */
 export const startBoth = async (flags: readonly string[] = []): Promise<Both | LeftOut> => {
   const real = await startControlPlane({
+    users: { limited: [] },
     without: ['kube-controller-manager', 'kube-scheduler', 'kwok'],
     flags: { 'kube-apiserver': flags },
   });
@@ -37,16 +40,17 @@ export const startBoth = async (flags: readonly string[] = []): Promise<Both | L
     return { kind: 'left-out', why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has controllers, which would answer too' };
   }
   const embedded = startEmbedded();
-  const token = 'conformance';
   // kubectl sends no token over plain HTTP, so the embedded one borrows the certificate of the other.
   const pem = (name: string): string => readFileSync(join(real.folder, name), 'utf8');
   const serving = await serve(embedded, {
-    tokens: { [token]: administrator },
+    tokens: { [tokenOf('admin')]: administrator, [tokenOf('limited')]: { name: 'limited', groups: ['system:authenticated'] } },
     tls: { certificate: pem('server.crt'), key: pem('server.key') },
   });
-  const access = { real: real.accessOf('admin'), embedded: { server: serving.url, token, ca: pem('ca.crt') } };
+  const access = { real: real.accessOf('admin'), embedded: { server: serving.url, token: tokenOf('admin'), ca: pem('ca.crt') } };
+  const hooks = await Hooks.start(real.folder);
   const agents = { real: new Agent({ keepAlive: true }), embedded: new Agent({ keepAlive: true }) };
-  const siteOf = (side: 'real' | 'embedded', id: string): Site => new Site(access[side], id, agents[side]);
+  const siteOf = (side: 'real' | 'embedded', id: string): Site =>
+    new Site(access[side], id, agents[side], answer => hooks.at(`/${side}/${id}`, answer));
   const play = async (side: 'real' | 'embedded', one: Case, id: string): Promise<readonly unknown[]> => {
     const site = siteOf(side, id);
     if (one.bare !== true) await site.has('/api/v1/namespaces', { metadata: { name: site.namespace } });
@@ -68,6 +72,7 @@ export const startBoth = async (flags: readonly string[] = []): Promise<Both | L
     stop: async () => {
       for (const agent of Object.values(agents)) agent.destroy();
       await serving.close();
+      await hooks.stop();
       await real.stop();
     },
   };

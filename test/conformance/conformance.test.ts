@@ -7,14 +7,31 @@ import { evictions } from './cases/evictions.ts';
 import { lists } from './cases/lists.ts';
 import { objects } from './cases/objects.ts';
 import { patches } from './cases/patches.ts';
+import { policies } from './cases/policies.ts';
 import { protocol } from './cases/protocol.ts';
+import { roles } from './cases/roles.ts';
 import { validation } from './cases/validation.ts';
 import { watches } from './cases/watches.ts';
+import { webhooks } from './cases/webhooks.ts';
 
 const both = await startBoth();
 const skip = both.kind === 'left-out' ? `control plane left out: ${both.why}` : false;
 
-const chapters = { custom, applies, protocol, objects, lists, watches, patches, deletion, evictions, validation };
+const chapters = {
+  custom,
+  applies,
+  protocol,
+  objects,
+  lists,
+  watches,
+  patches,
+  deletion,
+  evictions,
+  validation,
+  roles,
+  policies,
+  webhooks,
+};
 
 describe('the embedded API server answers as the real one', { skip, timeout: 120_000, concurrency: 8 }, () => {
   after(async () => {

@@ -1,6 +1,8 @@
 import { type Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Access } from '../control-plane/api.ts';
+import { tokenOf } from '../control-plane/users.ts';
+import type { Hooked, Review } from './hook.ts';
 import { type Normal, normal } from './normal.ts';
 
 /** What one server answered: the body as it came. */
@@ -21,6 +23,8 @@ export type Ask = {
   readonly body?: unknown;
   readonly type?: string;
   readonly accept?: string;
+  /** Who asks: the administrator when left out. `limited` may do what roles say, and at first that is next to nothing. */
+  readonly user?: 'limited';
   /** False: the answer is needed, and not compared. */
   readonly compared?: boolean;
 };
@@ -34,11 +38,32 @@ export class Site {
   readonly id: string;
   readonly transcript: Normal[] = [];
   readonly #agent: Agent;
+  readonly #hook: (answer: (review: Review) => Hooked) => object;
 
-  constructor(access: Access, id: string, agent: Agent) {
+  constructor(access: Access, id: string, agent: Agent, hook: (answer: (review: Review) => Hooked) => object) {
     this.access = access;
     this.id = id;
     this.#agent = agent;
+    this.#hook = hook;
+  }
+
+  /** The clientConfig of a webhook of this case; what it is asked is compared. */
+  webhook(answer: (review: Review) => Hooked): object {
+    return this.#hook(review => {
+      const { name, operation, dryRun, kind, resource, subResource, namespace, object, oldObject } = review.request;
+      this.note('asked', { name, operation, dryRun, kind, resource, subResource, namespace, object, oldObject });
+      return answer(review);
+    });
+  }
+
+  /** Roles, policies and webhooks count a moment after they are stored: asks until the status is as wanted, and compares none of it. */
+  async settles(method: string, path: string, status: number, ask: Ask = {}): Promise<void> {
+    for (const until = performance.now() + 15_000; ; ) {
+      const answer = await this.ask(method, path, { ...ask, compared: false });
+      if (answer.status === status) return;
+      if (performance.now() > until) throw new Error(`${method} ${path}: still ${answer.status} ${JSON.stringify(answer.body)}`);
+      await sleep(50);
+    }
   }
 
   /** The case's own namespace. */
@@ -92,8 +117,8 @@ export class Site {
     return answer.body;
   }
 
-  async ask(method: string, path: string, { body, type, accept, compared = true }: Ask = {}): Promise<Answer> {
-    const answer = await this.#exchange(method, path, body, type, accept);
+  async ask(method: string, path: string, { body, type, accept, user, compared = true }: Ask = {}): Promise<Answer> {
+    const answer = await this.#exchange(method, path, { body, type, accept, user });
     if (compared) {
       const headers = Object.fromEntries(
         comparedHeaders.flatMap(name => (answer.headers[name] === undefined ? [] : [[name, answer.headers[name]]])),
@@ -166,15 +191,16 @@ export class Site {
     return { agent: this.#agent, ...(ca === undefined ? {} : { ca }) };
   }
 
-  #headers(): Record<string, string> {
-    return { authorization: `Bearer ${this.access.token ?? ''}`, 'user-agent': 'conformance' };
+  #headers(user?: string): Record<string, string> {
+    return { authorization: `Bearer ${user === undefined ? this.access.token : tokenOf(user)}`, 'user-agent': 'conformance' };
   }
 
-  #exchange(method: string, path: string, body: unknown, type = 'application/json', accept = 'application/json'): Promise<Answer> {
+  #exchange(method: string, path: string, ask: { [Key in keyof Ask]: Ask[Key] | undefined }): Promise<Answer> {
+    const { body, type = 'application/json', accept = 'application/json', user } = ask;
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const payload = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
     const headers = {
-      ...this.#headers(),
+      ...this.#headers(user),
       accept,
       ...(payload === undefined ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(payload) }),
     };

@@ -1,3 +1,4 @@
+import { parseAllDocuments } from 'yaml';
 import type { Api, Reply } from './api.ts';
 import type { Manifest } from './manifests.ts';
 import { type Budget, type Failure, isReady, keyOf, type List, type Node, type Pod } from './objects.ts';
@@ -18,6 +19,18 @@ export const nodePath = (name: string): string => `/api/v1/nodes/${name}`;
 export const create = async (api: Api, ...manifests: readonly Manifest[]): Promise<void> => {
   for (const { apiVersion, kind, metadata, ...rest } of manifests) {
     await api.post(collectionOf(apiVersion, kind, metadata.namespace), { apiVersion, kind, metadata, ...rest });
+  }
+};
+
+/** Applies YAML documents as `kubectl apply --server-side` does, in the given order. */
+export const apply = async (api: Api, documents: string): Promise<void> => {
+  for (const document of parseAllDocuments(documents)) {
+    const manifest = document.toJS() as Manifest | null;
+    if (manifest === null) continue;
+    const { apiVersion, kind, metadata } = manifest;
+    const path = `${collectionOf(apiVersion, kind, metadata.namespace)}/${metadata.name}?fieldManager=test&force=true`;
+    const { status, body } = await api.call('PATCH', path, manifest, 'application/apply-patch+yaml');
+    if (status > 299) throw new Error(`applying ${kind} ${metadata.name}: ${status} ${JSON.stringify(body)}`);
   }
 };
 

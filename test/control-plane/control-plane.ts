@@ -4,16 +4,15 @@ import { type Access, type Api, apiFor } from './api.ts';
 import { type Audit, auditIn } from './audit.ts';
 import { type Binaries, ensureBinaries } from './binaries.ts';
 import { type CommandOptions, type Outcome, run } from './command.ts';
+import { embeddedControlPlane } from './embedded.ts';
 import { externalControlPlane } from './external.ts';
 import { type Folder, makeFolder } from './folder.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { freePorts } from './ports.ts';
-import { type Program, type Running, start } from './process.ts';
+import { type Leash, type Program, type Running, start } from './process.ts';
 import { type ComponentName, componentNames, programOf, type Site } from './programs.ts';
+import { type Identity, shortNames, tokenOf, users } from './users.ts';
 import { waitFor } from './wait.ts';
-
-/** A user whom the API server knows by another name than the tests do, and whose kubeconfig is for another namespace than `default`. */
-export type Identity = { readonly name: string; readonly groups: readonly string[]; readonly namespace: string };
 
 export type Options = {
   /** Writes an audit log, to count who asked what. */
@@ -47,8 +46,10 @@ export interface ControlPlane {
   apiOf(user: string, sockets?: number): Api;
   /** Runs kubectl, as the admin unless told otherwise. */
   kubectl(args: readonly string[], options?: KubectlOptions): Promise<Outcome>;
-  /** Path of kubectl. */
+  /** Path of kubectl, or its name where there is none. */
   readonly kubectlPath: string;
+  /** For the option `skip` of tests that are about kubectl: why there is none, or false. */
+  readonly lacksKubectl: string | false;
   /** Where there is none, an exception: the control plane has to be started with `audit: true`. */
   readonly audit: Audit;
   /** For tests that take one away or freeze it. */
@@ -66,24 +67,8 @@ export type LeftOut = { readonly kind: 'left-out'; readonly why: string };
 
 type Ready = Extract<Binaries, { readonly kind: 'ready' }>;
 
-const masters = ['system:masters'];
-const isIdentity = (given: readonly string[] | Identity): given is Identity => 'groups' in given;
-const users = (options: Options): ReadonlyMap<string, Identity> => {
-  const everyone = {
-    ...Object.fromEntries(['admin', 'drydock', 'floor', 'kubectl', 'observer', ...componentNames].map(name => [name, masters])),
-    ...options.users,
-  };
-  const identityOf = (name: string, given: readonly string[] | Identity): Identity =>
-    isIdentity(given) ? given : { name, groups: given, namespace: 'default' };
-  return new Map(Object.entries(everyone).map(([name, given]) => [name, identityOf(name, given)]));
-};
-
-const shortNames = (options: Options): ReadonlyMap<string, string> => new Map([...users(options)].map(([user, { name }]) => [name, user]));
-
-const tokenOf = (user: string): string => `${user}-token`;
-
 const writeTokens = (folder: string, options: Options): void => {
-  const lines = [...users(options)].map(([user, { name, groups }]) => `${tokenOf(user)},${name},${name},"${groups.join(',')}"`);
+  const lines = [...users(options.users)].map(([user, { name, groups }]) => `${tokenOf(user)},${name},${name},"${groups.join(',')}"`);
   writeFileSync(join(folder, 'tokens.csv'), `${lines.join('\n')}\n`, { mode: 0o600 });
 };
 
@@ -106,7 +91,7 @@ const prepare = async (binaries: Ready, folder: string, options: Options): Promi
       const file = join(folder, `${user}.kubeconfig`);
       if (existsSync(file)) return file;
       const access = { server: `https://127.0.0.1:${apiPort}`, ca, token: tokenOf(user) };
-      return writeKubeconfig(file, user, access, users(options).get(user)?.namespace);
+      return writeKubeconfig(file, user, access, users(options.users).get(user)?.namespace);
     },
   };
 };
@@ -131,16 +116,16 @@ const serving = async (api: Api, needed: readonly Running[]): Promise<void> => {
 class Components {
   readonly #running = new Map<ComponentName, Running>();
   readonly #extra: Running[] = [];
-  readonly #attend: string;
+  readonly #leash: Leash;
   readonly #site: Site;
 
-  constructor(attend: string, site: Site) {
-    this.#attend = attend;
+  constructor(leash: Leash, site: Site) {
+    this.#leash = leash;
     this.#site = site;
   }
 
   start(name: ComponentName): Running {
-    const running = start(this.#attend, this.#site.folder, programOf(this.#site, name));
+    const running = start(this.#leash, this.#site.folder, programOf(this.#site, name));
     this.#running.set(name, running);
     return running;
   }
@@ -152,7 +137,7 @@ class Components {
   }
 
   run(program: Program): Running {
-    const running = start(this.#attend, this.#site.folder, program);
+    const running = start(this.#leash, this.#site.folder, program);
     this.#extra.push(running);
     return running;
   }
@@ -199,7 +184,8 @@ const assemble = (binaries: Ready, site: Site, folder: Folder, components: Compo
     apiOf,
     kubectl: (args, { user = 'admin', ...rest } = {}) => run(binaries.kubectl, ['--kubeconfig', site.kubeconfigOf(user), ...args], rest),
     kubectlPath: binaries.kubectl,
-    audit: options.audit === true ? auditIn(join(folder.path, 'audit.log'), shortNames(options)) : noAudit,
+    lacksKubectl: false,
+    audit: options.audit === true ? auditIn(join(folder.path, 'audit.log'), shortNames(options.users)) : noAudit,
     component: name => components.get(name),
     restart: async name => {
       await components.get(name).stop();
@@ -215,7 +201,7 @@ const assemble = (binaries: Ready, site: Site, folder: Folder, components: Compo
 const startOnce = async (binaries: Ready, options: Options): Promise<ControlPlane> => {
   const folder = makeFolder();
   const site = await prepare(binaries, folder.path, options);
-  const components = new Components(binaries.attend, site);
+  const components = new Components({ kind: 'attend', path: binaries.attend }, site);
   const controlPlane = assemble(binaries, site, folder, components, options);
   const wanted = componentNames.filter(name => options.without?.includes(name) !== true);
   try {
@@ -241,11 +227,12 @@ const startPatiently = async (binaries: Ready, options: Options, attempts = 3): 
 
 /**
  * Starts etcd, an API server, the controller manager, the scheduler and kwok on 127.0.0.1, or takes the cluster of
- * `DRYDOCK_TEST_KUBECONFIG`. A machine that can do neither gets a value that says why.
+ * `DRYDOCK_TEST_KUBECONFIG`, or with `DRYDOCK_TEST_CLUSTER=embedded` Drydock's own embedded cluster. A machine that can do none of them gets a value that says why.
  */
 export const startControlPlane = async (options: Options = {}): Promise<ControlPlane | LeftOut> => {
   const given = process.env['DRYDOCK_TEST_KUBECONFIG'];
   if (given !== undefined && given !== '') return externalControlPlane(given);
+  if (process.env['DRYDOCK_TEST_CLUSTER'] === 'embedded') return embeddedControlPlane(options);
   const binaries = await ensureBinaries();
   return binaries.kind === 'ready' ? startPatiently(binaries, options) : binaries;
 };

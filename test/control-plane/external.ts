@@ -46,12 +46,13 @@ export const externalControlPlane = async (kubeconfig: string): Promise<ControlP
     apiOf,
     kubectl: (args, { user: _user, ...rest } = {}) => run(kubectlPath, ['--kubeconfig', file, ...args], rest),
     kubectlPath,
+    lacksKubectl: false,
     audit: { mark: () => outOfReach('the audit log'), since: () => outOfReach('the audit log') },
     component: name => outOfReach(name),
     restart: name => outOfReach(name),
     run: program => {
       if (binaries.kind !== 'ready') return outOfReach('attend, which needs Go to be built, for a program');
-      const running = start(binaries.attend, folder.path, program);
+      const running = start({ kind: 'attend', path: binaries.attend }, folder.path, program);
       programs.push(running);
       return running;
     },

@@ -30,6 +30,9 @@ export interface Running {
   tail(lines?: number): string;
 }
 
+/** What holds programs: the `attend` of the control plane, or for programs of Node a module that they load (which needs no Go). */
+export type Leash = { readonly kind: 'attend'; readonly path: string } | { readonly kind: 'module' };
+
 const lastLines = (file: string, count: number): string => readFileSync(file, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
 
 /** The number of a process once `attend` has noted it. */
@@ -43,9 +46,20 @@ const notedPid = (file: string, name: string): Promise<number> =>
     { deadlineMs: 10_000, everyMs: 10 },
   );
 
-const launch = (attend: string, folder: string, program: Program, pidFile: string): ChildProcess => {
+const leash = join(import.meta.dirname, 'leash.mjs');
+
+type CommandLine = readonly [command: string, args: readonly string[]];
+
+const held = (by: Leash, { patience = '0s', command, args }: Program, pidFile: string): CommandLine => {
+  if (by.kind === 'attend') return [by.path, ['run', patience, pidFile, command, ...args]];
+  if (command !== process.execPath) throw new Error(`${command} is no program of Node: it needs attend, which needs Go to be built`);
+  return [command, ['--import', leash, ...args]];
+};
+
+const launch = (by: Leash, folder: string, program: Program, pidFile: string): ChildProcess => {
   const log = openSync(join(folder, `${program.name}.log`), 'a');
-  const child = spawn(attend, ['run', program.patience ?? '0s', pidFile, program.command, ...program.args], {
+  const [command, args] = held(by, program, pidFile);
+  const child = spawn(command, args, {
     cwd: program.cwd ?? folder,
     stdio: ['pipe', log, log],
     env: { ...process.env, ...program.environment },
@@ -58,25 +72,38 @@ const launch = (attend: string, folder: string, program: Program, pidFile: strin
   return child;
 };
 
-/** Starts a program under `attend`; its output goes to `FOLDER/NAME.log`. */
-export const start = (attend: string, folder: string, program: Program): Running => {
+const isOver = ({ exitCode, signalCode, pid }: ChildProcess): boolean => exitCode !== null || signalCode !== null || pid === undefined;
+
+/** `attend` ends its program itself when the pipe is closed; without it, that is done from here. */
+const finish = (by: Leash, { patience = '0s' }: Program, child: ChildProcess): void => {
+  if (by.kind === 'attend') return void child.stdin?.end();
+  if (isOver(child)) return;
+  const patienceMs = Number.parseFloat(patience) * 1000;
+  if (patienceMs === 0) return void child.kill('SIGKILL');
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
+  child.once('exit', () => clearTimeout(timer));
+};
+
+/** Starts a program that is held; its output goes to `FOLDER/NAME.log`. */
+export const start = (by: Leash, folder: string, program: Program): Running => {
   const pidFile = join(folder, `${program.name}.pid`);
   rmSync(pidFile, { force: true });
-  const child = launch(attend, folder, program, pidFile);
+  const child = launch(by, folder, program, pidFile);
   const { promise: ended, resolve } = Promise.withResolvers<number>();
   child.once('error', () => resolve(-1)).once('exit', code => resolve(code ?? -1));
   const logFile = join(folder, `${program.name}.log`);
-  const pid = (): Promise<number> => notedPid(pidFile, program.name);
+  const pid = async (): Promise<number> => (by.kind === 'attend' ? notedPid(pidFile, program.name) : (child.pid ?? 0));
   return {
     name: program.name,
     logFile,
     ended,
     pid,
-    alive: () => child.exitCode === null && child.signalCode === null && child.pid !== undefined,
+    alive: () => !isOver(child),
     signal: async signal => void process.kill(await pid(), signal),
     stop: async () => {
       child.ref();
-      child.stdin?.end();
+      finish(by, program, child);
       await ended;
     },
     tail: (lines = 15) => lastLines(logFile, lines),

@@ -420,7 +420,9 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
   test('tells how far it is while it drains', async () => {
     const name = 'progress';
     await makeNode(api, name);
-    await create(api, namespace(name), deployment('web', { namespace: name, onNodes: [name, 'progress-2'], replicas: 8 }));
+    // Slowly, so that more than one status is due on the way.
+    const annotations = { 'drydock.test/ready-after': '1s' };
+    await create(api, namespace(name), deployment('web', { namespace: name, onNodes: [name, 'progress-2'], replicas: 8, annotations }));
     await create(api, budget('web', { namespace: name, maxUnavailable: 1 }));
     await podsReady(api, name, 8);
     await budgetAllows(api, name, 'web', 1);

@@ -44,7 +44,7 @@ const plain = (text: string, side: string): readonly string[] =>
     .sort();
 
 describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, () => {
-  const { api } = stand;
+  const { api, lacksKubectl } = stand;
   after(() => stand.stop());
 
   const podsThere = (nodeName: string, count: number): Promise<void> =>
@@ -109,7 +109,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     { name: 'late', fill: slow, pods: 1, flags: ['--timeout=2s'], code: 1, sameNotes: true },
   ];
   for (const one of cases) {
-    test(`drain, case "${one.name}": the same lines, notes and exit code`, async () => {
+    test(`drain, case "${one.name}": the same lines, notes and exit code`, { skip: lacksKubectl }, async () => {
       const { theirs, ours } = await bothSides(one);
       assert.deepEqual(plain(ours.stdout, `${one.name}-drydock`), plain(theirs.stdout, `${one.name}-kubectl`), ours.stderr);
       assert.deepEqual([ours.code, theirs.code], [one.code, one.code], ours.stderr);
@@ -117,7 +117,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     });
   }
 
-  test('pods with two budgets fail the drain, as with kubectl, but nobody is asked in vain', async () => {
+  test('pods with two budgets fail the drain, as with kubectl, but nobody is asked in vain', { skip: lacksKubectl }, async () => {
     const mark = stand.controlPlane.audit.mark();
     const { theirs, ours } = await bothSides({ name: 'twice', fill: twoBudgets, pods: 3, flags: [], code: 1 });
     assert.deepEqual([ours.code, theirs.code], [1, 1]);
@@ -127,7 +127,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     assert.equal(calls.filter(({ subresource, namespace }) => subresource === 'eviction' && namespace === 'twice-drydock').length, 0);
   });
 
-  test('cordon and uncordon: the same lines, also for what is so already, and by label', async () => {
+  test('cordon and uncordon: the same lines, also for what is so already, and by label', { skip: lacksKubectl }, async () => {
     await Promise.all(['cordon-kubectl', 'cordon-drydock'].map(name => makeNode(api, name, { labels: { pool: name } })));
     for (const args of [
       ['cordon'],
@@ -146,7 +146,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     }
   });
 
-  test('a node that does not exist is named in the same words, and nothing is done', async () => {
+  test('a node that does not exist is named in the same words, and nothing is done', { skip: lacksKubectl }, async () => {
     await makeNode(api, 'exists');
     for (const command of ['drain', 'cordon', 'uncordon']) {
       const args = [command, 'exists', 'does-not'];
@@ -156,7 +156,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     assert.equal((await getNode(api, 'exists')).spec.unschedulable ?? false, false);
   });
 
-  test('the flags of a connection mean what they mean to kubectl', async () => {
+  test('the flags of a connection mean what they mean to kubectl', { skip: lacksKubectl }, async () => {
     await makeNode(api, 'reached');
     const { kubeconfig, server, folder } = stand.controlPlane;
     const nowhere = ['--server', 'https://127.0.0.1:1', '--request-timeout', '5'];
@@ -237,7 +237,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     assert.equal((await getNode(api, 'broken')).spec.unschedulable, true);
   });
 
-  test('it is kubectl drydock as well, with completion', async () => {
+  test('it is kubectl drydock as well, with completion', { skip: lacksKubectl }, async () => {
     await makeNode(api, 'plugged');
     const folder = mkdtempSync(join(tmpdir(), 'drydock-plugin-'));
     const scripts = join(import.meta.dirname, '..', '..', 'scripts');

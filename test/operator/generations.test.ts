@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { create, getNode } from '../control-plane/cluster.ts';
+import { apply, create, getNode } from '../control-plane/cluster.ts';
 import { type Manifest, namespace } from '../control-plane/manifests.ts';
 import type { Metadata } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
@@ -87,13 +87,8 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
     await operator?.running.stop();
     operator = await stand.startOperator();
   };
-  const kubectl = async (args: readonly string[], input = ''): Promise<string> => {
-    const { code, stdout, stderr } = await stand.controlPlane.kubectl(args, { input });
-    assert.equal(code, 0, stderr);
-    return stdout;
-  };
   const install = async (group: string, served: string): Promise<void> => {
-    await kubectl(['apply', '--server-side', '-f', '-'], (await drydock(['crds', group])).stdout);
+    await apply(api, (await drydock(['crds', group])).stdout);
     await until(`${served} to be served`, async () => (await api.call('GET', served)).status === 200);
   };
   const untilPhase = (path: string, phase: string): Promise<Status> =>

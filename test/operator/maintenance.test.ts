@@ -159,7 +159,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await remove(api, maintenancePath(name));
   });
 
-  test('can be picked by its fields and is shown in columns', async () => {
+  test('can be picked by its fields and is shown in columns', { skip: stand.lacksKubectl }, async () => {
     const [one, other] = ['columns-1', 'columns-2'];
     await makeNode(api, one);
     await makeNode(api, other);

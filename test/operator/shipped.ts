@@ -4,7 +4,8 @@ import { manifests } from '../../src/cli/install-manifests.ts';
 import { usualNamespace } from '../../src/cli/install-parts.ts';
 import { collectionOf } from '../control-plane/cluster.ts';
 import { type Outcome, run } from '../control-plane/command.ts';
-import type { ControlPlane, Identity } from '../control-plane/control-plane.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
+import type { Identity } from '../control-plane/users.ts';
 import { until } from '../control-plane/wait.ts';
 
 const root = join(import.meta.dirname, '..', '..');

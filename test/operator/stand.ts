@@ -30,6 +30,8 @@ export type Stand = {
   readonly kind: 'ready';
   readonly controlPlane: ControlPlane;
   readonly api: Api;
+  /** For the option `skip` of tests that are about kubectl. */
+  readonly lacksKubectl: string | false;
   /** Resolves when it is ready: its caches are filled, or it stands by. */
   startOperator(options?: OperatorOptions): Promise<OperatorProcess>;
   /** Runs a command of drydock to its end, against this control plane. */
@@ -88,6 +90,7 @@ export const startStand = async (): Promise<Stand | { readonly kind: 'left-out';
     kind: 'ready',
     controlPlane,
     api: controlPlane.api,
+    lacksKubectl: controlPlane.lacksKubectl,
     startOperator: operatorsOn(controlPlane),
     drydock: (...args) => drydock([...args, '--kubeconfig', controlPlane.kubeconfig]),
     stop: async () => {

@@ -4,6 +4,7 @@ import { type Cluster, timeText } from '../controllers/controller.ts';
 import { isFinished, nodeOf, phaseOf } from '../controllers/pods.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
+import { readyStatus } from './node-status.ts';
 import { graceOf } from './resources.ts';
 
 /** How long pods take, in milliseconds: the middle of each, spread by the seed. */
@@ -49,8 +50,11 @@ export class Kubelets {
   /** Is told of every change of nodes and pods. */
   told({ resource, type, object }: Change): void {
     if (resource === 'nodes') {
+      if (type === 'removed' || !this.#isAlive(object)) return;
+      const status = readyStatus(object, timeText(this.#cluster.nowMs()));
+      if (status !== undefined) this.#cluster.writes.update('nodes', { ...object, status }, 'status');
       // A kubelet that comes back finds what has been decided meanwhile.
-      if (type !== 'removed' && this.#isAlive(object)) for (const pod of this.#podsOn(object.metadata.name)) this.#look(pod);
+      for (const pod of this.#podsOn(object.metadata.name)) this.#look(pod);
       return;
     }
     if (resource !== 'pods') return;

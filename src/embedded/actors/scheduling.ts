@@ -22,6 +22,7 @@ export class Scheduling {
   readonly #waiting = new Map<string, Stored>();
   /** Pods that fitted nowhere, until something changes that may help. */
   readonly #parked = new Map<string, Stored>();
+  readonly #retries = new Map<string, () => void>();
   readonly #loads = new Map<string, Load>();
   readonly #stale = new Set<string>();
   #from = 0;
@@ -54,6 +55,8 @@ export class Scheduling {
     this.#scheduled?.();
     this.#waiting.clear();
     this.#parked.clear();
+    for (const cancel of this.#retries.values()) cancel();
+    this.#retries.clear();
   }
 
   #nodeChanged({ type, object }: Change): void {
@@ -124,9 +127,15 @@ export class Scheduling {
 
   #park(pod: Stored, message: string): void {
     this.#parked.set(pod.metadata.uid, pod);
-    this.#clock.after(patienceMs, () => {
-      if (this.#parked.has(pod.metadata.uid)) this.#want(pod);
-    });
+    const { uid } = pod.metadata;
+    this.#retries.get(uid)?.();
+    this.#retries.set(
+      uid,
+      this.#clock.after(patienceMs, () => {
+        this.#retries.delete(uid);
+        if (this.#parked.has(uid)) this.#want(pod);
+      }),
+    );
     const before = objects(at(pod, 'status', 'conditions'));
     if (before.some(one => text(one, 'type') === 'PodScheduled' && text(one, 'message') === message)) return;
     const others = before.filter(one => text(one, 'type') !== 'PodScheduled');

@@ -58,7 +58,7 @@ const binding = (server: Server, request: Request, { namespace, name }: Target):
 const finalized = (server: Server, request: Request, { of, name }: Target): Response => {
   const given = draftIn(request, of, server.machine.kinds);
   if (given.kind === 'refused') return failed(given.failure);
-  const outcome = finalize(server.machine, name, given.draft);
+  const outcome = finalize(server.machine, name, given.draft, request.query.get('dryRun') === 'All');
   return outcome.kind === 'refused' ? failed(outcome.failure, outcome.warnings) : answer(shown(of, outcome.object));
 };
 

@@ -19,6 +19,18 @@ export const evaluate = (expression: Expression, bindings: Bindings): Result => 
   }
 };
 
+/** The bindings with one more name: an object whose members are computed when they are looked at. One that fails does so where it is used. */
+export const lazily = (
+  name: string,
+  members: readonly (readonly [name: string, expression: Expression])[],
+  bindings: Bindings,
+): Bindings => {
+  const object: JsonObject = {};
+  const all: Bindings = { ...bindings, [name]: object };
+  for (const [key, expression] of members) Object.defineProperty(object, key, { enumerable: true, get: () => valueOf(expression, all) });
+  return all;
+};
+
 const valueOf = (expression: Expression, bindings: Bindings): Json => {
   switch (expression.kind) {
     case 'literal':

@@ -1,3 +1,4 @@
+import { admissionKinds } from './admission.ts';
 import * as cell from './cells.ts';
 import { budgets, leases, priorityClasses, volumeAttachments } from './cluster-strategies.ts';
 import { coreKinds } from './core-kinds.ts';
@@ -132,22 +133,6 @@ const attachmentKind = builtIn(
   ],
 });
 
-const webhookKind = builtIn(
-  'admissionregistration.k8s.io',
-  'v1',
-  'admissionregistration',
-)({
-  kind: 'ValidatingWebhookConfiguration',
-  plural: 'validatingwebhookconfigurations',
-  scope: cluster,
-  categories: extensions,
-  strategy: {
-    generation: 'counted',
-    needsVersion: true,
-  },
-  cells: [name, cell.size('webhooks'), age],
-});
-
 /** CustomResourceDefinitions come with a strategy of their own, which knows schemas. */
 export const definitionKind = (strategy: Strategy): Kind =>
   builtIn(
@@ -174,6 +159,6 @@ export const builtInKinds: readonly Kind[] = [
   leaseKind,
   priorityClassKind,
   attachmentKind,
-  webhookKind,
+  ...admissionKinds,
   ...roleKinds,
 ];

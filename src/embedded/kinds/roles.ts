@@ -36,12 +36,21 @@ const withGroups = (draft: Draft): Draft => {
   return { ...draft, ...(draft['subjects'] !== undefined && { subjects }), roleRef: whole };
 };
 
+/** The message shows the internal type, which has no JSON names. */
+const asInGo = (roleRef: JsonObject): JsonObject => ({
+  APIGroup: text(roleRef, 'apiGroup'),
+  Kind: text(roleRef, 'kind'),
+  Name: text(roleRef, 'name'),
+});
+
 const bindings: Strategy = {
   generation: 'none',
   nameProblem,
   defaults: withGroups,
   validateUpdate: (draft, before) =>
-    sameJson(part(draft, 'roleRef'), part(before, 'roleRef')) ? [] : [wrong('roleRef', part(draft, 'roleRef'), 'cannot change roleRef')],
+    sameJson(part(draft, 'roleRef'), part(before, 'roleRef'))
+      ? []
+      : [wrong('roleRef', asInGo(part(draft, 'roleRef')), 'cannot change roleRef')],
 };
 
 const subjectsOf =

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { matches, readSelector } from '../../core/pod/selector.ts';
 import { timeText } from '../../core/time.ts';
 import { badRequest, type Cause, type Failure, forbidden, notFound, tooManyRequests, unnamed } from '../failure.ts';
-import { at, type Draft, objects, part, type Stored, text } from '../object.ts';
+import { at, type Draft, objects, part, type Stored, text, withMeta } from '../object.ts';
 import { namespaceRefusal } from './create.ts';
 import { remove, unlike } from './delete.ts';
 import type { Machine } from './machine.ts';
@@ -171,7 +171,7 @@ export const evict = (machine: Machine, namespace: string, name: string, body: D
   const closed = namespaceRefusal(machine, machine.kinds.of('pods'), namespace, name);
   if (closed !== undefined) return closed;
   const { gate, ...inner } = machine;
-  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', ...body };
+  const eviction = withMeta({ apiVersion: 'policy/v1', kind: 'Eviction', ...body }, { namespace });
   const attempt = {
     operation: 'CREATE',
     of: machine.kinds.of('pods'),

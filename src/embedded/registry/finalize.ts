@@ -7,7 +7,7 @@ import { type Outcome, refused } from './outcome.ts';
  * Replaces a namespace's finalizers in the spec: what the namespace controller does when it has emptied it. The last one takes a namespace
  * with it that is being deleted. Upstream: FinalizeREST of pkg/registry/core/namespace/storage.
  */
-export const finalize = (machine: Machine, name: string, body: Draft): Outcome => {
+export const finalize = (machine: Machine, name: string, body: Draft, dryRun = false): Outcome => {
   const before = machine.store.get('namespaces', '', name);
   if (before === undefined || text(body, 'metadata', 'name') !== name) {
     return refused(notFound({ group: '', resource: 'namespaces' }, name));
@@ -16,6 +16,7 @@ export const finalize = (machine: Machine, name: string, body: Draft): Outcome =
   const left = Array.isArray(finalizers) ? finalizers : [];
   const spec = left.length > 0 ? { ...part(before, 'spec'), finalizers: left } : {};
   const after: Stored = { ...before, spec };
+  if (dryRun) return { kind: 'done', object: after, created: false, warnings: [] };
   const isDone = left.length === 0 && before.metadata.deletionTimestamp !== undefined;
   if (!isDone || (before.metadata.finalizers ?? []).length > 0) {
     return { kind: 'done', object: machine.store.put('namespaces', after), created: false, warnings: [] };

@@ -10,7 +10,7 @@ export type Machine = {
   readonly clock: Pick<Clock, 'now'>;
   /** Uniform in [0, 1). */
   readonly random: () => number;
-  /** Is asked before each write of a client, where there are webhooks. */
+  /** Is asked before each write, where there is somebody to ask. */
   readonly gate?: Gate;
 };
 

@@ -21,7 +21,9 @@ export const roots: readonly string[] = [
   'io.k8s.api.coordination.v1.Lease',
   'io.k8s.api.scheduling.v1.PriorityClass',
   'io.k8s.api.storage.v1.VolumeAttachment',
-  'io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration',
+  ...['ValidatingWebhookConfiguration', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map(
+    kind => `io.k8s.api.admissionregistration.v1.${kind}`,
+  ),
   'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition',
   'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions',
 ];

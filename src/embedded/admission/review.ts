@@ -3,7 +3,7 @@ import type { User } from '../access/asked.ts';
 import { badRequest, denial, type Failure, internalError } from '../failure.ts';
 import { text } from '../object.ts';
 import type { Attempt } from '../registry/gate.ts';
-import { asSent } from './select.ts';
+import { asSent, requestOf } from './attempt.ts';
 
 /** Upstream: apiserver/pkg/admission/plugin/webhook/{request,validating,errors}. */
 
@@ -20,35 +20,18 @@ const optionsKind: Readonly<Record<Attempt['operation'], string>> = {
   DELETE: 'DeleteOptions',
 };
 
-/** The AdmissionReview, in the version that the webhook names first of those that are known. */
-const reviewOf = (attempt: Attempt, user: User, uid: string): JsonObject => {
-  const { of, subresource, namespace, name, operation, dryRun } = attempt;
-  const kind =
-    subresource === 'eviction'
-      ? { group: 'policy', version: 'v1', kind: 'Eviction' }
-      : { group: of.group, version: of.version, kind: of.kind };
-  const resource = { group: of.group, version: of.version, resource: of.plural };
-  return {
-    kind: 'AdmissionReview',
-    apiVersion: 'admission.k8s.io/v1',
-    request: {
-      uid,
-      kind,
-      resource,
-      ...(subresource !== '' && { subResource: subresource, requestSubResource: subresource }),
-      requestKind: kind,
-      requestResource: resource,
-      name,
-      ...(namespace !== '' && { namespace }),
-      operation,
-      userInfo: { username: user.name, groups: user.groups },
-      object: asSent(attempt, attempt.object),
-      oldObject: asSent(attempt, attempt.before),
-      dryRun,
-      options: { kind: optionsKind[operation], apiVersion: 'meta.k8s.io/v1' },
-    },
-  };
-};
+/** The AdmissionReview. */
+const reviewOf = (attempt: Attempt, user: User, uid: string): JsonObject => ({
+  kind: 'AdmissionReview',
+  apiVersion: 'admission.k8s.io/v1',
+  request: {
+    uid,
+    ...requestOf(attempt, user),
+    object: asSent(attempt, attempt.object),
+    oldObject: asSent(attempt, attempt.before),
+    options: { kind: optionsKind[attempt.operation], apiVersion: 'meta.k8s.io/v1' },
+  },
+});
 
 /** A refusal in the webhook's words, and never with a code that is none: ToStatusErr. */
 const denied = (name: string, response: JsonObject): Failure => {
@@ -63,10 +46,12 @@ const denied = (name: string, response: JsonObject): Failure => {
 const warningsIn = (response: JsonObject): readonly string[] =>
   Array.isArray(response['warnings']) ? response['warnings'].filter(one => typeof one === 'string') : [];
 
+/** Throws what is wrong with the answer (VerifyAdmissionResponse). */
 const readAnswer = (name: string, answer: unknown, uid: string): Verdict => {
+  const bad = (why: string): Error => new Error(`received invalid webhook response: ${why}`);
   const response = isObject(answer) && isObject(answer['response']) ? answer['response'] : undefined;
-  if (response === undefined) throw new Error('webhook response is missing');
-  if (response['uid'] !== uid) throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response['uid'])}`);
+  if (response === undefined) throw bad('webhook response was absent');
+  if (response['uid'] !== uid) throw bad(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response['uid'])}`);
   const warnings = warningsIn(response);
   return response['allowed'] === true ? { warnings } : { failure: denied(name, response), warnings };
 };
@@ -86,9 +71,15 @@ export const ask = async (webhook: JsonObject, attempt: Attempt, user: User, uid
     return { failure: badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`), warnings: [] };
   const seconds = typeof webhook['timeoutSeconds'] === 'number' ? webhook['timeoutSeconds'] : usualSeconds;
   const client = isObject(webhook['clientConfig']) ? webhook['clientConfig'] : {};
+  const review = reviewOf(attempt, user, uid);
   try {
-    return readAnswer(name, await call(client, reviewOf(attempt, user, uid), seconds * 1000), uid);
+    const answer = await call(client, review, seconds * 1000).catch((error: unknown) => {
+      throw new Error(`failed to call webhook: ${messageOf(error)}`);
+    });
+    return readAnswer(name, answer, uid);
   } catch (error) {
-    return unanswered(webhook, `failed to call webhook: ${error instanceof Error ? error.message : String(error)}`);
+    return unanswered(webhook, messageOf(error));
   }
 };
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -7,8 +7,10 @@ import { internalError } from '../failure.ts';
 import { objects } from '../object.ts';
 import type { Attempt, Gate } from '../registry/gate.ts';
 import { newUid } from '../registry/machine.ts';
+import { bindingsOf, conditionsOf } from './attempt.ts';
+import { policiesOn } from './policies.ts';
 import { ask, type CallWebhook, unanswered, type Verdict } from './review.ts';
-import { concerns, conditionsOf } from './select.ts';
+import { concerns } from './select.ts';
 
 /** Answers requests as `handle` does, and asks the validating webhooks before anything is written. */
 
@@ -35,14 +37,23 @@ const isDry = ({ query, body }: Request): boolean => {
   return query.get('dryRun') === 'All' || (Array.isArray(given) && given.includes('All'));
 };
 
+/** Before webhooks are asked, policies have spoken. */
+const behindPolicies =
+  (server: Server, user: User, warnings: string[], next: Gate): Gate =>
+  attempt => {
+    const said = policiesOn(server.machine.store, attempt, user);
+    warnings.push(...said.warnings);
+    return said.failure === undefined ? next(attempt) : { kind: 'refused', failure: said.failure };
+  };
+
 /** What the request would write: played without writing. */
-const attemptsOf = (server: Server, request: Request): readonly Attempt[] => {
+const attemptsOf = (server: Server, request: Request, user: User): readonly Attempt[] => {
   const attempts: Attempt[] = [];
   const dryRun = isDry(request);
-  const gate: Gate = attempt => {
+  const gate = behindPolicies(server, user, [], attempt => {
     attempts.push({ ...attempt, dryRun });
     return undefined;
-  };
+  });
   const played = { ...server, machine: { ...server.machine, gate } };
   handle(played, { ...request, query: new Map([...request.query, ['dryRun', 'All']]) });
   return attempts;
@@ -57,7 +68,7 @@ const judged = async (server: Server, webhooks: readonly JsonObject[], attempt: 
   const asked = webhooks.filter(webhook => concerns(webhook, attempt, store));
   const verdicts = await Promise.all(
     asked.map(async (webhook): Promise<Verdict> => {
-      const conditions = conditionsOf(webhook, attempt);
+      const conditions = conditionsOf(webhook['matchConditions'], bindingsOf(attempt, user, store));
       if (conditions.kind === 'unmet') return { warnings: [] };
       if (conditions.kind === 'error') return unanswered(webhook, conditions.message);
       return ask(webhook, attempt, user, newUid(random), call);
@@ -76,29 +87,35 @@ const gateOf =
       unknown();
       return { kind: 'refused', failure: internalError('the object changed while webhooks were asked') };
     }
-    const { failure, warnings } = known.verdict;
-    return failure === undefined ? undefined : { kind: 'refused', failure, warnings };
+    const { failure } = known.verdict;
+    return failure === undefined ? undefined : { kind: 'refused', failure };
   };
 
-/** Answers one request; webhooks are asked where there are any that it concerns. */
+/** Lets through what the policies do. */
+const plainly = (server: Server, request: Request, user: User): Response => {
+  const warnings: string[] = [];
+  const gate = behindPolicies(server, user, warnings, () => undefined);
+  return withWarnings(handle({ ...server, machine: { ...server.machine, gate } }, request), warnings);
+};
+
+/** Answers one request; policies speak, and webhooks are asked where there are any that it concerns. */
 export const respond = async (server: Server, request: Request, asker: Asker): Promise<Response> => {
-  const webhooks = request.method === 'GET' ? [] : webhooksOf(server);
-  if (webhooks.length === 0) return handle(server, request);
+  if (request.method === 'GET') return handle(server, request);
+  const webhooks = webhooksOf(server);
+  if (webhooks.length === 0) return plainly(server, request, asker.user);
   for (let round = 0; round < rounds; round += 1) {
-    const attempts = attemptsOf(server, request);
+    const attempts = attemptsOf(server, request, asker.user);
     if (!attempts.some(attempt => webhooks.some(webhook => concerns(webhook, attempt, server.machine.store))))
-      return handle(server, request);
+      return plainly(server, request, asker.user);
     const all = await Promise.all(attempts.map(attempt => judged(server, webhooks, attempt, asker)));
     let isStale = false;
-    const gate = gateOf(all, () => {
+    const warnings = all.flatMap(({ verdict }) => verdict.warnings);
+    const judging = gateOf(all, () => {
       isStale = true;
     });
+    const gate = behindPolicies(server, asker.user, warnings, judging);
     const response = handle({ ...server, machine: { ...server.machine, gate } }, request);
-    if (!isStale)
-      return withWarnings(
-        response,
-        all.flatMap(({ verdict }) => verdict.warnings),
-      );
+    if (!isStale) return withWarnings(response, warnings);
   }
   return failed(internalError(`the object of ${request.method} ${request.path} changes faster than its webhooks answer`));
 };

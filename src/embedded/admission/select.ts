@@ -1,13 +1,10 @@
 import type { Json, JsonObject } from '../../core/json.ts';
 import { matches, readSelector } from '../../core/pod/selector.ts';
-import { shown } from '../api/render.ts';
-import { evaluate } from '../cel/evaluate.ts';
-import { parse } from '../cel/parse.ts';
 import { at, items, objects, text } from '../object.ts';
 import type { Attempt } from '../registry/gate.ts';
 import type { Store } from '../store/store.ts';
 
-/** Which webhooks an attempt concerns. Upstream: apiserver/pkg/admission/plugin/webhook/{generic,predicates,matchconditions}. */
+/** Which attempts a webhook or a policy is about. Upstream: apiserver/pkg/admission/plugin/webhook/predicates and plugin/policy/matching. */
 
 const words = (rule: JsonObject, field: string): readonly string[] => items(rule[field]).map(String);
 const has = (all: readonly string[], wanted: string): boolean => all.includes('*') || all.includes(wanted);
@@ -21,12 +18,15 @@ const resourceMatches = (all: readonly string[], { of, subresource }: Attempt): 
 const scopeMatches = (scope: string, { of }: Attempt): boolean =>
   scope === '' || scope === '*' || (scope === 'Namespaced') === of.namespaced;
 
+const nameMatches = (names: readonly string[], { name }: Attempt): boolean => names.length === 0 || names.includes(name);
+
 const ruleMatches = (rule: JsonObject, attempt: Attempt): boolean =>
   has(words(rule, 'operations'), attempt.operation) &&
   has(words(rule, 'apiGroups'), attempt.of.group) &&
   has(words(rule, 'apiVersions'), attempt.of.version) &&
   resourceMatches(words(rule, 'resources'), attempt) &&
-  scopeMatches(text(rule, 'scope'), attempt);
+  scopeMatches(text(rule, 'scope'), attempt) &&
+  nameMatches(words(rule, 'resourceNames'), attempt);
 
 const isEmpty = (selector: Json | undefined): boolean =>
   selector === undefined ||
@@ -47,38 +47,19 @@ const namespaceMatches = (selector: Json | undefined, attempt: Attempt, store: S
 const objectMatches = (selector: Json | undefined, { object, before }: Attempt): boolean =>
   isEmpty(selector) || [object, before].some(one => one !== undefined && matches(readSelector(selector), labelsOf(one)));
 
-/** An object as webhooks see it: with its kind and version; null where there is none. */
-export const asSent = ({ of, subresource }: Attempt, object: JsonObject | undefined): Json =>
-  object === undefined ? null : subresource === '' || subresource === 'status' ? shown(of, object) : object;
-
-/** What names stand for in match conditions. */
-const bindingsOf = (attempt: Attempt): Readonly<Record<string, Json>> => ({
-  object: asSent(attempt, attempt.object),
-  oldObject: asSent(attempt, attempt.before),
-  request: {
-    operation: attempt.operation,
-    name: attempt.name,
-    namespace: attempt.namespace,
-    subResource: attempt.subresource,
-    dryRun: attempt.dryRun,
-  },
-});
-
-type Conditions = { readonly kind: 'met' | 'unmet' } | { readonly kind: 'error'; readonly message: string };
-
-/** One that is false leaves the webhook out, whatever the others do; then one that fails counts by the failure policy. */
-export const conditionsOf = (webhook: JsonObject, attempt: Attempt): Conditions => {
-  const bindings = bindingsOf(attempt);
-  const results = objects(webhook['matchConditions']).map(condition => {
-    const parsed = parse(text(condition, 'expression'));
-    return parsed.kind === 'wrong' ? ({ kind: 'error', message: parsed.message } as const) : evaluate(parsed.expression, bindings);
-  });
-  if (results.some(result => result.kind === 'value' && result.value !== true)) return { kind: 'unmet' };
-  return results.find(result => result.kind === 'error') ?? { kind: 'met' };
-};
+const inScope = (match: JsonObject, attempt: Attempt, store: Store): boolean =>
+  namespaceMatches(match['namespaceSelector'], attempt, store) && objectMatches(match['objectSelector'], attempt);
 
 /** Whether its rules and selectors say that the webhook is asked. */
 export const concerns = (webhook: JsonObject, attempt: Attempt, store: Store): boolean =>
-  objects(webhook['rules']).some(rule => ruleMatches(rule, attempt)) &&
-  namespaceMatches(webhook['namespaceSelector'], attempt, store) &&
-  objectMatches(webhook['objectSelector'], attempt);
+  objects(webhook['rules']).some(rule => ruleMatches(rule, attempt)) && inScope(webhook, attempt, store);
+
+/** The matchConstraints of a policy, or the matchResources of a binding, which may leave the rules to the policy. */
+export const isWithin = (match: JsonObject, attempt: Attempt, store: Store): boolean => {
+  const rules = objects(match['resourceRules']);
+  return (
+    (rules.length === 0 || rules.some(rule => ruleMatches(rule, attempt))) &&
+    !objects(match['excludeResourceRules']).some(rule => ruleMatches(rule, attempt)) &&
+    inScope(match, attempt, store)
+  );
+};

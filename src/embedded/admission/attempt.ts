@@ -1,0 +1,60 @@
+import type { Json, JsonObject } from '../../core/json.ts';
+import type { User } from '../access/asked.ts';
+import { shown } from '../api/render.ts';
+import { type Bindings, evaluate, type Result } from '../cel/evaluate.ts';
+import { parse } from '../cel/parse.ts';
+import { objects, text } from '../object.ts';
+import type { Attempt } from '../registry/gate.ts';
+import type { Store } from '../store/store.ts';
+
+/** An attempt as webhooks and expressions see it. Upstream: apiserver/pkg/admission/plugin/webhook/request and plugin/cel. */
+
+/** An object with its kind and version; null where there is none. */
+export const asSent = ({ of, subresource }: Attempt, object: JsonObject | undefined): Json =>
+  object === undefined ? null : subresource === '' || subresource === 'status' ? shown(of, object) : object;
+
+/** What is attempted, without the objects. */
+export const requestOf = (attempt: Attempt, user: User): JsonObject => {
+  const { of, subresource, namespace, name, operation, dryRun } = attempt;
+  const kind =
+    subresource === 'eviction'
+      ? { group: 'policy', version: 'v1', kind: 'Eviction' }
+      : { group: of.group, version: of.version, kind: of.kind };
+  const resource = { group: of.group, version: of.version, resource: of.plural };
+  return {
+    kind,
+    resource,
+    ...(subresource !== '' && { subResource: subresource, requestSubResource: subresource }),
+    requestKind: kind,
+    requestResource: resource,
+    name,
+    ...(namespace !== '' && { namespace }),
+    operation,
+    userInfo: { username: user.name, groups: user.groups },
+    dryRun,
+  };
+};
+
+/** What names stand for in expressions. */
+export const bindingsOf = (attempt: Attempt, user: User, store: Store): Bindings => ({
+  object: asSent(attempt, attempt.object),
+  oldObject: asSent(attempt, attempt.before),
+  // Absent texts are empty ones here: the type has all fields.
+  request: { namespace: '', subResource: '', requestSubResource: '', ...requestOf(attempt, user) },
+  namespaceObject: store.get('namespaces', '', attempt.namespace) ?? null,
+});
+
+/** Computes an expression that may not even be one. */
+export const computed = (expression: string, bindings: Bindings): Result => {
+  const parsed = parse(expression);
+  return parsed.kind === 'wrong' ? { kind: 'error', message: parsed.message } : evaluate(parsed.expression, bindings);
+};
+
+type Conditions = { readonly kind: 'met' | 'unmet' } | { readonly kind: 'error'; readonly message: string };
+
+/** Match conditions: one that is false leaves the webhook or policy out, whatever the others do; then one that fails counts by the failure policy. */
+export const conditionsOf = (conditions: Json | undefined, bindings: Bindings): Conditions => {
+  const results = objects(conditions).map(condition => computed(text(condition, 'expression'), bindings));
+  if (results.some(result => result.kind === 'value' && result.value !== true)) return { kind: 'unmet' };
+  return results.find(result => result.kind === 'error') ?? { kind: 'met' };
+};

@@ -1,0 +1,99 @@
+import type { JsonObject } from '../../core/json.ts';
+import type { User } from '../access/asked.ts';
+import { type Bindings, lazily, type Result } from '../cel/evaluate.ts';
+import { parse } from '../cel/parse.ts';
+import { denial, type Failure, forbidden } from '../failure.ts';
+import { named } from '../kinds/kind.ts';
+import { items, objects, part, type Stored, text } from '../object.ts';
+import type { Attempt, Gate } from '../registry/gate.ts';
+import type { Store } from '../store/store.ts';
+import { bindingsOf, computed, conditionsOf } from './attempt.ts';
+import { isWithin } from './select.ts';
+
+/** ValidatingAdmissionPolicies. Upstream: apiserver/pkg/admission/plugin/policy/validating. */
+
+const group = 'admissionregistration.k8s.io';
+
+/** What one validation has against the attempt. */
+type Objection = { readonly reason: string; readonly message: string };
+
+const codes: Readonly<Record<string, number>> = { Unauthorized: 401, Forbidden: 403, RequestEntityTooLarge: 413, Invalid: 422 };
+
+const usable = (result: Result): string => (result.kind === 'value' && typeof result.value === 'string' ? result.value.trim() : '');
+
+/** The computed message if it is one line, else the written one, else the expression. */
+const messageOf = (validation: JsonObject, bindings: Bindings): string => {
+  const expression = text(validation, 'messageExpression');
+  const computedOne = expression === '' ? '' : usable(computed(expression, bindings));
+  const message = computedOne.includes('\n') ? '' : computedOne;
+  return message || text(validation, 'message').trim() || `failed expression: ${text(validation, 'expression').trim()}`;
+};
+
+/** The variables of the policy, each computed when it is looked at; a later one may look at an earlier one. */
+const withVariables = (spec: JsonObject, bindings: Bindings): Bindings => {
+  const variables = objects(spec['variables']).map(variable => [text(variable, 'name'), parse(text(variable, 'expression'))] as const);
+  return lazily(
+    'variables',
+    variables.flatMap(([name, parsed]) => (parsed.kind === 'wrong' ? [] : [[name, parsed.expression] as const])),
+    bindings,
+  );
+};
+
+const failures = (spec: JsonObject, message: string): readonly Objection[] =>
+  text(spec, 'failurePolicy') === 'Ignore' ? [] : [{ reason: 'Invalid', message }];
+
+const objectionsOf = (spec: JsonObject, plain: Bindings): readonly Objection[] => {
+  const bindings = withVariables(spec, plain);
+  const conditions = conditionsOf(spec['matchConditions'], bindings);
+  if (conditions.kind === 'unmet') return [];
+  if (conditions.kind === 'error') return failures(spec, conditions.message);
+  return objects(spec['validations']).flatMap((validation): readonly Objection[] => {
+    const expression = text(validation, 'expression');
+    const result = computed(expression, bindings);
+    if (result.kind === 'error') return failures(spec, `expression '${expression}' resulted in error: ${result.message}`);
+    if (result.value === true) return [];
+    return [{ reason: text(validation, 'reason') || 'Invalid', message: messageOf(validation, bindings) }];
+  });
+};
+
+const denied = (attempt: Attempt, policy: string, binding: string, { reason, message }: Objection): Failure => {
+  const why = `ValidatingAdmissionPolicy '${policy}' with binding '${binding}' denied request: ${message}`;
+  const { message: whole, details } = forbidden(named(attempt.of), attempt.name, why, [{ message: why }]);
+  return { ...denial(codes[reason] ?? 422, reason, whole), ...(details && { details }) };
+};
+
+export type Judgement = { readonly failure?: Failure; readonly warnings: readonly string[] };
+
+const judged = (attempt: Attempt, binding: Stored, objections: readonly Objection[]): Judgement => {
+  const [policy, name] = [text(binding, 'spec', 'policyName'), binding.metadata.name];
+  const actions = items(part(binding, 'spec')['validationActions']);
+  const [first] = objections;
+  const warn = ({ message }: Objection): string =>
+    `Validation failed for ValidatingAdmissionPolicy '${policy}' with binding '${name}': ${message}`;
+  return {
+    ...(first !== undefined && actions.includes('Deny') && { failure: denied(attempt, policy, name, first) }),
+    warnings: actions.includes('Warn') ? objections.map(warn) : [],
+  };
+};
+
+/** What the policies that are bound say of an attempt. */
+export const policiesOn = (store: Store, attempt: Attempt, user: User): Judgement => {
+  const all = store.list(`validatingadmissionpolicybindings.${group}`).flatMap((binding): readonly Judgement[] => {
+    const policy = store.get(`validatingadmissionpolicies.${group}`, '', text(binding, 'spec', 'policyName'));
+    if (policy === undefined || attempt.of.group === group) return [];
+    const spec = part(policy, 'spec');
+    const concerned =
+      isWithin(part(spec, 'matchConstraints'), attempt, store) && isWithin(part(binding, 'spec', 'matchResources'), attempt, store);
+    return concerned ? [judged(attempt, binding, objectionsOf(spec, bindingsOf(attempt, user, store)))] : [];
+  });
+  const failure = all.find(one => one.failure !== undefined)?.failure;
+  return { ...(failure && { failure }), warnings: all.flatMap(({ warnings }) => warnings) };
+};
+
+/** For the writes of somebody who hears no warnings and asks no webhooks: the cluster's own components. */
+export const policyGate =
+  (store: Store, user: User): Gate =>
+  attempt => {
+    const { failure } = policiesOn(store, attempt, user);
+    return failure && { kind: 'refused', failure };
+  };

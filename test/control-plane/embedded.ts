@@ -1,0 +1,146 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeAuthority, makeServing } from '../../src/admission/certificates/make.ts';
+import { createCluster } from '../../src/embedded/cluster.ts';
+import { Life } from '../../src/embedded/life.ts';
+import { type Heard, type Serving, serve } from '../../src/embedded/serve.ts';
+import { systemClock } from '../../src/support/clock.ts';
+import { type Access, type Api, apiFor } from './api.ts';
+import type { Audit, Audited } from './audit.ts';
+import { ensureBinaries } from './binaries.ts';
+import { run } from './command.ts';
+import type { ControlPlane, Options } from './control-plane.ts';
+import { makeFolder } from './folder.ts';
+import { writeKubeconfig } from './kubeconfig.ts';
+import { type Running, start } from './process.ts';
+import { shortNames, tokenOf, users } from './users.ts';
+
+/** Kwok's, as stages/pods.yaml has it. */
+const pace = { startMs: 500, stopMs: 1000, spread: 0 };
+
+const outOfReach = (what: string): never => {
+  throw new Error(`${what} is no process of its own in the embedded cluster`);
+};
+
+/** What has been asked, in the order of the answers. */
+class Ear implements Audit {
+  readonly #known: ReadonlyMap<string, string>;
+  readonly #all: Audited[] = [];
+
+  constructor(known: ReadonlyMap<string, string>) {
+    this.#known = known;
+  }
+
+  hear({ user, asked, url, userAgent, status, forbidden, receivedAt, answeredAt }: Heard): void {
+    const of = asked.kind === 'resource' ? asked : { resource: '', subresource: '', namespace: '', name: '' };
+    this.#all.push({
+      id: String(this.#all.length),
+      user: this.#known.get(user.name) ?? user.name,
+      agent: userAgent,
+      verb: asked.verb,
+      path: url,
+      resource: of.resource,
+      subresource: of.subresource,
+      namespace: of.namespace,
+      name: of.name,
+      code: status,
+      forbidden,
+      receivedAt,
+      answeredAt,
+    });
+  }
+
+  mark(): number {
+    return this.#all.length;
+  }
+
+  async since(mark: number, user?: string): Promise<readonly Audited[]> {
+    // What another process has just asked may still be on its way.
+    await sleep(300);
+    const wanted = this.#all.slice(mark).filter(one => user === undefined || one.user === user);
+    return wanted.sort((one, other) => one.receivedAt - other.receivedAt);
+  }
+}
+
+type Open = { readonly serving: Serving; readonly ca: string; readonly ear: Ear; readonly close: () => Promise<void> };
+
+const open = async (options: Options): Promise<Open> => {
+  const cluster = createCluster({ clock: systemClock, random: Math.random });
+  const isAlive: NonNullable<ConstructorParameters<typeof Life>[0]['isAlive']> = ({ metadata: { annotations } }) =>
+    annotations?.['kwok.x-k8s.io/node'] === 'fake' && annotations['drydock.test/dead'] === undefined;
+  const life = new Life({ machine: cluster.machine, clock: systemClock, pace, isAlive });
+  life.start();
+  const everyone = users(options.users);
+  const tokens = Object.fromEntries(
+    [...everyone].map(([user, { name, groups }]) => [tokenOf(user), { name, groups: [...groups, 'system:authenticated'] }]),
+  );
+  const ear = new Ear(shortNames(options.users));
+  const now = systemClock.now();
+  const authority = await makeAuthority(now);
+  const { cert, key } = await makeServing(authority, ['127.0.0.1', 'localhost'], now);
+  const serving = await serve(cluster, { tokens, heard: call => ear.hear(call), tls: { certificate: cert, key } });
+  const close = async (): Promise<void> => {
+    life.stop();
+    await serving.close();
+  };
+  return { serving, ca: authority.cert, ear, close };
+};
+
+/** The one that is built with the control plane, or the machine's own. */
+const findKubectl = async (): Promise<{ readonly path: string; readonly lacks: string | false }> => {
+  const binaries = await ensureBinaries();
+  if (binaries.kind === 'ready') return { path: binaries.kubectl, lacks: false };
+  const own = await run('kubectl', ['version', '--client']).catch(() => undefined);
+  const lacks = own?.code === 0 ? false : `kubectl left out: there is none on PATH, and ${binaries.why}`;
+  return { path: 'kubectl', lacks };
+};
+
+/** Drydock's own embedded cluster, over HTTPS like any other. Its components are no processes that could be ended or frozen. */
+export const embeddedControlPlane = async (options: Options): Promise<ControlPlane> => {
+  if (options.flags !== undefined || options.without !== undefined) return outOfReach('what has flags or is left out');
+  const { path: kubectlPath, lacks: lacksKubectl } = await findKubectl();
+  const folder = makeFolder();
+  const { serving, ca, ear, close } = await open(options);
+  writeFileSync(join(folder.path, 'ca.crt'), ca);
+  const accessOf = (user: string): Access => ({ server: serving.url, ca, token: tokenOf(user) });
+  const kubeconfigOf = (user: string): string =>
+    writeKubeconfig(join(folder.path, `${user}.kubeconfig`), user, accessOf(user), users(options.users).get(user)?.namespace);
+  const clients: Api[] = [];
+  const apiOf = (user: string, sockets?: number): Api => {
+    const api = apiFor(accessOf(user), sockets);
+    clients.push(api);
+    return api;
+  };
+  const programs: Running[] = [];
+  const stop = async (): Promise<void> => {
+    for (const client of clients) client.close();
+    await Promise.all(programs.map(program => program.stop()));
+    await close();
+    folder.remove();
+  };
+  return {
+    kind: 'started',
+    external: false,
+    folder: folder.path,
+    server: serving.url,
+    kubeconfig: kubeconfigOf('admin'),
+    api: apiOf('admin'),
+    accessOf,
+    kubeconfigOf,
+    apiOf,
+    kubectl: (args, { user = 'admin', ...rest } = {}) => run(kubectlPath, ['--kubeconfig', kubeconfigOf(user), ...args], rest),
+    kubectlPath,
+    lacksKubectl,
+    audit: ear,
+    component: name => outOfReach(name),
+    restart: name => outOfReach(name),
+    run: program => {
+      const running = start({ kind: 'module' }, folder.path, program);
+      programs.push(running);
+      return running;
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+};
