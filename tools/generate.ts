@@ -1,22 +1,26 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { deployFiles } from './deploy.ts';
+import { pageFiles } from './page.ts';
 
 /** Writes the generated files. With --check it only says which are out of date, and exits with 1 when one is. */
 
-const folder = new URL('../deploy/', import.meta.url);
+const root = new URL('../', import.meta.url);
 const checking = process.argv.includes('--check');
 let outdated = 0;
 
-for (const [name, text] of deployFiles()) {
-  const file = new URL(name, folder);
+const below = (folder: string, files: Iterable<readonly [string, string]>): readonly (readonly [string, string])[] =>
+  [...files].map(([name, text]) => [`${folder}/${name}`, text] as const);
+
+for (const [path, text] of [...below('deploy', deployFiles()), ...below('src/web/dashboard/assets', pageFiles())]) {
+  const file = new URL(path, root);
   if (existsSync(file) && readFileSync(file, 'utf8') === text) continue;
   if (checking) {
-    console.error(`deploy/${name} is out of date: npm run generate`);
+    console.error(`${path} is out of date: npm run generate`);
     outdated += 1;
   } else {
     mkdirSync(new URL('.', file), { recursive: true });
     writeFileSync(file, text);
-    console.log(`deploy/${name}`);
+    console.log(path);
   }
 }
 process.exitCode = outdated > 0 ? 1 : 0;

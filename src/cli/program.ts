@@ -2,6 +2,8 @@ import { Argument, Command, CommanderError, Option } from 'commander';
 import { complete, completionScript, shells } from './completion.ts';
 import { connectionFlags } from './connection-flags.ts';
 import { crds, usualGroups } from './crds.ts';
+import type { DashboardFlags } from './dashboard.ts';
+import type { DemoFlags } from './demo/command.ts';
 import { exitCodeOf } from './fail.ts';
 import { longFlags } from './go-values.ts';
 import { installCommand } from './install-command.ts';
@@ -57,10 +59,19 @@ const crdsCommand = (): Command =>
     .argument('[group...]', `API groups, of older generations too; ${usualGroups.join(' and ')} when left out`)
     .action((groups: readonly string[]) => crds(groups));
 
+const portFlag = ['--port <n>', 'of the page on this machine; 8720, or any free one where that is taken, when left out'] as const;
+
 const demoCommand = (): Command =>
   new Command('demo')
-    .description('a cluster in this process, with the operator at work in it, to try things on; no real cluster is needed or touched')
-    .action(async () => (await import('./demo/command.ts')).demo());
+    .description('a cluster in this process, with operator and page at work in it, to try things on; no real cluster is needed or touched')
+    .option(...portFlag)
+    .action(async (flags: DemoFlags) => (await import('./demo/command.ts')).demo(flags));
+
+const dashboardCommand = (env: Env): Command =>
+  connectionFlags(new Command('dashboard'))
+    .description('a web page on this machine that shows the cluster, takes nodes out of service and gives them back, as you')
+    .option(...portFlag)
+    .action(async (flags: DashboardFlags) => (await import('./dashboard.ts')).dashboard(flags, env));
 
 const completionCommand = (): Command =>
   new Command('completion')
@@ -82,7 +93,14 @@ const nodeNames = async (env: Env): Promise<readonly string[]> => {
 
 const program = (env: Env): Command => {
   const root = new Command('drydock').description(description).version(version(), '-v, --version').addHelpText('after', firstSteps);
-  const own = [operatorCommand(env), connectionFlags(installCommand(env)), demoCommand(), crdsCommand(), completionCommand()];
+  const own = [
+    operatorCommand(env),
+    connectionFlags(installCommand(env)),
+    dashboardCommand(env),
+    demoCommand(),
+    crdsCommand(),
+    completionCommand(),
+  ];
   for (const command of [...maintenanceCommands(env), ...nodeCommands(env), ...own]) root.addCommand(command);
   for (const command of [root, ...root.commands]) command.exitOverride().showHelpAfterError('(--help shows what there is)');
   return root;

@@ -7,7 +7,9 @@ import type { EmbeddedCluster } from '../../embedded/cluster.ts';
 import { administrator, type Serving, serve } from '../../embedded/serve.ts';
 import { systemClock } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
+import type { Dashboard } from '../../web/dashboard/dashboard.ts';
 import { plainOutput } from '../output.ts';
+import { openPage, pagePort, untilStopped } from '../page.ts';
 import { type Demo, startDemo } from './demo.ts';
 
 type Way = { readonly server: string; readonly authority: string; readonly token: string };
@@ -35,15 +37,15 @@ const openApi = async (cluster: EmbeddedCluster): Promise<Open> => {
 };
 
 /** In ten lines: where everything is, and what to try. */
-const welcome = (demo: Demo, file: string): readonly string[] => {
+const welcome = (demo: Demo, page: string, file: string): readonly string[] => {
   const { store } = demo.cluster.machine;
   return [
     `A cluster of ${store.count('nodes')} nodes lives in this process, with Drydock's operator at work in it. No other cluster is touched.`,
-    'In another terminal, with npm or with your own kubectl:',
+    `Open this in a browser:  ${page}`,
+    'Or in another terminal, with npm or with your own kubectl:',
     `  export KUBECONFIG=${file}`,
     '  npm start -- maintain worker-1 --reason "new disk" --wait',
     '  npm start -- status                      who is held, what blocks it, what would help',
-    '  npm start -- why worker-1                the same in one paragraph',
     '  npm start -- release worker-1            the node comes back as it was',
     '  npm start -- drain worker-2 --ignore-daemonsets --delete-emptydir-data',
     '  kubectl get nodes,pods,maintenances -o wide',
@@ -51,23 +53,25 @@ const welcome = (demo: Demo, file: string): readonly string[] => {
   ];
 };
 
-const untilStopped = (): Promise<void> =>
-  new Promise(resolve => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
-  });
+export type DemoFlags = { readonly port?: string };
 
-/** `drydock demo`: a cluster in this process with the operator at work in it, until SIGINT or SIGTERM. Needs no cluster and touches none. */
-export const demo = async (): Promise<void> => {
+/** `drydock demo`: a cluster in this process with the operator and the page at work in it, until SIGINT or SIGTERM. Needs no cluster and touches none. */
+export const demo = async (flags: DemoFlags): Promise<void> => {
+  const port = pagePort(flags.port);
   const running = startDemo(silentLog);
   const { serving, way } = await openApi(running.cluster);
   const folder = mkdtempSync(join(tmpdir(), 'drydock-demo-'));
+  let page: Dashboard | undefined;
   try {
+    const { ports, dialects } = running;
+    page = await openPage({ ports, dialects, cluster: 'demo', port, log: silentLog });
     const file = join(folder, 'kubeconfig');
     writeFileSync(file, kubeconfig(way), { mode: 0o600 });
-    for (const line of welcome(running, file)) plainOutput.line(line);
+    for (const line of welcome(running, page.url, file)) plainOutput.line(line);
     await untilStopped();
   } finally {
     rmSync(folder, { recursive: true });
+    await page?.close();
     await running.stop();
     await serving.close();
   }

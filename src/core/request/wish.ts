@@ -33,6 +33,14 @@ export const maintenanceObject = ({ node, name = node, stage = 'Drain', reason, 
   },
 });
 
+/** The NodeMaintenance that comes nearest to the wish: the kind has no policy, it always evicts everything that may be lost. */
+export const nodeMaintenanceObject = (dialect: Dialect, { node, name = node, reason }: Wish): JsonObject => ({
+  apiVersion: dialect.apiVersion,
+  kind: dialect.kind,
+  metadata: { name },
+  spec: { nodeName: node, ...(reason !== undefined && { reason }) },
+});
+
 /** A call of the API, as the ports have it. */
 type Call = {
   readonly method: 'POST' | 'DELETE';

@@ -1,0 +1,27 @@
+import { render } from 'preact';
+import { takeToken } from './link.ts';
+import { asking, close, follower, narrow, now, selected } from './page.ts';
+import { App } from './parts/app.tsx';
+
+const watchWidth = (): void => {
+  const query = matchMedia('(max-width: 760px)');
+  const read = (): void => {
+    narrow.value = query.matches;
+  };
+  query.addEventListener('change', read);
+  read();
+};
+
+const watchEscape = (): void =>
+  window.addEventListener('keydown', ({ key }) => {
+    if (key === 'Escape' && asking.value === undefined && selected.value !== undefined) close();
+  });
+
+takeToken();
+watchWidth();
+watchEscape();
+setInterval(() => {
+  now.value = Date.now();
+}, 1000);
+render(<App />, document.body);
+void follower.run();

@@ -1,0 +1,78 @@
+import { matters } from '../../core/drain/blocked.ts';
+import type { Delta, NodeView } from '../../web/dashboard/scene.ts';
+import type { Move } from './moves.ts';
+import { nameOf, plural, standing } from './words.ts';
+
+/** What this page has seen happen, in words. Pure. */
+
+export type News = {
+  readonly key: string;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly about: string;
+  readonly text: string;
+  readonly warning: boolean;
+  /** Worth being read out; pods that move are too many for that. */
+  readonly loud: boolean;
+  /** Drydock records it as an event too: a time line that has the events need not say it twice. */
+  readonly recorded: boolean;
+};
+
+const numbers = { next: 0 };
+
+const line = (at: string, about: string, text: string, { warning = false, loud = true, recorded = false } = {}): News => {
+  numbers.next += 1;
+  return { key: `news-${numbers.next}`, at, about, text, warning, loud, recorded };
+};
+
+const blockersOf = (node: NodeView | undefined): ReturnType<typeof matters> =>
+  matters((node?.holds ?? []).flatMap(({ blockers }) => blockers.filter(({ stuck }) => stuck)));
+
+const stories: Readonly<Record<string, string>> = {
+  draining: 'is being drained',
+  held: 'is out of service',
+  returning: 'is coming back',
+  service: 'is back in service',
+  failed: 'could not be drained',
+  cordoned: 'is cordoned',
+  unready: 'is not ready',
+};
+
+/** Of these the operator makes events. */
+const recorded: ReadonlySet<string> = new Set(['draining', 'held', 'returning', 'failed']);
+
+/** A node that has just been heard of is no news: the page may have been opened a moment ago. */
+const oneNode = (before: NodeView | undefined, node: NodeView, at: string): readonly News[] => {
+  if (before === undefined) return [];
+  const told = new Set(blockersOf(before).map(({ message }) => message));
+  const blockers = blockersOf(node)
+    .filter(({ message }) => !told.has(message))
+    .map(({ message, whats }) => line(at, node.key, `${plural(whats.length, 'pod')} cannot go: ${message}`, { warning: true }));
+  const tone = standing(node).tone;
+  if (standing(before).tone === tone) return blockers;
+  const story = stories[tone];
+  return story === undefined
+    ? blockers
+    : [line(at, node.key, story, { warning: tone === 'failed' || tone === 'unready', recorded: recorded.has(tone) }), ...blockers];
+};
+
+/** What has become of nodes. */
+export const nodeNews = (
+  before: ReadonlyMap<string, NodeView | undefined>,
+  { nodes = [], gone = {} }: Delta,
+  at: string,
+): readonly News[] => [
+  ...nodes.flatMap(node => oneNode(before.get(node.key), node, at)),
+  ...(gone.nodes ?? []).map(key => line(at, key, 'has been removed from the cluster', { warning: true })),
+];
+
+/** Which pods have taken another's place: one line for those of a workload between the same nodes. */
+export const podNews = (moves: readonly Move[], at: string): readonly News[] => {
+  const groups = Map.groupBy(moves, ({ pod, fromNode }) => JSON.stringify([pod.workload, fromNode, pod.node]));
+  return [...groups.values()].flatMap(([first, ...more]) => {
+    if (first === undefined) return [];
+    const { pod, fromNode } = first;
+    const times = more.length > 0 ? ` (${more.length + 1} pods)` : '';
+    return line(at, fromNode, `${nameOf(pod.workload)} moves to ${pod.node}${times}`, { loud: false });
+  });
+};

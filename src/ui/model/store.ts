@@ -1,0 +1,186 @@
+import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import type { BudgetView, Delta, Facts, MomentView, NodeView, PodView, Scene } from '../../web/dashboard/scene.ts';
+import { type Move, Moves } from './moves.ts';
+import { type News, nodeNews, podNews } from './news.ts';
+import { isControlPlane } from './words.ts';
+
+const collator = new Intl.Collator('en', { numeric: true });
+
+const byName = (one: { readonly key: string }, other: { readonly key: string }): number => collator.compare(one.key, other.key);
+
+/** Control plane first, then by name, numbers as numbers. */
+const byRank = (one: NodeView, other: NodeView): number =>
+  Number(isControlPlane(other)) - Number(isControlPlane(one)) || byName(one, other);
+
+const byWorkload = (one: PodView, other: PodView): number =>
+  Number(one.stays) - Number(other.stays) || collator.compare(one.workload, other.workload) || byName(one, other);
+
+export type Zone = { readonly zone: string; readonly nodes: readonly string[] };
+
+/** Lines that the page has seen happen; the server's own events are kept by the server. */
+const mostNews = 150;
+
+const noPods: readonly PodView[] = [];
+
+/** What the page knows, as signals: each part of the page hears of its own changes only. */
+export class Store {
+  readonly facts = signal<Facts | undefined>(undefined);
+  readonly zones = signal<readonly Zone[]>([]);
+  /** Nodes that somebody holds, the longest first. */
+  readonly held = signal<readonly NodeView[]>([]);
+  readonly budgets = signal<readonly BudgetView[]>([]);
+  readonly moments = signal<readonly MomentView[]>([]);
+  /** Newest first. */
+  readonly news = signal<readonly News[]>([]);
+  readonly podCount = signal(0);
+  readonly #nodes = new Map<string, Signal<NodeView | undefined>>();
+  readonly #podsOn = new Map<string, Signal<readonly PodView[]>>();
+  readonly #pods = new Map<string, PodView>();
+  readonly #budgets = new Map<string, BudgetView>();
+  readonly #moments = new Map<string, MomentView>();
+  readonly #moves = new Moves();
+  readonly #now: () => number;
+  readonly #moved: (move: Move) => void;
+
+  /** `moved` is told of each pod that takes the place of another, before the page shows it. */
+  constructor(now: () => number, moved: (move: Move) => void) {
+    this.#now = now;
+    this.#moved = moved;
+  }
+
+  /** undefined for a node that is not there, for as long as it is not. */
+  node(key: string): ReadonlySignal<NodeView | undefined> {
+    return this.#nodeSignal(key);
+  }
+
+  /** The pods of a node, those of one workload together; of the empty name, those that wait for a node. */
+  podsOn(node: string): ReadonlySignal<readonly PodView[]> {
+    return this.#podsSignal(node);
+  }
+
+  nodeCount(): number {
+    return this.zones.value.reduce((sum, { nodes }) => sum + nodes.length, 0);
+  }
+
+  /** Forgets everything and knows this. */
+  replace(scene: Scene): void {
+    const gone = <V>(map: ReadonlyMap<string, V>, now: readonly { readonly key: string }[]): readonly string[] => {
+      const there = new Set(now.map(({ key }) => key));
+      return [...map.keys()].filter(key => !there.has(key));
+    };
+    this.#moves.forget();
+    const nodes = new Map([...this.#nodes].flatMap(([key, { value }]) => (value === undefined ? [] : [[key, value] as const])));
+    this.#apply({
+      ...scene,
+      gone: {
+        nodes: gone(nodes, scene.nodes),
+        pods: gone(this.#pods, scene.pods),
+        budgets: gone(this.#budgets, scene.budgets),
+        moments: gone(this.#moments, scene.moments),
+      },
+    });
+  }
+
+  /** Knows what has changed, and what of it is news. */
+  apply(delta: Delta): void {
+    const at = new Date(this.#now()).toISOString();
+    const before = new Map((delta.nodes ?? []).map(({ key }) => [key, this.#nodeSignal(key).peek()]));
+    batch(() => {
+      const moves = this.#apply(delta);
+      const lines = [...nodeNews(before, delta, at), ...podNews(moves, at)];
+      if (lines.length > 0) this.news.value = [...lines.reverse(), ...this.news.value].slice(0, mostNews);
+    });
+  }
+
+  #apply(delta: Delta): readonly Move[] {
+    const { facts, nodes = [], pods = [], budgets = [], moments = [], gone = {} } = delta;
+    return batch(() => {
+      if (facts !== undefined) this.facts.value = facts;
+      for (const node of nodes) this.#nodeSignal(node.key).value = node;
+      for (const key of gone.nodes ?? []) this.#nodeSignal(key).value = undefined;
+      if (nodes.length > 0 || (gone.nodes ?? []).length > 0) this.#arrange();
+      put(this.#budgets, budgets, gone.budgets, all => {
+        this.budgets.value = [...all].sort(byName);
+      });
+      put(this.#moments, moments, gone.moments, all => {
+        this.moments.value = [...all].sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : byName(other, one)));
+      });
+      return this.#applyPods(pods, gone.pods ?? []);
+    });
+  }
+
+  #applyPods(pods: readonly PodView[], gone: readonly string[]): readonly Move[] {
+    const touched = new Map<string, Map<string, PodView>>();
+    const on = (node: string): Map<string, PodView> => {
+      const known =
+        touched.get(node) ??
+        new Map(
+          this.#podsSignal(node)
+            .peek()
+            .map(pod => [pod.key, pod]),
+        );
+      touched.set(node, known);
+      return known;
+    };
+    const arrived: PodView[] = [];
+    const drop = (key: string): PodView | undefined => {
+      const before = this.#pods.get(key);
+      if (before === undefined) return undefined;
+      on(before.node).delete(key);
+      this.#pods.delete(key);
+      return before;
+    };
+    for (const key of gone) this.#depart(drop(key));
+    for (const pod of pods) {
+      const before = drop(pod.key);
+      if (before !== undefined && (before.uid !== pod.uid || pod.phase === 'leaving')) this.#depart(before);
+      if (pod.node !== '' && (before === undefined || before.uid !== pod.uid || before.node === '')) arrived.push(pod);
+      this.#pods.set(pod.key, pod);
+      on(pod.node).set(pod.key, pod);
+    }
+    const moves = arrived.flatMap(pod => this.#moves.arrives(pod, this.#now()) ?? []);
+    for (const move of moves) this.#moved(move);
+    for (const [node, known] of touched) this.#podsSignal(node).value = [...known.values()].sort(byWorkload);
+    this.podCount.value = this.#pods.size;
+    return moves;
+  }
+
+  #depart(pod: PodView | undefined): void {
+    if (pod !== undefined) this.#moves.departs(pod, this.#now());
+  }
+
+  /** Zones and holds, from the nodes; a list that says the same as before is kept, so that nobody draws it anew. */
+  #arrange(): void {
+    const nodes = [...this.#nodes.values()].flatMap(({ value }) => value ?? []).sort(byRank);
+    const names = new Map<string, string[]>();
+    for (const { zone, key } of nodes) names.set(zone, [...(names.get(zone) ?? []), key]);
+    const zones = [...names].map(([zone, nodes]) => ({ zone, nodes })).sort((one, other) => collator.compare(one.zone, other.zone));
+    if (JSON.stringify(zones) !== JSON.stringify(this.zones.peek())) this.zones.value = zones;
+    const sinceOf = ({ holds }: NodeView): string => holds[0]?.since ?? '';
+    this.held.value = nodes.filter(({ holds }) => holds.length > 0).sort((one, other) => collator.compare(sinceOf(one), sinceOf(other)));
+  }
+
+  #nodeSignal(key: string): Signal<NodeView | undefined> {
+    const known = this.#nodes.get(key) ?? signal<NodeView | undefined>(undefined);
+    this.#nodes.set(key, known);
+    return known;
+  }
+
+  #podsSignal(node: string): Signal<readonly PodView[]> {
+    const known = this.#podsOn.get(node) ?? signal(noPods);
+    this.#podsOn.set(node, known);
+    return known;
+  }
+}
+
+const put = <V extends { readonly key: string }>(
+  map: Map<string, V>,
+  changed: readonly V[],
+  gone: readonly string[] = [],
+  show: (all: Iterable<V>) => void,
+): void => {
+  if (changed.length === 0 && gone.length === 0) return;
+  for (const view of changed) map.set(view.key, view);
+  for (const key of gone) map.delete(key);
+  show(map.values());
+};

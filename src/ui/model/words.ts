@@ -1,0 +1,80 @@
+import type { NodeView, PodPhase } from '../../web/dashboard/scene.ts';
+
+/** What the page says, as text. Pure. */
+
+export const plural = (count: number, noun: string, many = `${noun}s`): string => `${count} ${count === 1 ? noun : many}`;
+
+const minute = 60;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** A length of time, roughly: people do not count seconds of an hour. */
+const span = (seconds: number): string => {
+  if (seconds < 1) return 'a moment';
+  if (seconds < minute) return `${Math.floor(seconds)} s`;
+  if (seconds < hour) return `${Math.floor(seconds / minute)} min`;
+  if (seconds < day) return `${Math.floor(seconds / hour)} h ${Math.floor((seconds % hour) / minute)} min`;
+  return plural(Math.floor(seconds / day), 'day');
+};
+
+/** Since an RFC 3339 time; empty where there is none. */
+export const since = (time: string, nowMs: number): string => {
+  const at = Date.parse(time);
+  return Number.isNaN(at) ? '' : span(Math.max(0, (nowMs - at) / 1000));
+};
+
+/** Until an RFC 3339 time. */
+export const until = (time: string, nowMs: number): string => {
+  const seconds = (Date.parse(time) - nowMs) / 1000;
+  return seconds < 1 ? 'any moment now' : `in about ${span(seconds)}`;
+};
+
+/** How a node stands: `tone` is how it looks, `word` is what is said of it. */
+export type Standing = {
+  readonly tone: 'service' | 'draining' | 'blocked' | 'held' | 'failed' | 'returning' | 'cordoned' | 'unready';
+  readonly word: string;
+};
+
+const heldStanding = (node: NodeView): Standing | undefined => {
+  const hold = node.holds.find(({ deleting }) => !deleting) ?? node.holds[0];
+  if (hold === undefined) return undefined;
+  if (hold.deleting) return { tone: 'returning', word: 'Coming back' };
+  if (hold.failed) return { tone: 'failed', word: 'Failed' };
+  if (hold.drained) return { tone: 'held', word: 'Out of service' };
+  if (!hold.draining) return { tone: 'held', word: hold.phase };
+  return hold.blockers.some(({ stuck }) => stuck) ? { tone: 'blocked', word: 'Blocked' } : { tone: 'draining', word: 'Draining' };
+};
+
+export const standing = (node: NodeView): Standing => {
+  if (node.missing) return { tone: 'failed', word: 'No such node' };
+  const held = heldStanding(node);
+  if (held !== undefined) return held;
+  if (node.ready !== 'yes') return { tone: 'unready', word: 'Not ready' };
+  return node.cordoned ? { tone: 'cordoned', word: 'Cordoned' } : { tone: 'service', word: 'In service' };
+};
+
+export const isControlPlane = ({ roles }: NodeView): boolean => roles.includes('control-plane') || roles.includes('master');
+
+/** How a pod stands, `blocked` over all else that it is. */
+export type PodState = PodPhase | 'blocked';
+
+export const podWords: Readonly<Record<PodState, string>> = {
+  running: 'ready',
+  starting: 'starting',
+  leaving: 'leaving',
+  blocked: 'cannot go yet',
+  pending: 'waits for a node',
+  done: 'finished',
+};
+
+/** Counts by state, for nodes that have no room for every pod: `8 ready, 1 leaving`. */
+export const tally = (states: readonly PodState[]): readonly (readonly [state: PodState, count: number])[] => {
+  const order: readonly PodState[] = ['blocked', 'leaving', 'starting', 'running', 'pending', 'done'];
+  return order.flatMap(state => {
+    const count = states.filter(one => one === state).length;
+    return count > 0 ? [[state, count] as const] : [];
+  });
+};
+
+/** The last part of `namespace/name`. */
+export const nameOf = (key: string): string => key.slice(key.indexOf('/') + 1);

@@ -1,0 +1,40 @@
+import type { MaintainOrder, Outlook, ReleaseOrder } from '../web/dashboard/scene.ts';
+import { credentials } from './link.ts';
+
+/** What became of an order: words for people, either way. */
+export type Said = { readonly done: boolean; readonly message: string };
+
+const messageIn = (body: unknown): string => {
+  const message = (body as { readonly message?: unknown } | null)?.message;
+  return typeof message === 'string' ? message : 'the server gave no reason';
+};
+
+const unreachable = (error: unknown): string =>
+  `the page's server could not be reached: ${error instanceof Error ? error.message : String(error)}`;
+
+const send = async (path: string, order: MaintainOrder | ReleaseOrder): Promise<Said> => {
+  try {
+    const headers = { ...credentials(), 'content-type': 'application/json' };
+    const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(order) });
+    return { done: response.ok, message: messageIn(await response.json()) };
+  } catch (error) {
+    return { done: false, message: unreachable(error) };
+  }
+};
+
+export const maintain = (order: MaintainOrder): Promise<Said> => send('/api/maintain', order);
+
+export const release = ({ store, namespace, name }: ReleaseOrder): Promise<Said> =>
+  send('/api/release', { store, name, ...(namespace !== undefined && { namespace }) });
+
+/** What a drain would be; a string says why that cannot be told. */
+export const outlook = async ({ node, force, deleteEmptyDirData }: Omit<MaintainOrder, 'reason'>): Promise<Outlook | string> => {
+  const query = new URLSearchParams({ node, force: String(force), deleteEmptyDirData: String(deleteEmptyDirData) });
+  try {
+    const response = await fetch(`/api/outlook?${query}`, { headers: credentials() });
+    const body: unknown = await response.json();
+    return response.ok ? (body as Outlook) : messageIn(body);
+  } catch (error) {
+    return unreachable(error);
+  }
+};

@@ -1,0 +1,65 @@
+import { computed, signal } from '@preact/signals';
+import type { HoldView } from '../web/dashboard/scene.ts';
+import { Follower } from './connection.ts';
+import { expectFlight } from './flights.ts';
+import { Store } from './model/store.ts';
+import type { Said } from './orders.ts';
+
+/** What is open on this page, and what it knows. */
+
+export const store = new Store(Date.now, expectFlight);
+export const follower = new Follower({ replace: scene => store.replace(scene), apply: delta => store.apply(delta) });
+
+/** The node whose details are open. */
+export const selected = signal<string | undefined>(undefined);
+
+export type Asking =
+  | { readonly kind: 'maintain'; readonly node: string }
+  | { readonly kind: 'release'; readonly node: string; readonly hold: HoldView };
+
+/** The dialog that is open. */
+export const asking = signal<Asking | undefined>(undefined);
+
+/** What became of the last order. */
+export const notice = signal<Said | undefined>(undefined);
+
+/** What is looked for among the nodes. */
+export const search = signal('');
+
+/** Ticks once a second, for everything that says how long. */
+export const now = signal(Date.now());
+
+/** The screen has no room for two columns. */
+export const narrow = signal(false);
+
+/** Beyond these, pods are counted and not drawn. */
+const mostTiles = 1500;
+const mostBoxes = 150;
+
+export const condensed = computed(() => store.podCount.value > mostTiles || store.nodeCount() > mostBoxes);
+
+export const mayAct = computed(() => store.facts.value?.access === 'link');
+
+const noticeMs = 8000;
+const hiding = { timer: 0 };
+
+export const say = (said: Said): void => {
+  notice.value = said;
+  clearTimeout(hiding.timer);
+  hiding.timer = setTimeout(() => {
+    notice.value = undefined;
+  }, noticeMs);
+};
+
+const idOf = (node: string): string => `node-${node}`;
+
+export const open = (node: string): void => {
+  selected.value = node;
+};
+
+/** Closes the details, and gives the focus back to the node that they were of. */
+export const close = (): void => {
+  const { value } = selected;
+  selected.value = undefined;
+  if (value !== undefined) document.getElementById(idOf(value))?.focus();
+};

@@ -1,0 +1,66 @@
+import { computed } from '@preact/signals';
+import { follower, narrow, notice, selected, store } from '../page.ts';
+import { Dialogs } from './dialogs.tsx';
+import { Header, Troubles } from './header.tsx';
+import { Side } from './side.tsx';
+import { TimeLine } from './time-line.tsx';
+import { Zones } from './zones.tsx';
+
+/** Read out as it happens: what becomes of nodes, not of every pod. */
+const spoken = computed(() => {
+  const last = store.news.value.find(({ loud }) => loud);
+  return last === undefined ? '' : `${last.about} ${last.text}`;
+});
+
+const Locked = () => (
+  <main class="gate">
+    <h2>This page needs its link</h2>
+    <p>
+      Open it with the whole link that <code>drydock</code> has printed in the terminal. What comes after the <code>#</code> is the key:
+      without it nobody sees or steers the cluster. A link is good for as long as that command runs.
+    </p>
+  </main>
+);
+
+const Refused = ({ message }: { readonly message: string }) => (
+  <main class="gate">
+    <h2>The server does not answer this page</h2>
+    <p>{message}</p>
+  </main>
+);
+
+const Notice = () => (
+  <div class="notices" role="status">
+    {notice.value !== undefined && <p class="notice">{notice.value.message}</p>}
+  </div>
+);
+
+const Body = () => {
+  const state = follower.state.value;
+  if (state.kind === 'locked') return <Locked />;
+  if (state.kind === 'refused') return <Refused message={state.message} />;
+  if (store.facts.value === undefined) return <main class="gate quiet">Connecting…</main>;
+  return (
+    <main class={`body ${selected.value === undefined ? '' : 'with-details'}`}>
+      <Troubles />
+      <div class="cluster-column" inert={narrow.value && selected.value !== undefined}>
+        <Zones />
+        <TimeLine />
+      </div>
+      <Side />
+    </main>
+  );
+};
+
+/** The whole page. */
+export const App = () => (
+  <div class="page">
+    <Header />
+    <Body />
+    <Notice />
+    <p class="hidden" aria-live="polite">
+      {spoken.value}
+    </p>
+    <Dialogs />
+  </div>
+);

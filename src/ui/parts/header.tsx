@@ -1,0 +1,73 @@
+import { computed } from '@preact/signals';
+import { plural, standing } from '../model/words.ts';
+import { follower, store } from '../page.ts';
+
+const words = {
+  connecting: 'connecting',
+  live: 'live',
+  reconnecting: 'reconnecting',
+  locked: 'locked',
+  refused: 'refused',
+} as const;
+
+const blockedCount = computed(() => store.held.value.filter(node => standing(node).tone === 'blocked').length);
+
+const Figure = ({ count, noun, tone = '' }: { readonly count: number; readonly noun: string; readonly tone?: string }) => (
+  <li class={`figure ${count > 0 ? tone : ''}`}>
+    <strong>{count}</strong> {noun}
+  </li>
+);
+
+const Mark = () => (
+  <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
+    <path d="M3 6v18h26V6" />
+    <path class="hull" d="M8 11h16l-3 8H11z" />
+  </svg>
+);
+
+/** Which cluster this is, how it is, and whether the page is up to date. */
+export const Header = () => {
+  const state = follower.state.value;
+  const facts = store.facts.value;
+  const nodes = store.nodeCount();
+  return (
+    <header class="header">
+      <h1>
+        <Mark />
+        Drydock <span class="cluster">{facts?.cluster ?? ''}</span>
+      </h1>
+      {facts !== undefined && (
+        <ul class="figures" aria-label="The cluster in figures">
+          <Figure count={nodes} noun={nodes === 1 ? 'node' : 'nodes'} />
+          <Figure count={store.podCount.value} noun="pods" />
+          <Figure count={store.held.value.length} noun="held" tone="held" />
+          <Figure count={blockedCount.value} noun="blocked" tone="blocked" />
+        </ul>
+      )}
+      <p class="states">
+        {facts?.access === 'read-only' && <span class="badge">read-only</span>}
+        <span class={`connection ${state.kind}`} role="status" title={'message' in state ? state.message : undefined}>
+          {words[state.kind]}
+        </span>
+      </p>
+    </header>
+  );
+};
+
+/** What the page has to say of itself: what it cannot read, and what it waits for. */
+export const Troubles = () => {
+  const facts = store.facts.value;
+  if (facts === undefined) return null;
+  return (
+    <>
+      {facts.loading.length > 0 && (
+        <p class="page-trouble quiet">Reading the cluster: {plural(facts.loading.length, 'collection')} to go…</p>
+      )}
+      {facts.unreadable.map(({ what, message }) => (
+        <p key={what} class="page-trouble">
+          <strong>{what} cannot be read:</strong> {message}
+        </p>
+      ))}
+    </>
+  );
+};

@@ -1,0 +1,109 @@
+import { matters } from '../../core/drain/blocked.ts';
+import type { BlockerView, HoldView, NodeView } from '../../web/dashboard/scene.ts';
+import { plural, since, standing, until } from '../model/words.ts';
+import { asking, mayAct, now, open } from '../page.ts';
+import { Progress } from './progress.tsx';
+
+/** So many pods are named; the rest is counted. */
+const mostNamed = 3;
+
+const namesOf = (whats: readonly string[]): string =>
+  whats.length <= mostNamed ? whats.join(', ') : `${whats.slice(0, mostNamed).join(', ')} and ${whats.length - mostNamed} more`;
+
+/** What is in the way, each matter once: how many pods, why, and what would help. */
+export const Blockers = ({ blockers }: { readonly blockers: readonly BlockerView[] }) => {
+  const stuck = matters(blockers.filter(blocker => blocker.stuck));
+  const passing = matters(blockers.filter(blocker => !blocker.stuck));
+  if (stuck.length + passing.length === 0) return null;
+  return (
+    <ul class="blockers">
+      {[...stuck.map(matter => ({ matter, tone: 'stuck' })), ...passing.map(matter => ({ matter, tone: 'passing' }))].map(
+        ({ matter, tone }) => (
+          <li key={`${matter.message} ${matter.remedy ?? ''}`} class={tone}>
+            <p class="matter">
+              <strong>
+                {tone === 'stuck'
+                  ? plural(matter.whats.length, 'pod cannot go', 'pods cannot go')
+                  : plural(matter.whats.length, 'pod waits', 'pods wait')}
+                :
+              </strong>{' '}
+              {matter.message}
+            </p>
+            <p class="whats">{namesOf(matter.whats)}</p>
+            {matter.remedy !== undefined && (
+              <p class="remedy">
+                <span>What would help:</span> {matter.remedy}
+              </p>
+            )}
+          </li>
+        ),
+      )}
+    </ul>
+  );
+};
+
+const ReleaseButton = ({ hold, node }: { readonly hold: HoldView; readonly node: string }) => (
+  <button
+    type="button"
+    class="button"
+    onClick={() => {
+      asking.value = { kind: 'release', node, hold };
+    }}
+  >
+    Release {node}
+    <span class="hidden">
+      : end {hold.kind} {hold.name}
+    </span>
+  </button>
+);
+
+const Facts = ({ hold }: { readonly hold: HoldView }) => (
+  <dl class="facts">
+    <dt>held by</dt>
+    <dd>
+      {hold.kind} {hold.namespace === undefined ? '' : `${hold.namespace}/`}
+      {hold.name}
+      {hold.requester !== undefined && ` for ${hold.requester}`}
+    </dd>
+    <dt>since</dt>
+    <dd>{since(hold.since, now.value)}</dd>
+    {hold.ends !== undefined && hold.draining && (
+      <>
+        <dt>drained</dt>
+        <dd>{until(hold.ends, now.value)}</dd>
+      </>
+    )}
+  </dl>
+);
+
+/** One maintenance of a node: by whom, how far, what is in the way. */
+export const Hold = ({ hold, node }: { readonly hold: HoldView; readonly node: string }) => (
+  <div class="hold">
+    {hold.reason !== undefined && <p class="reason">“{hold.reason}”</p>}
+    {hold.message !== '' && <p class="message">{hold.message}</p>}
+    {hold.toEvict > 0 && !hold.deleting && <Progress hold={hold} />}
+    <Facts hold={hold} />
+    <Blockers blockers={hold.blockers} />
+    {mayAct.value && !hold.deleting && <ReleaseButton hold={hold} node={node} />}
+  </div>
+);
+
+/** A node that is out of service, or on its way there. */
+export const HoldCard = ({ node }: { readonly node: NodeView }) => {
+  const { tone, word } = standing(node);
+  return (
+    <li class={`card ${tone}`}>
+      <div class="card-head">
+        <h3>
+          <button type="button" class="link" onClick={() => open(node.key)}>
+            {node.key}
+          </button>
+        </h3>
+        <span class={`chip ${tone}`}>{word}</span>
+      </div>
+      {node.holds.map(hold => (
+        <Hold key={`${hold.store} ${hold.namespace ?? ''} ${hold.name}`} hold={hold} node={node.key} />
+      ))}
+    </li>
+  );
+};

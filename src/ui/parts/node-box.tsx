@@ -1,0 +1,133 @@
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { NodeView, PodView } from '../../web/dashboard/scene.ts';
+import { glide, land } from '../flights.ts';
+import { isControlPlane, nameOf, type PodState, plural, podWords, standing, tally } from '../model/words.ts';
+import { condensed, open, search, selected, store } from '../page.ts';
+import { Progress } from './progress.tsx';
+
+/** How a pod is drawn: what blocks it is known of its node. */
+const stateOf = (pod: PodView, blocked: ReadonlySet<string>): PodState =>
+  pod.phase !== 'leaving' && blocked.has(pod.key) ? 'blocked' : pod.phase;
+
+export const blockedOn = ({ holds }: NodeView): ReadonlySet<string> =>
+  new Set(holds.flatMap(({ blockers }) => blockers.flatMap(({ stuck, what }) => (stuck ? [what] : []))));
+
+/** Tints tell neighbouring workloads apart; the same workload has the same one everywhere. */
+const tints = 8;
+const tintOfWorkload = new Map<string, number>();
+
+const tintOf = (workload: string): number => {
+  const tint = tintOfWorkload.get(workload) ?? tintOfWorkload.size % tints;
+  tintOfWorkload.set(workload, tint);
+  return tint;
+};
+
+const PodTile = ({ pod, state }: { readonly pod: PodView; readonly state: PodState }) => {
+  const tile = useRef<HTMLLIElement>(null);
+  useLayoutEffect(() => (tile.current === null ? undefined : land(pod.uid, tile.current)), [pod.uid]);
+  const shape = pod.stays ? 'stays' : `tint-${tintOf(pod.workload)}`;
+  return (
+    <li
+      ref={tile}
+      class={`pod ${state} ${shape}`}
+      data-uid={pod.uid}
+      data-workload={pod.workload}
+      title={`${pod.key}\n${pod.kind} ${nameOf(pod.workload)}: ${podWords[state]}${pod.stays ? ', stays on its node' : ''}`}
+    >
+      {state === 'blocked' ? '!' : nameOf(pod.workload).slice(0, 2)}
+    </li>
+  );
+};
+
+export const PodTiles = ({ pods, blocked }: { readonly pods: readonly PodView[]; readonly blocked: ReadonlySet<string> }) => {
+  const box = useRef<HTMLUListElement>(null);
+  const spots = useRef<ReturnType<typeof glide>>(new Map());
+  useLayoutEffect(() => {
+    if (box.current !== null) spots.current = glide(box.current, spots.current);
+  }, [pods]);
+  return (
+    <ul ref={box} class="pods" aria-hidden="true">
+      {pods.map(pod => (
+        <PodTile key={pod.uid} pod={pod} state={stateOf(pod, blocked)} />
+      ))}
+    </ul>
+  );
+};
+
+const PodBar = ({ states }: { readonly states: readonly PodState[] }) => (
+  <div class="pod-bar" aria-hidden="true">
+    {tally(states).map(([state, count]) => (
+      <span key={state} class={`share ${state}`} style={{ flexGrow: count }} />
+    ))}
+  </div>
+);
+
+const PodCounts = ({ states }: { readonly states: readonly PodState[] }) => (
+  <p class="pod-counts">
+    {states.length === 0
+      ? 'no pods'
+      : tally(states)
+          .map(([state, count]) => `${count} ${podWords[state]}`)
+          .join(', ')}
+  </p>
+);
+
+const isWanted = (node: NodeView, text: string): boolean => {
+  const wanted = text.trim().toLowerCase();
+  return wanted === '' || `${node.key} ${node.zone} ${standing(node).word}`.toLowerCase().includes(wanted);
+};
+
+const Pods = ({ node }: { readonly node: NodeView }) => {
+  const pods = store.podsOn(node.key).value;
+  const blocked = blockedOn(node);
+  if (!condensed.value) return <PodTiles pods={pods} blocked={blocked} />;
+  const states = pods.map(pod => stateOf(pod, blocked));
+  return (
+    <>
+      <PodBar states={states} />
+      <PodCounts states={states} />
+    </>
+  );
+};
+
+const Name = ({ node }: { readonly node: NodeView }) => {
+  const { word } = standing(node);
+  const pods = store.podsOn(node.key).value.length;
+  const role = isControlPlane(node) ? ', control plane' : '';
+  const isOpen = selected.value === node.key;
+  return (
+    <button
+      type="button"
+      class="node-name"
+      id={`node-${node.key}`}
+      aria-expanded={isOpen}
+      aria-label={`${node.key}${role}, ${word}, ${plural(pods, 'pod')}`}
+      onClick={() => open(node.key)}
+    >
+      {node.key}
+    </button>
+  );
+};
+
+/** A node as a box filled with its pods. */
+export const NodeBox = ({ name }: { readonly name: string }) => {
+  const node = store.node(name).value;
+  if (node === undefined || !isWanted(node, search.value)) return null;
+  const { tone, word } = standing(node);
+  const [hold] = node.holds;
+  return (
+    <li class={`node ${tone} ${selected.value === name ? 'open' : ''}`} data-node={name} onClick={() => open(name)}>
+      <div class="node-head">
+        <Name node={node} />
+        {isControlPlane(node) && (
+          <span class="role" title="control plane">
+            control plane
+          </span>
+        )}
+        {tone !== 'service' && <span class={`chip ${tone}`}>{word}</span>}
+      </div>
+      <Pods node={node} />
+      {hold?.draining === true && hold.toEvict > 0 && <Progress hold={hold} />}
+    </li>
+  );
+};

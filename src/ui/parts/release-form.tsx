@@ -1,0 +1,19 @@
+import { release } from '../orders.ts';
+import { type Asking, store } from '../page.ts';
+import { OrderForm } from './order-form.tsx';
+
+type Form = { readonly asked: Extract<Asking, { kind: 'release' }>; readonly shut: () => void };
+
+/** Asks whether a node is really to be given back. */
+export const ReleaseForm = ({ asked: { node, hold }, shut }: Form) => {
+  const others = (store.node(node).value?.holds.length ?? 0) - 1;
+  return (
+    <OrderForm label={`Release ${node}`} send={() => release(hold)} shut={shut}>
+      <p>
+        This ends {hold.kind} <strong>{hold.name}</strong>
+        {hold.reason !== undefined && ` (“${hold.reason}”)`}.{' '}
+        {others > 0 ? 'Others still hold the node: it stays out of service.' : 'The node becomes what it was before, and takes pods again.'}
+      </p>
+    </OrderForm>
+  );
+};

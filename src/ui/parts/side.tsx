@@ -1,0 +1,75 @@
+import { computed } from '@preact/signals';
+import type { BudgetView } from '../../web/dashboard/scene.ts';
+import { nameOf, plural } from '../model/words.ts';
+import { mayAct, selected, store } from '../page.ts';
+import { Details } from './details.tsx';
+import { HoldCard } from './hold-card.tsx';
+
+const hint = computed(() => (mayAct.value ? ' Choose one to take it out.' : ''));
+
+const Held = () => {
+  const held = store.held.value.filter(({ key }) => key !== selected.value);
+  return (
+    <section class="held" aria-labelledby="held-title">
+      <h2 id="held-title">Out of service</h2>
+      {held.length === 0 && (
+        <p class="quiet">{store.held.value.length === 0 ? `Every node is in service.${hint.value}` : 'No other node.'}</p>
+      )}
+      <ul class="cards">
+        {held.map(node => (
+          <HoldCard key={node.key} node={node} />
+        ))}
+      </ul>
+    </section>
+  );
+};
+
+const Budget = ({ budget }: { readonly budget: BudgetView }) => (
+  <li class={budget.trouble === undefined ? 'budget' : 'budget trouble'}>
+    <div class="budget-head">
+      <span class="budget-name">{nameOf(budget.key)}</span>
+      <span class="budget-allowed">{budget.allowed === 0 ? 'none may go' : `${budget.allowed} may go`}</span>
+    </div>
+    <p class="quiet">
+      {budget.healthy} of {plural(budget.pods, 'pod')} healthy, needs {budget.desired}
+    </p>
+    {budget.trouble !== undefined && (
+      <>
+        <p class="matter">{budget.trouble.message}</p>
+        {budget.trouble.remedy !== undefined && (
+          <p class="remedy">
+            <span>What would help:</span> {budget.trouble.remedy}
+          </p>
+        )}
+      </>
+    )}
+  </li>
+);
+
+/** More are no list that anybody reads: those in trouble come first. */
+const mostBudgets = 30;
+
+const Budgets = () => {
+  const budgets = store.budgets.value.toSorted((one, other) => Number(one.trouble === undefined) - Number(other.trouble === undefined));
+  if (budgets.length === 0) return null;
+  return (
+    <section class="budgets" aria-labelledby="budgets-title">
+      <h2 id="budgets-title">Disruption budgets</h2>
+      <ul class="budget-list">
+        {budgets.slice(0, mostBudgets).map(budget => (
+          <Budget key={budget.key} budget={budget} />
+        ))}
+      </ul>
+      {budgets.length > mostBudgets && <p class="quiet">and {budgets.length - mostBudgets} more, with nothing the matter that is worse</p>}
+    </section>
+  );
+};
+
+/** The second column. */
+export const Side = () => (
+  <div class="side">
+    <Details />
+    <Held />
+    <Budgets />
+  </div>
+);

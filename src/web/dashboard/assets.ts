@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+/** A file of the page. */
+export type Asset = { readonly type: string; readonly body: Buffer; readonly tag: string };
+
+/** By path. `npm run generate` makes them of src/ui. */
+const files = {
+  '/': ['index.html', 'text/html; charset=utf-8'],
+  '/page.js': ['page.js', 'text/javascript; charset=utf-8'],
+  '/page.css': ['page.css', 'text/css; charset=utf-8'],
+  '/icon.svg': ['icon.svg', 'image/svg+xml'],
+  '/licenses.txt': ['licenses.txt', 'text/plain; charset=utf-8'],
+} as const;
+
+/** Reads them all: a page that is not there is found out at the start. */
+export const readAssets = (): ReadonlyMap<string, Asset> =>
+  new Map(
+    Object.entries(files).map(([path, [file, type]]) => {
+      const body = readFileSync(new URL(`./assets/${file}`, import.meta.url));
+      return [path, { type, body, tag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 20)}"` }];
+    }),
+  );

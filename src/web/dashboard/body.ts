@@ -1,0 +1,25 @@
+import type { IncomingMessage } from 'node:http';
+import { type Reply, reply } from './wishes.ts';
+
+/** No order is nearly as long. */
+const mostBytes = 16_384;
+
+/** Reads a JSON body: its value, or what is wrong with it. Rejects when the connection breaks. */
+export const readBody = async (request: IncomingMessage): Promise<{ readonly value: unknown } | Reply> => {
+  const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+  // Forms of other pages cannot send this type without asking first.
+  if (type !== 'application/json') return reply(415, 'the body has to be application/json');
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Ending the loop must not cut the connection: the answer has to get there.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > mostBytes) return reply(413, `the body is longer than ${mostBytes} bytes`);
+    chunks.push(chunk);
+  }
+  try {
+    return { value: JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown };
+  } catch (error) {
+    return reply(400, `the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};

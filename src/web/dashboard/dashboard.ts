@@ -1,0 +1,84 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Dialect } from '../../core/request/request.ts';
+import type { Watcher } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { answerJson } from './answer.ts';
+import { readAssets } from './assets.ts';
+import { hostsOf } from './guard.ts';
+import { Observer } from './observer.ts';
+import { Readers } from './readers.ts';
+import { type Access, answer, type Served } from './routes.ts';
+
+export type DashboardOptions = {
+  /** Follows the cluster that is shown. */
+  readonly watcher: Watcher;
+  readonly dialects: readonly Dialect[];
+  readonly access: Access;
+  /** Which cluster this is, for people. */
+  readonly cluster: string;
+  /** Where it listens; 127.0.0.1 when left out. */
+  readonly host?: string;
+  /** 0 is any free one. */
+  readonly port: number;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+export type Dashboard = {
+  /** With the token in its fragment where one is needed: browsers send a fragment to nobody. */
+  readonly url: string;
+  readonly port: number;
+  /** Ends everything, open streams too. */
+  close(): Promise<void>;
+};
+
+const listening = async (server: Server, host: string, port: number): Promise<number> => {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, resolve);
+  });
+  return (server.address() as AddressInfo).port;
+};
+
+const failed = (error: unknown, response: ServerResponse, log: Log): void => {
+  // Whoever asked has hung up: there is nobody to be answered.
+  if (response.destroyed) return;
+  log.error('the page could not answer', { error: error instanceof Error ? error.message : String(error) });
+  if (response.headersSent) response.destroy();
+  else answerJson(response, 500, { message: 'this could not be answered; the log says why' });
+};
+
+const urlOf = (host: string, port: number, access: Access): string => {
+  const name = host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}/${access.kind === 'link' ? `#${access.token}` : ''}`;
+};
+
+/** Serves the page and follows the cluster for it. Rejects when the address cannot be had. */
+export const startDashboard = async (options: DashboardOptions): Promise<Dashboard> => {
+  const { watcher, dialects, access, cluster, host = '127.0.0.1', clock, log } = options;
+  const assets = readAssets();
+  const observer = new Observer({ watcher, dialects, access: access.kind, cluster, clock });
+  const readers = new Readers(observer, clock);
+  let hosts: ReadonlySet<string> = new Set();
+  const server = createServer((request, response) => {
+    const served: Served = { access, assets, observer, readers, hosts };
+    answer(request, response, served).catch((error: unknown) => failed(error, response, log));
+  });
+  const done = new AbortController();
+  const port = await listening(server, host, options.port).catch((error: unknown) => {
+    readers.end();
+    throw error;
+  });
+  hosts = hostsOf(host, port);
+  const running = observer.run(done.signal);
+  const close = async (): Promise<void> => {
+    done.abort();
+    readers.end();
+    const closed = new Promise(resolve => server.close(resolve));
+    server.closeAllConnections();
+    await Promise.all([running, closed]);
+  };
+  return { url: urlOf(host, port, access), port, close };
+};

@@ -1,0 +1,79 @@
+import type { Budget } from '../../core/drain/budget.ts';
+import type { Node } from '../../core/hold/node.ts';
+import type { Glance } from '../../core/phase/glance.ts';
+import { isDaemonSetPod, type Pod } from '../../core/pod/pod.ts';
+import { byAge, type Request } from '../../core/request/request.ts';
+import type { Change, Watched } from '../../operator/ports.ts';
+
+/** Objects of one kind by key, and by one group of each. */
+class Group<T extends Watched> {
+  readonly #objects = new Map<string, T>();
+  readonly #keys = new Map<string, Set<string>>();
+  readonly #groupOf: (object: T) => string;
+
+  constructor(groupOf: (object: T) => string) {
+    this.#groupOf = groupOf;
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  values(): Iterable<T> {
+    return this.#objects.values();
+  }
+
+  in(group: string): readonly T[] {
+    return [...(this.#keys.get(group) ?? [])].flatMap(key => this.#objects.get(key) ?? []);
+  }
+
+  groups(): Iterable<string> {
+    return this.#keys.keys();
+  }
+
+  /** Answers the groups that are touched: where it was, and where it is. */
+  apply(change: Change<T>): readonly string[] {
+    const { object } = change;
+    const before = this.#objects.get(object.key);
+    if (before !== undefined) this.#drop(before);
+    if (change.type !== 'removed') this.#put(object);
+    return [...new Set([...(before === undefined ? [] : [this.#groupOf(before)]), this.#groupOf(object)])];
+  }
+
+  #put(object: T): void {
+    const group = this.#groupOf(object);
+    this.#objects.set(object.key, object);
+    const keys = this.#keys.get(group);
+    if (keys === undefined) this.#keys.set(group, new Set([object.key]));
+    else keys.add(object.key);
+  }
+
+  #drop(object: T): void {
+    const group = this.#groupOf(object);
+    const keys = this.#keys.get(group);
+    keys?.delete(object.key);
+    if (keys?.size === 0) this.#keys.delete(group);
+    this.#objects.delete(object.key);
+  }
+}
+
+/** What is known of the cluster, as it was last told. */
+export class Known {
+  readonly nodes = new Group<Node>(({ name }) => name);
+  readonly pods = new Group<Pod>(({ nodeName }) => nodeName);
+  readonly budgets = new Group<Budget>(({ namespace }) => namespace);
+  readonly requests = new Group<Request>(({ nodeName }) => nodeName);
+
+  /** The maintenances of a node, oldest first. */
+  requestsOn(node: string): readonly Request[] {
+    return this.requests.in(node).toSorted(byAge);
+  }
+
+  /** What a drain of the node would look at. The DaemonSets are those that its pods name: nobody reads them for a page. */
+  glanceAt(node: string): Glance {
+    const pods = this.pods.in(node);
+    const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];
+    const daemonSets = pods.flatMap(pod => (isDaemonSetPod(pod) ? [`${pod.namespace}/${pod.owner?.name ?? ''}`] : []));
+    return { pods, budgets: namespaces.flatMap(namespace => this.budgets.in(namespace)), daemonSets: new Set(daemonSets) };
+  }
+}

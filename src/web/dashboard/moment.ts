@@ -1,0 +1,42 @@
+import type { MomentView } from './scene.ts';
+
+/** A line of the time line, as it is watched. */
+export type Moment = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly view: MomentView };
+
+type RawEvent = {
+  readonly metadata: {
+    readonly namespace?: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly creationTimestamp?: string;
+  };
+  readonly involvedObject?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly count?: number;
+  readonly lastTimestamp?: string | null;
+  readonly eventTime?: string | null;
+};
+
+/** Keeps of an Event what the time line shows. */
+export const readMoment = (raw: unknown): Moment => {
+  const { metadata, involvedObject = {}, type, reason = '', message = '', count, lastTimestamp, eventTime } = raw as RawEvent;
+  const key = `${metadata.namespace ?? ''}/${metadata.name}`;
+  const { kind = '', namespace, name = '' } = involvedObject;
+  const view: MomentView = {
+    key,
+    at: lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? '',
+    warning: type === 'Warning',
+    reason,
+    message,
+    about: `${kind} ${namespace === undefined || namespace === '' ? '' : `${namespace}/`}${name}`,
+    count: count ?? 1,
+  };
+  return { key, uid: metadata.uid, resourceVersion: metadata.resourceVersion, view };
+};
+
+/** Newest first. */
+export const byTime = (one: MomentView, other: MomentView): number =>
+  one.at === other.at ? (one.key < other.key ? 1 : -1) : one.at < other.at ? 1 : -1;

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../core/json.ts';
+import { createCluster } from '../../embedded/cluster.ts';
+import { inProcess } from '../../embedded/in-process.ts';
+import { load } from '../../embedded/load.ts';
+import type { Api, Watcher } from '../../operator/ports.ts';
+import { HandClock } from '../../support/hand-clock.ts';
+import { Observer } from './observer.ts';
+import type { Delta, NodeView, Scene } from './scene.ts';
+import { budget, deployment, type Place, place } from './testing/place.ts';
+import { maintain, release } from './wishes.ts';
+
+const order = { reason: 'new disk', force: false, deleteEmptyDirData: false };
+
+/** What a page makes of what it is told. */
+class Mirror {
+  readonly parts = { nodes: new Map<string, object>(), pods: new Map<string, object>(), budgets: new Map<string, object>() };
+  told = 0;
+
+  apply(delta: Delta): void {
+    this.told += 1;
+    for (const [what, map] of Object.entries(this.parts) as ['nodes' | 'pods' | 'budgets', Map<string, object>][]) {
+      for (const view of delta[what] ?? []) map.set(view.key, view);
+      for (const key of delta.gone?.[what] ?? []) map.delete(key);
+    }
+  }
+
+  get keys(): readonly (readonly string[])[] {
+    return Object.values(this.parts).map(map => [...map.keys()].sort());
+  }
+}
+
+const watching = async (at: Place, clock: HandClock) => {
+  const observer = new Observer({ watcher: at.ports, dialects: at.dialects, access: 'link', cluster: 'test', clock });
+  const mirror = new Mirror();
+  observer.listen((_revision, delta) => mirror.apply(delta));
+  const done = new AbortController();
+  const running = observer.run(done.signal);
+  await clock.advance(200);
+  const end = async (): Promise<void> => {
+    done.abort();
+    const stopped = at.stop();
+    await clock.advance(1000);
+    await Promise.all([running, stopped]);
+  };
+  const node = (name: string): NodeView => {
+    const view = observer.scene().nodes.find(({ key }) => key === name);
+    assert.ok(view, name);
+    return view;
+  };
+  return { observer, mirror, node, end };
+};
+
+const keysOf = ({ nodes, pods, budgets }: Scene): readonly (readonly string[])[] =>
+  [nodes, pods, budgets].map(views => (views as readonly { readonly key: string }[]).map(({ key }) => key).sort());
+
+const shop = (at: Place): void => {
+  at.make('deployments.apps', deployment('web', 6));
+  at.make('poddisruptionbudgets.policy', budget('web', { maxUnavailable: 1 }));
+  at.make('deployments.apps', deployment('payment', 3));
+  at.make('poddisruptionbudgets.policy', budget('payment', { minAvailable: 3 }));
+};
+
+test('it shows the nodes with their zones, the pods with what they belong to, and the budgets', async () => {
+  const clock = new HandClock();
+  const at = place(clock);
+  shop(at);
+  await clock.advance(10_000);
+  const { observer, node, end } = await watching(at, clock);
+  const { nodes, pods, budgets, facts } = observer.scene();
+  assert.deepEqual(
+    nodes.map(({ key, zone, ready, cordoned, holds }) => [key, zone, ready, cordoned, holds.length]),
+    [
+      ['w1', 'north', 'yes', false, 0],
+      ['w2', 'north', 'yes', false, 0],
+      ['w3', 'south', 'yes', false, 0],
+    ],
+  );
+  assert.equal(pods.length, 9);
+  assert.deepEqual(
+    new Set(pods.map(({ kind, workload, phase }) => `${kind} ${workload} ${phase}`)),
+    new Set(['Deployment shop/web running', 'Deployment shop/payment running']),
+  );
+  assert.deepEqual(
+    budgets.map(({ key, allowed, healthy, desired, trouble }) => [key, allowed, healthy, desired, trouble?.message]),
+    [
+      ['shop/payment', 0, 3, 3, 'budget payment needs 3 healthy pods of 3: it can never allow one to go'],
+      ['shop/web', 1, 6, 5, undefined],
+    ],
+  );
+  assert.deepEqual(facts, { access: 'link', cluster: 'test', makes: 'Maintenance', loading: [], unreadable: [] });
+  assert.equal(node('w1').missing, undefined);
+  await end();
+});
+
+test('a maintenance is told from its order to its end: hold, progress, blockers in words, events; then the node is as it was', async () => {
+  const clock = new HandClock();
+  const at = place(clock);
+  shop(at);
+  at.operate();
+  await clock.advance(10_000);
+  const { observer, mirror, node, end } = await watching(at, clock);
+  const before = node('w1');
+  const asked = maintain(at.ports, observer.maker(), { node: 'w1', ...order });
+  await clock.advance(60_000);
+  assert.deepEqual(await asked, { status: 201, body: { message: 'w1 goes into maintenance' } });
+  const [hold] = node('w1').holds;
+  assert.ok(hold);
+  assert.deepEqual([hold.kind, hold.name, hold.phase, hold.reason, hold.draining], ['Maintenance', 'w1', 'Draining', 'new disk', true]);
+  assert.equal(hold.toEvict - hold.gone, hold.blockers.length, 'all that is left is blocked');
+  assert.deepEqual(
+    new Set(hold.blockers.map(({ message, stuck }) => `${message} ${stuck}`)),
+    new Set(['budget payment needs 3 healthy pods of 3: it can never allow one to go true']),
+  );
+  assert.match(hold.blockers[0]?.remedy ?? '', /kubectl -n shop edit pdb payment/);
+  assert.equal(node('w1').cordoned, true);
+  assert.deepEqual(
+    observer.scene().moments.map(({ reason, about, at }) => [reason, about, at]),
+    [['MaintenanceBegun', 'Maintenance w1', '2026-01-01T00:00:10Z']],
+  );
+  assert.deepEqual(mirror.keys, keysOf(observer.scene()), 'whoever is told of changes only, knows the same');
+  const request = observer.find(hold.store, undefined, hold.name);
+  assert.ok(request);
+  const given = release(at.ports, request);
+  await clock.advance(10_000);
+  assert.equal((await given).status, 200);
+  assert.deepEqual(node('w1'), before);
+  assert.deepEqual(mirror.keys, keysOf(observer.scene()));
+  await end();
+});
+
+test('an outlook says how many pods would leave and what would be in the way, and changes nothing', async () => {
+  const clock = new HandClock();
+  const at = place(clock);
+  at.make('deployments.apps', deployment('web', 3));
+  at.make('pods', {
+    metadata: { name: 'alone', namespace: 'shop' },
+    spec: { nodeName: 'w1', containers: [{ name: 'main', image: 'x:1' }] },
+  });
+  await clock.advance(10_000);
+  const { observer, mirror, end } = await watching(at, clock);
+  const told = mirror.told;
+  const outlook = observer.outlook('w1', { force: false, deleteEmptyDirData: false });
+  assert.deepEqual([outlook.stay, outlook.blockers.map(({ what, cause }) => `${what} ${cause}`)], [0, ['shop/alone Unmanaged']]);
+  assert.deepEqual(observer.outlook('w1', { force: true, deleteEmptyDirData: false }).blockers, []);
+  await clock.advance(1000);
+  assert.equal(mirror.told, told);
+  await end();
+});
+
+test('a maintenance of a node that is not there is shown all the same', async () => {
+  const clock = new HandClock();
+  const at = place(clock);
+  const { observer, node, end } = await watching(at, clock);
+  const asked = maintain(at.ports, observer.maker(), { node: 'w9', ...order });
+  await clock.advance(1000);
+  await asked;
+  assert.deepEqual([node('w9').missing, node('w9').holds.length, observer.hasNode('w9')], [true, 1, false]);
+  await end();
+});
+
+test('a kind that the cluster does not serve is no trouble; what cannot be read is named until it can', async () => {
+  const clock = new HandClock();
+  const at = place(clock, []);
+  const refusing: Watcher = {
+    watch: async (collection, project, sink, signal) => {
+      if (collection.path !== '/api/v1/events') return at.ports.watch(collection, project, sink, signal);
+      sink.failing?.({ message: 'events is forbidden', status: 403, retryInMs: 1000 });
+    },
+  };
+  const { observer, end } = await watching({ ...at, ports: { ...(at.ports as Api), ...refusing } }, clock);
+  assert.deepEqual(observer.scene().facts, {
+    access: 'link',
+    cluster: 'test',
+    loading: [],
+    unreadable: [{ what: 'events', message: 'events is forbidden' }],
+  });
+  await clock.advance(60_000);
+  assert.deepEqual(observer.scene().facts.unreadable, []);
+  await end();
+});
+
+test('of 1,000 nodes and 10,000 pods, a change of one pod is a delta of one pod', async () => {
+  const clock = new HandClock();
+  const cluster = createCluster({ clock, random: () => 0.5 });
+  load(cluster.machine, many(1000, 10));
+  const observer = new Observer({
+    watcher: inProcess(cluster, { userAgent: 'test' }),
+    dialects: [],
+    access: 'read-only',
+    cluster: '',
+    clock,
+  });
+  const deltas: Delta[] = [];
+  observer.listen((_revision, delta) => deltas.push(delta));
+  const done = new AbortController();
+  const running = observer.run(done.signal);
+  await clock.advance(200);
+  assert.deepEqual([observer.scene().nodes.length, observer.scene().pods.length], [1000, 10_000]);
+  deltas.length = 0;
+  for (const pod of many(1, 1, 'False')) load(cluster.machine, [pod]);
+  await clock.advance(200);
+  assert.deepEqual(
+    deltas.map(delta => [Object.keys(delta), delta.pods?.map(({ key, phase }) => `${key} ${phase}`)]),
+    [[['pods'], ['space-0/pod-0-0 starting']]],
+  );
+  done.abort();
+  await running;
+});
+
+function* many(nodes: number, pods: number, ready = 'True'): Generator<JsonObject> {
+  const meta = (name: string, namespace?: string): JsonObject => ({
+    name,
+    uid: `uid-${name}`,
+    ...(namespace !== undefined && { namespace }),
+  });
+  for (let node = 0; node < nodes; node += 1) {
+    yield { apiVersion: 'v1', kind: 'Node', metadata: meta(`node-${node}`), spec: {}, status: {} };
+    for (let pod = 0; pod < pods; pod += 1) {
+      yield {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: meta(`pod-${node}-${pod}`, `space-${pod}`),
+        spec: { nodeName: `node-${node}`, containers: [{ name: 'main', image: 'x:1' }] },
+        status: { phase: 'Running', conditions: [{ type: 'Ready', status: ready }] },
+      };
+    }
+  }
+}

@@ -1,0 +1,258 @@
+import { readBudget } from '../../core/drain/budget.ts';
+import { type Node, readNode } from '../../core/hold/node.ts';
+import { blockersNow } from '../../core/phase/blockers-now.ts';
+import { type Pod, readPod } from '../../core/pod/pod.ts';
+import type { Dialect, Request } from '../../core/request/request.ts';
+import { isDraining } from '../../core/request/telling.ts';
+import type { Change, Collection, Sink, Watched, Watcher } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import { Known } from './known.ts';
+import { readMoment } from './moment.ts';
+import { Moments } from './moments.ts';
+import { outlookOf } from './outlook.ts';
+import type { AccessKind, BudgetView, Delta, Facts, NodeView, Outlook, PodView, Scene } from './scene.ts';
+import { Shelf } from './shelf.ts';
+import { Troubles } from './troubles.ts';
+import { budgetView, holdView, missingNodeView, nodeView, podView } from './views.ts';
+import { makerAmong } from './wishes.ts';
+
+/** What is told at once: more often would be faster than anybody can look. */
+const batchMs = 100;
+
+export type ObserverOptions = {
+  readonly watcher: Watcher;
+  readonly dialects: readonly Dialect[];
+  readonly access: AccessKind;
+  readonly cluster: string;
+  readonly clock: Clock;
+};
+
+type Listener = (revision: number, delta: Delta) => void;
+
+type Wanted = Watched & { readonly request: Request };
+
+const budgetsPath = '/apis/policy/v1/poddisruptionbudgets';
+
+/** Follows the cluster and keeps the scene: who is told, is told what has changed since the revision before, in batches. */
+export class Observer {
+  readonly #options: ObserverOptions;
+  readonly #known = new Known();
+  readonly #nodes = new Shelf<NodeView>();
+  readonly #pods = new Shelf<PodView>();
+  readonly #budgets = new Shelf<BudgetView>();
+  readonly #moments = new Moments();
+  readonly #troubles: Troubles;
+  readonly #loading = new Set<string>();
+  /** Kinds that the cluster does not serve. */
+  readonly #missing = new Set<string>();
+  readonly #stale = new Set<string>();
+  readonly #listeners = new Set<Listener>();
+  /** As they were told last: what they call read is in the scene by then. */
+  #facts: Facts;
+  #revision = 0;
+  #running = false;
+  #cancel: (() => void) | undefined;
+
+  constructor(options: ObserverOptions) {
+    this.#options = options;
+    this.#troubles = new Troubles(options.clock, () => this.#soon());
+    this.#facts = this.#factsNow();
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Follows everything until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#running = true;
+    const { dialects } = this.#options;
+    const components = [...new Set(dialects.map(({ component }) => component))];
+    await Promise.all([
+      this.#follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeTold(change), signal),
+      this.#follow('pods', { path: '/api/v1/pods' }, readPod, change => this.#podTold(change), signal),
+      this.#follow('disruption budgets', { path: budgetsPath }, readBudget, change => this.#budgetTold(change), signal),
+      ...dialects.map(dialect => this.#followKind(dialect, signal)),
+      ...components.map(component => this.#followEvents(component, signal)),
+    ]);
+    this.#cancel?.();
+    this.#troubles.stop();
+  }
+
+  /** Is told of every batch from now on. The answer ends that. */
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Everything, as of now. What is newer than the revision is told once more with the next one, which changes nothing. */
+  scene(): Scene {
+    return {
+      facts: this.#facts,
+      nodes: this.#nodes.values(),
+      pods: this.#pods.values(),
+      budgets: this.#budgets.values(),
+      moments: this.#moments.newest(),
+    };
+  }
+
+  /** A maintenance that is there at this moment. */
+  find(store: string, namespace: string | undefined, name: string): Request | undefined {
+    return this.#known.requests.get(`${store}/${namespace ?? ''}/${name}`);
+  }
+
+  hasNode(name: string): boolean {
+    return this.#known.nodes.get(name) !== undefined;
+  }
+
+  outlook(node: string, choice: Parameters<typeof outlookOf>[2]): Outlook {
+    return outlookOf(node, this.#known.glanceAt(node), choice, this.#options.clock.now());
+  }
+
+  /** The kind to make maintenances of; undefined when none is served. */
+  maker(): Dialect | undefined {
+    return makerAmong(this.#options.dialects.filter(({ name }) => !this.#missing.has(name)));
+  }
+
+  #factsNow(): Facts {
+    const maker = this.maker();
+    return {
+      access: this.#options.access,
+      cluster: this.#options.cluster,
+      ...(maker && { makes: maker.kind as 'Maintenance' | 'NodeMaintenance' }),
+      loading: this.#running ? [...this.#loading].sort() : ['everything'],
+      unreadable: this.#troubles.list(),
+    };
+  }
+
+  #follow<T extends Watched>(
+    what: string,
+    collection: Collection,
+    project: (raw: unknown) => T | undefined,
+    told: (change: Change<T>) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#loading.add(what);
+    const sink: Sink<T> = {
+      changed: change => {
+        this.#troubles.mended(what);
+        told(change);
+        this.#soon();
+      },
+      synced: () => {
+        this.#troubles.mended(what);
+        this.#loading.delete(what);
+        this.#soon();
+      },
+      failing: ({ message, retryInMs }) => {
+        this.#loading.delete(what);
+        this.#troubles.failing(what, message, retryInMs);
+      },
+    };
+    return this.#options.watcher.watch(collection, project, sink, signal);
+  }
+
+  #followKind(dialect: Dialect, signal: AbortSignal): Promise<void> {
+    this.#loading.add(dialect.name);
+    const project = (raw: unknown): Wanted | undefined => {
+      const request = dialect.read(raw);
+      if (typeof request === 'string') return undefined;
+      return { key: request.key, uid: request.uid, resourceVersion: request.resourceVersion, request };
+    };
+    const sink: Sink<Wanted> = {
+      changed: change => {
+        this.#served(dialect);
+        this.#requestTold(change);
+        this.#soon();
+      },
+      synced: () => {
+        this.#loading.delete(dialect.name);
+        this.#served(dialect);
+      },
+      failing: ({ message, status, retryInMs }) => {
+        this.#loading.delete(dialect.name);
+        if (status !== 404) return this.#troubles.failing(dialect.name, message, retryInMs);
+        // Not every cluster has every kind: that is no trouble.
+        this.#missing.add(dialect.name);
+        this.#soon();
+      },
+    };
+    return this.#options.watcher.watch({ path: dialect.path }, project, sink, signal);
+  }
+
+  #followEvents(component: string, signal: AbortSignal): Promise<void> {
+    const collection = { path: '/api/v1/events', fieldSelector: `reportingComponent=${component}` };
+    return this.#follow('events', collection, readMoment, change => this.#moments.apply(change), signal);
+  }
+
+  #served({ name }: Dialect): void {
+    this.#missing.delete(name);
+    this.#troubles.mended(name);
+    this.#soon();
+  }
+
+  #nodeTold(change: Change<Node>): void {
+    for (const name of this.#known.nodes.apply(change)) this.#stale.add(name);
+  }
+
+  #podTold(change: Change<Pod>): void {
+    if (change.type === 'removed') this.#pods.drop(change.object.key);
+    else this.#pods.put(podView(change.object));
+    for (const node of this.#known.pods.apply(change)) this.#judgeAgain(node);
+  }
+
+  #budgetTold(change: Change<ReturnType<typeof readBudget>>): void {
+    this.#known.budgets.apply(change);
+    if (change.type === 'removed') this.#budgets.drop(change.object.key);
+    else this.#budgets.put(budgetView(change.object));
+    for (const node of this.#known.requests.groups()) this.#judgeAgain(node);
+  }
+
+  #requestTold(change: Change<Wanted>): void {
+    const object = { ...change.object.request };
+    for (const node of this.#known.requests.apply({ type: change.type === 'removed' ? 'removed' : 'added', object })) this.#stale.add(node);
+  }
+
+  /** Its pods or budgets have changed: that matters where a drain is judged from them. */
+  #judgeAgain(node: string): void {
+    if (this.#known.requests.in(node).some(isDraining)) this.#stale.add(node);
+  }
+
+  #draw(name: string): void {
+    const node = this.#known.nodes.get(name);
+    const requests = this.#known.requestsOn(name);
+    if (node === undefined && requests.length === 0) return void this.#nodes.drop(name);
+    const draining = requests.some(isDraining);
+    const glance = draining ? this.#known.glanceAt(name) : undefined;
+    const now = this.#options.clock.now();
+    const holds = requests.map(request => holdView(request, glance && isDraining(request) ? blockersNow(request, glance, now) : []));
+    this.#nodes.put(node === undefined ? missingNodeView(name, holds) : nodeView(node, holds));
+  }
+
+  #soon(): void {
+    this.#cancel ??= this.#options.clock.after(batchMs, () => {
+      this.#cancel = undefined;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    for (const name of this.#stale) this.#draw(name);
+    this.#stale.clear();
+    const delta = this.#delta();
+    if (Object.keys(delta).length === 0) return;
+    this.#revision += 1;
+    for (const listener of this.#listeners) listener(this.#revision, delta);
+  }
+
+  #delta(): Delta {
+    const taken = { nodes: this.#nodes.take(), pods: this.#pods.take(), budgets: this.#budgets.take(), moments: this.#moments.take() };
+    const parts = Object.entries(taken);
+    const changed = Object.fromEntries(parts.flatMap(([what, { changed }]) => (changed.length > 0 ? [[what, changed]] : [])));
+    const gone = Object.fromEntries(parts.flatMap(([what, { gone }]) => (gone.length > 0 ? [[what, gone]] : [])));
+    const facts = this.#factsNow();
+    const isNews = JSON.stringify(facts) !== JSON.stringify(this.#facts);
+    this.#facts = facts;
+    return { ...(isNews && { facts }), ...changed, ...(Object.keys(gone).length > 0 && { gone }) };
+  }
+}

@@ -1,0 +1,20 @@
+import { judge } from '../../core/drain/judge.ts';
+import { blockersNow } from '../../core/phase/blockers-now.ts';
+import type { Glance } from '../../core/phase/glance.ts';
+import { seedPolicy } from '../../core/request/policy.ts';
+import { drainRequest } from '../../core/request/spoken.ts';
+import type { Outlook } from './scene.ts';
+import { blockerView } from './views.ts';
+
+/** What a drain would find, before anybody has asked for one. */
+export const outlookOf = (
+  node: string,
+  glance: Glance,
+  choice: { readonly force: boolean; readonly deleteEmptyDirData: boolean },
+  now: Temporal.Instant,
+): Outlook => {
+  const imagined = drainRequest(node, { ...seedPolicy, ...choice }, now);
+  const fates = glance.pods.map(pod => judge(pod, imagined.policy, { now, daemonSets: glance.daemonSets }).fate);
+  const stay = fates.filter(fate => fate === 'ignore').length;
+  return { leave: fates.length - stay, stay, blockers: blockersNow(imagined, glance, now).map(blockerView) };
+};

@@ -1,0 +1,101 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Api } from '../../operator/ports.ts';
+import { answerAsset, answerJson, openStream } from './answer.ts';
+import type { Asset } from './assets.ts';
+import { readBody } from './body.ts';
+import { strangerIn, withoutToken } from './guard.ts';
+import type { Observer } from './observer.ts';
+import type { Readers } from './readers.ts';
+import { maintain, type Reply, readOrder, readRelease, release, reply } from './wishes.ts';
+
+/** Who may do what. `link`: whoever has the printed link, and nobody else may even look. `read-only`: whoever reaches the page may look. */
+export type Access = { readonly kind: 'link'; readonly token: string; readonly api: Api } | { readonly kind: 'read-only' };
+
+export type Served = {
+  readonly access: Access;
+  readonly assets: ReadonlyMap<string, Asset>;
+  readonly observer: Observer;
+  readonly readers: Readers;
+  /** What the header Host may be. */
+  readonly hosts: ReadonlySet<string>;
+};
+
+type Asked = { readonly request: IncomingMessage; readonly response: ServerResponse; readonly url: URL; readonly served: Served };
+type Route = { readonly method: 'GET' | 'POST'; readonly answer: (asked: Asked) => Promise<void> | void };
+
+const sendReply = (response: ServerResponse, { status, body }: Reply): void => {
+  // What is left of a body that was too long is not waited for.
+  answerJson(response, status, body, status === 413 ? { connection: 'close' } : {});
+};
+
+const stream = ({ request, response, served }: Asked): void => {
+  if (served.readers.full) return sendReply(response, reply(503, 'too many pages are open: close some of them'));
+  openStream(response);
+  const { 'last-event-id': lastEventId } = request.headers;
+  served.readers.add(response, Array.isArray(lastEventId) ? undefined : lastEventId);
+};
+
+const scene = ({ response, served: { observer } }: Asked): void =>
+  answerJson(response, 200, { revision: observer.revision, scene: observer.scene() });
+
+const outlook = ({ response, url, served: { observer } }: Asked): void => {
+  const node = url.searchParams.get('node') ?? '';
+  if (!observer.hasNode(node)) return sendReply(response, reply(404, `there is no node "${node}"`));
+  const isOn = (name: string): boolean => url.searchParams.get(name) === 'true';
+  answerJson(response, 200, observer.outlook(node, { force: isOn('force'), deleteEmptyDirData: isOn('deleteEmptyDirData') }));
+};
+
+const maintainOrder = async (observer: Observer, api: Api, value: unknown): Promise<Reply> => {
+  const order = readOrder(value);
+  if (typeof order === 'string') return reply(400, order);
+  if (!observer.hasNode(order.node)) return reply(404, `there is no node "${order.node}"`);
+  return maintain(api, observer.maker(), order);
+};
+
+const releaseOrder = async (observer: Observer, api: Api, value: unknown): Promise<Reply> => {
+  const order = readRelease(value);
+  if (typeof order === 'string') return reply(400, order);
+  const request = observer.find(order.store, order.namespace, order.name);
+  return request === undefined ? reply(404, `there is no maintenance "${order.name}" any more`) : release(api, request);
+};
+
+/** Whatever changes something: only with the link. */
+const write =
+  (work: typeof maintainOrder): Route['answer'] =>
+  async ({ request, response, served: { access, observer } }) => {
+    if (access.kind !== 'link')
+      return sendReply(response, reply(403, 'this page is for looking only: drydock dashboard opens one that acts'));
+    const body = await readBody(request);
+    sendReply(response, 'value' in body ? await work(observer, access.api, body.value) : body);
+  };
+
+const routes: ReadonlyMap<string, Route> = new Map([
+  ['/api/scene', { method: 'GET', answer: scene }],
+  ['/api/stream', { method: 'GET', answer: stream }],
+  ['/api/outlook', { method: 'GET', answer: outlook }],
+  ['/api/maintain', { method: 'POST', answer: write(maintainOrder) }],
+  ['/api/release', { method: 'POST', answer: write(releaseOrder) }],
+]);
+
+const wrongMethod = (response: ServerResponse, allow: string): void =>
+  answerJson(response, 405, { message: `only ${allow} is served here` }, { allow });
+
+/** Answers one request. Rejects when the connection breaks, or on a defect. */
+export const answer = async (request: IncomingMessage, response: ServerResponse, served: Served): Promise<void> => {
+  const stranger = strangerIn(request.headers, served.hosts);
+  if (stranger !== undefined) return answerJson(response, stranger.status, { message: stranger.message });
+  const url = URL.parse(request.url ?? '/', 'http://page.invalid');
+  const path = url?.pathname ?? '';
+  const asset = served.assets.get(path);
+  if (asset !== undefined) {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return wrongMethod(response, 'GET, HEAD');
+    return answerAsset(response, asset, request.headers['if-none-match'], request.method === 'GET');
+  }
+  const route = routes.get(path);
+  if (url === null || route === undefined) return answerJson(response, 404, { message: 'there is nothing here' });
+  const { access } = served;
+  const refusal = access.kind === 'link' ? withoutToken(request.headers.authorization, access.token) : undefined;
+  if (refusal !== undefined) return answerJson(response, refusal.status, { message: refusal.message }, { 'www-authenticate': 'Bearer' });
+  if (request.method !== route.method) return wrongMethod(response, route.method);
+  await route.answer({ request, response, url, served });
+};

@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import type { JsonObject } from '../../../core/json.ts';
+import type { Dialect } from '../../../core/request/request.ts';
+import { createCluster, type EmbeddedCluster } from '../../../embedded/cluster.ts';
+import { writesOn } from '../../../embedded/controllers/writes.ts';
+import { inProcess } from '../../../embedded/in-process.ts';
+import { Life } from '../../../embedded/life.ts';
+import { seeded } from '../../../embedded/seeded.ts';
+import { maintenance } from '../../../generations/maintenance.ts';
+import { medik8s } from '../../../generations/medik8s.ts';
+import { EventRecorder } from '../../../kube/events.ts';
+import { Operator } from '../../../operator/operator.ts';
+import type { Api, Watcher } from '../../../operator/ports.ts';
+import type { Clock } from '../../../support/clock.ts';
+import { silentLog } from '../../../support/log.ts';
+
+/** A small cluster for the tests of the page: three workers in two zones, with what a test puts on them. */
+
+const crdFile = (name: string): JsonObject =>
+  parse(readFileSync(new URL(`../../../../deploy/crds/${name}.yaml`, import.meta.url), 'utf8')) as JsonObject;
+
+const crds = {
+  maintenance: 'maintenances.drydock.dev',
+  nodeMaintenance: 'nodemaintenances.nodemaintenance.medik8s.io',
+} as const;
+
+const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: null, lastTransitionTime: null };
+
+export type Place = {
+  readonly cluster: EmbeddedCluster;
+  readonly ports: Api & Watcher;
+  readonly dialects: readonly Dialect[];
+  /** Throws when the cluster refuses it. */
+  make(resource: string, draft: JsonObject): void;
+  /** Starts the operator. */
+  operate(): void;
+  stop(): Promise<void>;
+};
+
+const workers = [
+  ['w1', 'north'],
+  ['w2', 'north'],
+  ['w3', 'south'],
+] as const;
+
+const worker = (name: string, zone: string): JsonObject => ({
+  metadata: { name, labels: { 'kubernetes.io/hostname': name, 'topology.kubernetes.io/zone': zone } },
+  status: { allocatable: { cpu: '64', memory: '256Gi', pods: '110' }, conditions: [ready] },
+});
+
+/** A Deployment of `replicas` pods in `shop`, with the budget that is given. */
+export const deployment = (name: string, replicas: number, pod: JsonObject = {}): JsonObject => ({
+  kind: 'Deployment',
+  metadata: { name, namespace: 'shop' },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: name } },
+    template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'main', image: 'example.test/none:1' }], ...pod } },
+  },
+});
+
+export const budget = (name: string, spec: JsonObject): JsonObject => ({
+  metadata: { name, namespace: 'shop' },
+  spec: { ...spec, selector: { matchLabels: { app: name } } },
+});
+
+/** Makes one whose clock is given; pods take two seconds to start and three to end. */
+export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['maintenance', 'nodeMaintenance']): Place => {
+  const cluster = createCluster({ clock, random: seeded(7) });
+  const writes = writesOn(cluster.machine);
+  const make = (resource: string, draft: JsonObject): void => {
+    const written = writes.create(resource, draft);
+    if (written.kind === 'refused') throw new Error(written.message);
+  };
+  for (const kind of kinds) make('customresourcedefinitions.apiextensions.k8s.io', crdFile(crds[kind]));
+  make('namespaces', { metadata: { name: 'shop' } });
+  const life = new Life({ machine: cluster.machine, clock, pace: { startMs: 2000, stopMs: 3000, spread: 0 } });
+  life.start();
+  for (const [name, zone] of workers) make('nodes', worker(name, zone));
+  const ports = inProcess(cluster, { userAgent: 'drydock' });
+  const dialects = [maintenance('medik8s-leases'), medik8s('medik8s-leases')];
+  const done = new AbortController();
+  let running: Promise<void> | undefined;
+  const operate = (): void => {
+    running = new Operator({
+      api: ports,
+      watcher: ports,
+      recorder: new EventRecorder({ api: ports, clock, log: silentLog, random: seeded(8), instance: 'test' }),
+      meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+      fence: { mayAct: () => true },
+      clock,
+      log: silentLog,
+      dialects,
+      terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+    }).run(done.signal);
+  };
+  const stop = async (): Promise<void> => {
+    done.abort();
+    await running;
+    life.stop();
+  };
+  return { cluster, ports, dialects, make, operate, stop };
+};

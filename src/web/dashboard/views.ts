@@ -1,0 +1,123 @@
+import type { Blocked } from '../../core/drain/blocked.ts';
+import { budgetHindrance, needsHelp } from '../../core/drain/blocker.ts';
+import { type Budget, neverAllows } from '../../core/drain/budget.ts';
+import { taintId } from '../../core/hold/before.ts';
+import { conditionOf, type Node } from '../../core/hold/node.ts';
+import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '../../core/pod/pod.ts';
+import type { Request } from '../../core/request/request.ts';
+import { endsOf, isDraining, messageOf, phaseOf } from '../../core/request/telling.ts';
+import { timeText } from '../../core/time.ts';
+import type { BlockerView, BudgetView, HoldView, NodeView, PodPhase, PodView } from './scene.ts';
+
+/** What is shown of one thing, from what is known of it. Pure. */
+
+const zoneLabels = ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone'];
+const roleLabel = 'node-role.kubernetes.io/';
+
+/** Kubernetes puts it on every cordoned node: it says nothing more than the cordon. */
+const ofEveryCordon = 'node.kubernetes.io/unschedulable:NoSchedule';
+
+const readiness: Readonly<Record<string, NodeView['ready']>> = { True: 'yes', False: 'no' };
+
+export const nodeView = (node: Node, holds: readonly HoldView[]): NodeView => ({
+  key: node.name,
+  zone: zoneLabels.map(label => node.labels[label]).find(zone => zone !== undefined) ?? '',
+  roles: Object.keys(node.labels)
+    .flatMap(label => (label.startsWith(roleLabel) ? [label.slice(roleLabel.length)] : []))
+    .sort(),
+  ready: readiness[conditionOf(node, 'Ready')?.status ?? ''] ?? 'unknown',
+  cordoned: node.unschedulable,
+  taints: node.taints.map(taintId).filter(id => id !== ofEveryCordon),
+  holds,
+});
+
+/** A maintenance may name a node that has gone, or has never been. */
+export const missingNodeView = (name: string, holds: readonly HoldView[]): NodeView => ({
+  key: name,
+  zone: '',
+  roles: [],
+  ready: 'unknown',
+  cordoned: false,
+  taints: [],
+  holds,
+  missing: true,
+});
+
+export const blockerView = (blocker: Blocked): BlockerView => ({
+  ...blocker,
+  // The words are the core's own: they come from a status that the operator wrote.
+  stuck: needsHelp({ cause: blocker.cause, message: blocker.message } as Parameters<typeof needsHelp>[0]),
+});
+
+export const holdView = (request: Request, blockers: readonly Blocked[]): HoldView => {
+  const { dialect, history, namespace, reason, requester } = request;
+  const ends = endsOf(request);
+  return {
+    store: dialect.name,
+    kind: dialect.kind,
+    ...(namespace !== undefined && { namespace }),
+    name: request.name,
+    phase: phaseOf(request),
+    stage: request.stage,
+    ...(reason !== undefined && reason !== '' && { reason }),
+    ...(requester !== undefined && requester !== '' && { requester }),
+    since: timeText(request.createdAt),
+    toEvict: history.toEvict,
+    gone: history.gone,
+    message: messageOf(request),
+    ...(ends !== '' && { ends }),
+    draining: isDraining(request),
+    drained: !request.deleting && history.state === 'Drained',
+    failed: !request.deleting && history.state === 'Failed',
+    deleting: request.deleting,
+    blockers: blockers.map(blockerView),
+  };
+};
+
+const podPhase = (pod: Pod): PodPhase => {
+  if (isTerminating(pod)) return 'leaving';
+  if (isFinished(pod)) return 'done';
+  if (pod.nodeName === '') return 'pending';
+  return pod.ready ? 'running' : 'starting';
+};
+
+/** A ReplicaSet of a Deployment is named after it and the hash of its template: people know the Deployment. */
+const workloadOf = ({ owner, labels, name, namespace }: Pod): Pick<PodView, 'kind' | 'workload'> => {
+  if (owner === undefined) return { kind: 'Pod', workload: `${namespace}/${name}` };
+  const ending = `-${labels['pod-template-hash'] ?? ''}`;
+  if (owner.kind === 'ReplicaSet' && ending !== '-' && owner.name.endsWith(ending)) {
+    return { kind: 'Deployment', workload: `${namespace}/${owner.name.slice(0, -ending.length)}` };
+  }
+  return { kind: owner.kind, workload: `${namespace}/${owner.name}` };
+};
+
+export const podView = (pod: Pod): PodView => ({
+  key: pod.key,
+  uid: pod.uid,
+  node: pod.nodeName,
+  ...workloadOf(pod),
+  phase: podPhase(pod),
+  stays: isDaemonSetPod(pod) || pod.mirror,
+  localData: pod.localData,
+});
+
+/** The words are the ones that a blocked pod gets; here no pod is meant. */
+const budgetTrouble = (budget: Budget): BudgetView['trouble'] => {
+  const isHelpless = budget.syncFailure !== undefined || neverAllows(budget);
+  const isShort = budget.fresh && budget.currentHealthy < budget.desiredHealthy;
+  if (!isHelpless && !isShort) return undefined;
+  const { message, remedy } = budgetHindrance({ namespace: budget.namespace, name: '' } as Pod, budget);
+  return { message, ...(remedy !== undefined && { remedy }) };
+};
+
+export const budgetView = (budget: Budget): BudgetView => {
+  const trouble = budgetTrouble(budget);
+  return {
+    key: budget.key,
+    allowed: budget.fresh && budget.syncFailure === undefined ? budget.disruptionsAllowed : 0,
+    healthy: budget.currentHealthy,
+    desired: budget.desiredHealthy,
+    pods: budget.expectedPods,
+    ...(trouble && { trouble }),
+  };
+};

@@ -1,0 +1,78 @@
+import { isObject } from '../../core/json.ts';
+import type { Dialect, Request } from '../../core/request/request.ts';
+import { creation, maintenanceObject, nodeMaintenanceObject, notServed, removal, type Wish } from '../../core/request/wish.ts';
+import { saidBy } from '../../core/status.ts';
+import type { Api, ApiAnswer, ApiCall } from '../../operator/ports.ts';
+import type { MaintainOrder, ReleaseOrder } from './scene.ts';
+
+/** What became of a wish: an HTTP status, and a body with words. */
+export type Reply = { readonly status: number; readonly body: { readonly message: string } };
+
+const full = 'maintenances.drydock.dev';
+const seed = 'nodemaintenances.nodemaintenance.medik8s.io';
+
+export const reply = (status: number, message: string): Reply => ({ status, body: { message } });
+
+/** The kind to make: the one with a policy, or else the one that it replaces. */
+export const makerAmong = (served: readonly Dialect[]): Dialect | undefined =>
+  served.find(({ name }) => name === full) ?? served.find(({ name }) => name === seed);
+
+/** Reads an order from JSON; a string says what is wrong with it. */
+export const readOrder = (raw: unknown): MaintainOrder | string => {
+  if (!isObject(raw)) return 'the body has to be an object such as {"node": "worker-1", "reason": "new disk"}';
+  const { node, reason = '', force = false, deleteEmptyDirData = false } = raw;
+  if (typeof node !== 'string' || node === '') return 'node is missing: name the node to maintain';
+  if (typeof reason !== 'string') return 'reason has to be a text';
+  if (typeof force !== 'boolean' || typeof deleteEmptyDirData !== 'boolean') return 'force and deleteEmptyDirData are true or false';
+  return { node, reason, force, deleteEmptyDirData };
+};
+
+/** Reads which maintenance is to end; a string says what is wrong with it. */
+export const readRelease = (raw: unknown): ReleaseOrder | string => {
+  if (!isObject(raw)) return 'the body has to be an object such as {"store": "maintenances.drydock.dev", "name": "worker-1"}';
+  const { store, namespace, name } = raw;
+  if (typeof store !== 'string' || typeof name !== 'string' || store === '' || name === '')
+    return 'store and name are missing: they say which maintenance';
+  if (namespace !== undefined && typeof namespace !== 'string') return 'namespace has to be a text';
+  return { store, name, ...(namespace !== undefined && { namespace }) };
+};
+
+/** A call that the API server refuses is answered in its own words; one that does not reach it says so. */
+const asked = async (api: Api, call: ApiCall): Promise<ApiAnswer | Reply> => {
+  try {
+    return await api.call(call);
+  } catch (error) {
+    return reply(502, `the API server could not be asked: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};
+
+const isReply = (answer: ApiAnswer | Reply): answer is Reply => !('headers' in answer);
+
+const isGood = ({ status }: ApiAnswer): boolean => status >= 200 && status < 300;
+
+/** Destruction is always asked for, and the replaced kind destroys unasked: it is made only for somebody who has agreed to both. */
+const bodyOf = (maker: Dialect, order: MaintainOrder): ReturnType<typeof maintenanceObject> | string => {
+  const { node, reason, force, deleteEmptyDirData } = order;
+  const wish: Wish = { node, ...(reason.trim() !== '' && { reason: reason.trim() }), drain: { force, deleteEmptyDirData } };
+  if (maker.name === full) return maintenanceObject(wish);
+  if (force && deleteEmptyDirData) return nodeMaintenanceObject(maker, wish);
+  return 'this cluster serves NodeMaintenance only, which always evicts pods without a controller and pods with local data: agree to both, or install the kind Maintenance (drydock install)';
+};
+
+export const maintain = async (api: Api, maker: Dialect | undefined, order: MaintainOrder): Promise<Reply> => {
+  if (maker === undefined) return reply(409, notServed);
+  const body = bodyOf(maker, order);
+  if (typeof body === 'string') return reply(422, body);
+  const answer = await asked(api, creation(maker, body));
+  if (isReply(answer)) return answer;
+  if (answer.status === 404) return reply(409, notServed);
+  return isGood(answer) ? reply(201, `${order.node} goes into maintenance`) : reply(answer.status, saidBy(answer));
+};
+
+export const release = async (api: Api, request: Request): Promise<Reply> => {
+  const answer = await asked(api, removal(request));
+  if (isReply(answer)) return answer;
+  // Gone already is what was wanted.
+  if (isGood(answer) || answer.status === 404) return reply(200, `${request.nodeName} is being given back`);
+  return reply(answer.status, saidBy(answer));
+};
