@@ -65,6 +65,7 @@ const demoCommand = (): Command =>
   new Command('demo')
     .description('a cluster in this process, with operator and page at work in it, to try things on; no real cluster is needed or touched')
     .option(...portFlag)
+    .option('--empty', 'the cluster alone, without workloads, operator and page: for tests of your own')
     .action(async (flags: DemoFlags) => (await import('./demo/command.ts')).demo(flags));
 
 const dashboardCommand = (env: Env): Command =>

@@ -7,7 +7,6 @@ import type { EmbeddedCluster } from '../../embedded/cluster.ts';
 import { administrator, type Serving, serve } from '../../embedded/serve.ts';
 import { systemClock } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
-import type { Dashboard } from '../../web/dashboard/dashboard.ts';
 import { plainOutput } from '../output.ts';
 import { openPage, pagePort, untilStopped } from '../page.ts';
 import { type Demo, startDemo } from './demo.ts';
@@ -37,42 +36,55 @@ const openApi = async (cluster: EmbeddedCluster): Promise<Open> => {
 };
 
 /** In ten lines: where everything is, and what to try. */
-const welcome = (demo: Demo, page: string, file: string): readonly string[] => {
-  const { store } = demo.cluster.machine;
-  return [
-    `A cluster of ${store.count('nodes')} nodes lives in this process, with Drydock's operator at work in it. No other cluster is touched.`,
-    `Open this in a browser:  ${page}`,
-    'Or in another terminal, with npm or with your own kubectl:',
-    `  export KUBECONFIG=${file}`,
-    '  npm start -- maintain worker-1 --reason "new disk" --wait',
-    '  npm start -- status                      who is held, what blocks it, what would help',
-    '  npm start -- release worker-1            the node comes back as it was',
-    '  npm start -- drain worker-2 --ignore-daemonsets --delete-emptydir-data',
-    '  kubectl get nodes,pods,maintenances -o wide',
-    'Ctrl-C ends it, and nothing of it is left.',
-  ];
+const welcome = (count: number, page: string, file: string): readonly string[] => [
+  `A cluster of ${count} nodes lives in this process, and Drydock with it: in a moment it drains one of them. No other cluster is touched.`,
+  `Open this in a browser:  ${page}`,
+  'Or in another terminal, with npm or with your own kubectl:',
+  `  export KUBECONFIG=${file}`,
+  '  npm start -- status                      who is held, what blocks it, what would help',
+  '  npm start -- maintain worker-1 --reason "new memory" --wait',
+  '  npm start -- release worker-1            the node comes back as it was',
+  '  npm start -- drain worker-2 --ignore-daemonsets --delete-emptydir-data',
+  '  kubectl get nodes,pods,maintenances -o wide',
+  'Ctrl-C ends it, and nothing of it is left.',
+];
+
+const nodeCount = ({ cluster }: Demo): number => cluster.machine.store.count('nodes');
+
+const welcomeEmpty = (file: string): readonly string[] => [
+  'An empty Kubernetes cluster lives in this process: API, controllers, scheduler, and a kubelet for every node that you make.',
+  `  export KUBECONFIG=${file}`,
+  'Ctrl-C ends it, and nothing of it is left.',
+];
+
+export type DemoFlags = { readonly port?: string; readonly empty?: boolean };
+
+/** Everything that has been opened is closed, the last first, whatever happens. */
+const runUntilStopped = async (running: Demo, flags: DemoFlags, port: number | undefined): Promise<void> => {
+  await using open = new AsyncDisposableStack();
+  open.defer(() => running.stop());
+  const { serving, way } = await openApi(running.cluster);
+  open.defer(() => serving.close());
+  const folder = mkdtempSync(join(tmpdir(), 'drydock-demo-'));
+  open.defer(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'kubeconfig');
+  writeFileSync(file, kubeconfig(way), { mode: 0o600 });
+  const lines = flags.empty === true ? welcomeEmpty(file) : welcome(nodeCount(running), await pageOf(running, port, open), file);
+  for (const line of lines) plainOutput.line(line);
+  await untilStopped();
 };
 
-export type DemoFlags = { readonly port?: string };
+const pageOf = async ({ ports, dialects }: Demo, port: number | undefined, open: AsyncDisposableStack): Promise<string> => {
+  const page = await openPage({ ports, dialects, cluster: 'demo', port, log: silentLog });
+  open.defer(() => page.close());
+  return page.url;
+};
 
-/** `drydock demo`: a cluster in this process with the operator and the page at work in it, until SIGINT or SIGTERM. Needs no cluster and touches none. */
+/**
+ * `drydock demo`: a cluster in this process with the operator and the page at work in it, until SIGINT or SIGTERM. Needs no cluster and
+ * touches none. With `--empty` it is the cluster alone.
+ */
 export const demo = async (flags: DemoFlags): Promise<void> => {
   const port = pagePort(flags.port);
-  const running = startDemo(silentLog);
-  const { serving, way } = await openApi(running.cluster);
-  const folder = mkdtempSync(join(tmpdir(), 'drydock-demo-'));
-  let page: Dashboard | undefined;
-  try {
-    const { ports, dialects } = running;
-    page = await openPage({ ports, dialects, cluster: 'demo', port, log: silentLog });
-    const file = join(folder, 'kubeconfig');
-    writeFileSync(file, kubeconfig(way), { mode: 0o600 });
-    for (const line of welcome(running, page.url, file)) plainOutput.line(line);
-    await untilStopped();
-  } finally {
-    rmSync(folder, { recursive: true });
-    await page?.close();
-    await running.stop();
-    await serving.close();
-  }
+  await runUntilStopped(startDemo({ empty: flags.empty === true, log: silentLog }), flags, port);
 };

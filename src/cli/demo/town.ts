@@ -83,8 +83,11 @@ export const town: readonly (readonly [resource: string, object: JsonObject])[] 
   ['deployments.apps', workload('Deployment', 'worker', { replicas: 8 })],
   ['statefulsets.apps', workload('StatefulSet', 'db', { replicas: 3, spec: { serviceName: 'db' } })],
   ['poddisruptionbudgets.policy', budget('db', { maxUnavailable: 1 })],
-  // Two replicas, and two must always be there: no pod of it may ever go.
-  ['deployments.apps', workload('Deployment', 'payment', { replicas: 2 })],
+  // Two replicas, in one zone, and two must always be there: no pod of it may ever go.
+  [
+    'deployments.apps',
+    workload('Deployment', 'payment', { replicas: 2, pod: { nodeSelector: { 'topology.kubernetes.io/zone': 'middle' } } }),
+  ],
   ['poddisruptionbudgets.policy', budget('payment', { minAvailable: 2 })],
   // What it keeps in its emptyDir goes with the pod.
   [

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+const main = join(import.meta.dirname, '..', '..', 'main.mjs');
+
+type Started = { readonly child: ChildProcess; readonly lines: readonly string[]; readonly kubeconfig: string };
+
+/** Starts the demo and waits until it has said everything. */
+const started = async (...flags: readonly string[]): Promise<Started> => {
+  const child = spawn(process.execPath, [main, 'demo', ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.setEncoding('utf8');
+  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false }) as AsyncIterable<string>) {
+    text += chunk;
+    if (text.includes('Ctrl-C')) break;
+  }
+  const lines = text.trimEnd().split('\n');
+  return { child, lines, kubeconfig: /KUBECONFIG=(\S+)/.exec(text)?.[1] ?? '' };
+};
+
+const stopped = async ({ child }: Started): Promise<number> => {
+  const ended = once(child, 'exit') as Promise<[number]>;
+  child.kill('SIGINT');
+  return (await ended)[0];
+};
+
+const drydock = (kubeconfig: string, ...args: readonly string[]): { readonly status: number | null; readonly text: string } => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args, '--kubeconfig', kubeconfig], { encoding: 'utf8' });
+  return { status, text: stdout + stderr };
+};
+
+test('the demo says in ten lines where everything is, drains a node by itself, obeys, and leaves nothing', {
+  timeout: 60_000,
+}, async () => {
+  const demo = await started('--port=0');
+  try {
+    assert.equal(demo.lines.length, 10, demo.lines.join('\n'));
+    const page = /http:\S+/.exec(demo.lines[1] ?? '')?.[0] ?? '';
+    assert.equal((await fetch(page)).status, 200);
+    // The one that it begins by itself has a pod on its node that may never go.
+    while (!/worker-[34] .*Draining/.test(drydock(demo.kubeconfig, 'status').text));
+    const { status, text } = drydock(demo.kubeconfig, 'maintain', 'worker-1', '--force', '--delete-emptydir-data', '--wait');
+    assert.equal(status, 0, text);
+    assert.equal(drydock(demo.kubeconfig, 'release', 'worker-1').status, 0);
+  } finally {
+    assert.equal(await stopped(demo), 0);
+  }
+  assert.ok(demo.kubeconfig !== '' && !existsSync(demo.kubeconfig));
+});
+
+test('an empty one is a cluster and nothing else', { timeout: 60_000 }, async () => {
+  const demo = await started('--empty');
+  try {
+    const { status, text } = drydock(demo.kubeconfig, 'maintain', 'nobody');
+    assert.equal(status, 1);
+    assert.match(text, /nodes "nobody" not found/);
+  } finally {
+    assert.equal(await stopped(demo), 0);
+  }
+});
