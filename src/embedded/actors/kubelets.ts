@@ -12,6 +12,8 @@ export type Pace = {
   readonly stopMs: number;
   /** Each time is between its middle times (1 - spread) and (1 + spread). */
   readonly spread: number;
+  /** Whether a pod says that its containers have ended before it goes, as a real kubelet does; so it is when left out. */
+  readonly saysEnd?: boolean;
 };
 
 /** Annotations that change the pace of one pod, the same as those of the control plane's tests. */
@@ -123,7 +125,7 @@ export class Kubelets {
     const wanted = wishes.has('ignores-sigterm') ? graceMs : (wishes.after('gone-after') ?? this.#time(this.#pace.stopMs));
     const left = wishes.after('gone-after') === undefined ? Math.min(wanted, graceMs + 1000) : wanted;
     this.#plan(pod, Math.max(0, begun + left - this.#cluster.nowMs()), current => {
-      if (!isFinished(current)) this.#say(current, endedStatus(current, 'Failed', this.#cluster.nowMs()));
+      if (!isFinished(current) && this.#pace.saysEnd !== false) this.#say(current, endedStatus(current, 'Failed', this.#cluster.nowMs()));
       const { namespace = '', name, uid } = current.metadata;
       this.#cluster.writes.remove('pods', namespace, name, { gracePeriodSeconds: 0, uid });
     });
