@@ -1,5 +1,6 @@
 import type { Clock } from '../support/clock.ts';
 import { Kubelets, type Pace } from './actors/kubelets.ts';
+import { NodeAgents } from './actors/node-agents.ts';
 import { Scheduling } from './actors/scheduling.ts';
 import { policyGate } from './admission/policies.ts';
 import { disruptionController } from './controllers/budgets.ts';
@@ -8,27 +9,40 @@ import { daemonSetController } from './controllers/daemon-set.ts';
 import { deploymentController } from './controllers/deployment.ts';
 import { garbageCollector } from './controllers/garbage.ts';
 import { jobController } from './controllers/job.ts';
+import { jobOrphans } from './controllers/job-orphans.ts';
 import { namespaceController } from './controllers/namespaces.ts';
-import { nodeLifecycleController, podGarbageCollector } from './controllers/node-lifecycle.ts';
+import { nodeLifecycleController } from './controllers/node-lifecycle.ts';
+import { type NodeHealthOptions, nodeMonitor } from './controllers/node-monitor.ts';
+import { nodeTtlController } from './controllers/node-ttl.ts';
+import { podGarbageCollector } from './controllers/pod-gc.ts';
 import { replicaSetController } from './controllers/replica-set.ts';
 import { ControllerRunner } from './controllers/runner.ts';
 import { statefulSetController } from './controllers/stateful-set.ts';
+import { taintEvictionController } from './controllers/taint-eviction.ts';
+import { ttlAfterFinished } from './controllers/ttl-after-finished.ts';
 import { writesOn } from './controllers/writes.ts';
+import { EventLog } from './event-log.ts';
 import type { Stored } from './object.ts';
 import { bind } from './registry/bind.ts';
 import { finalize } from './registry/finalize.ts';
 import type { Machine } from './registry/machine.ts';
 import type { Change, Resource } from './store/store.ts';
 
-const controllers = [
+/** New ones for each life: some remember what they have seen. */
+const controllers = (nodeHealth: NodeHealthOptions): readonly Controller[] => [
   deploymentController,
   replicaSetController,
   statefulSetController,
   daemonSetController,
-  jobController,
+  jobController(),
+  jobOrphans,
+  ttlAfterFinished,
   disruptionController,
   nodeLifecycleController,
-  podGarbageCollector,
+  nodeMonitor(nodeHealth),
+  nodeTtlController(),
+  taintEvictionController(),
+  podGarbageCollector(),
   garbageCollector,
 ];
 
@@ -39,8 +53,10 @@ export type LifeOptions = {
   readonly pace: Pace;
   /** Which nodes have a kubelet that answers; all of them when left out. */
   readonly isAlive?: (node: Stored) => boolean;
-  /** Is told of the events that controllers record. */
-  readonly record?: Cluster['record'];
+  /** Is told of what controllers note; `events` stores it as Event objects, as a real cluster does. */
+  readonly record?: Cluster['record'] | 'events';
+  /** When nodes count as lost. */
+  readonly nodeHealth?: NodeHealthOptions;
 };
 
 /** Everything that acts in a cluster beside its users: controllers, scheduler and kubelets, on one clock and one chance. */
@@ -49,21 +65,27 @@ export class Life {
   readonly #runner: ControllerRunner;
   readonly #scheduling: Scheduling;
   readonly #kubelets: Kubelets;
+  readonly #agents: NodeAgents;
   readonly #machine: Machine;
+  readonly #events: EventLog;
   #unsubscribe: (() => void) | undefined;
 
-  constructor({ machine, clock, pace, isAlive = () => true, record = () => {} }: LifeOptions) {
+  constructor({ machine, clock, pace, isAlive = () => true, record = () => {}, nodeHealth = {} }: LifeOptions) {
     this.#machine = machine;
+    const writes = this.#writesOf('kube-controller-manager');
+    this.#events = new EventLog(machine, writes, clock);
     this.#cluster = {
       store: machine.store,
-      writes: this.#writesOf('kube-controller-manager'),
+      writes,
       nowMs: () => clock.now().epochMilliseconds,
       random: machine.random,
-      record,
+      record: record === 'events' ? note => this.#events.record(note) : record,
     };
-    this.#runner = new ControllerRunner(this.#cluster, clock, [...controllers, this.#namespaces()]);
+    this.#runner = new ControllerRunner(this.#cluster, clock, [...controllers(nodeHealth), this.#namespaces()]);
     this.#scheduling = new Scheduling(this.#cluster, clock, (pod, node) => this.#bind(pod, node));
-    this.#kubelets = new Kubelets({ ...this.#cluster, writes: this.#writesOf('kubelet') }, clock, pace, isAlive);
+    const kubelet = { ...this.#cluster, writes: this.#writesOf('kubelet') };
+    this.#kubelets = new Kubelets(kubelet, clock, pace, isAlive);
+    this.#agents = new NodeAgents(kubelet, clock, isAlive);
   }
 
   /** Takes up what is there, and follows what comes. */
@@ -80,6 +102,8 @@ export class Life {
     this.#runner.stop();
     this.#scheduling.stop();
     this.#kubelets.stop();
+    this.#agents.stop();
+    this.#events.stop();
   }
 
   /** Policies may say what a component is not to do. */
@@ -92,6 +116,7 @@ export class Life {
     this.#runner.touch(one);
     this.#scheduling.told(one);
     this.#kubelets.told(one);
+    this.#agents.told(one);
   }
 
   #namespaces(): Controller {

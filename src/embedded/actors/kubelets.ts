@@ -4,7 +4,6 @@ import { type Cluster, timeText } from '../controllers/controller.ts';
 import { isFinished, nodeOf, phaseOf } from '../controllers/pods.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
-import { readyStatus } from './node-status.ts';
 import { graceOf } from './resources.ts';
 
 /** How long pods take, in milliseconds: the middle of each, spread by the seed. */
@@ -13,6 +12,8 @@ export type Pace = {
   readonly stopMs: number;
   /** Each time is between its middle times (1 - spread) and (1 + spread). */
   readonly spread: number;
+  /** Whether a pod says that its containers have ended before it goes, as a real kubelet does; so it is when left out. */
+  readonly saysEnd?: boolean;
 };
 
 /** Annotations that change the pace of one pod, the same as those of the control plane's tests. */
@@ -51,8 +52,6 @@ export class Kubelets {
   told({ resource, type, object }: Change): void {
     if (resource === 'nodes') {
       if (type === 'removed' || !this.#isAlive(object)) return;
-      const status = readyStatus(object, timeText(this.#cluster.nowMs()));
-      if (status !== undefined) this.#cluster.writes.update('nodes', { ...object, status }, 'status');
       // A kubelet that comes back finds what has been decided meanwhile.
       for (const pod of this.#podsOn(object.metadata.name)) this.#look(pod);
       return;
@@ -127,7 +126,7 @@ export class Kubelets {
     const wanted = wishes.has('ignores-sigterm') ? graceMs : (wishes.after('gone-after') ?? this.#time(this.#pace.stopMs));
     const left = wishes.after('gone-after') === undefined ? Math.min(wanted, graceMs + 1000) : wanted;
     this.#plan(pod, Math.max(0, begun + left - this.#cluster.nowMs()), current => {
-      if (!isFinished(current)) this.#say(current, endedStatus(current, 'Failed', this.#cluster.nowMs()));
+      if (!isFinished(current) && this.#pace.saysEnd !== false) this.#say(current, endedStatus(current, 'Failed', this.#cluster.nowMs()));
       const { namespace = '', name, uid } = current.metadata;
       this.#cluster.writes.remove('pods', namespace, name, { gracePeriodSeconds: 0, uid });
     });

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import type { Cluster } from '../controllers/controller.ts';
 import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { picks } from '../controllers/selectors.ts';
-import { at, objects, part, type Stored, strings, text } from '../object.ts';
+import { at, items, objects, part, type Stored, strings, text } from '../object.ts';
 import { fitsSelector, preference, termPicks } from './affinity.ts';
 import { type Amounts, allocatable, lacking, plus, requestsOf } from './resources.ts';
 import { toleratesAll, untolerated } from './taints.ts';
@@ -54,11 +54,15 @@ const roundOf = (pod: Stored, loads: readonly Load[]): Round => {
   return { loads, guarded: loads.filter(({ guarded }) => guarded.length > 0), zones };
 };
 
-const antiAffine = (pod: Stored, load: Load, { loads, guarded }: Round): boolean => {
-  const namespace = pod.metadata.namespace ?? '';
-  const own = terms(part(pod, 'spec'), 'podAntiAffinity');
-  if (own.some(term => sharing(load, loads, text(term, 'topologyKey')).some(other => termPicks(term, namespace, other)))) return true;
-  return guarded.some(({ node, guarded: keepers }) =>
+/** It keeps away from others that are there. */
+const keepsAway = (pod: Stored, load: Load, { loads }: Round): boolean =>
+  terms(part(pod, 'spec'), 'podAntiAffinity').some(term =>
+    sharing(load, loads, text(term, 'topologyKey')).some(other => termPicks(term, pod.metadata.namespace ?? '', other)),
+  );
+
+/** Others that are there keep it away. */
+const keptAway = (pod: Stored, load: Load, { guarded }: Round): boolean =>
+  guarded.some(({ node, guarded: keepers }) =>
     keepers.some(other =>
       terms(part(other, 'spec'), 'podAntiAffinity').some(term => {
         const where = domain(node, text(term, 'topologyKey'));
@@ -67,7 +71,6 @@ const antiAffine = (pod: Stored, load: Load, { loads, guarded }: Round): boolean
       }),
     ),
   );
-};
 
 /** A first pod that would be its own company may go anywhere. */
 const lonely = (pod: Stored, load: Load, loads: readonly Load[]): boolean =>
@@ -91,30 +94,58 @@ const spreadOf = (constraint: JsonObject, pod: Stored, loads: readonly Load[]): 
   return counts;
 };
 
-const skewed = (pod: Stored, load: Load, loads: readonly Load[]): boolean =>
-  objects(at(pod, 'spec', 'topologySpreadConstraints'))
-    .filter(one => text(one, 'whenUnsatisfiable') === 'DoNotSchedule')
-    .some(one => {
-      const where = domain(load.node, text(one, 'topologyKey'));
-      if (where === undefined) return true;
-      const counts = spreadOf(one, pod, loads);
-      const least = Math.min(...counts.values());
-      return (counts.get(where) ?? 0) + 1 - least > Number(one['maxSkew'] ?? 1);
-    });
+const spreadReason = "node(s) didn't match pod topology spread constraints";
 
-/** Why the pod cannot go there, in the scheduler's words; undefined when it can. */
-const obstacle = (pod: Stored, load: Load, round: Round): string | undefined => {
+const skewed = (pod: Stored, load: Load, loads: readonly Load[]): Obstacle | undefined => {
+  for (const one of objects(at(pod, 'spec', 'topologySpreadConstraints'))) {
+    if (text(one, 'whenUnsatisfiable') !== 'DoNotSchedule') continue;
+    const where = domain(load.node, text(one, 'topologyKey'));
+    if (where === undefined) return firm(`${spreadReason} (missing required label)`);
+    const counts = spreadOf(one, pod, loads);
+    const itself = picks(one['labelSelector'], pod) ? 1 : 0;
+    const least = counts.size < Number(one['minDomains'] ?? 1) ? 0 : Math.min(...counts.values());
+    if ((counts.get(where) ?? 0) + itself - least > Number(one['maxSkew'] ?? 1)) return yielding(spreadReason);
+  }
+  return undefined;
+};
+
+const unfriendly = (pod: Stored, load: Load, round: Round): Obstacle | undefined => {
+  if (lonely(pod, load, round.loads)) return firm("node(s) didn't match pod affinity rules");
+  if (keepsAway(pod, load, round)) return yielding("node(s) didn't match pod anti-affinity rules");
+  return keptAway(pod, load, round) ? yielding("node(s) didn't satisfy existing pods anti-affinity rules") : undefined;
+};
+
+/** Why a pod cannot go to a node, in the scheduler's words, and whether it might if others went away (Unschedulable). */
+type Obstacle = { readonly reasons: readonly string[]; readonly yields: boolean };
+
+const firm = (reason: string): Obstacle => ({ reasons: [reason], yields: false });
+const yielding = (...reasons: readonly string[]): Obstacle => ({ reasons, yields: true });
+
+/** The one node that a pod of a daemon set names: all others are not even looked at. */
+const namesOthers = (spec: JsonObject, node: Stored): boolean => {
+  const terms = objects(at(spec, 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution', 'nodeSelectorTerms'));
+  const named = terms.map(term => objects(term['matchFields']).find(field => text(field, 'key') === 'metadata.name'));
+  return terms.length > 0 && named.every(field => field !== undefined && !items(field['values']).includes(node.metadata.name));
+};
+
+/** What the pod asks for and does not get; more than the node could ever give is not worth waiting for. */
+const shortage = (spec: JsonObject, load: Load): Obstacle | undefined => {
+  const [asked, has] = [requestsOf(spec), allocatable(load.node)];
+  const short = lacking(asked, load.used, has);
+  if (short.length === 0) return undefined;
+  const never = lacking(asked, {}, has);
+  return { reasons: short.map(name => (name === 'pods' ? 'Too many pods' : `Insufficient ${name}`)), yields: never.length === 0 };
+};
+
+/** In the order of the scheduler's filters; the first that says no is heard. */
+const obstacle = (pod: Stored, load: Load, round: Round): Obstacle | undefined => {
   const spec = part(pod, 'spec');
   const { node } = load;
-  if (at(node, 'spec', 'unschedulable') === true && !toleratesCordon(spec)) return 'node(s) were unschedulable';
-  const [taint] = untolerated(spec, node, ['NoSchedule', 'NoExecute']);
-  if (taint !== undefined) return `node(s) had untolerated taint {${text(taint, 'key')}: ${text(taint, 'value')}}`;
-  if (!fitsSelector(spec, node)) return "node(s) didn't match Pod's node affinity/selector";
-  const [short] = lacking(requestsOf(spec), load.used, allocatable(node));
-  if (short !== undefined) return short === 'pods' ? 'Too many pods' : `Insufficient ${short}`;
-  if (antiAffine(pod, load, round)) return "node(s) didn't match pod anti-affinity rules";
-  if (lonely(pod, load, round.loads)) return "node(s) didn't match pod affinity rules";
-  return skewed(pod, load, round.loads) ? "node(s) didn't match pod topology spread constraints" : undefined;
+  if (namesOthers(spec, node)) return firm("node(s) didn't satisfy plugin(s) [NodeAffinity]");
+  if (at(node, 'spec', 'unschedulable') === true && !toleratesCordon(spec)) return firm('node(s) were unschedulable');
+  if (!toleratesAll(spec, node, ['NoSchedule', 'NoExecute'])) return firm('node(s) had untolerated taint(s)');
+  if (!fitsSelector(spec, node)) return firm("node(s) didn't match Pod's node affinity/selector");
+  return shortage(spec, load) ?? skewed(pod, load, round.loads) ?? unfriendly(pod, load, round);
 };
 
 const cordonTaint: Stored = {
@@ -138,11 +169,24 @@ const score = (pod: Stored, load: Load, { zones }: Round): number => {
 /** Where the pod goes, or why it goes nowhere. */
 export type Placement = { readonly kind: 'bound'; readonly node: string } | { readonly kind: 'nowhere'; readonly message: string };
 
-const reasons = (found: readonly string[], nodes: number): string => {
+const counted = (found: readonly string[], nodes: number): string => {
   const counts = new Map<string, number>();
   for (const reason of found) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   const texts = [...counts].map(([reason, count]) => `${count} ${reason}`).sort();
   return `0/${nodes} nodes are available: ${texts.join(', ')}.`;
+};
+
+/** The scheduler's last word: why no node is free, and that nobody would have to make room (FitError). */
+const lastWord = (pod: Stored, obstacles: readonly Obstacle[]): string => {
+  const nodes = obstacles.length;
+  if (nodes === 0) return 'no nodes available to schedule pods';
+  const help = obstacles.map(({ yields }) =>
+    yields ? 'No preemption victims found for incoming pod' : 'Preemption is not helpful for scheduling',
+  );
+  const refusal = 'not eligible due to preemptionPolicy=Never.';
+  const preemption = at(pod, 'spec', 'preemptionPolicy') === 'Never' ? refusal : counted(help, nodes);
+  const why = obstacles.flatMap(({ reasons }) => reasons);
+  return `${counted(why, nodes)} no new claims to deallocate, preemption: ${preemption}`;
 };
 
 /** The best node for a pod; of equal ones chance decides, from the cluster's seed. Pure but for that. */
@@ -153,9 +197,9 @@ export const place = (pod: Stored, loads: readonly Load[], random: () => number)
   if (fitting.length === 0)
     return {
       kind: 'nowhere',
-      message: reasons(
+      message: lastWord(
+        pod,
         obstacles.flatMap(([, why]) => why ?? []),
-        loads.length,
       ),
     };
   const scored = fitting.map(load => [score(pod, load, round), load] as const);

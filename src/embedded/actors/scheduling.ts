@@ -22,11 +22,11 @@ export class Scheduling {
   readonly #waiting = new Map<string, Stored>();
   /** Pods that fitted nowhere, until something changes that may help. */
   readonly #parked = new Map<string, Stored>();
-  readonly #retries = new Map<string, () => void>();
   readonly #loads = new Map<string, Load>();
   readonly #stale = new Set<string>();
   #from = 0;
   #scheduled: (() => void) | undefined;
+  #flush: (() => void) | undefined;
 
   constructor(cluster: Cluster, clock: Clock, bind: (pod: Stored, node: string) => boolean) {
     this.#cluster = cluster;
@@ -53,10 +53,9 @@ export class Scheduling {
 
   stop(): void {
     this.#scheduled?.();
+    this.#flush?.();
     this.#waiting.clear();
     this.#parked.clear();
-    for (const cancel of this.#retries.values()) cancel();
-    this.#retries.clear();
   }
 
   #nodeChanged({ type, object }: Change): void {
@@ -114,12 +113,7 @@ export class Scheduling {
     if (placement.kind === 'nowhere') placement = place(current, [...this.#loads.values()], this.#cluster.random);
     if (placement.kind === 'bound' && this.#bind(current, placement.node)) {
       this.#stale.add(placement.node);
-      this.#cluster.record(
-        { resource: 'pods', object: current },
-        'Normal',
-        'Scheduled',
-        `Successfully assigned ${namespace}/${name} to ${placement.node}`,
-      );
+      this.#say(current, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${placement.node}`);
       return;
     }
     if (placement.kind === 'nowhere') this.#park(current, placement.message);
@@ -127,15 +121,10 @@ export class Scheduling {
 
   #park(pod: Stored, message: string): void {
     this.#parked.set(pod.metadata.uid, pod);
-    const { uid } = pod.metadata;
-    this.#retries.get(uid)?.();
-    this.#retries.set(
-      uid,
-      this.#clock.after(patienceMs, () => {
-        this.#retries.delete(uid);
-        if (this.#parked.has(uid)) this.#want(pod);
-      }),
-    );
+    this.#flush ??= this.#clock.after(patienceMs, () => {
+      this.#flush = undefined;
+      this.#unpark();
+    });
     const before = objects(at(pod, 'status', 'conditions'));
     if (before.some(one => text(one, 'type') === 'PodScheduled' && text(one, 'message') === message)) return;
     const others = before.filter(one => text(one, 'type') !== 'PodScheduled');
@@ -148,6 +137,11 @@ export class Scheduling {
       lastTransitionTime: new Date(Math.floor(this.#cluster.nowMs() / 1000) * 1000).toISOString().replace('.000Z', 'Z'),
     };
     this.#cluster.writes.update('pods', { ...pod, status: { ...part(pod, 'status'), conditions: [...others, condition] } }, 'status');
-    this.#cluster.record({ resource: 'pods', object: pod }, 'Warning', 'FailedScheduling', message);
+    this.#say(pod, 'Warning', 'FailedScheduling', message);
+  }
+
+  #say(object: Stored, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    const action = reason === 'Scheduled' ? 'Binding' : 'Scheduling';
+    this.#cluster.record({ by: 'default-scheduler', about: { resource: 'pods', object }, type, reason, message, action });
   }
 }

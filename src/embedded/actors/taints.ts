@@ -25,10 +25,10 @@ export const untolerated = (podSpec: JsonObject, node: Stored, effects: readonly
 export const toleratesAll = (podSpec: JsonObject, node: Stored, effects: readonly string[]): boolean =>
   untolerated(podSpec, node, effects).length === 0;
 
-/** For how long the pod tolerates a NoExecute taint: for ever, for so many seconds, or not at all. */
+/** For how long the pod tolerates a NoExecute taint: for ever, for so many seconds, or not at all. The first toleration that fits decides. */
 export const toleratedFor = (podSpec: JsonObject, taint: JsonObject): 'for ever' | number | undefined => {
-  const fitting = objects(podSpec['tolerations']).filter(toleration => tolerates(toleration, taint));
-  if (fitting.length === 0) return undefined;
-  const seconds = fitting.map(({ tolerationSeconds }) => tolerationSeconds).filter(value => typeof value === 'number');
-  return seconds.length === 0 ? 'for ever' : Math.max(0, Math.min(...seconds));
+  const fitting = objects(podSpec['tolerations']).find(toleration => tolerates(toleration, taint));
+  if (fitting === undefined) return undefined;
+  const seconds = fitting['tolerationSeconds'];
+  return typeof seconds === 'number' ? Math.max(0, seconds) : 'for ever';
 };

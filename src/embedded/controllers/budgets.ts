@@ -2,9 +2,8 @@ import { at, part, type Stored } from '../object.ts';
 import { type Cluster, type Controller, keyOf, split, timeText } from './controller.ts';
 import { budgetStatus, type ScaleOf } from './disruption.ts';
 import { controllerOf } from './pods.ts';
-import { replicasOf } from './replica-set.ts';
 import { picks } from './selectors.ts';
-import { report } from './workload.ts';
+import { replicasOf, report } from './workload.ts';
 
 /** The disruption controller: keeps the status of every PodDisruptionBudget. */
 

@@ -13,6 +13,20 @@ type Removal = {
   readonly gracePeriodSeconds?: number;
   /** Only this one, and no successor of its name. */
   readonly uid?: string;
+  /** What becomes of those that it owns: the finalizers say so when left out. */
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+};
+
+/** What a controller or an actor has to say of an object: an Event, once somebody writes it down. */
+export type Note = {
+  /** As in `kubectl get events`: `replicaset-controller`. */
+  readonly by: string;
+  readonly about: { readonly resource: Resource; readonly object: Stored };
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  /** Of those that write events of the newer kind, with an action and without a count. */
+  readonly action?: string;
 };
 
 /** Writes as the API makes them: admitted, defaulted, validated, versioned. */
@@ -31,13 +45,8 @@ export type Cluster = {
   readonly nowMs: () => number;
   /** Uniform in [0, 1), from the seed. */
   readonly random: () => number;
-  /** Records an event about an object, as controllers do. */
-  readonly record: (
-    about: { readonly resource: Resource; readonly object: Stored },
-    type: 'Normal' | 'Warning',
-    reason: string,
-    message: string,
-  ) => void;
+  /** Notes an event about an object, as controllers do. */
+  readonly record: (note: Note) => void;
 };
 
 /** One control loop: it is told of what may concern it, by key, and brings the world nearer to what it should be. */

@@ -1,143 +1,161 @@
 import type { JsonObject } from '../../core/json.ts';
-import { fitsSelector } from '../actors/affinity.ts';
-import { toleratesAll } from '../actors/taints.ts';
-import { at, objects, part, type Stored, strings, text } from '../object.ts';
+import { at, part, type Stored } from '../object.ts';
+import type { Change } from '../store/store.ts';
+import { claim } from './claims.ts';
 import { type Cluster, type Controller, keyOf, split } from './controller.ts';
-import { isAvailable, isDeleting, isFinished, isReady, nodeOf } from './pods.ts';
-import { templateOf } from './replica-set.ts';
-import { templateHash } from './template-hash.ts';
-import { ownerKeys, podFrom, podsOf, report } from './workload.ts';
+import { affinityTo, byTarget, judgeOf, tolerationsOf, type Verdict } from './daemon-nodes.ts';
+import { generationOf, hashLabel, isUpdated, type Plan, rollingPlan, surplusOn, type View } from './daemon-update.ts';
+import { controllerOf, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, nodeOf, phaseOf } from './pods.ts';
+import { forgetRevisions, updateRevision } from './revisions.ts';
+import { concerned, counted, deletePod, makePod, minReadyOf, podFrom, report, templateOf } from './workload.ts';
 
 /** DaemonSets (k8s.io/kubernetes/pkg/controller/daemon): a pod on every node that it may run on. */
 
 const resource = 'daemonsets.apps';
+const by = 'daemonset-controller';
 const owning = { apiVersion: 'apps/v1', kind: 'DaemonSet' };
+const labelling = { owning, hashLabel };
 
-/** What the controller lets every pod of a DaemonSet tolerate (AddOrUpdateDaemonPodTolerations). */
-const tolerated: readonly (readonly [key: string, effect: string])[] = [
-  ['node.kubernetes.io/not-ready', 'NoExecute'],
-  ['node.kubernetes.io/unreachable', 'NoExecute'],
-  ['node.kubernetes.io/disk-pressure', 'NoSchedule'],
-  ['node.kubernetes.io/memory-pressure', 'NoSchedule'],
-  ['node.kubernetes.io/pid-pressure', 'NoSchedule'],
-  ['node.kubernetes.io/unschedulable', 'NoSchedule'],
-];
+/** At most so many pods are made or deleted in one step (BurstReplicas). */
+const burst = 250;
+const retryMs = 1000;
 
-const tolerations = (set: Stored): readonly JsonObject[] => [
-  ...objects(at(set, 'spec', 'template', 'spec', 'tolerations')),
-  ...tolerated.map(([key, effect]) => ({ key, operator: 'Exists', effect })),
-];
-
-/** Bound by the scheduler, to the one node that its affinity names. */
-const affinityTo = (node: string): JsonObject => ({
-  nodeAffinity: {
-    requiredDuringSchedulingIgnoredDuringExecution: {
-      nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] }],
-    },
-  },
-});
-
-/** The node that a pod is for, bound or not. */
-const targetOf = (pod: Stored): string => {
-  const bound = nodeOf(pod);
-  if (bound !== '') return bound;
-  const required = part(pod, 'spec', 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution');
-  const [term] = objects(required['nodeSelectorTerms']);
-  const [field] = objects(term?.['matchFields']);
-  const values = field?.['values'];
-  return Array.isArray(values) && typeof values[0] === 'string' ? values[0] : '';
-};
-
-/**
- * Whether the set wants a new pod on the node, and whether one that is there may stay: a taint that only keeps new pods away drives none out
- * (NodeShouldRunDaemonPod). Cordons do not matter to it.
- */
-const fits = (set: Stored, node: Stored, effects: readonly string[]): boolean => {
-  const pod = { ...part(templateOf(set), 'spec'), tolerations: [...tolerations(set)] };
-  return fitsSelector(pod, node) && toleratesAll(pod, node, effects);
-};
-const wants = (set: Stored, node: Stored): boolean => fits(set, node, ['NoSchedule', 'NoExecute']);
-const keeps = (set: Stored, node: Stored): boolean => fits(set, node, ['NoExecute']);
-
-const make = (cluster: Cluster, set: Stored, node: string): void => {
-  const metadata = { generateName: `${set.metadata.name}-`, labels: { 'controller-revision-hash': templateHash(templateOf(set)) } };
+const draftOf = (set: Stored, hash: string, node: string): JsonObject => {
+  const generation = generationOf(set);
+  const labels = { [hashLabel]: hash, ...(generation !== undefined && { 'pod-template-generation': generation }) };
   const affinity = { ...part(templateOf(set), 'spec', 'affinity'), ...affinityTo(node) };
-  const written = cluster.writes.create('pods', podFrom(set, owning, { metadata, spec: { affinity, tolerations: [...tolerations(set)] } }));
-  const about = { resource, object: set };
-  if (written.kind === 'stored') cluster.record(about, 'Normal', 'SuccessfulCreate', `Created pod: ${written.object.metadata.name}`);
-  else cluster.record(about, 'Warning', 'FailedCreate', `Error creating: ${written.message}`);
+  const spec = { affinity, tolerations: [...tolerationsOf(set)] };
+  return podFrom(set, owning, { metadata: { generateName: `${set.metadata.name}-`, labels }, spec });
 };
 
-const remove = (cluster: Cluster, set: Stored, { metadata }: Stored): void => {
-  cluster.writes.remove('pods', metadata.namespace ?? '', metadata.name, { uid: metadata.uid });
-  cluster.record({ resource, object: set }, 'Normal', 'SuccessfulDelete', `Deleted pod: ${metadata.name}`);
-};
-
-const byTarget = (pods: readonly Stored[]): ReadonlyMap<string, readonly Stored[]> => {
-  const found = new Map<string, Stored[]>();
-  for (const pod of pods) found.set(targetOf(pod), [...(found.get(targetOf(pod)) ?? []), pod]);
-  return found;
-};
-
-const manage = (cluster: Cluster, set: Stored, nodes: readonly Stored[]): void => {
-  const pods = byTarget(podsOf(cluster, set));
-  const wanted = new Set(nodes.filter(node => wants(set, node)).map(({ metadata }) => metadata.name));
-  for (const name of wanted) {
-    const here = pods.get(name) ?? [];
-    for (const pod of here) if (isFinished(pod) && !isDeleting(pod)) remove(cluster, set, pod);
-    if (here.length === 0) make(cluster, set, name);
-    // Of several on one node the oldest stays.
-    const alive = here.filter(pod => !isDeleting(pod) && !isFinished(pod));
-    for (const pod of alive.slice(1)) remove(cluster, set, pod);
+/** Does what is planned; the answer is why pods could not be made. */
+const carryOut = (cluster: Cluster, { set, hash }: View, { create, remove }: Plan): string | undefined => {
+  const maker = { by, resource, owner: set };
+  let failure: string | undefined;
+  for (const node of create.slice(0, burst)) {
+    failure = makePod(cluster, maker, draftOf(set, hash, node));
+    if (failure !== undefined) break;
   }
-  const unwanted = new Set(nodes.filter(node => !keeps(set, node)).map(({ metadata }) => metadata.name));
-  for (const [name, here] of pods) {
-    if (unwanted.has(name)) for (const pod of here) if (!isDeleting(pod)) remove(cluster, set, pod);
-  }
+  for (const pod of remove.slice(0, burst)) deletePod(cluster, maker, pod);
+  return failure;
 };
 
-const statusOf = (cluster: Cluster, set: Stored, nodes: readonly Stored[]): JsonObject => {
-  const pods = byTarget(podsOf(cluster, set));
-  const minReady = Number(at(set, 'spec', 'minReadySeconds') ?? 0);
-  const wanted = nodes.filter(node => wants(set, node)).map(({ metadata }) => pods.get(metadata.name) ?? []);
-  const having = (is: (pod: Stored) => boolean): number => wanted.filter(here => here.some(is)).length;
-  const misplaced = [...pods].filter(([name]) => nodes.some(node => node.metadata.name === name && !wants(set, node))).length;
-  const available = having(pod => isAvailable(pod, minReady, cluster.nowMs()));
+/** Pods that have ended make room for others, with an event that says so. */
+const sayEnded = (cluster: Cluster, set: Stored, pod: Stored, node: string): void => {
+  const failed = phaseOf(pod) === 'Failed';
+  const what = `daemon pod ${pod.metadata.namespace}/${pod.metadata.name} on node ${node}`;
+  cluster.record({
+    by,
+    about: { resource, object: set },
+    type: failed ? 'Warning' : 'Normal',
+    reason: failed ? 'FailedDaemonPod' : 'SucceededDaemonPod',
+    message: failed ? `Found failed ${what}, will try to kill it` : `Found succeeded ${what}, will try to delete it`,
+  });
+};
+
+/** Where pods are missing and where they should not be (podsShouldBeOnNode). */
+const planOf = (cluster: Cluster, view: View): Plan => {
+  const create: string[] = [];
+  const remove: Stored[] = [];
+  for (const [node, { wants, keeps }] of view.verdicts) {
+    const here = view.byNode.get(node) ?? [];
+    const present = here.filter(pod => !isDeleting(pod));
+    if (!keeps) remove.push(...present);
+    else if (here.length === 0 && wants) create.push(node);
+    if (!keeps) continue;
+    for (const pod of present.filter(isFinished)) {
+      sayEnded(cluster, view.set, pod, node);
+      remove.push(pod);
+    }
+    remove.push(
+      ...surplusOn(
+        view,
+        present.filter(pod => !isFinished(pod)),
+      ),
+    );
+  }
+  for (const [node, here] of view.byNode)
+    if (!view.verdicts.has(node)) remove.push(...here.filter(pod => nodeOf(pod) === '' && !isDeleting(pod)));
+  return { create, remove };
+};
+
+const statusOf = ({ set, hash, nowMs, byNode, verdicts }: View): JsonObject => {
+  const wanted = [...verdicts].filter(([, { wants }]) => wants);
+  const first = wanted.flatMap(([node]) => byNode.get(node)?.[0] ?? []);
+  const misplaced = [...verdicts].filter(([node, { wants }]) => !wants && byNode.has(node)).length;
+  const available = first.filter(pod => isReady(pod) && isAvailable(pod, minReadyOf(set), nowMs)).length;
   return {
-    currentNumberScheduled: having(pod => !isDeleting(pod)),
+    currentNumberScheduled: first.length,
     numberMisscheduled: misplaced,
     desiredNumberScheduled: wanted.length,
-    numberReady: having(isReady),
+    numberReady: first.filter(isReady).length,
     observedGeneration: set.metadata.generation ?? 0,
-    updatedNumberScheduled: having(() => true) || undefined,
+    updatedNumberScheduled: first.filter(pod => isUpdated(set, pod, hash)).length || undefined,
     numberAvailable: available || undefined,
     numberUnavailable: wanted.length - available || undefined,
+  };
+};
+
+const viewOf = (cluster: Cluster, set: Stored, hash: string): View => {
+  const judge = judgeOf(set);
+  const nodes = cluster.store.list('nodes');
+  return {
+    set,
+    hash,
+    nowMs: cluster.nowMs(),
+    byNode: byTarget(claim(cluster, set, { resource: 'pods', owning })),
+    verdicts: new Map<string, Verdict>(nodes.map(node => [node.metadata.name, judge(node)])),
   };
 };
 
 const reconcile = (key: string, cluster: Cluster): number | undefined => {
   const [namespace, name] = split(key);
   const set = cluster.store.get(resource, namespace, name);
-  if (set === undefined) return undefined;
-  const nodes = cluster.store.list('nodes');
-  if (set.metadata.deletionTimestamp === undefined) manage(cluster, set, nodes);
-  const now = cluster.store.get(resource, namespace, name) ?? set;
-  report(cluster, resource, now, statusOf(cluster, now, nodes));
-  return undefined;
+  if (set === undefined || isDeleting(set)) return undefined;
+  const revision = updateRevision(cluster, set, labelling);
+  if (revision === undefined) return retryMs;
+  const view = viewOf(cluster, set, revision.metadata.labels?.[hashLabel] ?? '');
+  const plan = planOf(cluster, view);
+  const idle = plan.create.length + plan.remove.length === 0;
+  const rolls = idle && at(set, 'spec', 'updateStrategy', 'type') !== 'OnDelete';
+  const failure = carryOut(cluster, view, rolls ? rollingPlan(view) : plan);
+  const after = viewOf(cluster, set, view.hash);
+  const pods = [...after.byNode.values()].flat();
+  const live = new Set(pods.map(({ metadata }) => metadata.labels?.[hashLabel]));
+  forgetRevisions(cluster, set, one => one.metadata.uid === revision.metadata.uid || live.has(one.metadata.labels?.[hashLabel]));
+  report(cluster, resource, cluster.store.get(resource, namespace, name) ?? set, statusOf(after));
+  return failure === undefined ? nextAvailableMs(pods, minReadyOf(set), cluster.nowMs()) : retryMs;
+};
+
+const ofPods = concerned(resource, 'DaemonSet', 'pods');
+
+/** Sets to which the change of a node makes a difference: one that is missing, one too many (syncNodeUpdate). */
+const ofNode = ({ type, object }: Change, cluster: Cluster): readonly string[] => {
+  const sets = cluster.store.list(resource);
+  if (sets.length === 0) return [];
+  const present = new Set(
+    cluster.store.indexed('pods', 'spec.nodeName', object.metadata.name).flatMap(pod => controllerOf(pod)?.uid ?? []),
+  );
+  return sets
+    .filter(set => {
+      if (type === 'removed') return judgeOf(set)(object).wants;
+      const { wants, keeps } = judgeOf(set)(object);
+      const here = present.has(set.metadata.uid);
+      return (wants && !here) || (!keeps && here) || (here && counted(set, 'numberMisscheduled') > 0);
+    })
+    .map(keyOf);
 };
 
 /** Labels and taints decide where its pods run; heartbeats do not. */
-const shapeOf = (node: Stored): string =>
-  JSON.stringify([strings(node.metadata.labels), at(node, 'spec', 'taints'), text(node, 'metadata', 'uid')]);
+const isSame = (before: Stored, object: Stored): boolean =>
+  before.metadata.labels === object.metadata.labels && at(before, 'spec') === at(object, 'spec');
 
 export const daemonSetController: Controller = {
-  name: 'daemonset-controller',
+  name: by,
   keysOf: (change, cluster) => {
-    if (change.resource === resource) return change.type === 'removed' ? [] : [keyOf(change.object)];
-    if (change.resource === 'pods') return ownerKeys(cluster, resource, 'DaemonSet', change.object);
-    if (change.resource !== 'nodes') return [];
-    if (change.type === 'changed' && shapeOf(change.before) === shapeOf(change.object)) return [];
-    return cluster.store.list(resource).map(keyOf);
+    if (change.resource !== 'nodes') return ofPods(change, cluster);
+    if (change.type === 'changed' && isSame(change.before, change.object)) return [];
+    return ofNode(change, cluster);
   },
   reconcile,
 };

@@ -1,196 +1,173 @@
 import type { JsonObject } from '../../core/json.ts';
-import { at, objects, part, type Stored, strings } from '../object.ts';
-import { type Cluster, type Controller, keyOf, split, timeText } from './controller.ts';
-import { controllerReference } from './pods.ts';
-import { isOwnedBy, replicasOf, templateOf } from './replica-set.ts';
-import { limitsOf, newReplicas, oldReplicas, shareOf } from './rollout.ts';
-import { canonical, templateHash } from './template-hash.ts';
-import { ownerKeys, report } from './workload.ts';
+import { at, type Stored } from '../object.ts';
+import { conditionOf, conditionsOf, withStatement } from './conditions.ts';
+import { type Cluster, type Controller, split, timeText } from './controller.ts';
+import {
+  activeOf,
+  allOf,
+  by,
+  desiredOf,
+  forget,
+  makeSet,
+  mostOf,
+  resource,
+  revisionAnnotation,
+  type Sets,
+  scale,
+  setsOf,
+  syncFresh,
+  wantedIn,
+} from './deployment-sets.ts';
+import { checkAgain, deadlineOf, isComplete, plainStatus, progressing, rolloutStatus } from './deployment-status.ts';
+import { isFinished } from './pods.ts';
+import { limitsOf, newReplicas, oldReplicas, proportions, shareOf } from './rollout.ts';
+import { concerned, counted, replicasOf, report } from './workload.ts';
 
-/** Deployments (k8s.io/kubernetes/pkg/controller/deployment): the newest template everywhere, a few pods at a time. */
+/** Deployments (k8s.io/kubernetes/pkg/controller/deployment): the newest template everywhere, a few pods at a time, one step a round. */
 
-const resource = 'deployments.apps';
-const sets = 'replicasets.apps';
-const hashLabel = 'pod-template-hash';
-const revisionAnnotation = 'deployment.kubernetes.io/revision';
+const statusPart = (deployment: Stored): JsonObject => (at(deployment, 'status') ?? {}) as JsonObject;
 
-const withoutHash = (template: JsonObject): JsonObject => {
-  const metadata = part(template, 'metadata');
-  const { [hashLabel]: _hash, ...labels } = strings(metadata['labels']);
-  return { ...template, metadata: { ...metadata, labels } };
+const isPaused = (deployment: Stored): boolean => at(deployment, 'spec', 'paused') === true;
+
+/** Says that it is paused, or resumed, so that the time in between does not count as a lack of progress (checkPausedConditions). */
+const notePause = (cluster: Cluster, deployment: Stored): void => {
+  const conditions = conditionsOf(deployment);
+  const reason = conditionOf(conditions, 'Progressing')?.['reason'];
+  if (deadlineOf(deployment) === undefined || reason === 'ProgressDeadlineExceeded') return;
+  if (isPaused(deployment) === (reason === 'DeploymentPaused')) return;
+  const said = isPaused(deployment)
+    ? progressing('Unknown', 'DeploymentPaused', 'Deployment is paused')
+    : progressing('Unknown', 'DeploymentResumed', 'Deployment is resumed');
+  const status = { ...statusPart(deployment), conditions: [...withStatement(conditions, said, timeText(cluster.nowMs()))] };
+  cluster.writes.update(resource, { ...deployment, status }, 'status');
 };
 
-const byAge = (one: Stored, other: Stored): number =>
-  Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
-  (one.metadata.name < other.metadata.name ? -1 : 1);
-
-/** Its replica sets, oldest first. */
-const setsOf = (cluster: Cluster, { metadata }: Stored): readonly Stored[] =>
-  cluster.store
-    .indexed(sets, 'owner', metadata.uid)
-    .filter(set => isOwnedBy(set, metadata.uid))
-    .toSorted(byAge);
-
-const revisionOf = ({ metadata }: Stored): number => Number(metadata.annotations?.[revisionAnnotation] ?? 0);
-
-const makeSet = (cluster: Cluster, deployment: Stored, replicas: number, revision: number): void => {
-  const template = templateOf(deployment);
-  const hash = templateHash(withoutHash(template));
-  const metadata = part(template, 'metadata');
-  const labels = { ...strings(metadata['labels']), [hashLabel]: hash };
-  const selector = part(deployment, 'spec', 'selector');
-  const { maxSurge } = limitsOf(deployment);
-  const wanted = replicasOf(deployment);
-  const annotations = {
-    [revisionAnnotation]: String(revision),
-    'deployment.kubernetes.io/desired-replicas': String(wanted),
-    'deployment.kubernetes.io/max-replicas': String(wanted + maxSurge),
-  };
-  const name = `${deployment.metadata.name}-${hash}`;
-  const written = cluster.writes.create(sets, {
-    apiVersion: 'apps/v1',
-    kind: 'ReplicaSet',
-    metadata: {
-      name,
-      namespace: deployment.metadata.namespace ?? '',
-      labels,
-      annotations,
-      ownerReferences: [controllerReference('apps/v1', 'Deployment', deployment)],
-    },
-    spec: {
-      replicas,
-      minReadySeconds: Number(at(deployment, 'spec', 'minReadySeconds') ?? 0),
-      selector: { ...selector, matchLabels: { ...strings(selector['matchLabels']), [hashLabel]: hash } },
-      template: { ...template, metadata: { ...metadata, labels } },
-    },
-  });
-  if (written.kind === 'stored') sayScaled(cluster, deployment, name, 0, replicas);
+/** The Deployment carries the revision of its newest set, and says since when it knows it. True when that was news. */
+const noteRevision = (cluster: Cluster, deployment: Stored, set: string, revision: string, isMade: boolean): boolean => {
+  const annotations = { ...deployment.metadata.annotations, [revisionAnnotation]: revision };
+  const conditions = conditionsOf(deployment);
+  const isNew = deadlineOf(deployment) !== undefined && (isMade || conditionOf(conditions, 'Progressing') === undefined);
+  if (deployment.metadata.annotations?.[revisionAnnotation] === revision && !isNew) return false;
+  const [reason, verb] = isMade ? ['NewReplicaSetCreated', 'Created'] : ['FoundNewReplicaSet', 'Found'];
+  const said = withStatement(conditions, progressing('True', reason, `${verb} new replica set "${set}"`), timeText(cluster.nowMs()));
+  const status = { ...statusPart(deployment), ...(isNew && { conditions: [...said] }) };
+  const changed = { ...deployment, metadata: { ...deployment.metadata, annotations }, status };
+  return cluster.writes.update(resource, changed, 'status').kind === 'stored';
 };
 
-const sayScaled = (cluster: Cluster, object: Stored, set: string, from: number, to: number): void => {
-  if (from === to) return;
-  const message = `Scaled ${to > from ? 'up' : 'down'} replica set ${set} from ${from} to ${to}`;
-  cluster.record({ resource, object }, 'Normal', 'ScalingReplicaSet', message);
+/** The newest set is there and up to date, and the Deployment says so; false when something was written, which is looked at anew. */
+const settle = (cluster: Cluster, deployment: Stored, sets: Sets): boolean => {
+  if (syncFresh(cluster, deployment, sets)) return false;
+  const revision = sets.fresh?.metadata.annotations?.[revisionAnnotation];
+  return revision === undefined || !noteRevision(cluster, deployment, sets.fresh?.metadata.name ?? '', revision, false);
 };
 
-const scale = (cluster: Cluster, deployment: Stored, set: Stored, replicas: number): void => {
-  const before = replicasOf(set);
-  if (before === replicas) return;
-  const written = cluster.writes.update(sets, { ...set, spec: { ...part(set, 'spec'), replicas } });
-  if (written.kind === 'stored') sayScaled(cluster, deployment, set.metadata.name, before, replicas);
-};
-
-type Sets = { readonly fresh: Stored | undefined; readonly old: readonly Stored[] };
-
-const sorted = (cluster: Cluster, deployment: Stored): Sets => {
-  const all = setsOf(cluster, deployment);
-  const wanted = canonical(withoutHash(templateOf(deployment)));
-  const fresh = all.find(set => canonical(withoutHash(templateOf(set))) === wanted);
-  return { fresh, old: all.filter(set => set !== fresh) };
-};
-
-const roll = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): void => {
-  const replicas = replicasOf(deployment);
-  const limits = limitsOf(deployment);
-  const held = old.reduce((sum, set) => sum + replicasOf(set), 0);
-  const recreates = at(deployment, 'spec', 'strategy', 'type') === 'Recreate';
-  if (recreates) {
-    for (const set of old) scale(cluster, deployment, set, 0);
-    if (old.some(set => Number(at(set, 'status', 'replicas') ?? 0) > 0)) return;
+const begin = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
+  const wanted =
+    at(deployment, 'spec', 'strategy', 'type') === 'Recreate'
+      ? replicasOf(deployment)
+      : newReplicas(replicasOf(deployment), limitsOf(deployment), 0, wantedIn(sets.old));
+  const made = makeSet(cluster, deployment, sets, wanted);
+  if (made.kind === 'made') {
+    noteRevision(cluster, deployment, made.set.metadata.name, made.revision, true);
+    return;
   }
-  const mine = fresh === undefined ? 0 : replicasOf(fresh);
-  const wanted = recreates || old.length === 0 ? replicas : mine > replicas ? replicas : newReplicas(replicas, limits, mine, held + mine);
-  if (fresh === undefined) makeSet(cluster, deployment, wanted, Math.max(0, ...old.map(revisionOf)) + 1);
-  else scale(cluster, deployment, fresh, wanted);
-  if (recreates || held === 0) return;
-  const left = oldReplicas(
-    replicas,
-    limits,
-    fresh && shareOf(cluster.store.get(sets, fresh.metadata.namespace ?? '', fresh.metadata.name) ?? fresh),
-    old.map(shareOf),
-  );
-  for (const [set, count] of left) scale(cluster, deployment, set, count);
+  if (deadlineOf(deployment) === undefined) return;
+  const said = progressing('False', 'ReplicaSetCreateError', made.message);
+  const conditions = [...withStatement(conditionsOf(deployment), said, timeText(cluster.nowMs()))];
+  cluster.writes.update(resource, { ...deployment, status: { ...statusPart(deployment), conditions } }, 'status');
 };
 
-const condition = (
-  deployment: Stored,
-  type: string,
-  status: 'True' | 'False',
-  reason: string,
-  message: string,
-  nowMs: number,
-): JsonObject => {
-  const before = objects(at(deployment, 'status', 'conditions')).find(one => one['type'] === type);
-  const now = timeText(nowMs);
-  const same = before?.['status'] === status;
-  const unchanged = same && before['reason'] === reason;
-  return {
-    type,
-    status,
-    reason,
-    message,
-    lastUpdateTime: unchanged ? before['lastUpdateTime'] : now,
-    lastTransitionTime: same ? before['lastTransitionTime'] : now,
-  };
+/** One step of a rolling update; true when a set was scaled. */
+const roll = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean => {
+  if (fresh === undefined) return false;
+  const [replicas, limits] = [replicasOf(deployment), limitsOf(deployment)];
+  const held = wantedIn(old);
+  const mine = replicasOf(fresh);
+  if (mine !== replicas && scale(cluster, deployment, fresh, newReplicas(replicas, limits, mine, held + mine))) return true;
+  if (held === 0) return false;
+  const left = oldReplicas(replicas, limits, shareOf(fresh), activeOf(old).map(shareOf));
+  return [...left].filter(([set, count]) => scale(cluster, deployment, set, count)).length > 0;
 };
 
-const availability = (deployment: Stored, enough: boolean, nowMs: number): JsonObject =>
-  enough
-    ? condition(deployment, 'Available', 'True', 'MinimumReplicasAvailable', 'Deployment has minimum availability.', nowMs)
-    : condition(deployment, 'Available', 'False', 'MinimumReplicasUnavailable', 'Deployment does not have minimum availability.', nowMs);
+const hasOldPods = (cluster: Cluster, old: readonly Stored[]): boolean =>
+  old.some(set => counted(set, 'replicas') > 0) ||
+  old.some(({ metadata }) => cluster.store.indexed('pods', 'owner', metadata.uid).some(pod => !isFinished(pod)));
 
-const progress = (deployment: Stored, done: boolean, set: string, nowMs: number): JsonObject =>
-  done
-    ? condition(deployment, 'Progressing', 'True', 'NewReplicaSetAvailable', `ReplicaSet "${set}" has successfully progressed.`, nowMs)
-    : condition(deployment, 'Progressing', 'True', 'ReplicaSetUpdated', `ReplicaSet "${set}" is progressing.`, nowMs);
+/** One step of a recreation: all old pods go before the first new one comes. False when it is not the time for a new set yet. */
+const recreate = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean => {
+  const scaledDown = activeOf(old).filter(set => scale(cluster, deployment, set, 0)).length > 0;
+  if (scaledDown || hasOldPods(cluster, old)) return false;
+  if (fresh !== undefined) scale(cluster, deployment, fresh, replicasOf(deployment));
+  return true;
+};
 
-const statusOf = (cluster: Cluster, deployment: Stored): JsonObject => {
-  const { fresh, old } = sorted(cluster, deployment);
-  const all = fresh === undefined ? old : [...old, fresh];
-  const sum = (field: string, among: readonly Stored[] = all): number =>
-    among.reduce((total, set) => total + Number(at(set, 'status', field) ?? 0), 0);
+/** Another size, or a size while paused: in proportion to what each set has. */
+const resize = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
+  const all = allOf(sets);
+  const active = activeOf(all);
+  const newest = sets.fresh ?? sets.old.at(-1);
+  const only = active.length > 1 ? undefined : (active[0] ?? newest);
   const replicas = replicasOf(deployment);
-  const available = sum('availableReplicas');
-  const updated = fresh === undefined ? 0 : sum('replicas', [fresh]);
-  const enough = available >= replicas - limitsOf(deployment).maxUnavailable;
-  const done = updated === replicas && sum('replicas') === replicas && available === replicas;
-  const conditions = [
-    availability(deployment, enough, cluster.nowMs()),
-    progress(deployment, done, fresh?.metadata.name ?? '', cluster.nowMs()),
-  ];
-  return {
-    observedGeneration: deployment.metadata.generation ?? 0,
-    replicas: sum('replicas') || undefined,
-    updatedReplicas: updated || undefined,
-    readyReplicas: sum('readyReplicas') || undefined,
-    availableReplicas: available || undefined,
-    unavailableReplicas: Math.max(0, replicas - available) || undefined,
-    terminatingReplicas: sum('terminatingReplicas'),
-    conditions,
-  };
+  if (only !== undefined) return void scale(cluster, deployment, only, replicas);
+  const { fresh } = sets;
+  const saturated =
+    fresh !== undefined && [replicasOf(fresh), desiredOf(fresh), counted(fresh, 'availableReplicas')].every(count => count === replicas);
+  if (saturated) {
+    for (const set of activeOf(sets.old)) scale(cluster, deployment, set, 0);
+    return;
+  }
+  if (at(deployment, 'spec', 'strategy', 'type') === 'Recreate') return;
+  const members = active.map(set => ({
+    wanted: replicasOf(set),
+    createdMs: Date.parse(set.metadata.creationTimestamp),
+    most: mostOf(set),
+  }));
+  const sizes = proportions(members, replicas, limitsOf(deployment).maxSurge, counted(deployment, 'replicas'));
+  for (const [index, set] of active.entries()) scale(cluster, deployment, set, sizes[index] ?? 0, true);
+};
+
+/** A set was scaled when the Deployment had another size. */
+const isResized = (deployment: Stored, sets: Sets): boolean =>
+  activeOf(allOf(sets)).some(set => (desiredOf(set) ?? replicasOf(deployment)) !== replicasOf(deployment));
+
+const reportPlainly = (cluster: Cluster, deployment: Stored): undefined => {
+  report(cluster, resource, deployment, plainStatus(deployment, setsOf(cluster, deployment), cluster.nowMs()));
+};
+
+const advance = (cluster: Cluster, deployment: Stored, sets: Sets): number | undefined => {
+  const recreates = at(deployment, 'spec', 'strategy', 'type') === 'Recreate';
+  const mayGoOn = recreates ? recreate(cluster, deployment, sets) : true;
+  if (sets.fresh === undefined && mayGoOn) {
+    begin(cluster, deployment, sets);
+    return undefined;
+  }
+  const scaled = !recreates && roll(cluster, deployment, sets);
+  if (mayGoOn && !scaled && isComplete(deployment, statusPart(deployment))) forget(cluster, deployment, sets);
+  const status = rolloutStatus(deployment, setsOf(cluster, deployment), cluster.nowMs());
+  if (report(cluster, resource, deployment, status) !== undefined) return undefined;
+  return checkAgain(deployment, status, cluster.nowMs());
 };
 
 const reconcile = (key: string, cluster: Cluster): number | undefined => {
   const [namespace, name] = split(key);
   const deployment = cluster.store.get(resource, namespace, name);
-  if (deployment === undefined || deployment.metadata.deletionTimestamp !== undefined) return undefined;
-  if (at(deployment, 'spec', 'paused') !== true) roll(cluster, deployment, sorted(cluster, deployment));
-  const revision = sorted(cluster, deployment).fresh?.metadata.annotations?.[revisionAnnotation];
-  let now = cluster.store.get(resource, namespace, name) ?? deployment;
-  if (revision !== undefined && now.metadata.annotations?.[revisionAnnotation] !== revision) {
-    const annotations = { ...now.metadata.annotations, [revisionAnnotation]: revision };
-    const written = cluster.writes.update(resource, { ...now, metadata: { ...now.metadata, annotations } });
-    if (written.kind === 'stored') now = written.object;
+  if (deployment === undefined) return undefined;
+  const sets = setsOf(cluster, deployment);
+  if (deployment.metadata.deletionTimestamp !== undefined) return reportPlainly(cluster, deployment);
+  // What it does to its sets it does all the same; the rest of its status is refused, because it is not the newest any more.
+  notePause(cluster, deployment);
+  if (!settle(cluster, deployment, sets)) return undefined;
+  if (isPaused(deployment) || isResized(deployment, sets)) {
+    resize(cluster, deployment, sets);
+    if (isPaused(deployment)) forget(cluster, deployment, sets);
+    return reportPlainly(cluster, deployment);
   }
-  report(cluster, resource, now, statusOf(cluster, now));
-  return undefined;
+  return advance(cluster, deployment, sets);
 };
 
 export const deploymentController: Controller = {
-  name: 'deployment-controller',
-  keysOf: (change, cluster) => {
-    if (change.resource === resource) return change.type === 'removed' ? [] : [keyOf(change.object)];
-    return change.resource === sets ? ownerKeys(cluster, resource, 'Deployment', change.object) : [];
-  },
+  name: by,
+  keysOf: (change, cluster) => concerned(resource, 'Deployment', 'replicasets.apps')(change, cluster),
   reconcile,
 };

@@ -1,120 +1,196 @@
 import type { JsonObject } from '../../core/json.ts';
-import { at, objects, type Stored } from '../object.ts';
+import { at, part, type Stored, text, without } from '../object.ts';
+import { conditionOf, conditionsOf } from './conditions.ts';
 import { type Cluster, type Controller, keyOf, split, timeText } from './controller.ts';
-import { isActive, isDeleting, isReady, phaseOf } from './pods.ts';
-import { ownerKeys, podFrom, podsOf, report } from './workload.ts';
+import { type Failures, waitMs } from './job-backoff.ts';
+import {
+  completionsOf,
+  hasFailed,
+  indexesText,
+  indexOf,
+  isFinishedJob,
+  isIndexed,
+  isSuspended,
+  isTracked,
+  replacesOnlyFailed,
+  type Said,
+  uncountedOf,
+  withCondition,
+} from './job-count.ts';
+import { activeDeadlineOf, by, makeJobPod, pendingIndexes, release, resource, surplusOf } from './job-pods.ts';
+import { type Round, reached, roundOf, verdictOf, wantedNow } from './job-round.ts';
+import { isDeleting, isFinished, isReady, phaseOf } from './pods.ts';
+import { concerned, counted, deletePod, report } from './workload.ts';
 
 /** Jobs (k8s.io/kubernetes/pkg/controller/job): so many successes, so many at a time, so many failures and no more. */
 
-const resource = 'jobs.batch';
-const owning = { apiVersion: 'batch/v1', kind: 'Job' };
+const burst = 500;
+const retryMs = 1000;
 
-const ended = (job: Stored): boolean =>
-  objects(at(job, 'status', 'conditions')).some(({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True');
+type Managed = { readonly active: number; readonly removed: readonly Stored[]; readonly againMs?: number };
 
-type Count = { readonly active: readonly Stored[]; readonly succeeded: number; readonly failed: number };
+const isGoing = (pod: Stored): boolean => isDeleting(pod) && !isFinished(pod);
 
-/** A pod that is deleted before it has ended counts as failed when it is gone; the store keeps what has been counted in the status. */
-const countOf = (job: Stored, pods: readonly Stored[]): Count => {
-  const done = (phase: string): number => pods.filter(pod => phaseOf(pod) === phase).length;
-  const counted = (field: string): number => Number(at(job, 'status', field) ?? 0);
-  return {
-    active: pods.filter(isActive),
-    succeeded: Math.max(counted('succeeded'), done('Succeeded')),
-    failed: Math.max(counted('failed'), done('Failed')),
-  };
+const makeMissing = (round: Round, missing: number): Managed => {
+  const { cluster, job, pods, active, done } = round;
+  const againMs = waitMs(round.failures, cluster.nowMs());
+  if (againMs > 0) return { active: active.length, removed: [], againMs };
+  const count = Math.min(missing, burst);
+  const slots = isIndexed(job) ? pendingIndexes(job, pods, done, count) : Array.from({ length: count }, () => undefined);
+  let made = 0;
+  for (const index of slots) {
+    if (makeJobPod(cluster, job, index) !== undefined) return { active: active.length + made, removed: [], againMs: retryMs };
+    made += 1;
+  }
+  return { active: active.length + made, removed: [] };
 };
 
-const completionsOf = (job: Stored): number | undefined => {
-  const completions = at(job, 'spec', 'completions');
-  return typeof completions === 'number' ? completions : undefined;
+/** Makes what is missing, deletes what is too much (manageJob). */
+const manage = (round: Round): Managed => {
+  const { cluster, job, pods, active } = round;
+  const wanted = wantedNow(round);
+  const surplus = surplusOf(job, active, Math.max(0, active.length - wanted), cluster.nowMs()).slice(0, burst);
+  for (const pod of surplus) {
+    // Not counted: it was not the pod that failed.
+    release(cluster, pod);
+    deletePod(cluster, { by, resource, owner: job }, pod);
+  }
+  if (surplus.length > 0) return { active: active.length - surplus.length, removed: surplus };
+  const going = replacesOnlyFailed(job) ? pods.filter(isGoing).length : 0;
+  const missing = wanted - going - active.length;
+  return missing > 0 ? makeMissing(round, missing) : { active: active.length, removed: [] };
 };
 
-const wantedNow = (job: Stored, { succeeded }: Count): number => {
-  const parallelism = Number(at(job, 'spec', 'parallelism') ?? 1);
+const removeAll = ({ cluster, job, active }: Round): Managed => {
+  for (const pod of active) deletePod(cluster, { by, resource, owner: job }, pod);
+  return { active: 0, removed: active };
+};
+
+const say = ({ cluster, job }: Round, type: 'Normal' | 'Warning', reason: string, message: string): void =>
+  cluster.record({ by, about: { resource, object: job }, type, reason, message });
+
+/** Whether it is suspended, as a condition; the time of the start begins anew when it goes on. */
+const pauseOf = (round: Round, status: JsonObject): JsonObject => {
+  const { job, cluster } = round;
+  const before = conditionsOf(job);
+  const suspended = isSuspended(job);
+  const said = suspended
+    ? { type: 'Suspended', reason: 'JobSuspended', message: 'Job suspended' }
+    : { type: 'Suspended', reason: 'JobResumed', message: 'Job resumed' };
+  const conditions = withCondition(before, said, cluster.nowMs(), suspended ? 'True' : 'False');
+  if (conditions === before) return status;
+  say(round, 'Normal', suspended ? 'Suspended' : 'Resumed', said.message);
+  return without({ ...status, conditions: [...conditions], startTime: suspended ? undefined : timeText(cluster.nowMs()) });
+};
+
+const isComplete = ({ job, succeeded }: Round, active: number): boolean => {
   const completions = completionsOf(job);
-  if (at(job, 'spec', 'suspend') === true) return 0;
-  if (completions === undefined) return succeeded > 0 ? 0 : parallelism;
-  return Math.max(0, Math.min(parallelism, completions - succeeded));
+  return active === 0 && (completions === undefined ? succeeded > 0 : succeeded >= completions);
 };
 
-const conditionsOf = (job: Stored, count: Count, nowMs: number): readonly JsonObject[] => {
-  const before = objects(at(job, 'status', 'conditions'));
-  const now = timeText(nowMs);
-  const add = (type: string, reason: string, message: string): JsonObject => ({
-    type,
-    status: 'True',
-    reason,
-    message,
-    lastProbeTime: now,
-    lastTransitionTime: now,
-  });
-  const completions = completionsOf(job) ?? (count.succeeded > 0 && count.active.length === 0 ? count.succeeded : Number.POSITIVE_INFINITY);
-  if (count.succeeded >= completions) {
-    const reached = 'Reached expected number of succeeded pods';
-    return [...before, add('SuccessCriteriaMet', 'CompletionsReached', reached), add('Complete', 'CompletionsReached', reached)];
-  }
-  if (count.failed > Number(at(job, 'spec', 'backoffLimit') ?? 6)) {
-    const exceeded = 'Job has reached the specified backoff limit';
-    return [...before, add('FailureTarget', 'BackoffLimitExceeded', exceeded), add('Failed', 'BackoffLimitExceeded', exceeded)];
-  }
-  return before;
-};
-
-const statusOf = (job: Stored, pods: readonly Stored[], nowMs: number): JsonObject => {
-  const count = countOf(job, pods);
-  const conditions = ended(job) ? objects(at(job, 'status', 'conditions')) : conditionsOf(job, count, nowMs);
-  const complete = conditions.some(({ type }) => type === 'Complete');
-  return {
-    startTime: at(job, 'status', 'startTime') ?? timeText(nowMs),
-    active: count.active.length || undefined,
-    ready: count.active.filter(isReady).length,
-    terminating: pods.filter(pod => isDeleting(pod) && phaseOf(pod) !== 'Succeeded' && phaseOf(pod) !== 'Failed').length,
-    succeeded: count.succeeded || undefined,
-    failed: count.failed || undefined,
-    uncountedTerminatedPods: {},
-    ...(conditions.length > 0 && { conditions: [...conditions] }),
-    ...(complete && { completionTime: at(job, 'status', 'completionTime') ?? timeText(nowMs) }),
+/** Pods that may be forgotten now, and those among them that have to be counted first. */
+const endsOf = ({ job, pods }: Round, verdict: Said | undefined): { readonly all: readonly Stored[]; readonly status: JsonObject } => {
+  const { succeeded, failed } = uncountedOf(job);
+  const all = pods.filter(
+    pod => isTracked(pod) && (isDeleting(job) || verdict !== undefined || phaseOf(pod) === 'Succeeded' || hasFailed(job, pod)),
+  );
+  const fails = (pod: Stored): boolean => hasFailed(job, pod) || (verdict !== undefined && verdict.type !== 'SuccessCriteriaMet');
+  const isValid = (pod: Stored): boolean => !isIndexed(job) || indexOf(job, pod) !== undefined;
+  const uids = (found: readonly Stored[]): readonly string[] => found.map(({ metadata }) => metadata.uid);
+  const won = isIndexed(job) ? [] : all.filter(pod => phaseOf(pod) === 'Succeeded');
+  const lost = all.filter(pod => phaseOf(pod) !== 'Succeeded' && fails(pod) && isValid(pod));
+  const list = {
+    succeeded: [...new Set([...succeeded, ...uids(won)])],
+    failed: [...new Set([...failed, ...uids(lost)])],
   };
+  return { all, status: Object.fromEntries(Object.entries(list).filter(([, found]) => found.length > 0)) };
 };
 
-const manage = (cluster: Cluster, job: Stored, pods: readonly Stored[]): void => {
-  const count = countOf(job, pods);
-  const missing = wantedNow(job, count) - count.active.length;
-  for (let made = 0; made < missing; made += 1) {
-    const labels = {
-      'batch.kubernetes.io/job-name': job.metadata.name,
-      'job-name': job.metadata.name,
-      'batch.kubernetes.io/controller-uid': job.metadata.uid,
-    };
-    const written = cluster.writes.create('pods', podFrom(job, owning, { metadata: { generateName: `${job.metadata.name}-`, labels } }));
-    const about = { resource, object: job };
-    if (written.kind === 'refused') return cluster.record(about, 'Warning', 'FailedCreate', `Error creating: ${written.message}`);
-    cluster.record(about, 'Normal', 'SuccessfulCreate', `Created pod: ${written.object.metadata.name}`);
-  }
-  for (const { metadata } of count.active.slice(0, Math.max(0, -missing))) {
-    cluster.writes.remove('pods', metadata.namespace ?? '', metadata.name, { uid: metadata.uid });
-  }
+const write = (cluster: Cluster, job: Stored, status: JsonObject): Stored => {
+  const written = report(cluster, resource, job, without(status));
+  return written?.kind === 'stored' ? written.object : job;
 };
 
-const reconcile = (key: string, cluster: Cluster): number | undefined => {
-  const [namespace, name] = split(key);
-  const job = cluster.store.get(resource, namespace, name);
-  if (job === undefined || job.metadata.deletionTimestamp !== undefined || ended(job)) return undefined;
-  report(cluster, resource, job, statusOf(job, podsOf(cluster, job), cluster.nowMs()));
-  const counted = cluster.store.get(resource, namespace, name);
-  if (counted === undefined || ended(counted)) return undefined;
-  manage(cluster, counted, podsOf(cluster, counted));
-  const now = cluster.store.get(resource, namespace, name) ?? counted;
-  report(cluster, resource, now, statusOf(now, podsOf(cluster, now), cluster.nowMs()));
-  return undefined;
+/** The status with what has ended, the finalizers off, and then the counts: whoever dies in between counts nothing twice. */
+const track = (round: Round, verdict: Said | undefined, status: JsonObject): Stored => {
+  const { cluster, job, done } = round;
+  const ends = endsOf(round, verdict);
+  const indexes = isIndexed(job) && { succeeded: done.size || undefined, completedIndexes: indexesText(done) || undefined };
+  const conditions =
+    verdict === undefined ? conditionsOf({ ...job, status }) : withCondition(conditionsOf({ ...job, status }), verdict, cluster.nowMs());
+  const first = write(cluster, job, {
+    ...status,
+    ...indexes,
+    uncountedTerminatedPods: ends.status,
+    ...(conditions.length > 0 && { conditions: [...conditions] }),
+  });
+  for (const pod of ends.all) release(cluster, pod);
+  const listed = uncountedOf(first);
+  const succeeded = counted(first, 'succeeded') + listed.succeeded.length;
+  const failed = counted(first, 'failed') + listed.failed.length;
+  return write(cluster, first, {
+    ...part(first, 'status'),
+    succeeded: succeeded || undefined,
+    failed: failed || undefined,
+    uncountedTerminatedPods: {},
+  });
 };
 
-export const jobController: Controller = {
-  name: 'job-controller',
-  keysOf: (change, cluster) => {
-    if (change.resource === resource) return change.type === 'removed' ? [] : [keyOf(change.object)];
-    return change.resource === 'pods' ? ownerKeys(cluster, resource, 'Job', change.object) : [];
-  },
-  reconcile,
+/** The last pods have gone: the Job is what it had become (enactJobFinished). */
+const conclude = (round: Round, job: Stored, verdict: Said): void => {
+  const type = verdict.type === 'SuccessCriteriaMet' ? 'Complete' : 'Failed';
+  const { cluster } = round;
+  const conditions = withCondition(conditionsOf(job), { ...verdict, type }, cluster.nowMs());
+  const end = type === 'Complete' && { completionTime: conditionOf(conditions, type)?.['lastTransitionTime'] };
+  write(cluster, job, { ...part(job, 'status'), conditions: [...conditions], ...end });
+  if (type === 'Complete') say(round, 'Normal', 'Completed', 'Job completed');
+  else say(round, 'Warning', verdict.reason, verdict.message);
+};
+
+const advance = (round: Round): number | undefined => {
+  const { cluster, job, pods, active } = round;
+  const over = verdictOf(round);
+  const managed = over === undefined ? (isDeleting(job) ? { active: active.length, removed: [] } : manage(round)) : removeAll(round);
+  const verdict = over ?? (isComplete(round, managed.active) ? reached : undefined);
+  const terminating = pods.filter(isGoing).length + managed.removed.length;
+  const status = {
+    ...part(job, 'status'),
+    startTime: at(job, 'status', 'startTime') ?? (isSuspended(job) ? undefined : timeText(cluster.nowMs())),
+    active: managed.active || undefined,
+    ready: active.filter(isReady).length - managed.removed.filter(isReady).length,
+    terminating,
+  };
+  const tracked = track(round, verdict, verdict === undefined && !isDeleting(job) ? pauseOf(round, without(status)) : without(status));
+  if (verdict !== undefined && terminating === 0) conclude(round, tracked, verdict);
+  return managed.againMs ?? deadlineLeft(round, tracked);
+};
+
+const deadlineLeft = ({ job, cluster }: Round, now: Stored): number | undefined => {
+  const [seconds, since] = [activeDeadlineOf(job), Date.parse(text(now, 'status', 'startTime'))];
+  if (seconds === undefined || Number.isNaN(since)) return undefined;
+  return Math.max(0, since + seconds * 1000 - cluster.nowMs()) || undefined;
+};
+
+/** The controller; it remembers for each Job when its pods failed last. */
+export const jobController = (): Controller => {
+  const known = new Map<string, Failures>();
+  const keys = concerned(resource, 'Job', 'pods');
+  return {
+    name: by,
+    keysOf: (change, cluster) => {
+      if (change.resource === resource && change.type === 'removed') known.delete(keyOf(change.object));
+      return keys(change, cluster);
+    },
+    reconcile: (key, cluster) => {
+      const job = cluster.store.get(resource, ...split(key));
+      if (job === undefined || isFinishedJob(job)) {
+        known.delete(key);
+        return undefined;
+      }
+      const round = roundOf(cluster, job, known.get(key));
+      if (round.failures === undefined) known.delete(key);
+      else known.set(key, round.failures);
+      return advance(round);
+    },
+  };
 };

@@ -33,6 +33,17 @@ export const isAvailable = (pod: Stored, minReadySeconds: number, nowMs: number)
   return since !== undefined && (minReadySeconds === 0 || since + minReadySeconds * 1000 <= nowMs);
 };
 
+/** How long until another of the ready pods becomes available, in milliseconds; undefined when none will (FindMinNextPodAvailabilityCheck). */
+export const nextAvailableMs = (pods: readonly Stored[], minReadySeconds: number, nowMs: number): number | undefined => {
+  if (minReadySeconds === 0) return undefined;
+  const waits = pods.flatMap(pod => {
+    const since = readySince(pod);
+    const left = since === undefined ? 0 : since + minReadySeconds * 1000 - nowMs;
+    return left > 0 ? [left] : [];
+  });
+  return waits.length === 0 ? undefined : Math.min(...waits);
+};
+
 /** The reference to the managing controller. */
 export const controllerOf = ({ metadata }: Stored): OwnerReference | undefined =>
   metadata.ownerReferences?.find(({ controller }) => controller === true);

@@ -25,16 +25,16 @@ const restartsOf = (pod: Stored): number => {
 
 const comparison = (one: number, other: number): number => one - other;
 
-/** Ready pods of the same owner on the same node. */
+/** How many related pods are on a node. */
 const ranksOf = (pods: readonly Stored[]): ReadonlyMap<string, number> => {
   const onNode = new Map<string, number>();
-  for (const pod of pods) if (isReady(pod)) onNode.set(nodeOf(pod), (onNode.get(nodeOf(pod)) ?? 0) + 1);
+  for (const pod of pods) onNode.set(nodeOf(pod), (onNode.get(nodeOf(pod)) ?? 0) + 1);
   return onNode;
 };
 
-/** The pods in the order in which they are deleted. */
-export const deletionOrder = (pods: readonly Stored[], nowMs: number): readonly Stored[] => {
-  const ranks = ranksOf(pods);
+/** The pods in the order in which they are deleted; `related` are the active pods of all sets of the same owner. */
+export const deletionOrder = (pods: readonly Stored[], nowMs: number, related = pods): readonly Stored[] => {
+  const ranks = ranksOf(related);
   const readyAge = (pod: Stored): number => magnitude(readySince(pod) ?? nowMs, nowMs);
   const age = ({ metadata }: Stored): number => magnitude(Date.parse(metadata.creationTimestamp), nowMs);
   return pods.toSorted(

@@ -23,10 +23,11 @@ export const writesOn = (machine: Machine): Writes => ({
     const options = part === undefined ? {} : { subresource: part };
     return written(replace(machine, machine.kinds.of(resource), namespace, name, object, options));
   },
-  remove: (resource, namespace, name, { gracePeriodSeconds, uid } = {}) => {
+  remove: (resource, namespace, name, { gracePeriodSeconds, uid, propagationPolicy } = {}) => {
     const deletion = remove(machine, machine.kinds.of(resource), namespace, name, {
       ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
       ...(uid !== undefined && { preconditions: { uid } }),
+      ...(propagationPolicy !== undefined && { propagationPolicy }),
     });
     return deletion.kind === 'done' ? { kind: 'stored', object: deletion.object } : refused(deletion);
   },

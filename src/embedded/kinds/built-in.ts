@@ -5,7 +5,7 @@ import { coreKinds } from './core-kinds.ts';
 import { builtIn, type Entry } from './entry.ts';
 import type { Kind, Strategy } from './kind.ts';
 import { roleKinds } from './roles.ts';
-import { daemonSets, deployments, jobs, replicaSets, statefulSets } from './workloads.ts';
+import { controllerRevisions, daemonSets, deployments, jobs, replicaSets, statefulSets } from './workloads.ts';
 
 const { age, count, name, word } = cell;
 const cluster = 'Cluster';
@@ -18,6 +18,12 @@ const deleted = { answersDeletionWithObject: true } as const;
 
 const apps: readonly Kind[] = (
   [
+    {
+      kind: 'ControllerRevision',
+      plural: 'controllerrevisions',
+      strategy: controllerRevisions,
+      cells: [name, cell.controller, count('revision'), age],
+    },
     {
       kind: 'DaemonSet',
       plural: 'daemonsets',

@@ -139,6 +139,14 @@ export const jobDuration: Cell = (object, now) => {
   return humanDuration((until.epochMilliseconds - Temporal.Instant.from(start).epochMilliseconds) / 1000);
 };
 
+/** Who controls it: `statefulset.apps/db`. */
+export const controller: Cell = ({ metadata }) => {
+  const found = metadata.ownerReferences?.find(one => one.controller === true);
+  if (found === undefined) return '<none>';
+  const [group, version] = found.apiVersion.split('/');
+  return `${found.kind.toLowerCase()}${version === undefined ? '' : `.${group}`}/${found.name}`;
+};
+
 /** Access modes in one word: RWO, ROX, RWX, RWOP. */
 export const accessModes =
   (...path: readonly string[]): Cell =>

@@ -70,6 +70,8 @@ export type Strategy = {
   readonly needsVersion?: true;
   /** metadata.generation: counted when anything but metadata and status changes, or not at all. */
   readonly generation: 'counted' | 'none';
+  /** A change of annotations counts as well. */
+  readonly countsAnnotations?: true;
 };
 
 export type Admitted = { readonly kind: 'admitted'; readonly draft: Draft } | { readonly kind: 'refused'; readonly failure: Failure };

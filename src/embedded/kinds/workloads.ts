@@ -55,6 +55,7 @@ const statusOnly = (draft: Draft, before: Stored): Draft =>
 
 export const deployments: Strategy = {
   generation: 'counted',
+  countsAnnotations: true,
   defaults: draft =>
     rolling(templateDefaults(spec(draft, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 })), 'strategy', {
       maxUnavailable: '25%',
@@ -93,6 +94,12 @@ export const statefulSets: Strategy = {
   creating: draft => ({ ...draft, status: { replicas: 0, availableReplicas: 0 } }),
   updatingStatus: (draft, before) => ({ ...draft, spec: before['spec'] }),
   validate: draft => [...nonNegative(draft, 'replicas'), ...templateCauses(draft, always)],
+};
+
+/** What a stateful set or a daemon set has been: the data of a revision never changes. */
+export const controllerRevisions: Strategy = {
+  generation: 'none',
+  validateUpdate: (draft, before) => (sameJson(draft['data'], before['data']) ? [] : [wrong('data', draft['data'], 'field is immutable')]),
 };
 
 const noDaemons = { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 };

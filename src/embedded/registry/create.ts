@@ -1,6 +1,6 @@
 import { timeText } from '../../core/time.ts';
 import { alreadyExists, badRequest, forbidden, generatedNameTaken, invalid, notFound } from '../failure.ts';
-import { type Context, type Kind, named, namedByKind } from '../kinds/kind.ts';
+import { type Admitted, type Context, type Kind, named, namedByKind } from '../kinds/kind.ts';
 import { type Draft, freeze, metaOf, type Stored, text, withMeta } from '../object.ts';
 import { generatedName, type Machine, newUid } from './machine.ts';
 import { metadataCauses } from './metadata.ts';
@@ -37,6 +37,14 @@ const born = (kind: Kind, draft: Draft, namespace: string, context: Context, mac
   });
 };
 
+/** Asks before the name is made up: a refusal names what it is made of. */
+const admit = (kind: Kind, fresh: Draft, context: Context, generated: boolean): Admitted => {
+  const { name, generateName } = metaOf(fresh);
+  const unnamed = generated ? withMeta(fresh, { name: generateName }) : fresh;
+  const admitted = kind.strategy.admit?.(unnamed, undefined, context) ?? { kind: 'admitted', draft: unnamed };
+  return admitted.kind === 'refused' || !generated ? admitted : { ...admitted, draft: withMeta(admitted.draft, { name }) };
+};
+
 type Prepared = { readonly kind: 'prepared'; readonly draft: Draft; readonly warnings: readonly string[]; readonly generated: boolean };
 
 /** Everything up to the check whether the name is free. */
@@ -53,7 +61,7 @@ const prepare = (machine: Machine, kind: Kind, given: Draft, namespace: string, 
   const context = { store: machine.store, now: timeText(machine.clock.now()), uid: newUid(machine.random) };
   const generated = text(read.draft, 'metadata', 'name') === '' && text(read.draft, 'metadata', 'generateName') !== '';
   const fresh = born(kind, strategy.defaults?.(read.draft) ?? read.draft, kind.namespaced ? namespace : '', context, machine, options);
-  const admitted = strategy.admit?.(fresh, undefined, context) ?? { kind: 'admitted', draft: fresh };
+  const admitted = admit(kind, fresh, context, generated);
   if (admitted.kind === 'refused') return admitted;
   const draft = strategy.creating?.(admitted.draft, context) ?? admitted.draft;
   const causes = [...metadataCauses(kind, draft), ...(strategy.validate?.(draft) ?? [])];

@@ -47,6 +47,9 @@ const withStatusOf = (draft: Draft, before: Stored): Draft => without({ ...draft
 /** Everything but the status; what generations count. */
 const specOf = (object: Draft): Draft => without(object, 'metadata', 'status');
 
+const sameAnnotations = (object: Draft, before: Stored): boolean =>
+  sameJson(metaOf(object)['annotations'] ?? {}, before.metadata.annotations ?? {});
+
 const merged = (kind: Kind, read: Draft, before: Stored, context: Context, options: UpdateOptions): Draft => {
   const { strategy } = kind;
   const safe = kept(read, before);
@@ -56,7 +59,8 @@ const merged = (kind: Kind, read: Draft, before: Stored, context: Context, optio
   }
   const whole = kind.status ? withStatusOf(defaulted, before) : defaulted;
   const changed = strategy.updating?.(whole, before, context) ?? whole;
-  if (strategy.generation === 'none' || sameJson(specOf(changed), specOf(before))) return changed;
+  const isSame = sameJson(specOf(changed), specOf(before)) && (strategy.countsAnnotations !== true || sameAnnotations(changed, before));
+  if (strategy.generation === 'none' || isSame) return changed;
   return withMeta(changed, { generation: (before.metadata.generation ?? 0) + 1 });
 };
 

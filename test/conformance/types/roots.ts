@@ -12,7 +12,7 @@ export const roots: readonly string[] = [
     'Secret',
     'ServiceAccount',
   ].map(kind => `io.k8s.api.core.v1.${kind}`),
-  ...['DaemonSet', 'Deployment', 'ReplicaSet', 'StatefulSet'].map(kind => `io.k8s.api.apps.v1.${kind}`),
+  ...['ControllerRevision', 'DaemonSet', 'Deployment', 'ReplicaSet', 'StatefulSet'].map(kind => `io.k8s.api.apps.v1.${kind}`),
   ...['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'].map(kind => `io.k8s.api.rbac.v1.${kind}`),
   'io.k8s.api.batch.v1.Job',
   'io.k8s.api.autoscaling.v1.Scale',

@@ -1,0 +1,129 @@
+import type { JsonObject } from '../../core/json.ts';
+import { microTimeText } from '../../core/time.ts';
+import type { Clock } from '../../support/clock.ts';
+import { type Cluster, timeText } from '../controllers/controller.ts';
+import { conditionOfNode, readiness } from '../controllers/node-conditions.ts';
+import { at, objects, part, type Stored, text } from '../object.ts';
+import type { Change } from '../store/store.ts';
+
+/** Plays what kubelets say of their nodes: that they are ready, and every ten seconds, by a lease, that they are still there. */
+
+const leases = 'leases.coordination.k8s.io';
+const namespace = 'kube-node-lease';
+
+/** How long a lease holds, and after which part of that it is renewed (nodeLeaseDurationSeconds, nodeLeaseRenewIntervalFraction). */
+const leaseSeconds = 40;
+const renewMs = 10_000;
+
+/** Leases are renewed a few at a time, and not those of all nodes at once. */
+const beatMs = 1000;
+
+/** A node with this annotation says nothing of itself: a test gives it the conditions that it is to have. */
+const silent = 'drydock.test/dead';
+
+type Said = readonly [type: string, status: string, reason: string, message: string];
+
+const healthy: readonly Said[] = [
+  ['Ready', 'True', 'KubeletReady', 'kubelet is posting ready status'],
+  ['MemoryPressure', 'False', 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'],
+  ['DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'],
+  ['PIDPressure', 'False', 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'],
+];
+
+const versions = { containerRuntimeVersion: 'embedded', kernelVersion: 'embedded', kubeletVersion: 'v1.36.3', kubeProxyVersion: '' };
+const machine = { architecture: 'amd64', operatingSystem: 'linux', bootID: '', machineID: '', osImage: '', systemUUID: '' };
+
+const isGiven = (info: JsonObject): boolean => Object.values(info).some(value => value !== '');
+
+/** The status of a node that is well. What it was given stays: addresses, what it has, what it runs on, and conditions of others. */
+const readyStatus = (node: Stored, now: string): JsonObject => {
+  const { name } = node.metadata;
+  const others = objects(at(node, 'status', 'conditions')).filter(one => !healthy.some(([type]) => type === one['type']));
+  const own = healthy.map(([type, status, reason, message]) => {
+    const before = conditionOfNode(node, type);
+    const lastTransitionTime = before?.['status'] === status ? before['lastTransitionTime'] : now;
+    return { type, status, reason, message, lastHeartbeatTime: now, lastTransitionTime };
+  });
+  const addresses = objects(at(node, 'status', 'addresses'));
+  const info = part(node, 'status', 'nodeInfo');
+  return {
+    ...part(node, 'status'),
+    conditions: [...others, ...own],
+    addresses: addresses.length > 0 ? [...addresses] : [{ type: 'Hostname', address: name }],
+    nodeInfo: isGiven(info) ? info : { ...machine, ...versions },
+  };
+};
+
+/** Speaks for the nodes whose kubelets answer. */
+export class NodeAgents {
+  readonly #cluster: Cluster;
+  readonly #clock: Clock;
+  readonly #isAlive: (node: Stored) => boolean;
+  /** When the lease of each node was renewed last. */
+  readonly #renewed = new Map<string, number>();
+  #beat: (() => void) | undefined;
+
+  constructor(cluster: Cluster, clock: Clock, isAlive: (node: Stored) => boolean) {
+    this.#cluster = cluster;
+    this.#clock = clock;
+    this.#isAlive = isAlive;
+  }
+
+  /** Is told of every change of nodes. */
+  told({ resource, type, object }: Change): void {
+    if (resource !== 'nodes') return;
+    const { name } = object.metadata;
+    if (type === 'removed') {
+      this.#renewed.delete(name);
+      return;
+    }
+    if (!this.#renewed.has(name)) this.#renewed.set(name, Number.NEGATIVE_INFINITY);
+    if (type === 'added' || readiness(object) !== 'True') this.#soon();
+  }
+
+  stop(): void {
+    this.#beat?.();
+  }
+
+  /** A kubelet takes a moment to see what has become of its node. */
+  #soon(): void {
+    this.#beat?.();
+    this.#beat = this.#clock.after(2, () => this.#work());
+  }
+
+  #work(): void {
+    this.#beat = this.#renewed.size === 0 ? undefined : this.#clock.after(beatMs, () => this.#work());
+    const due = this.#cluster.nowMs() - renewMs;
+    for (const [name, renewedMs] of this.#renewed) {
+      const node = this.#cluster.store.get('nodes', '', name);
+      if (node === undefined || !this.#isAlive(node)) continue;
+      if (renewedMs <= due) this.#renew(node);
+      if (readiness(node) !== 'True' && node.metadata.annotations?.[silent] === undefined) this.#sayReady(node);
+    }
+  }
+
+  #sayReady(node: Stored): void {
+    this.#cluster.writes.update('nodes', { ...node, status: readyStatus(node, timeText(this.#cluster.nowMs())) }, 'status');
+  }
+
+  #renew({ metadata: { name, uid } }: Stored): void {
+    const now = this.#cluster.nowMs();
+    this.#renewed.set(name, now);
+    const renewTime = microTimeText(this.#clock.now());
+    const { store, writes } = this.#cluster;
+    const before = store.get(leases, namespace, name);
+    // Nothing but the time changes, tens of thousands of times an hour: that needs no checks.
+    if (before !== undefined && text(before, 'spec', 'holderIdentity') === name) {
+      store.put(leases, { ...before, spec: { ...part(before, 'spec'), renewTime } });
+      return;
+    }
+    if (before !== undefined) writes.remove(leases, namespace, name);
+    const owner = { apiVersion: 'v1', kind: 'Node', name, uid };
+    writes.create(leases, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name, namespace, ownerReferences: [owner] },
+      spec: { holderIdentity: name, leaseDurationSeconds: leaseSeconds, renewTime },
+    });
+  }
+}

@@ -1,0 +1,22 @@
+import { after, describe, test } from 'node:test';
+import { deployments } from './scenarios/deployments.ts';
+import { replicaSets } from './scenarios/replica-sets.ts';
+import { startSides } from './scenarios/sides.ts';
+
+const sides = await startSides();
+const skip = sides.kind === 'left-out' ? `control plane left out: ${sides.why}` : false;
+
+const chapters = { deployments, 'replica sets': replicaSets };
+
+describe('the embedded cluster lives as a real one', { skip, timeout: 240_000, concurrency: 12 }, () => {
+  after(async () => {
+    if (sides.kind === 'started') await sides.stop();
+  });
+  for (const [chapter, scenarios] of Object.entries(chapters)) {
+    for (const [index, one] of scenarios.entries()) {
+      test(`${chapter}: ${one.name}`, async () => {
+        if (sides.kind === 'started') await sides.run(one, `${chapter.replaceAll(' ', '-')}-${index}`);
+      });
+    }
+  }
+});

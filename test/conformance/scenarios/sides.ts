@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createCluster } from '../../../src/embedded/cluster.ts';
+import { Life } from '../../../src/embedded/life.ts';
+import type { Stored } from '../../../src/embedded/object.ts';
+import { administrator, serve } from '../../../src/embedded/serve.ts';
+import { systemClock } from '../../../src/support/clock.ts';
+import { type Access, type Api, apiFor } from '../../control-plane/api.ts';
+import { type ControlPlane, type LeftOut, startControlPlane } from '../../control-plane/control-plane.ts';
+import { namespace } from '../../control-plane/manifests.ts';
+import { type Account, accountOf, type Leaving } from './account.ts';
+import { differenceOf } from './difference.ts';
+import { Place } from './place.ts';
+import { Recorder } from './recorder.ts';
+
+/** Something that happens in a cluster: done on both sides, and both have to tell the same. */
+export type Scenario = {
+  /** What is true. */
+  readonly name: string;
+  readonly run: (at: Place) => Promise<void>;
+  readonly leaving?: Leaving;
+};
+
+type Side = { readonly api: Api; readonly recorder: Recorder };
+
+export type Sides = { readonly kind: 'started'; run(one: Scenario, id: string): Promise<void>; stop(): Promise<void> };
+
+/** Kwok's pace, as stages/pods.yaml of the control plane has it; kwok's pods do not say that they have ended before they are gone. */
+const pace = { startMs: 500, stopMs: 1000, spread: 0, saysEnd: false };
+
+/** Both sides find out sooner than usual that a node is lost. */
+const nodeHealth = { periodMs: 500, graceMs: 20_000 };
+const flags = { 'kube-controller-manager': ['--node-monitor-period=500ms', '--node-monitor-grace-period=20s'] };
+
+/** The nodes that kwok plays the kubelet of. */
+const isAlive = ({ metadata }: Stored): boolean => metadata.annotations?.['kwok.x-k8s.io/node'] === 'fake';
+
+const sideOf = async (access: Access): Promise<Side> => {
+  const side = { api: apiFor(access), recorder: new Recorder() };
+  await side.recorder.start(side.api);
+  return side;
+};
+
+const startEmbedded = async (real: ControlPlane): Promise<Side & { close(): Promise<void> }> => {
+  const cluster = createCluster({ clock: systemClock, random: Math.random });
+  const life = new Life({ machine: cluster.machine, clock: systemClock, pace, nodeHealth, isAlive, record: 'events' });
+  life.start();
+  const pem = (name: string): string => readFileSync(join(real.folder, name), 'utf8');
+  const token = 'scenarios';
+  const serving = await serve(cluster, {
+    tokens: { [token]: administrator },
+    tls: { certificate: pem('server.crt'), key: pem('server.key') },
+  });
+  const side = await sideOf({ server: serving.url, token, ca: pem('ca.crt') });
+  const close = async (): Promise<void> => {
+    life.stop();
+    await serving.close();
+  };
+  return { ...side, close };
+};
+
+/** Nothing has happened for so long that nothing seems to be under way any more. */
+const quietMs = 300;
+const patienceMs = 5000;
+
+/** Whatever is still under way comes to an end: both sides are looked at whenever they are quiet, until they agree or time is up. */
+const agree = async (places: readonly [Place, Place], leaving: Leaving): Promise<void> => {
+  const [real, embedded] = places;
+  const until = performance.now() + patienceMs;
+  const told = (): readonly [Account, Account] => [accountOf(real, leaving), accountOf(embedded, leaving)];
+  for (;;) {
+    const quiet = places.every(({ scope }) => performance.now() - scope.lastMs > quietMs);
+    const late = performance.now() > until;
+    if (quiet || late) {
+      const [wanted, got] = told();
+      const difference = differenceOf(got, wanted);
+      if (difference === '') return;
+      assert.ok(!late, `embedded (+) and real (-) differ:\n${difference}`);
+    }
+    await sleep(50);
+  }
+};
+
+/** The real control plane with all its controllers, and the embedded one with its life. */
+export const startSides = async (): Promise<Sides | LeftOut> => {
+  const plane = await startControlPlane({ flags });
+  if (plane.kind === 'left-out') return plane;
+  if (plane.external) {
+    await plane.stop();
+    return { kind: 'left-out', why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has a kubelet of its own, at its own pace' };
+  }
+  const real = await sideOf(plane.accessOf('admin'));
+  const embedded = await startEmbedded(plane);
+  const play = async ({ api, recorder }: Side, one: Scenario, id: string): Promise<Place> => {
+    await api.post('/api/v1/namespaces', namespace(`s-${id}`));
+    const place = new Place(api, id, recorder.scope(`s-${id}`));
+    await one.run(place);
+    if (recorder.failure !== undefined) throw recorder.failure;
+    return place;
+  };
+  return {
+    kind: 'started',
+    run: async (one, id) => {
+      await agree(await Promise.all([play(real, one, id), play(embedded, one, id)]), one.leaving ?? {});
+    },
+    stop: async () => {
+      for (const { api, recorder } of [real, embedded]) {
+        await recorder.stop();
+        api.close();
+      }
+      await embedded.close();
+      await plane.stop();
+    },
+  };
+};
