@@ -111,7 +111,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
   for (const one of cases) {
     test(`drain, case "${one.name}": the same lines, notes and exit code`, { skip: lacksKubectl }, async () => {
       const { theirs, ours } = await bothSides(one);
-      assert.deepEqual(plain(ours.stdout, `${one.name}-drydock`), plain(theirs.stdout, `${one.name}-kubectl`), ours.stderr);
+      assert.deepEqual(plain(ours.stdout, `${one.name}-drydock`), plain(theirs.stdout, `${one.name}-kubectl`), ours.stderr + theirs.stderr);
       assert.deepEqual([ours.code, theirs.code], [one.code, one.code], ours.stderr);
       if (one.sameNotes === true) assert.deepEqual(plain(ours.stderr, `${one.name}-drydock`), plain(theirs.stderr, `${one.name}-kubectl`));
     });
