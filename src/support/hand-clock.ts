@@ -1,10 +1,9 @@
+import { Agenda } from './agenda.ts';
 import type { Clock } from './clock.ts';
-
-type Timer = { readonly at: number; readonly task: () => void };
 
 /** A clock that stands still until it is turned: for tests, and for anything that lives in made-up time. */
 export class HandClock implements Clock {
-  readonly #timers = new Set<Timer>();
+  readonly #agenda = new Agenda();
   #epochMs: number;
 
   constructor(start: Temporal.Instant = Temporal.Instant.from('2026-01-01T00:00:00Z')) {
@@ -16,9 +15,7 @@ export class HandClock implements Clock {
   }
 
   after(milliseconds: number, task: () => void): () => void {
-    const timer = { at: this.#epochMs + Math.max(milliseconds, 0), task };
-    this.#timers.add(timer);
-    return () => this.#timers.delete(timer);
+    return this.#agenda.enter(this.#epochMs + Math.max(milliseconds, 0), task);
   }
 
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
@@ -38,10 +35,9 @@ export class HandClock implements Clock {
   async advance(milliseconds: number): Promise<void> {
     const end = this.#epochMs + milliseconds;
     await settle();
-    for (let timer = this.#dueBy(end); timer !== undefined; timer = this.#dueBy(end)) {
-      this.#epochMs = Math.max(this.#epochMs, timer.at);
-      this.#timers.delete(timer);
-      timer.task();
+    for (let due = this.#agenda.take(end); due !== undefined; due = this.#agenda.take(end)) {
+      this.#epochMs = Math.max(this.#epochMs, due.at);
+      due.task();
       await settle();
     }
     this.#epochMs = end;
@@ -50,12 +46,6 @@ export class HandClock implements Clock {
   /** Moves the hands without running anything: the machine slept, or somebody set the time. */
   jump(milliseconds: number): void {
     this.#epochMs += milliseconds;
-  }
-
-  #dueBy(end: number): Timer | undefined {
-    let first: Timer | undefined;
-    for (const timer of this.#timers) if (timer.at <= end && (first === undefined || timer.at < first.at)) first = timer;
-    return first;
   }
 }
 
