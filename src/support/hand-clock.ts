@@ -11,7 +11,7 @@ export class HandClock implements Clock {
   }
 
   now(): Temporal.Instant {
-    return Temporal.Instant.fromEpochMilliseconds(this.#epochMs);
+    return Temporal.Instant.fromEpochMilliseconds(Math.floor(this.#epochMs));
   }
 
   after(milliseconds: number, task: () => void): () => void {

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import type { JsonObject } from '../../core/json.ts';
+import { maintenance } from '../../generations/maintenance.ts';
+import { Operator } from '../../operator/operator.ts';
+import { HandClock } from '../../support/hand-clock.ts';
+import { silentLog } from '../../support/log.ts';
+import { createCluster } from '../cluster.ts';
+import { writesOn } from '../controllers/writes.ts';
+import { type Faults, withFaults } from '../faults.ts';
+import { inProcess } from '../in-process.ts';
+import { Life } from '../life.ts';
+import type { Stored } from '../object.ts';
+import { seeded } from '../seeded.ts';
+
+const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: null, lastTransitionTime: null };
+const crd = parse(readFileSync(new URL('../../../deploy/crds/maintenances.drydock.dev.yaml', import.meta.url), 'utf8')) as JsonObject;
+
+type DrillOptions = { readonly seed: number; readonly nodes: readonly string[]; readonly faults?: Faults };
+
+const node = (name: string): JsonObject => ({
+  metadata: { name, labels: { 'kubernetes.io/hostname': name } },
+  status: { allocatable: { cpu: '64', memory: '256Gi', pods: '110' }, conditions: [ready] },
+});
+
+/** The operator itself on an embedded cluster that lives, in made-up time: what takes minutes is over in a moment, and always the same. */
+export const drill = ({ seed, nodes, faults = { refused: 0, lost: 0, unanswered: 0 } }: DrillOptions) => {
+  const clock = new HandClock();
+  const cluster = createCluster({ clock, random: seeded(seed) });
+  const { machine } = cluster;
+  const { store } = machine;
+  const writes = writesOn(machine);
+  const make = (resource: string, draft: JsonObject): Stored => {
+    const written = writes.create(resource, draft);
+    if (written.kind === 'refused') throw new Error(written.message);
+    return written.object;
+  };
+  make('customresourcedefinitions.apiextensions.k8s.io', crd);
+  make('namespaces', { metadata: { name: 'shop' } });
+  make('namespaces', { metadata: { name: 'medik8s-leases' } });
+  const life = new Life({ machine, clock, pace: { startMs: 3000, stopMs: 5000, spread: 0.3 } });
+  life.start();
+  for (const name of nodes) make('nodes', node(name));
+  const ports = inProcess(cluster, { userAgent: 'drydock' });
+  const operator = new Operator({
+    api: withFaults(ports, faults, seeded(seed + 1), clock),
+    watcher: ports,
+    recorder: { record: () => {} },
+    meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+    fence: { mayAct: () => true },
+    clock,
+    log: silentLog,
+    dialects: [maintenance('medik8s-leases')],
+    terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+  });
+  const stop = new AbortController();
+  const running = operator.run(stop.signal);
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await clock.advance(5000);
+    await running;
+    life.stop();
+  };
+  return { clock, store, writes, make, end };
+};
+
+/** A workload in the namespace `shop`. */
+export const shop = (kind: string, name: string, spec: JsonObject): JsonObject => ({
+  kind,
+  metadata: { name, namespace: 'shop' },
+  spec: {
+    selector: { matchLabels: { app: name } },
+    template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'main', image: 'example.test/none:1' }] } },
+    ...spec,
+  },
+});
+
+/** A budget over the pods of the workload of its name. */
+export const budget = (name: string, spec: JsonObject): JsonObject => ({
+  metadata: { name, namespace: 'shop' },
+  spec: { ...spec, selector: { matchLabels: { app: name } } },
+});
