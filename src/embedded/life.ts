@@ -19,6 +19,7 @@ import { ControllerRunner } from './controllers/runner.ts';
 import { statefulSetController } from './controllers/stateful-set.ts';
 import { taintEvictionController } from './controllers/taint-eviction.ts';
 import { ttlAfterFinished } from './controllers/ttl-after-finished.ts';
+import { claimProtection, volumeProtection } from './controllers/volume-protection.ts';
 import { writesOn } from './controllers/writes.ts';
 import { EventLog } from './event-log.ts';
 import type { Stored } from './object.ts';
@@ -36,13 +37,13 @@ const controllers = (nodeHealth: NodeHealthOptions): readonly Controller[] => [
   jobController(),
   jobOrphans,
   ttlAfterFinished,
-  disruptionController,
   nodeLifecycleController,
   nodeMonitor(nodeHealth),
   nodeTtlController(),
   taintEvictionController(),
   podGarbageCollector(),
-  garbageCollector,
+  claimProtection,
+  volumeProtection,
 ];
 
 export type LifeOptions = {
@@ -80,7 +81,12 @@ export class Life {
       random: machine.random,
       record: record === 'events' ? note => this.#events.record(note) : record,
     };
-    this.#runner = new ControllerRunner(this.#cluster, clock, [...controllers(nodeHealth), this.#namespaces()]);
+    this.#runner = new ControllerRunner(this.#cluster, clock, [
+      ...controllers(nodeHealth),
+      disruptionController(machine.kinds),
+      garbageCollector(machine.kinds),
+      this.#namespaces(),
+    ]);
     this.#scheduling = new Scheduling(this.#cluster, clock, (pod, node) => this.#bind(pod, node));
     this.#kubelets = new Kubelets(this.#cluster, clock, pace, isAlive);
     this.#agents = new NodeAgents(this.#cluster, clock, isAlive);
