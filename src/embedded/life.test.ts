@@ -155,7 +155,7 @@ test('a namespace that is deleted is emptied, and goes last', async () => {
     if (type === 'removed') order.push(resource);
   });
   writes.remove('namespaces', '', 'shop');
-  await clock.advance(10_000);
+  await clock.advance(30_000);
   assert.deepEqual([store.get('namespaces', '', 'shop'), pods().length, store.count('deployments.apps')], [undefined, 0, 0]);
   assert.equal(order.at(-1), 'namespaces');
   life.stop();

@@ -20,6 +20,7 @@ import { ControllerRunner } from './controllers/runner.ts';
 import { statefulSetController } from './controllers/stateful-set.ts';
 import { taintEvictionController } from './controllers/taint-eviction.ts';
 import { ttlAfterFinished } from './controllers/ttl-after-finished.ts';
+import { claimProtection, volumeProtection } from './controllers/volume-protection.ts';
 import { writesOn } from './controllers/writes.ts';
 import { EventLog } from './event-log.ts';
 import type { Stored } from './object.ts';
@@ -37,13 +38,13 @@ const controllers = (nodeHealth: NodeHealthOptions): readonly Controller[] => [
   jobController(),
   jobOrphans,
   ttlAfterFinished,
-  disruptionController,
   nodeLifecycleController,
   nodeMonitor(nodeHealth),
   nodeTtlController(),
   taintEvictionController(),
   podGarbageCollector(),
-  garbageCollector,
+  claimProtection,
+  volumeProtection,
 ];
 
 export type LifeOptions = {
@@ -81,7 +82,12 @@ export class Life {
       random: machine.random,
       record: record === 'events' ? note => this.#events.record(note) : record,
     };
-    this.#runner = new ControllerRunner(this.#cluster, clock, [...controllers(nodeHealth), this.#namespaces()]);
+    this.#runner = new ControllerRunner(this.#cluster, clock, [
+      ...controllers(nodeHealth),
+      disruptionController(machine.kinds),
+      garbageCollector(machine.kinds),
+      this.#namespaces(),
+    ]);
     this.#scheduling = new Scheduling(this.#cluster, clock, (pod, node) => this.#bind(pod, node));
     const kubelet = { ...this.#cluster, writes: this.#writesOf('kubelet') };
     this.#kubelets = new Kubelets(kubelet, clock, pace, isAlive);

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
-import { at, objects, part, type Stored, strings } from '../object.ts';
+import { at, objects, part, type Stored, strings, without } from '../object.ts';
 import { controllerOf, isDeleting, isReady } from './pods.ts';
 import { scaled } from './scaled.ts';
 
@@ -8,11 +8,15 @@ import { scaled } from './scaled.ts';
 /** A pod that was to go and has not gone counts again after this time (DeletionTimeout). */
 const deletionTimeoutMs = 2 * 60_000;
 
-/** How many pods a controller is to have; undefined when there is no such controller. */
+/** How many pods a controller is to have; undefined when there is no such controller. Throws when it cannot be asked. */
 export type ScaleOf = (pod: Stored) => { readonly uid: string; readonly replicas: number } | undefined;
 
 export type BudgetStatus = {
   readonly status: JsonObject;
+  /** Why it cannot be told how many pods there should be. */
+  readonly failure?: string;
+  /** There are pods that nobody controls, and the budget asks who does. */
+  readonly unmanaged?: true;
   /** Look again then, in milliseconds since the epoch: a disrupted pod may count again. */
   readonly againMs?: number;
 };
@@ -82,11 +86,11 @@ const condition = (budget: Stored, status: 'True' | 'False', reason: string, mes
 };
 
 /** What the controller writes when it cannot tell: nothing may be disrupted, the rest stays as it was. */
-const failSafe = (budget: Stored, why: string, now: string): JsonObject => ({
-  ...part(budget, 'status'),
-  disruptionsAllowed: 0,
-  conditions: [condition(budget, 'False', 'SyncFailed', why, now)],
-});
+const failSafe = (budget: Stored, why: string, now: string): BudgetStatus => {
+  const seen = at(budget, 'status', 'observedGeneration');
+  const failed = without({ ...condition(budget, 'False', 'SyncFailed', why, now), observedGeneration: seen });
+  return { status: { ...part(budget, 'status'), disruptionsAllowed: 0, conditions: [failed] }, failure: why };
+};
 
 /** The status that the budget should have, given the pods that it picks. `now` is RFC 3339, whole seconds. */
 export const budgetStatus = (budget: Stored, pods: readonly Stored[], scaleOf: ScaleOf, now: string): BudgetStatus => {
@@ -94,12 +98,15 @@ export const budgetStatus = (budget: Stored, pods: readonly Stored[], scaleOf: S
   try {
     found = expectedOf(budget, pods, scaleOf);
   } catch (error) {
-    return { status: failSafe(budget, error instanceof Error ? error.message : String(error), now) };
+    return failSafe(budget, error instanceof Error ? error.message : String(error), now);
   }
   const { map, againMs } = disruptedNow(budget, pods, Date.parse(now));
   const healthy = healthyAmong(pods, map);
   // Without expected pods nothing is allowed: the first ones must not find a budget that is still generous.
   const allowed = found.expected <= 0 ? 0 : Math.max(0, healthy - found.desired);
+  const { maxUnavailable, minAvailable } = part(budget, 'spec');
+  const asksWho = (maxUnavailable !== undefined && maxUnavailable !== null) || typeof minAvailable === 'string';
+  const unmanaged = asksWho && pods.some(pod => controllerOf(pod) === undefined);
   const reason = allowed > 0 ? 'SufficientPods' : 'InsufficientPods';
   return {
     status: {
@@ -111,6 +118,7 @@ export const budgetStatus = (budget: Stored, pods: readonly Stored[], scaleOf: S
       observedGeneration: budget.metadata.generation ?? 0,
       conditions: [condition(budget, allowed > 0 ? 'True' : 'False', reason, '', now)],
     },
+    ...(unmanaged && { unmanaged }),
     ...(againMs !== undefined && { againMs: againMs + 1 }),
   };
 };

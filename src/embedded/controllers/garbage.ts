@@ -1,4 +1,7 @@
+import { sameJson } from '../../core/json.ts';
+import type { KindTable } from '../kinds/kind-table.ts';
 import type { OwnerReference, Stored } from '../object.ts';
+import type { Change, Resource } from '../store/store.ts';
 import { type Cluster, type Controller, split } from './controller.ts';
 
 /** The garbage collector (k8s.io/kubernetes/pkg/controller/garbagecollector): what has lost its last owner goes. */
@@ -6,97 +9,135 @@ import { type Cluster, type Controller, split } from './controller.ts';
 const foreground = 'foregroundDeletion';
 const orphan = 'orphan';
 
-/** A key of this controller names resource, namespace and name. */
-const keyOf = (resource: string, { metadata }: Stored): string => `${resource} ${metadata.namespace ?? ''}/${metadata.name}`;
+type Item = { readonly resource: Resource; readonly object: Stored };
 
-const find = (key: string, cluster: Cluster): { readonly resource: string; readonly object: Stored } | undefined => {
+/** A key of this controller names resource, namespace and name. */
+const keyOf = ({ resource, object: { metadata } }: Item): string => `${resource} ${metadata.namespace ?? ''}/${metadata.name}`;
+
+const find = (key: string, { store }: Cluster): Item | undefined => {
   const cut = key.indexOf(' ');
   const resource = key.slice(0, cut);
-  const object = cluster.store.get(resource, ...split(key.slice(cut + 1)));
+  const object = store.get(resource, ...split(key.slice(cut + 1)));
   return object && { resource, object };
 };
 
-/** Resources that own or are owned here; others have no owners worth following in a cluster of this size. */
-const owners: Readonly<Record<string, string>> = {
-  Deployment: 'deployments.apps',
-  ReplicaSet: 'replicasets.apps',
-  StatefulSet: 'statefulsets.apps',
-  DaemonSet: 'daemonsets.apps',
-  Job: 'jobs.batch',
-  Node: 'nodes',
-  Pod: 'pods',
-};
-const owned = ['pods', 'replicasets.apps', 'jobs.batch', 'leases.coordination.k8s.io', 'configmaps', 'secrets'];
+const referencesOf = ({ metadata }: Stored): readonly OwnerReference[] => metadata.ownerReferences ?? [];
 
-const ownerOf = (cluster: Cluster, { metadata }: Stored, { kind, name, uid }: OwnerReference): Stored | undefined => {
-  const resource = owners[kind];
-  const namespace = kind === 'Node' ? '' : (metadata.namespace ?? '');
-  const found = resource === undefined ? undefined : cluster.store.get(resource, namespace, name);
-  return found?.metadata.uid === uid ? found : undefined;
-};
+const isWaiting = ({ metadata }: Stored): boolean =>
+  metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(foreground) === true;
 
-const dependentsOf = (cluster: Cluster, { metadata }: Stored): readonly { readonly resource: string; readonly object: Stored }[] =>
-  owned.flatMap(resource => cluster.store.indexed(resource, 'owner', metadata.uid).map(object => ({ resource, object })));
+/** Who belongs to whom, by the kinds that are served at the moment. */
+class Graph {
+  readonly #kinds: KindTable;
 
-const dropFinalizer = (cluster: Cluster, resource: string, object: Stored, finalizer: string): void => {
+  constructor(kinds: KindTable) {
+    this.#kinds = kinds;
+  }
+
+  /** The owner that a reference names; `unknown` when its kind is not served, undefined when it is not there. */
+  owner({ store }: Cluster, { metadata }: Stored, { apiVersion, kind, name, uid }: OwnerReference): Item | 'unknown' | undefined {
+    const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion];
+    const found = this.#kinds.named(group ?? '', kind, version);
+    if (found === undefined) return 'unknown';
+    const object = store.get(found.resource, found.namespaced ? (metadata.namespace ?? '') : '', name);
+    return object?.metadata.uid === uid ? { resource: found.resource, object } : undefined;
+  }
+
+  dependents({ store }: Cluster, { metadata }: Stored): readonly Item[] {
+    const resources = new Set(this.#kinds.all().map(({ resource }) => resource));
+    return [...resources].flatMap(resource => store.indexed(resource, 'owner', metadata.uid).map(object => ({ resource, object })));
+  }
+}
+
+const dropFinalizer = (cluster: Cluster, { resource, object }: Item, finalizer: string): void => {
   const finalizers = (object.metadata.finalizers ?? []).filter(one => one !== finalizer);
   cluster.writes.update(resource, { ...object, metadata: { ...object.metadata, finalizers } });
 };
 
-/** An object that is being deleted waits for what depends on it, or lets it go its own way. */
-const finish = (cluster: Cluster, resource: string, object: Stored): void => {
-  const finalizers = object.metadata.finalizers ?? [];
-  const dependents = dependentsOf(cluster, object);
+const dropOwners = (cluster: Cluster, { resource, object }: Item, drops: (reference: OwnerReference) => boolean): void => {
+  const ownerReferences = referencesOf(object).filter(reference => !drops(reference));
+  cluster.writes.update(resource, { ...object, metadata: { ...object.metadata, ownerReferences } });
+};
+
+const remove = ({ writes }: Cluster, { resource, object }: Item, propagationPolicy: 'Background' | 'Foreground' | 'Orphan'): void => {
+  const { namespace = '', name, uid } = object.metadata;
+  writes.remove(resource, namespace, name, { uid, propagationPolicy });
+};
+
+const blocks = ({ object }: Item, owner: Stored): boolean =>
+  referencesOf(object).some(({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true);
+
+/** What is being deleted lets those that depend on it go their own way, or waits for them. */
+const finish = (graph: Graph, cluster: Cluster, item: Item): void => {
+  const finalizers = item.object.metadata.finalizers ?? [];
+  const { uid } = item.object.metadata;
   if (finalizers.includes(orphan)) {
-    for (const one of dependents) {
-      const ownerReferences = (one.object.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== object.metadata.uid);
-      cluster.writes.update(one.resource, { ...one.object, metadata: { ...one.object.metadata, ownerReferences } });
-    }
-    dropFinalizer(cluster, resource, object, orphan);
+    for (const one of graph.dependents(cluster, item.object)) dropOwners(cluster, one, reference => reference.uid === uid);
+    dropFinalizer(cluster, item, orphan);
+    return;
   }
   if (!finalizers.includes(foreground)) return;
-  const blocking = dependents.filter(one =>
-    one.object.metadata.ownerReferences?.some(({ uid, blockOwnerDeletion }) => uid === object.metadata.uid && blockOwnerDeletion === true),
-  );
-  for (const { resource: kind, object: one } of dependents) {
-    if (one.metadata.deletionTimestamp === undefined)
-      cluster.writes.remove(kind, one.metadata.namespace ?? '', one.metadata.name, { uid: one.metadata.uid });
-  }
-  if (blocking.length === 0) dropFinalizer(cluster, resource, object, foreground);
+  const isBlocked = graph.dependents(cluster, item.object).some(one => blocks(one, item.object));
+  if (!isBlocked) dropFinalizer(cluster, item, foreground);
 };
 
-const reconcile = (key: string, cluster: Cluster): number | undefined => {
-  const found = find(key, cluster);
-  if (found === undefined) return undefined;
-  const { resource, object } = found;
-  if (object.metadata.deletionTimestamp !== undefined) {
-    finish(cluster, resource, object);
-    return undefined;
-  }
-  const references = object.metadata.ownerReferences ?? [];
-  const known = references.filter(({ kind }) => owners[kind] !== undefined);
-  if (known.length === 0 || known.length < references.length) return undefined;
-  if (known.some(reference => ownerOf(cluster, object, reference) !== undefined)) return undefined;
-  cluster.writes.remove(resource, object.metadata.namespace ?? '', object.metadata.name, { uid: object.metadata.uid });
-  return undefined;
+/** How what depends on the object is to be treated: as its finalizers say (attemptToDeleteItem). */
+const policyOf = ({ metadata }: Stored): 'Background' | 'Foreground' | 'Orphan' => {
+  if (metadata.finalizers?.includes(orphan) === true) return 'Orphan';
+  return metadata.finalizers?.includes(foreground) === true ? 'Foreground' : 'Background';
 };
 
-export const garbageCollector: Controller = {
-  name: 'garbage-collector-controller',
-  keysOf: (change, cluster) => {
-    const { resource, object } = change;
-    const isOwner = Object.values(owners).includes(resource);
-    // What depends on it may have to go; and whoever waits for it may go on.
-    const dependents =
-      change.type === 'removed' && isOwner ? dependentsOf(cluster, object).map(one => keyOf(one.resource, one.object)) : [];
-    const waiting = (object.metadata.ownerReferences ?? []).flatMap(reference => {
-      const owner = ownerOf(cluster, object, reference);
-      const waits = change.type === 'removed' && owner?.metadata.finalizers?.includes(foreground) === true;
-      return waits && owner !== undefined ? [keyOf(owners[reference.kind] ?? '', owner)] : [];
-    });
-    const ends = change.type === 'changed' && object.metadata.deletionTimestamp !== undefined && isOwner;
-    const orphaned = change.type === 'added' && (object.metadata.ownerReferences?.length ?? 0) > 0;
-    return [...dependents, ...waiting, ...(ends || orphaned ? [keyOf(resource, object)] : [])];
-  },
-  reconcile,
+/** Looks at who still owns the object, and deletes it when nobody does. */
+const judge = (graph: Graph, cluster: Cluster, item: Item): void => {
+  const { object } = item;
+  const owners = referencesOf(object).map(reference => [reference, graph.owner(cluster, object, reference)] as const);
+  if (owners.length === 0 || owners.some(([, owner]) => owner === 'unknown')) return;
+  const waits = (owner: Item | 'unknown' | undefined): boolean => typeof owner === 'object' && isWaiting(owner.object);
+  const lost = owners.filter(([, owner]) => owner === undefined || waits(owner)).map(([{ uid }]) => uid);
+  if (lost.length === 0) return;
+  if (lost.length < owners.length) return dropOwners(cluster, item, ({ uid }) => lost.includes(uid));
+  const isWaitedFor = owners.some(([, owner]) => waits(owner));
+  const mustWait = isWaitedFor && graph.dependents(cluster, object).length > 0;
+  remove(cluster, item, mustWait ? 'Foreground' : policyOf(object));
+};
+
+const sameOwners = (before: Stored, object: Stored): boolean =>
+  before.metadata.ownerReferences === object.metadata.ownerReferences || sameJson([...referencesOf(before)], [...referencesOf(object)]);
+
+/** Owners that wait for what has gone, or for what does not hold them any more. */
+const waitingOwners = (graph: Graph, cluster: Cluster, object: Stored): readonly Item[] =>
+  referencesOf(object).flatMap(reference => {
+    const owner = graph.owner(cluster, object, reference);
+    return typeof owner === 'object' && isWaiting(owner.object) ? [owner] : [];
+  });
+
+const concerned = (graph: Graph, change: Change, cluster: Cluster): readonly Item[] => {
+  const { resource, object, type } = change;
+  if (type === 'removed') return [...graph.dependents(cluster, object), ...waitingOwners(graph, cluster, object)];
+  if (type === 'added') return referencesOf(object).length > 0 ? [{ resource, object }] : [];
+  const { before } = change;
+  const isGoing = object.metadata.deletionTimestamp !== undefined && (object.metadata.finalizers ?? []).length > 0;
+  const waitsNow = isWaiting(object) && !isWaiting(before);
+  const moved = sameOwners(before, object) ? [] : [{ resource, object }, ...waitingOwners(graph, cluster, before)];
+  return [...(isGoing ? [{ resource, object }] : []), ...(waitsNow ? graph.dependents(cluster, object) : []), ...moved];
+};
+
+/** The controller, over whatever kinds are served. */
+export const garbageCollector = (kinds: KindTable): Controller => {
+  const graph = new Graph(kinds);
+  return {
+    name: 'garbage-collector-controller',
+    keysOf: (change, cluster) => {
+      // Events and leases come in thousands, and nobody waits for them.
+      if (change.resource === 'events') return [];
+      return concerned(graph, change, cluster).map(keyOf);
+    },
+    reconcile: (key, cluster) => {
+      const item = find(key, cluster);
+      if (item === undefined) return undefined;
+      if (item.object.metadata.deletionTimestamp === undefined) judge(graph, cluster, item);
+      else finish(graph, cluster, item);
+      return undefined;
+    },
+  };
 };

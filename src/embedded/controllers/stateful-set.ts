@@ -4,7 +4,6 @@ import { claim } from './claims.ts';
 import { type Cluster, type Controller, split } from './controller.ts';
 import { isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, phaseOf } from './pods.ts';
 import { forgetRevisions, revisionsOf, templateIn, updateRevision } from './revisions.ts';
-import { scaled } from './scaled.ts';
 import { hasLeavingClaim, makeClaims, ownClaims, volumesOf } from './stateful-claims.ts';
 import { concerned, minReadyOf, podFrom, replicasOf, report } from './workload.ts';
 
@@ -14,6 +13,7 @@ const resource = 'statefulsets.apps';
 const by = 'statefulset-controller';
 const owning = { apiVersion: 'apps/v1', kind: 'StatefulSet' };
 const revisionLabel = 'controller-revision-hash';
+const nameLabel = 'statefulset.kubernetes.io/pod-name';
 const labelling = { owning, hashLabel: 'controller.kubernetes.io/hash' };
 
 /** When a pod could not be made, it is tried again after this time. */
@@ -50,16 +50,17 @@ const say = ({ cluster, set }: Round, verb: string, what: string, failure?: stri
   cluster.record({ by, about, type: 'Warning', reason: `Failed${verb}`, message });
 };
 
+const identityOf = (name: string, ordinal: number): Readonly<Record<string, string>> => ({
+  [nameLabel]: name,
+  'apps.kubernetes.io/pod-index': String(ordinal),
+});
+
 const draftOf = ({ set }: Round, name: string, revision: Stored, ordinal: number): JsonObject => {
   const template = templateIn(revision);
-  const labels = {
-    'statefulset.kubernetes.io/pod-name': name,
-    'apps.kubernetes.io/pod-index': String(ordinal),
-    [revisionLabel]: revision.metadata.name,
-  };
+  const labels = { ...identityOf(name, ordinal), [revisionLabel]: revision.metadata.name };
   const volumes = volumesOf(set, name, objects(at(template, 'spec', 'volumes')));
   const spec = { hostname: name, subdomain: text(set, 'spec', 'serviceName'), ...(volumes.length > 0 && { volumes: [...volumes] }) };
-  return podFrom(set, owning, { metadata: { name, labels }, spec }, template);
+  return podFrom(set, owning, { metadata: { name, generateName: `${set.metadata.name}-`, labels }, spec }, template);
 };
 
 /** Makes the pod of an ordinal, with its claims; false when that failed. */
@@ -92,6 +93,13 @@ const isOff = ({ cluster, set }: Round, pod: Stored | undefined): boolean =>
 
 const ordinalsOf = (set: Stored): readonly number[] => Array.from({ length: replicasOf(set) }, (_, index) => startOf(set) + index);
 
+/** A pod that was taken up gets the labels of its place (updateIdentity). */
+const identify = (round: Round, pod: Stored, ordinal: number): void => {
+  const labels = { ...pod.metadata.labels, ...identityOf(pod.metadata.name, ordinal) };
+  const written = round.cluster.writes.update('pods', { ...pod, metadata: { ...pod.metadata, labels } });
+  say(round, 'Update', `Pod ${pod.metadata.name}`, written.kind === 'refused' ? written.message : undefined);
+};
+
 type Step = 'done' | 'wait' | 'failed';
 
 /** Brings one ordinal to life; `wait` when the next one has to wait for it (processReplica). */
@@ -106,6 +114,7 @@ const raise = (round: Round, ordinal: number): Step => {
   if (phaseOf(pod) === 'Pending') makeClaims(cluster, set, pod.metadata.name);
   if (isMonotonic(set) && (isOff(round, pod) || !isUp(pod))) return 'wait';
   ownClaims(cluster, set, pod, false);
+  if (pod.metadata.labels?.[nameLabel] !== pod.metadata.name) identify(round, pod, ordinal);
   return 'done';
 };
 
@@ -129,20 +138,17 @@ const forEach = <T>(all: readonly T[], inOrder: boolean, step: (one: T) => Step)
   return last;
 };
 
-/** The template has changed: the highest ordinals go first, as many as may be unavailable (updateStatefulSetAfterInvariantEstablished). */
+/** The template has changed: the highest ordinal goes first, the next one when it is available again. */
 const roll = (round: Round): void => {
   const { set, byOrdinal, update } = round;
   if (at(set, 'spec', 'updateStrategy', 'type') === 'OnDelete') return;
-  const rolling = at(set, 'spec', 'updateStrategy', 'rollingUpdate');
-  const most = Math.max(1, scaled(at(rolling, 'maxUnavailable') ?? 1, replicasOf(set), 'down') ?? 1);
-  const ordinals = ordinalsOf(set);
-  const room = most - ordinals.filter(ordinal => isOff(round, byOrdinal.get(ordinal))).length;
-  const outdated = ordinals
-    .slice(Number(at(rolling, 'partition') ?? 0))
-    .toReversed()
-    .flatMap(ordinal => byOrdinal.get(ordinal) ?? [])
-    .filter(pod => pod.metadata.labels?.[revisionLabel] !== update.metadata.name && !isDeleting(pod));
-  for (const pod of outdated.slice(0, Math.max(0, room))) remove(round, pod);
+  const partition = Number(at(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0);
+  for (const ordinal of ordinalsOf(set).slice(partition).toReversed()) {
+    const pod = byOrdinal.get(ordinal);
+    const isOld = pod !== undefined && pod.metadata.labels?.[revisionLabel] !== update.metadata.name && !isDeleting(pod);
+    if (isOld) return remove(round, pod);
+    if (isOff(round, pod)) return;
+  }
 };
 
 /** What to do next: at most one thing at a time where the order matters. */

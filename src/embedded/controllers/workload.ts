@@ -61,8 +61,9 @@ export const makePod = (cluster: Cluster, { by, resource, owner }: Maker, pod: J
     cluster.record({ by, about, type: 'Normal', reason: 'SuccessfulCreate', message: `Created pod: ${written.object.metadata.name}` });
     return undefined;
   }
-  const isClosing = written.message.includes('because it is being terminated');
-  if (!isClosing) cluster.record({ by, about, type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${written.message}` });
+  // Nobody has to know that nothing new comes into a namespace that goes.
+  if (written.message.includes('because it is being terminated')) return undefined;
+  cluster.record({ by, about, type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${written.message}` });
   return written.message;
 };
 

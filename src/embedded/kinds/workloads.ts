@@ -1,7 +1,7 @@
 import { type JsonObject, sameJson } from '../../core/json.ts';
 import { matches, readSelector } from '../../core/pod/selector.ts';
 import { type Cause, required, wrong } from '../failure.ts';
-import { at, type Draft, part, type Stored, strings, text, withMeta } from '../object.ts';
+import { at, type Draft, objects, part, type Stored, strings, text, withMeta } from '../object.ts';
 import type { Context, Strategy } from './kind.ts';
 import { templateDefaults } from './pod-defaults.ts';
 import { podSpecCauses } from './pod-validation.ts';
@@ -76,10 +76,33 @@ export const replicaSets: Strategy = {
   validateUpdate: immutableSelector,
 };
 
+/** Behind a feature gate that is off (dropStatefulSetDisabledFields). */
+const withoutGated = (draft: Draft): Draft => {
+  const strategy = part(draft, 'spec', 'updateStrategy');
+  if (at(strategy, 'rollingUpdate', 'maxUnavailable') === undefined) return draft;
+  const { maxUnavailable: _gated, ...rollingUpdate } = part(strategy, 'rollingUpdate');
+  return { ...draft, spec: { ...part(draft, 'spec'), updateStrategy: { ...strategy, rollingUpdate } } };
+};
+
+/** Claims in a template are claims, with what every claim has. */
+const claimTemplates = (draft: Draft): Draft => {
+  const given = objects(at(draft, 'spec', 'volumeClaimTemplates'));
+  if (given.length === 0) return draft;
+  const volumeClaimTemplates = given.map(one => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    ...one,
+    spec: { volumeMode: 'Filesystem', ...part(one, 'spec') },
+    status: { phase: 'Pending', ...part(one, 'status') },
+  }));
+  return { ...draft, spec: { ...part(draft, 'spec'), volumeClaimTemplates } };
+};
+
 export const statefulSets: Strategy = {
   generation: 'counted',
-  defaults: draft =>
-    rolling(
+  defaults: given => {
+    const draft = claimTemplates(given);
+    return rolling(
       templateDefaults(
         spec(draft, {
           replicas: 1,
@@ -90,8 +113,10 @@ export const statefulSets: Strategy = {
       ),
       'updateStrategy',
       { partition: 0 },
-    ),
-  creating: draft => ({ ...draft, status: { replicas: 0, availableReplicas: 0 } }),
+    );
+  },
+  creating: draft => ({ ...withoutGated(draft), status: { replicas: 0, availableReplicas: 0 } }),
+  updating: withoutGated,
   updatingStatus: (draft, before) => ({ ...draft, spec: before['spec'] }),
   validate: draft => [...nonNegative(draft, 'replicas'), ...templateCauses(draft, always)],
 };
@@ -102,6 +127,9 @@ export const controllerRevisions: Strategy = {
   validateUpdate: (draft, before) => (sameJson(draft['data'], before['data']) ? [] : [wrong('data', draft['data'], 'field is immutable')]),
 };
 
+/** How often the template of a daemon set has changed. */
+const templateGeneration = 'deprecated.daemonset.template.generation';
+
 const noDaemons = { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 };
 
 export const daemonSets: Strategy = {
@@ -111,8 +139,14 @@ export const daemonSets: Strategy = {
   creating: draft =>
     withMeta(
       { ...draft, status: noDaemons },
-      { annotations: { 'deprecated.daemonset.template.generation': '1', ...strings(at(draft, 'metadata', 'annotations')) } },
+      { annotations: { [templateGeneration]: '1', ...strings(at(draft, 'metadata', 'annotations')) } },
     ),
+  updating: (draft, before) => {
+    const counted = Number(before.metadata.annotations?.[templateGeneration] ?? 1);
+    const isSame = sameJson(at(draft, 'spec', 'template'), at(before, 'spec', 'template'));
+    const annotations = { ...strings(at(draft, 'metadata', 'annotations')), [templateGeneration]: String(isSame ? counted : counted + 1) };
+    return withMeta(draft, { annotations });
+  },
   updatingStatus: (draft, before) => ({ ...draft, spec: before['spec'] }),
   validate: draft => templateCauses(draft, always),
   validateUpdate: immutableSelector,
@@ -144,8 +178,14 @@ const ownSelector = (job: Draft, { uid }: Context): Draft => {
   );
 };
 
+/** A job without labels has those of its template. */
+const labelled = (draft: Draft): Draft =>
+  Object.keys(part(draft, 'metadata', 'labels')).length > 0
+    ? draft
+    : withMeta(draft, { labels: at(draft, 'spec', 'template', 'metadata', 'labels') });
+
 const jobDefaults = (draft: Draft): Draft => {
-  const job = templateDefaults(draft);
+  const job = labelled(templateDefaults(draft));
   const given = part(job, 'spec');
   const [completions, parallelism] = [given['completions'], given['parallelism']];
   return spec(job, {

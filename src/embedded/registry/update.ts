@@ -2,7 +2,7 @@ import { sameJson } from '../../core/json.ts';
 import { timeText } from '../../core/time.ts';
 import { badRequest, type Cause, conflict, invalid, modifiedMeanwhile, notFound, unnamed, wrong } from '../failure.ts';
 import { apiVersionOf, type Context, type Kind, named, namedByKind } from '../kinds/kind.ts';
-import { type Draft, freeze, metaOf, type Stored, text, withMeta, without } from '../object.ts';
+import { at, type Draft, freeze, items, metaOf, type Stored, text, withMeta, without } from '../object.ts';
 import { nodeOf } from '../patch/shape.ts';
 import type { Machine } from './machine.ts';
 import { afterUpdate, written } from './managed.ts';
@@ -96,17 +96,20 @@ const precondition = (kind: Kind, draft: Draft, before: Stored, options: UpdateO
   return refused(conflict(named(kind), name, modifiedMeanwhile));
 };
 
-/** The last finalizer of a deleted object has gone, and nobody waits for its grace period: ShouldDeleteDuringUpdate. */
-const isDone = (after: Draft, before: Stored): boolean => {
-  const finalizers = metaOf(after)['finalizers'];
+/** The last finalizer of a deleted object has gone, and nobody waits for its grace period: ShouldDeleteDuringUpdate. Namespaces have more. */
+const isDone = (kind: Kind, after: Draft, before: Stored): boolean => {
+  const finalizers = [
+    ...items(metaOf(after)['finalizers']),
+    ...(kind.resource === 'namespaces' ? items(at(after, 'spec', 'finalizers')) : []),
+  ];
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = before.metadata;
-  return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && !(Array.isArray(finalizers) && finalizers.length > 0);
+  return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0;
 };
 
 const stored = (machine: Machine, kind: Kind, object: Stored, before: Stored, dryRun: boolean): Stored => {
   if (sameJson(object, before)) return before;
   if (dryRun) return freeze(object);
-  if (!isDone(object, before)) return machine.store.put(kind.resource, object);
+  if (!isDone(kind, object, before)) return machine.store.put(kind.resource, object);
   const { namespace = '', name, resourceVersion } = object.metadata;
   const last = machine.store.remove(kind.resource, namespace, name);
   // The answer is the object as the client wanted it; its watchers see the stored one go.

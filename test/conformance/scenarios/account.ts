@@ -26,12 +26,15 @@ const letters = '[bcdfghjklmnpqrstvwxz2456789]';
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 
+/** On replica sets, and on revisions of stateful and of daemon sets. */
+const hashLabels = ['pod-template-hash', 'controller.kubernetes.io/hash', 'controller-revision-hash'];
+
 /** Takes generated parts out of names: hashes of templates by the order of their coming, five letters behind generateName, nodes. */
 const namer = (place: Place, leaving: Leaving): ((text: string) => string) => {
   const courses = [...place.scope.courses.values()];
-  const hashes = courses.flatMap(({ what, states }) =>
-    what === 'replicasets' ? (states[0]?.metadata.labels?.['pod-template-hash'] ?? []) : [],
-  );
+  const hashes = courses
+    .filter(({ what }) => what === 'replicasets' || what === 'revisions')
+    .flatMap(({ states }) => hashLabels.flatMap(label => states[0]?.metadata.labels?.[label] ?? []));
   const generated = new Set(courses.flatMap(({ states }) => states[0]?.metadata.generateName ?? []));
   const known = [...new Set(hashes)].map((hash, index) => [new RegExp(`\\b${escaped(hash)}\\b`, 'g'), `<hash ${index + 1}>`] as const);
   const bases = [...generated].map(base => [new RegExp(`${escaped(base)}${letters}{5}\\b`, 'g'), `${base}*`] as const);

@@ -15,6 +15,7 @@ export const paths = {
   replicasets: '/apis/apps/v1/replicasets',
   statefulsets: '/apis/apps/v1/statefulsets',
   daemonsets: '/apis/apps/v1/daemonsets',
+  revisions: '/apis/apps/v1/controllerrevisions',
   jobs: '/apis/batch/v1/jobs',
   budgets: '/apis/policy/v1/poddisruptionbudgets',
 } as const;
