@@ -42,7 +42,7 @@ for (const { name, what, files, concurrency } of tiers.filter(tier => isWanted(t
     skipped: count(run.stdout, 'skipped'),
   };
   if (run.status !== 0 && numbers.failed === 0) numbers.failed = 1;
-  for (const [, why] of run.stdout.matchAll(/# ((?:control plane|monitoring) left out: .*)$/gm)) leftOut.add(why);
+  for (const [, why] of run.stdout.matchAll(/# ((?:control plane|monitoring|browser) left out: .*)$/gm)) leftOut.add(why);
   passed += numbers.passed;
   failed += numbers.failed;
   skipped += numbers.skipped;
