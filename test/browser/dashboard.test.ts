@@ -37,7 +37,7 @@ const pressUntil = async (page: Page, key: string, isThere: (at: ReturnType<type
   for (let presses = 0; presses < 60; presses += 1) {
     await page.keyboard.press(key);
     const at = await page.evaluate(focus);
-    assert.ok(at.isSeen || at.text === '' || at.id === '', `the focus on "${at.text}" cannot be seen`);
+    assert.ok(at.isSeen || at.isNowhere, `the focus on "${at.text}" cannot be seen`);
     if (isThere(at)) return;
   }
   assert.fail('it cannot be reached with the keyboard');
@@ -269,6 +269,12 @@ describe('the page in a browser', { skip: leftOut, timeout: 120_000 }, () => {
       assert.equal(await frame?.locator('.node, .gate').count(), 0, 'nor does it show the page in a frame');
     }
     assert.equal(await maintenances(), 0);
+    // A link is followed from wherever it stands: the terminal may be a web page too.
+    await site.evaluate(address => {
+      document.body.append(Object.assign(document.createElement('a'), { href: address, textContent: 'the link' }));
+    }, dashboard.url);
+    await site.getByText('the link').click();
+    await site.locator('.node').nth(8).waitFor({ timeout: patience });
     await site.close();
   });
 

@@ -53,11 +53,16 @@ export const faint = (): readonly string[] => {
     .flatMap(element => (ratio(element) < 4.5 ? [`${element.textContent}: ${ratio(element).toFixed(2)}`] : []));
 };
 
-/** What has the focus: its id or text, and whether that can be seen. */
-export const focus = (): { readonly id: string; readonly text: string; readonly isSeen: boolean } => {
+/** What has the focus: its id or text, and whether that can be seen; between the last and the first it is nowhere. */
+export const focus = (): { readonly id: string; readonly text: string; readonly isSeen: boolean; readonly isNowhere: boolean } => {
   const element = document.activeElement ?? document.body;
   const { outlineStyle, outlineWidth } = getComputedStyle(element);
-  return { id: element.id, text: (element.textContent ?? '').trim(), isSeen: outlineStyle !== 'none' && outlineWidth !== '0px' };
+  return {
+    id: element.id,
+    text: (element.textContent ?? '').trim(),
+    isSeen: outlineStyle !== 'none' && outlineWidth !== '0px',
+    isNowhere: element === document.body,
+  };
 };
 
 /** How far the page can be scrolled sideways, in pixels. */
