@@ -21,6 +21,13 @@ export const tiers = [
   },
   { name: 'faults', what: 'kube against a server that misbehaves', files: testsIn('src', 'kube'), concurrency: 2 },
   {
+    name: 'browser',
+    what: 'the page in a real browser, on the cluster of drydock demo',
+    files: testsIn('test', 'browser'),
+    concurrency: 1,
+    needs: 'Chromium on PATH or in CHROME_PATH',
+  },
+  {
     name: 'control plane',
     what: 'the operator, as it is installed, against real etcd, API server, controllers and kwok, and killed at every write',
     files: ['control-plane', 'conformance', 'monitoring', 'deploy', 'operator', 'predecessors', 'kill'].flatMap(folder =>

@@ -17,6 +17,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
   assert.deepEqual(settings(), {
     metricsAddress: { host: undefined, port: 8080 },
     healthAddress: { host: undefined, port: 8081 },
+    dashboardAddress: undefined,
     leaderElect: false,
     leaseNamespace: 'medik8s-leases',
     operatorNamespace: 'node-maintenance',
@@ -43,6 +44,16 @@ test('0 or nothing switches an address off', () => {
   assert.equal(settings({ metricsBindAddress: '0' }).metricsAddress, undefined);
   assert.equal(settings({ healthProbeBindAddress: '' }).healthAddress, undefined);
   assert.deepEqual(settings({ metricsBindAddress: '127.0.0.1:9' }).metricsAddress, { host: '127.0.0.1', port: 9 });
+});
+
+test('the dashboard is off unless asked for, and then on this machine alone', () => {
+  const dashboard = (dashboardBindAddress: string): unknown => settings({ dashboardBindAddress }).dashboardAddress;
+  assert.deepEqual([dashboard('0'), dashboard('')], [undefined, undefined]);
+  assert.deepEqual(dashboard('127.0.0.1:8721'), { host: '127.0.0.1', port: 8721 });
+  assert.deepEqual(dashboard('[::1]:8721'), { host: '::1', port: 8721 });
+  for (const address of [':8721', '0.0.0.0:8721', '[::]:8721', '10.0.0.1:8721', '127.evil.example:8721', 'localhost.example:1']) {
+    assert.throws(() => dashboard(address), { name: 'UsageError', message: /--dashboard-bind-address.*loopback addresses only/ }, address);
+  }
 });
 
 test("booleans are spelled in any of Go's ways", () => {

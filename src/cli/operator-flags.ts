@@ -12,6 +12,7 @@ export type OperatorFlags = WebhookFlags &
   ConnectionFlags & {
     readonly metricsBindAddress: string;
     readonly healthProbeBindAddress: string;
+    readonly dashboardBindAddress?: string;
     readonly leaderElect: boolean | string;
     readonly leaderElectionNamespace?: string;
     readonly zapLogLevel?: string;
@@ -27,6 +28,8 @@ export type Address = ReturnType<typeof parseAddress>;
 export type OperatorSettings = {
   readonly metricsAddress: Address;
   readonly healthAddress: Address;
+  /** Of this machine or pod alone: whoever reaches it may look. */
+  readonly dashboardAddress: Address;
   readonly leaderElect: boolean;
   readonly leaseNamespace: string;
   readonly operatorNamespace: string;
@@ -44,6 +47,15 @@ const addressOf = (flag: string, text: string): Address => {
   const address = parseAddress(text);
   if (address === undefined) throw new UsageError(`${flag} is "${text}"; it takes host:port or :port, or 0 to switch it off`);
   return address;
+};
+
+/** Who may look at a cluster is Kubernetes' to say: the page is reached through `kubectl port-forward`, never from a network. */
+const loopbackOf = (flag: string, text: string): Address => {
+  const address = addressOf(flag, text);
+  if (address === undefined) return undefined;
+  const { host = '' } = address;
+  if (host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)) return address;
+  throw new UsageError(`${flag} is "${text}"; the page is served on loopback addresses only, for example 127.0.0.1:8721`);
 };
 
 const booleanOf = (flag: string, value: boolean | string): boolean => {
@@ -79,6 +91,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
   return {
     metricsAddress: addressOf('--metrics-bind-address', flags.metricsBindAddress),
     healthAddress: addressOf('--health-probe-bind-address', flags.healthProbeBindAddress),
+    dashboardAddress: loopbackOf('--dashboard-bind-address', flags.dashboardBindAddress ?? '0'),
     leaderElect: booleanOf('--leader-elect', flags.leaderElect),
     ...leaseNamespaces(env),
     ownPod: ownPodOf(env),

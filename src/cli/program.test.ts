@@ -46,6 +46,22 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
     assert.match(err, /--help/);
   });
 
+  test('a dashboard that a network could reach is refused', async () => {
+    const { code, out, err } = await drydock('operator', '--dashboard-bind-address=:8721');
+    assert.deepEqual([code, out], [2, '']);
+    assert.match(err, /^drydock: --dashboard-bind-address is ":8721"; the page is served on loopback addresses only/);
+  });
+
+  test('a port that is none is a wrong call', async () => {
+    for (const command of ['demo', 'dashboard']) {
+      const { code, out, err } = await drydock(command, '--port=http');
+      assert.deepEqual(
+        [code, out, linesOf(err)],
+        [2, '', ['drydock: --port is "http"; it takes a number up to 65535, or 0 for any free port']],
+      );
+    }
+  });
+
   test('an unknown flag is a wrong call', async () => {
     const { code, out, err } = await drydock('operator', '--colour=blue');
     assert.deepEqual([code, out], [2, '']);

@@ -42,6 +42,10 @@ const operatorCommand = (env: Env): Command => {
     .description('run the operator: serve every maintenance object of the cluster until stopped')
     .option('--metrics-bind-address <address>', 'where /metrics is served (plain HTTP); 0 switches it off', ':8080')
     .option('--health-probe-bind-address <address>', 'where /healthz and /readyz are served; 0 switches them off', ':8081')
+    .option(
+      '--dashboard-bind-address <address>',
+      'where the page for looking is served: a loopback address such as 127.0.0.1:8721; off when left out',
+    )
     .option('--leader-elect [value]', 'let only one of several replicas act', false)
     .option('--leader-election-namespace <name>', 'where the leader Lease is; the namespace of the pod or context when left out')
     .option('--zap-log-level <level>', 'debug, info or error, or a number of debug levels')

@@ -86,5 +86,5 @@ const pageOf = async ({ ports, dialects }: Demo, port: number | undefined, open:
  */
 export const demo = async (flags: DemoFlags): Promise<void> => {
   const port = pagePort(flags.port);
-  await runUntilStopped(startDemo({ empty: flags.empty === true, log: silentLog }), flags, port);
+  await runUntilStopped(startDemo({ empty: flags.empty === true, begins: true, log: silentLog }), flags, port);
 };

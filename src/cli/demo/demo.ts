@@ -34,7 +34,9 @@ export type Demo = {
 
 export type DemoOptions = {
   /** Neither workloads nor Drydock: a cluster for somebody's own tests. */
-  readonly empty: boolean;
+  readonly empty?: boolean;
+  /** Puts a node into maintenance by itself, once every pod is up. */
+  readonly begins?: boolean;
   readonly log: Log;
 };
 
@@ -49,7 +51,7 @@ const settle = (cluster: EmbeddedCluster): void => {
 };
 
 /** Starts one. Nothing of it is outside this process. */
-export const startDemo = ({ empty, log }: DemoOptions): Demo => {
+export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): Demo => {
   const cluster = createCluster({ clock: systemClock, random: Math.random });
   const life = new Life({ machine: cluster.machine, clock: systemClock, pace });
   life.start();
@@ -58,7 +60,8 @@ export const startDemo = ({ empty, log }: DemoOptions): Demo => {
   if (empty) return { cluster, ports, dialects, stop: async () => life.stop() };
   settle(cluster);
   const end = startOperator(ports, dialects, log);
-  const forget = whenSettled(cluster, () => make(cluster, 'maintenances.drydock.dev', firstMaintenance(cluster)));
+  const begin = (): void => make(cluster, 'maintenances.drydock.dev', firstMaintenance(cluster));
+  const forget = begins ? whenSettled(cluster, begin) : (): void => {};
   const stop = async (): Promise<void> => {
     forget();
     await end();

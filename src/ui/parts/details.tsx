@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { NodeView, PodView } from '../../web/dashboard/scene.ts';
 import { isControlPlane, nameOf, plural, podWords, standing } from '../model/words.ts';
 import { asking, close, mayAct, selected, store } from '../page.ts';
@@ -87,33 +87,39 @@ const Order = ({ node }: { readonly node: NodeView }) => {
   );
 };
 
+const Known = ({ node }: { readonly node: NodeView }) => (
+  <>
+    {isControlPlane(node) && <p class="quiet">This node is part of the control plane.</p>}
+    {node.holds.map(hold => (
+      <Hold key={`${hold.store} ${hold.namespace ?? ''} ${hold.name}`} hold={hold} node={node.key} />
+    ))}
+    <Order node={node} />
+    <About node={node} />
+    <PodList node={node} />
+  </>
+);
+
 /** Everything about the chosen node. */
 export const Details = () => {
   const name = selected.value;
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus({ preventScroll: false }), [name]);
-  const node = name === undefined ? undefined : store.node(name).value;
+  // At once: whoever goes on with the keyboard goes on from here.
+  useLayoutEffect(() => heading.current?.focus(), [name]);
   if (name === undefined) return null;
-  if (node === undefined) return <p class="details quiet">{name} is not in the cluster any more.</p>;
-  const { tone, word } = standing(node);
+  const node = store.node(name).value;
+  const { tone, word } = node === undefined ? { tone: 'unready', word: 'Gone' } : standing(node);
   return (
     <section class={`details ${tone}`} aria-labelledby="details-title">
       <div class="card-head">
         <h2 id="details-title" ref={heading} tabIndex={-1}>
-          {node.key}
+          {name}
         </h2>
         <span class={`chip ${tone}`}>{word}</span>
         <button type="button" class="close" aria-label="Close the details" onClick={close}>
           ×
         </button>
       </div>
-      {isControlPlane(node) && <p class="quiet">This node is part of the control plane.</p>}
-      {node.holds.map(hold => (
-        <Hold key={`${hold.store} ${hold.namespace ?? ''} ${hold.name}`} hold={hold} node={node.key} />
-      ))}
-      <Order node={node} />
-      <About node={node} />
-      <PodList node={node} />
+      {node === undefined ? <p class="quiet">It is not in the cluster any more.</p> : <Known node={node} />}
     </section>
   );
 };

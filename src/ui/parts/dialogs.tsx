@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { asking } from '../page.ts';
 import { MaintainForm } from './maintain-form.tsx';
 import { ReleaseForm } from './release-form.tsx';
@@ -10,7 +10,7 @@ const shut = (): void => {
 
 const Modal = ({ title, children }: { readonly title: string; readonly children: ComponentChildren }) => {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const { current } = dialog;
     const opener = document.activeElement;
     current?.showModal();

@@ -14,7 +14,7 @@ const blockedCount = computed(() => store.held.value.filter(node => standing(nod
 
 const Figure = ({ count, noun, tone = '' }: { readonly count: number; readonly noun: string; readonly tone?: string }) => (
   <li class={`figure ${count > 0 ? tone : ''}`}>
-    <strong>{count}</strong> {noun}
+    <strong>{count.toLocaleString('en')}</strong> {noun}
   </li>
 );
 

@@ -5,6 +5,9 @@ import { mayAct, selected, store } from '../page.ts';
 import { Details } from './details.tsx';
 import { HoldCard } from './hold-card.tsx';
 
+/** More cards are no list that anybody reads; the nodes above have them all. */
+const mostCards = 40;
+
 const hint = computed(() => (mayAct.value ? ' Choose one to take it out.' : ''));
 
 const Held = () => {
@@ -16,10 +19,11 @@ const Held = () => {
         <p class="quiet">{store.held.value.length === 0 ? `Every node is in service.${hint.value}` : 'No other node.'}</p>
       )}
       <ul class="cards">
-        {held.map(node => (
+        {held.slice(0, mostCards).map(node => (
           <HoldCard key={node.key} node={node} />
         ))}
       </ul>
+      {held.length > mostCards && <p class="quiet">and {held.length - mostCards} more</p>}
     </section>
   );
 };
@@ -60,7 +64,7 @@ const Budgets = () => {
           <Budget key={budget.key} budget={budget} />
         ))}
       </ul>
-      {budgets.length > mostBudgets && <p class="quiet">and {budgets.length - mostBudgets} more, with nothing the matter that is worse</p>}
+      {budgets.length > mostBudgets && <p class="quiet">and {budgets.length - mostBudgets} more</p>}
     </section>
   );
 };

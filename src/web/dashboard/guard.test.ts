@@ -32,6 +32,21 @@ for (const [what, headers, welcome] of cases) {
   });
 }
 
+const link = { host: 'localhost:8720', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+
+test('a link to the page may stand anywhere, a web terminal for one; what is behind the page is not to be had so', () => {
+  assert.equal(strangerIn(link, hosts, true), undefined);
+  assert.equal(strangerIn(link, hosts)?.status, 403, 'not the data');
+  for (const other of [
+    { 'sec-fetch-dest': 'iframe' },
+    { 'sec-fetch-mode': 'no-cors' },
+    { origin: 'https://evil.example' },
+    { host: 'evil.example:8720' },
+  ]) {
+    assert.equal(strangerIn({ ...link, ...other }, hosts, true)?.status, 403, JSON.stringify(other));
+  }
+});
+
 test('a refusal says what to do', () => {
   assert.equal(
     strangerIn({ host: 'my-machine:8720' }, hosts)?.message,

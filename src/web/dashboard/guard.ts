@@ -17,8 +17,12 @@ export const hostsOf = (host: string, port: number): ReadonlySet<string> => {
   return new Set(names.flatMap(name => (port === 80 ? [name, `${name}:80`] : [`${name}:${port}`])));
 };
 
-/** What speaks against a request that claims to come from here; undefined when nothing does. */
-export const strangerIn = (headers: IncomingHttpHeaders, hosts: ReadonlySet<string>): Refusal | undefined => {
+/** Somebody follows a link to the page, wherever it stands: into a tab of its own, and nobody but the browser gets to see what is there. */
+const isVisit = (headers: IncomingHttpHeaders): boolean =>
+  headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document' && headers.origin === undefined;
+
+/** What speaks against a request that claims to come from here; undefined when nothing does. The page itself may be visited from anywhere. */
+export const strangerIn = (headers: IncomingHttpHeaders, hosts: ReadonlySet<string>, isPage = false): Refusal | undefined => {
   const { host = '', origin } = headers;
   if (!hosts.has(host.toLowerCase())) {
     return { status: 403, message: `this page is not served as "${host}": open it as http://${[...hosts][1] ?? ''}/` };
@@ -28,7 +32,7 @@ export const strangerIn = (headers: IncomingHttpHeaders, hosts: ReadonlySet<stri
   }
   const site = headers['sec-fetch-site'];
   // `none`: somebody typed the address, or opened a link from outside of the browser.
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+  if (site !== undefined && site !== 'same-origin' && site !== 'none' && !(isPage && isVisit(headers))) {
     return { status: 403, message: 'pages of other sites may not ask here' };
   }
   return undefined;

@@ -82,10 +82,10 @@ const wrongMethod = (response: ServerResponse, allow: string): void =>
 
 /** Answers one request. Rejects when the connection breaks, or on a defect. */
 export const answer = async (request: IncomingMessage, response: ServerResponse, served: Served): Promise<void> => {
-  const stranger = strangerIn(request.headers, served.hosts);
-  if (stranger !== undefined) return answerJson(response, stranger.status, { message: stranger.message });
   const url = URL.parse(request.url ?? '/', 'http://page.invalid');
   const path = url?.pathname ?? '';
+  const stranger = strangerIn(request.headers, served.hosts, path === '/');
+  if (stranger !== undefined) return answerJson(response, stranger.status, { message: stranger.message });
   const asset = served.assets.get(path);
   if (asset !== undefined) {
     if (request.method !== 'GET' && request.method !== 'HEAD') return wrongMethod(response, 'GET, HEAD');

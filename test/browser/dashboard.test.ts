@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { type Demo, startDemo } from '../../src/cli/demo/demo.ts';
+import { createCluster } from '../../src/embedded/cluster.ts';
+import { inProcess } from '../../src/embedded/in-process.ts';
+import { load } from '../../src/embedded/load.ts';
+import { systemClock } from '../../src/support/clock.ts';
+import { silentLog } from '../../src/support/log.ts';
+import { type Dashboard, startDashboard } from '../../src/web/dashboard/dashboard.ts';
+import { launch, leftOut } from './browser.ts';
+import { attack, countFlights, faint, focus, nameless, sideways } from './in-page.ts';
+import { many } from './many.ts';
+
+/** The page in a real browser, on the cluster of `drydock demo`. */
+
+const token = 'token-of-the-browser-test';
+const images = join(import.meta.dirname, '..', '..', 'docs', 'images');
+const desktop = { width: 1360, height: 860 };
+const phone = { width: 390, height: 844 };
+const patience = 20_000;
+
+/** Pictures in the documents are made here; each has to be small enough for a repository. */
+const picture = async (page: Page, name: string): Promise<void> => {
+  const png = await page.screenshot({ animations: 'disabled' });
+  assert.ok(png.length < 300_000, `${name} has ${png.length} bytes`);
+  if (process.env['DRYDOCK_TEST_UPDATE'] !== '1') return;
+  mkdirSync(images, { recursive: true });
+  writeFileSync(join(images, `${name}.png`), png);
+};
+
+const pressUntil = async (page: Page, key: string, isThere: (at: ReturnType<typeof focus>) => boolean): Promise<void> => {
+  for (let presses = 0; presses < 60; presses += 1) {
+    await page.keyboard.press(key);
+    const at = await page.evaluate(focus);
+    assert.ok(at.isSeen || at.isNowhere, `the focus on "${at.text}" cannot be seen`);
+    if (isThere(at)) return;
+  }
+  assert.fail('it cannot be reached with the keyboard');
+};
+
+/** A server of somebody else, on another port of the same machine. */
+const evilSite = async () => {
+  const server = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<!doctype html><body>evil'));
+  await new Promise<void>(resolve => server.listen(0, resolve));
+  const close = async (): Promise<void> => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { port: (server.address() as AddressInfo).port, [Symbol.asyncDispose]: close };
+};
+
+const isLive = (page: Page): Promise<void> => page.locator('.connection.live').waitFor({ timeout: patience });
+
+describe('the page in a browser', { skip: leftOut, timeout: 120_000 }, () => {
+  let demo: Demo;
+  let dashboard: Dashboard;
+  let browser: Browser;
+  let page: Page;
+  const complaints: string[] = [];
+
+  const serve = (port: number): Promise<Dashboard> =>
+    startDashboard({
+      watcher: demo.ports,
+      dialects: demo.dialects,
+      access: { kind: 'link', token, api: demo.ports },
+      cluster: 'demo',
+      port,
+      clock: systemClock,
+      log: silentLog,
+    });
+
+  const nodeNow = async (name: string): Promise<unknown> => {
+    const { body } = await demo.ports.call({ method: 'GET', path: `/api/v1/nodes/${name}` });
+    const { metadata, spec } = body as {
+      readonly metadata: { readonly labels: unknown; readonly annotations?: unknown };
+      readonly spec: unknown;
+    };
+    return { labels: metadata.labels, annotations: metadata.annotations ?? {}, spec };
+  };
+
+  const maintenances = async (): Promise<number> => {
+    const { body } = await demo.ports.call({ method: 'GET', path: '/apis/drydock.dev/v1alpha1/maintenances' });
+    return (body as { readonly items: readonly unknown[] }).items.length;
+  };
+
+  before(async () => {
+    demo = startDemo({ log: silentLog });
+    dashboard = await serve(0);
+    browser = await launch();
+    page = await browser.newPage({ viewport: desktop, colorScheme: 'light' });
+    page.setDefaultTimeout(patience);
+    page.on('pageerror', error => complaints.push(String(error)));
+    page.on('console', message => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+  });
+
+  after(async () => {
+    await browser?.close();
+    await dashboard?.close();
+    await demo?.stop();
+  });
+
+  test('the link shows three zones and every node, and leaves the address bar', async () => {
+    await page.goto(dashboard.url);
+    await isLive(page);
+    await page.locator('.node').nth(8).waitFor();
+    assert.deepEqual(
+      await page
+        .locator('.zone')
+        .evaluateAll(zones => zones.map(zone => [zone.getAttribute('aria-label'), zone.querySelectorAll('.node').length])),
+      [
+        ['Zone middle', 3],
+        ['Zone north', 3],
+        ['Zone south', 3],
+      ],
+    );
+    assert.equal(await page.locator('.role').count(), 3, 'the control plane is marked');
+    assert.equal(page.url(), `http://127.0.0.1:${dashboard.port}/`);
+    await page.waitForFunction(
+      () => document.querySelectorAll('.node .pod').length === 39 && document.querySelectorAll('.node .pod.running').length === 39,
+    );
+  });
+
+  test('a node is put into maintenance, its pods move, what blocks it is said, and it comes back: with the keyboard alone', async () => {
+    const node = (await page.locator('.node:has([data-workload="shop/payment"])').first().getAttribute('data-node')) ?? '';
+    const was = await nodeNow(node);
+    await page.evaluate(countFlights);
+    await pressUntil(page, 'Tab', ({ id }) => id === `node-${node}`);
+    await page.keyboard.press('Enter');
+    await page.locator('.details').waitFor();
+    await pressUntil(page, 'Tab', ({ text }) => text === `Maintain ${node}…`);
+    await page.keyboard.press('Space');
+    await page.getByRole('dialog', { name: `Take ${node} out of service` }).waitFor();
+    await page.keyboard.type('new disk');
+    await pressUntil(page, 'Tab', () => true);
+    await page.keyboard.press('Space');
+    await pressUntil(page, 'Tab', () => true);
+    await page.keyboard.press('Space');
+    assert.equal(await page.locator('dialog input:checked').count(), 2);
+    await page.locator('.prospect', { hasText: 'budget payment needs 2 healthy pods of 2: it can never allow one to go' }).waitFor();
+    await pressUntil(page, 'Tab', ({ text }) => text === 'Start maintenance');
+    await page.keyboard.press('Enter');
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    const box = page.locator(`.node[data-node=${node}]`);
+    await box.locator('.chip', { hasText: 'Blocked' }).waitFor();
+    await page.waitForFunction(name => document.querySelectorAll(`.node[data-node=${name}] .pod:not(.stays, .blocked)`).length === 0, node);
+    assert.equal(await box.locator('.pod.blocked').count(), 1);
+    assert.ok(Number(await page.locator('html').getAttribute('data-flights')) > 0, 'pods fly to where they are now');
+    const details = page.locator('.details');
+    assert.match(
+      await details.locator('.blockers').innerText(),
+      /1 pod cannot go: budget payment needs 2 healthy pods of 2[^]*What would help: run more replicas/,
+    );
+    assert.match(await details.innerText(), /“new disk”[^]*held by\s+Maintenance/);
+    await page.locator('.moment', { hasText: 'MaintenanceBegun' }).waitFor();
+    await page.waitForFunction(() => document.querySelectorAll('.node .pod.starting, .node .pod.leaving').length === 0);
+    await pictures(page, node);
+    await pressUntil(page, 'Shift+Tab', ({ text }) => text.startsWith(`Release ${node}`));
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: `Give ${node} back` }).waitFor();
+    await pressUntil(page, 'Tab', ({ text }) => text === `Release ${node}`);
+    await page.keyboard.press('Enter');
+    await page.locator('.quiet', { hasText: 'Every node is in service.' }).waitFor();
+    assert.deepEqual(await nodeNow(node), was);
+    assert.equal(await maintenances(), 0);
+  });
+
+  const ask = (method: 'POST' | 'DELETE', path: string, body: unknown): Promise<unknown> =>
+    demo.ports.call({ method, path: `/apis/drydock.dev/v1alpha1/maintenances${path}`, body });
+
+  /** A node that is blocked, beside one that is out of service: what the documents show. */
+  const pictures = async (page: Page, node: string): Promise<void> => {
+    const other = node === 'worker-5' ? 'worker-6' : 'worker-5';
+    const drain = { force: true, deleteEmptyDirData: true, disableEviction: true };
+    const spec = { nodeName: other, reason: 'firmware 2.4', drain };
+    await ask('POST', '', { apiVersion: 'drydock.dev/v1alpha1', kind: 'Maintenance', metadata: { name: other }, spec });
+    await page.locator(`.node[data-node=${other}] .chip`, { hasText: 'Out of service' }).waitFor();
+    await page.waitForFunction(() => document.querySelectorAll('.node .pod.starting, .node .pod.leaving').length === 0);
+    await page.locator('.notice').waitFor({ state: 'detached' });
+    await picture(page, 'dashboard-light');
+    assert.deepEqual(await page.evaluate(faint), [], 'contrast in the light');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await picture(page, 'dashboard-dark');
+    assert.deepEqual(await page.evaluate(faint), [], 'contrast in the dark');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize(phone);
+    assert.equal(await page.evaluate(sideways), 0, 'details on a phone');
+    await page.setViewportSize(desktop);
+    const small = await browser.newPage({ viewport: phone, colorScheme: 'light', isMobile: true });
+    await small.goto(dashboard.url);
+    await small.locator('.node').nth(8).waitFor({ timeout: patience });
+    await picture(small, 'dashboard-phone');
+    await small.close();
+    await ask('DELETE', `/${other}`, {});
+  };
+
+  test('Escape closes the dialog, then the details, and the focus goes back to where it came from', async () => {
+    await page.locator('#node-worker-6').click();
+    await page.locator('.details .button.main').click();
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    assert.equal((await page.evaluate(focus)).text, 'Maintain worker-6…');
+    await page.keyboard.press('Escape');
+    await page.locator('.details').waitFor({ state: 'detached' });
+    assert.equal((await page.evaluate(focus)).id, 'node-worker-6');
+  });
+
+  test('everything that can be used has a name', async () => {
+    await page.locator('#node-worker-6').click();
+    await page.locator('.details .button.main').click();
+    await page.locator('.prospect', { hasText: 'to leave' }).waitFor();
+    assert.deepEqual(await page.evaluate(nameless), []);
+    assert.deepEqual(await page.evaluate(faint), []);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+  });
+
+  test('a phone scrolls in one direction only, and does all the same', async () => {
+    const small = await browser.newPage({ viewport: phone, colorScheme: 'light', hasTouch: true, isMobile: true });
+    await small.goto(dashboard.url);
+    await small.locator('.node').nth(8).waitFor({ timeout: patience });
+    assert.equal(await small.evaluate(sideways), 0);
+    await small.locator('#node-worker-2').tap();
+    await small.locator('.details .button.main').tap();
+    await small.getByRole('dialog').waitFor();
+    assert.equal(await small.evaluate(sideways), 0);
+    await small.getByRole('button', { name: 'Cancel' }).tap();
+    await small.getByRole('button', { name: 'Close the details' }).tap();
+    await small.locator('.details').waitFor({ state: 'detached' });
+    await small.close();
+  });
+
+  test('without the token, or with another one, there is nothing to be seen; the right link opens it at once', async () => {
+    const context = await browser.newContext();
+    const stranger = await context.newPage();
+    for (const address of ['', '#guess']) {
+      await stranger.goto(`http://127.0.0.1:${dashboard.port}/${address}`);
+      await stranger.getByRole('heading', { name: 'This page needs its link' }).waitFor({ timeout: patience });
+      assert.equal(await stranger.locator('.node').count(), 0);
+      assert.doesNotMatch(await stranger.content(), /worker-1/);
+    }
+    await stranger.evaluate(hash => {
+      location.hash = hash;
+    }, token);
+    await stranger.locator('.node').nth(8).waitFor({ timeout: patience });
+    await context.close();
+  });
+
+  test('a page of another site neither reads nor writes, not even with the token', async () => {
+    await using evil = await evilSite();
+    const site = await browser.newPage();
+    // Another port of this machine is another origin, but the same site; the other name is another site as well.
+    for (const host of ['127.0.0.1', 'localhost']) {
+      await site.goto(`http://${host}:${evil.port}/`);
+      assert.deepEqual(await site.evaluate(attack, [`http://127.0.0.1:${dashboard.port}/`, token] as const), [], host);
+      await site.evaluate(address => {
+        document.body.append(Object.assign(document.createElement('iframe'), { src: address }));
+      }, dashboard.url);
+      await site.locator('iframe').waitFor();
+      const [frame] = site.mainFrame().childFrames();
+      await frame?.waitForLoadState();
+      assert.equal(await frame?.locator('.node, .gate').count(), 0, 'nor does it show the page in a frame');
+    }
+    assert.equal(await maintenances(), 0);
+    // A link is followed from wherever it stands: the terminal may be a web page too.
+    await site.evaluate(address => {
+      document.body.append(Object.assign(document.createElement('a'), { href: address, textContent: 'the link' }));
+    }, dashboard.url);
+    await site.getByText('the link').click();
+    await site.locator('.node').nth(8).waitFor({ timeout: patience });
+    await site.close();
+  });
+
+  test('a server that goes away and comes back is found again', async () => {
+    const { port } = dashboard;
+    await dashboard.close();
+    await page.locator('.connection.reconnecting').waitFor();
+    dashboard = await serve(port);
+    await isLive(page);
+    assert.equal(await page.locator('.node').count(), 9);
+  });
+
+  test('with 1,000 nodes and 10,000 pods it is counted and not drawn, and a node is found', async () => {
+    const cluster = createCluster({ clock: systemClock, random: Math.random });
+    load(cluster.machine, many(1000, 10));
+    const watcher = inProcess(cluster, { userAgent: 'test' });
+    const common = { dialects: [], cluster: 'large', port: 0, clock: systemClock, log: silentLog };
+    const large = await startDashboard({ ...common, watcher, access: { kind: 'read-only' } });
+    const wide = await browser.newPage({ viewport: desktop });
+    await wide.goto(large.url);
+    await wide.locator('.badge', { hasText: 'read-only' }).waitFor({ timeout: patience });
+    await wide.waitForFunction(() => document.querySelectorAll('.node').length === 1000, undefined, { timeout: patience });
+    assert.equal(await wide.locator('.pod:not(.sample)').count(), 0);
+    await wide.getByLabel('Find a node').fill('node-777');
+    await wide.waitForFunction(() => document.querySelectorAll('.node').length === 1);
+    assert.equal(await wide.locator('.node .pod-counts').innerText(), '10 ready');
+    load(cluster.machine, many(778, 1, 'False'));
+    await wide.locator('.node .pod-counts', { hasText: '1 starting, 9 ready' }).waitFor();
+    await wide.locator('#node-node-777').click();
+    await wide.getByRole('button', { name: 'What would a drain do?' }).click();
+    await wide.locator('.prospect', { hasText: 'pods have to leave' }).waitFor();
+    assert.equal(await wide.getByRole('button', { name: 'Start maintenance' }).count(), 0, 'looking only');
+    await wide.close();
+    await large.close();
+  });
+
+  test('the browser had nothing to complain of', () => {
+    const own = complaints.filter(text => !text.includes('ERR_CONNECTION_REFUSED') && !text.includes('ERR_INCOMPLETE_CHUNKED_ENCODING'));
+    assert.deepEqual(own, []);
+  });
+});
