@@ -292,23 +292,22 @@ describe('the page in a browser', { skip: leftOut, timeout: 120_000 }, () => {
     load(cluster.machine, many(1000, 10));
     const watcher = inProcess(cluster, { userAgent: 'test' });
     const common = { dialects: [], cluster: 'large', port: 0, clock: systemClock, log: silentLog };
-    const large = await startDashboard({ ...common, watcher, access: { kind: 'read-only' } });
-    const wide = await browser.newPage({ viewport: desktop });
+    await using opened = new AsyncDisposableStack();
+    const large = opened.adopt(await startDashboard({ ...common, watcher, access: { kind: 'read-only' } }), it => it.close());
+    const wide = opened.adopt(await browser.newPage({ viewport: desktop }), it => it.close());
     await wide.goto(large.url);
     await wide.locator('.badge', { hasText: 'read-only' }).waitFor({ timeout: patience });
     await wide.waitForFunction(() => document.querySelectorAll('.node').length === 1000, undefined, { timeout: patience });
     assert.equal(await wide.locator('.pod:not(.sample)').count(), 0);
     await wide.getByLabel('Find a node').fill('node-777');
     await wide.waitForFunction(() => document.querySelectorAll('.node').length === 1);
-    assert.equal(await wide.locator('.node .pod-counts').innerText(), '10 ready');
+    await wide.locator('.node .pod-counts', { hasText: /^10 ready$/ }).waitFor();
     load(cluster.machine, many(778, 1, 'False'));
     await wide.locator('.node .pod-counts', { hasText: '1 starting, 9 ready' }).waitFor();
     await wide.locator('#node-node-777').click();
     await wide.getByRole('button', { name: 'What would a drain do?' }).click();
     await wide.locator('.prospect', { hasText: 'pods have to leave' }).waitFor();
     assert.equal(await wide.getByRole('button', { name: 'Start maintenance' }).count(), 0, 'looking only');
-    await wide.close();
-    await large.close();
   });
 
   test('the browser had nothing to complain of', () => {
