@@ -4,8 +4,11 @@ import { daemonSets } from './scenarios/daemon-sets.ts';
 import { deployments } from './scenarios/deployments.ts';
 import { garbage } from './scenarios/garbage.ts';
 import { jobs } from './scenarios/jobs.ts';
+import { kubelets } from './scenarios/kubelets.ts';
 import { namespaces } from './scenarios/namespaces.ts';
+import { nodes } from './scenarios/nodes.ts';
 import { replicaSets } from './scenarios/replica-sets.ts';
+import { scheduler } from './scenarios/scheduler.ts';
 import { startSides } from './scenarios/sides.ts';
 import { statefulSets } from './scenarios/stateful-sets.ts';
 
@@ -21,6 +24,9 @@ const chapters = {
   budgets,
   garbage,
   namespaces,
+  nodes,
+  scheduler,
+  kubelets,
 };
 
 describe('the embedded cluster lives as a real one', { skip, timeout: 240_000, concurrency: 12 }, () => {

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { Clock } from '../../support/clock.ts';
 import { type Cluster, timeText } from '../controllers/controller.ts';
+import { readiness } from '../controllers/node-conditions.ts';
 import { isFinished, nodeOf, phaseOf } from '../controllers/pods.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
@@ -38,6 +39,8 @@ export class Kubelets {
   readonly #clock: Clock;
   readonly #pace: Pace;
   readonly #isAlive: (node: Stored) => boolean;
+  /** When pods that are going were told so, by uid. */
+  readonly #told = new Map<string, number>();
   /** What is under way, by the pod's uid. */
   readonly #timers = new Map<string, () => void>();
 
@@ -51,14 +54,17 @@ export class Kubelets {
   /** Is told of every change of nodes and pods. */
   told({ resource, type, object }: Change): void {
     if (resource === 'nodes') {
-      if (type === 'removed' || !this.#isAlive(object)) return;
-      // A kubelet that comes back finds what has been decided meanwhile.
-      for (const pod of this.#podsOn(object.metadata.name)) this.#look(pod);
+      if (type !== 'removed' && this.#isAlive(object)) this.back(object.metadata.name);
       return;
     }
     if (resource !== 'pods') return;
-    if (type === 'removed') this.#cancel(object.metadata.uid);
+    if (type === 'removed') this.#forget(object.metadata.uid);
     else this.#look(object);
+  }
+
+  /** The kubelet of a node answers again: it finds what has been decided meanwhile. */
+  back(node: string): void {
+    for (const pod of this.#podsOn(node)) this.#look(pod);
   }
 
   stop(): void {
@@ -68,6 +74,21 @@ export class Kubelets {
 
   #podsOn(node: string): readonly Stored[] {
     return this.#cluster.store.indexed('pods', 'spec.nodeName', node);
+  }
+
+  #forget(uid: string): void {
+    this.#cancel(uid);
+    this.#told.delete(uid);
+  }
+
+  /** The API knows whole seconds only; a kubelet that hears of it late goes by these. */
+  #begun({ metadata: { uid, deletionTimestamp = '' } }: Stored, graceMs: number): number {
+    const known = this.#told.get(uid);
+    if (known !== undefined) return known;
+    const [said, now] = [Date.parse(deletionTimestamp) - graceMs, this.#cluster.nowMs()];
+    const begun = now - said < 1000 ? now : said;
+    this.#told.set(uid, begun);
+    return begun;
   }
 
   #cancel(uid: string): void {
@@ -81,6 +102,7 @@ export class Kubelets {
     if (found === undefined || !this.#isAlive(found)) return;
     if (pod.metadata.deletionTimestamp !== undefined) this.#end(pod);
     else if (phaseOf(pod) === 'Pending') this.#start(pod);
+    else if (phaseOf(pod) === 'Running' && isDoubted(pod)) this.#vouch(pod);
     else if (phaseOf(pod) === 'Running') this.#finish(pod);
   }
 
@@ -110,6 +132,16 @@ export class Kubelets {
     });
   }
 
+  /** Somebody said of its pod that it is not ready, because the node was not heard of: the kubelet knows better. */
+  #vouch(pod: Stored): void {
+    if (this.#timers.has(pod.metadata.uid)) return;
+    this.#plan(pod, vouchMs, current => {
+      const node = this.#cluster.store.get('nodes', '', nodeOf(current));
+      if (node !== undefined && readiness(node) === 'True' && isDoubted(current))
+        this.#say(current, vouchedStatus(current, this.#cluster.nowMs()));
+    });
+  }
+
   /** A pod that runs to its end by itself. */
   #finish(pod: Stored): void {
     const after = wishesOf(pod).after('done-after');
@@ -122,7 +154,7 @@ export class Kubelets {
     const wishes = wishesOf(pod);
     if (wishes.has('never-gone')) return this.#cancel(pod.metadata.uid);
     const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? graceOf(part(pod, 'spec'))) * 1000;
-    const begun = Date.parse(pod.metadata.deletionTimestamp ?? '') - graceMs;
+    const begun = this.#begun(pod, graceMs);
     const wanted = wishes.has('ignores-sigterm') ? graceMs : (wishes.after('gone-after') ?? this.#time(this.#pace.stopMs));
     const left = wishes.after('gone-after') === undefined ? Math.min(wanted, graceMs + 1000) : wanted;
     this.#plan(pod, Math.max(0, begun + left - this.#cluster.nowMs()), current => {
@@ -136,6 +168,22 @@ export class Kubelets {
     this.#cluster.writes.update('pods', { ...pod, status }, 'status');
   }
 }
+
+/** How long a kubelet takes to see that the API server has another status than it. */
+const vouchMs = 1000;
+
+const saysTrue = (pod: Stored, type: string): boolean =>
+  objects(at(pod, 'status', 'conditions')).some(one => one['type'] === type && one['status'] === 'True');
+
+/** Its containers are ready, and it is not. */
+const isDoubted = (pod: Stored): boolean => saysTrue(pod, 'ContainersReady') && !saysTrue(pod, 'Ready');
+
+const vouchedStatus = (pod: Stored, nowMs: number): JsonObject => ({
+  ...part(pod, 'status'),
+  conditions: objects(at(pod, 'status', 'conditions')).map(one =>
+    one['type'] === 'Ready' ? { ...one, status: 'True', lastTransitionTime: timeText(nowMs) } : one,
+  ),
+});
 
 const conditions = (pod: Stored, ready: boolean, reason: string | undefined, now: string): readonly JsonObject[] => {
   const kept = objects(at(pod, 'status', 'conditions')).filter(

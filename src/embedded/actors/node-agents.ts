@@ -59,14 +59,19 @@ export class NodeAgents {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #isAlive: (node: Stored) => boolean;
+  readonly #isBack: (node: string) => void;
+  /** Nodes whose kubelets did not answer at the last beat. */
+  readonly #dark = new Set<string>();
   /** When the lease of each node was renewed last. */
   readonly #renewed = new Map<string, number>();
   #beat: (() => void) | undefined;
 
-  constructor(cluster: Cluster, clock: Clock, isAlive: (node: Stored) => boolean) {
+  /** `isBack` is told when the kubelet of a node answers again. */
+  constructor(cluster: Cluster, clock: Clock, isAlive: (node: Stored) => boolean, isBack: (node: string) => void) {
     this.#cluster = cluster;
     this.#clock = clock;
     this.#isAlive = isAlive;
+    this.#isBack = isBack;
   }
 
   /** Is told of every change of nodes. */
@@ -75,6 +80,7 @@ export class NodeAgents {
     const { name } = object.metadata;
     if (type === 'removed') {
       this.#renewed.delete(name);
+      this.#dark.delete(name);
       return;
     }
     if (!this.#renewed.has(name)) this.#renewed.set(name, Number.NEGATIVE_INFINITY);
@@ -96,9 +102,14 @@ export class NodeAgents {
     const due = this.#cluster.nowMs() - renewMs;
     for (const [name, renewedMs] of this.#renewed) {
       const node = this.#cluster.store.get('nodes', '', name);
-      if (node === undefined || !this.#isAlive(node)) continue;
+      if (node === undefined) continue;
+      if (!this.#isAlive(node)) {
+        this.#dark.add(name);
+        continue;
+      }
       if (renewedMs <= due) this.#renew(node);
       if (readiness(node) !== 'True' && node.metadata.annotations?.[silent] === undefined) this.#sayReady(node);
+      if (this.#dark.delete(name)) this.#isBack(name);
     }
   }
 

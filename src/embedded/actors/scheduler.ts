@@ -208,11 +208,15 @@ export const place = (pod: Stored, loads: readonly Load[], random: () => number)
   return { kind: 'bound', node: equal[Math.floor(random() * equal.length)]?.node.metadata.name ?? '' };
 };
 
+/** Pods of other schedulers are theirs. */
+const ours = 'default-scheduler';
+
 /** Pods that wait for a node, the most important first and of equals the oldest. */
 export const queueOf = (pods: readonly Stored[]): readonly Stored[] =>
   pods
     .filter(pod => nodeOf(pod) === '' && !isFinished(pod) && pod.metadata.deletionTimestamp === undefined)
     .filter(pod => objects(at(pod, 'spec', 'schedulingGates')).length === 0)
+    .filter(pod => (at(pod, 'spec', 'schedulerName') ?? ours) === ours)
     .toSorted(
       (one, other) =>
         Number(at(other, 'spec', 'priority') ?? 0) - Number(at(one, 'spec', 'priority') ?? 0) ||

@@ -128,8 +128,10 @@ export class Scheduling {
     const before = objects(at(pod, 'status', 'conditions'));
     if (before.some(one => text(one, 'type') === 'PodScheduled' && text(one, 'message') === message)) return;
     const others = before.filter(one => text(one, 'type') !== 'PodScheduled');
+    const { generation } = pod.metadata;
     const condition = {
       type: 'PodScheduled',
+      ...(generation !== undefined && { observedGeneration: generation }),
       status: 'False',
       reason: 'Unschedulable',
       message,

@@ -32,39 +32,57 @@ const evict = (cluster: Cluster, pod: Stored): void => {
   cluster.writes.remove('pods', namespace, name, { uid });
 };
 
-/** The time of a pod runs from when it was first seen with a taint that it does not tolerate for ever. */
-export const taintEvictionController = (): Controller => {
-  const since = new Map<string, number>();
+/** A pod that is to go, and when. */
+type Sentence = { readonly pod: Stored; readonly atMs: number };
 
-  const forgive = (cluster: Cluster, pod: Stored): undefined => {
-    if (since.delete(pod.metadata.uid)) say(cluster, pod, `Cancelling deletion of Pod ${keyOf(pod)}`);
-  };
+/**
+ * The time of a pod runs from when it was first seen with a taint that it does not tolerate for ever. Other taints that come later do not
+ * shorten it, as in the real controller.
+ */
+class Sentences {
+  readonly #sentences = new Map<string, Sentence>();
 
-  const reconcile = (key: string, cluster: Cluster): number | undefined => {
+  has(key: string): boolean {
+    return this.#sentences.has(key);
+  }
+
+  look(key: string, cluster: Cluster): number | undefined {
     const pod = cluster.store.get('pods', ...split(key));
+    const known = this.#sentences.get(key);
+    if (known !== undefined && known.pod.metadata.uid !== pod?.metadata.uid) this.#cancel(key, cluster);
     const node = pod && cluster.store.get('nodes', '', nodeOf(pod));
-    if (pod === undefined || node === undefined || isDeleting(pod)) return undefined;
+    if (pod === undefined || node === undefined) return undefined;
     const taints = executing(node);
     const seconds = tolerance(pod, taints);
-    if (taints.length === 0 || seconds === undefined) return forgive(cluster, pod);
-    const begun = since.get(pod.metadata.uid) ?? cluster.nowMs();
-    const left = begun + seconds * 1000 - cluster.nowMs();
-    if (left > 0) {
-      since.set(pod.metadata.uid, begun);
-      return left;
+    if (taints.length === 0 || seconds === undefined) return this.#cancel(key, cluster);
+    const atMs = seconds === 0 ? cluster.nowMs() : (this.#sentences.get(key)?.atMs ?? cluster.nowMs() + seconds * 1000);
+    if (atMs > cluster.nowMs()) {
+      this.#sentences.set(key, { pod, atMs });
+      return atMs - cluster.nowMs();
     }
-    since.delete(pod.metadata.uid);
-    evict(cluster, pod);
+    this.#sentences.delete(key);
+    if (!isDeleting(pod)) evict(cluster, pod);
     return undefined;
-  };
+  }
 
+  #cancel(key: string, cluster: Cluster): undefined {
+    const known = this.#sentences.get(key);
+    if (known === undefined) return;
+    this.#sentences.delete(key);
+    say(cluster, known.pod, `Cancelling deletion of Pod ${key}`);
+  }
+}
+
+/** The controller; it remembers who is to go. */
+export const taintEvictionController = (): Controller => {
+  const sentences = new Sentences();
   return {
     name: by,
     keysOf: (change, { store }) => {
       const { resource, type, object } = change;
       if (resource === 'pods') {
-        if (type === 'removed') since.delete(object.metadata.uid);
-        const isNews = type === 'added' || (type === 'changed' && nodeOf(change.before) !== nodeOf(object));
+        if (type === 'removed') return sentences.has(keyOf(object)) ? [keyOf(object)] : [];
+        const isNews = type === 'added' || nodeOf(change.before) !== nodeOf(object);
         const node = isNews && nodeOf(object) !== '' ? store.get('nodes', '', nodeOf(object)) : undefined;
         return node !== undefined && executing(node).length > 0 ? [keyOf(object)] : [];
       }
@@ -73,6 +91,6 @@ export const taintEvictionController = (): Controller => {
       if (JSON.stringify(before) === JSON.stringify(executing(object))) return [];
       return store.indexed('pods', 'spec.nodeName', object.metadata.name).map(keyOf);
     },
-    reconcile,
+    reconcile: (key, cluster) => sentences.look(key, cluster),
   };
 };

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { forbidden } from '../failure.ts';
 import { at, type Draft, items, objects, part, type Stored, text, withMeta } from '../object.ts';
+import type { Store } from '../store/store.ts';
 import type { Admitted, Context, Strategy } from './kind.ts';
 import { podDefaults } from './pod-defaults.ts';
 import { podCauses, podUpdateCauses } from './pod-validation.ts';
@@ -56,11 +57,29 @@ const withPriority = (pod: Draft, context: Context): Admitted => {
     );
   }
   const preemptionPolicy = typeof found?.['preemptionPolicy'] === 'string' ? found['preemptionPolicy'] : 'PreemptLowerPriority';
+  if (typeof spec['preemptionPolicy'] === 'string' && spec['preemptionPolicy'] !== preemptionPolicy) {
+    return refuse(
+      `the string value of PreemptionPolicy (${spec['preemptionPolicy']}) must not be provided in pod spec; priority admission controller computed ${preemptionPolicy} from the given PriorityClass name`,
+    );
+  }
   const name = found?.metadata.name ?? '';
   return {
     kind: 'admitted',
     draft: { ...pod, spec: { ...spec, ...(name === '' ? {} : { priorityClassName: name }), priority, preemptionPolicy } },
   };
+};
+
+const topology = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region'] as const;
+
+/** Admission plugin PodTopologyLabels: a pod has the zone and the region of its node as labels. */
+export const topologyLabels = (store: Store, node: string): Readonly<Record<string, string>> => {
+  const labels = node === '' ? undefined : store.get('nodes', '', node)?.metadata.labels;
+  return Object.fromEntries(topology.flatMap(key => (labels?.[key] === undefined ? [] : [[key, labels[key]]])));
+};
+
+const withTopology = (pod: Draft, { store }: Context): Draft => {
+  const added = topologyLabels(store, text(pod, 'spec', 'nodeName'));
+  return Object.keys(added).length === 0 ? pod : withMeta(pod, { labels: { ...part(pod, 'metadata', 'labels'), ...added } });
 };
 
 /** Gates may only be taken away; a pod with gates says so in its conditions. */
@@ -95,5 +114,6 @@ export const pods: Strategy = {
     ),
   validate: podCauses,
   validateUpdate: podUpdateCauses,
-  admit: (pod, before, context) => (before === undefined ? withPriority(pod, context) : { kind: 'admitted', draft: pod }),
+  admit: (pod, before, context) =>
+    before === undefined ? withPriority(withTopology(pod, context), context) : { kind: 'admitted', draft: pod },
 };

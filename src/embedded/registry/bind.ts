@@ -1,5 +1,6 @@
 import { timeText } from '../../core/time.ts';
 import { badRequest, conflict, modifiedMeanwhile, notFound, unnamed } from '../failure.ts';
+import { topologyLabels } from '../kinds/pods.ts';
 import { at, type Draft, items, metaOf, objects, part, type Stored, strings, text } from '../object.ts';
 import { withCondition } from './evict.ts';
 import type { Machine } from './machine.ts';
@@ -48,7 +49,7 @@ export const bind = (
   if (why !== undefined) return refused(conflict(what, name, why));
   const scheduled = { type: 'PodScheduled', status: 'True', lastProbeTime: null };
   const annotations = { ...pod.metadata.annotations, ...strings(metaOf(body)['annotations']) };
-  const labels = { ...pod.metadata.labels, ...strings(metaOf(body)['labels']) };
+  const labels = { ...pod.metadata.labels, ...strings(metaOf(body)['labels']), ...topologyLabels(machine.store, node) };
   const { nominatedNodeName: _nominated, ...status } = part(pod, 'status');
   const bound: Stored = {
     ...pod,

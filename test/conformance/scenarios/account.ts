@@ -32,11 +32,19 @@ const hashLabels = ['pod-template-hash', 'controller.kubernetes.io/hash', 'contr
 /** Takes generated parts out of names: hashes of templates by the order of their coming, five letters behind generateName, nodes. */
 const namer = (place: Place, leaving: Leaving): ((text: string) => string) => {
   const courses = [...place.scope.courses.values()];
-  const hashes = courses
-    .filter(({ what }) => what === 'replicasets' || what === 'revisions')
-    .flatMap(({ states }) => hashLabels.flatMap(label => states[0]?.metadata.labels?.[label] ?? []));
+  const hashesOf = (what: Watched): readonly string[] => [
+    ...new Set(
+      courses
+        .filter(one => one.what === what)
+        .flatMap(({ states }) => hashLabels.flatMap(label => states[0]?.metadata.labels?.[label] ?? [])),
+    ),
+  ];
+  const hashes = [
+    ...hashesOf('replicasets').map((hash, index) => [hash, `<hash ${index + 1}>`] as const),
+    ...hashesOf('revisions').map((hash, index) => [hash, `<revision ${index + 1}>`] as const),
+  ];
   const generated = new Set(courses.flatMap(({ states }) => states[0]?.metadata.generateName ?? []));
-  const known = [...new Set(hashes)].map((hash, index) => [new RegExp(`\\b${escaped(hash)}\\b`, 'g'), `<hash ${index + 1}>`] as const);
+  const known = hashes.map(([hash, name]) => [new RegExp(`\\b${escaped(hash)}\\b`, 'g'), name] as const);
   const bases = [...generated].map(base => [new RegExp(`${escaped(base)}${letters}{5}\\b`, 'g'), `${base}*`] as const);
   const own = [...bases, ...known];
   const node = new RegExp(`\\bn\\d+-${escaped(place.id)}\\b`, 'g');
@@ -56,7 +64,11 @@ const common = [
 /** What the scheduler says of all nodes, without counting those of other scenarios. */
 const withoutOthers = (message: string): string =>
   message.replaceAll(/0\/\d+ nodes are available: ([^.]*)\./g, (_all, reasons: string) => {
-    const own = reasons.split(', ').map(reason => (common.includes(reason.replace(/^\d+ /, '')) ? reason.replace(/^\d+/, '<n>') : reason));
+    const own = reasons
+      .split(', ')
+      // Whether nodes of others are cordoned is chance.
+      .filter(reason => !reason.endsWith('node(s) were unschedulable'))
+      .map(reason => (common.includes(reason.replace(/^\d+ /, '')) ? reason.replace(/^\d+/, '<n>') : reason));
     return `0/<n> nodes are available: ${own.toSorted().join(', ')}.`;
   });
 

@@ -92,7 +92,7 @@ export const jobs: readonly Scenario[] = [
     name: 'a pod that is deleted while it runs has failed',
     run: async at => {
       await at.nodes(['n1']);
-      await at.job('sum', { spec: { backoffLimit: 0 } });
+      await at.job('sum', { annotations: { 'drydock.test/gone-after': '3s' }, spec: { backoffLimit: 0 } });
       await running(at, 1);
       await at.delete('pods', at.pods[0]?.metadata.name ?? '');
       await ended(at, 'Failed');

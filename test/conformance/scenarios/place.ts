@@ -4,7 +4,7 @@ import { paths, type Scope, type Watched } from './recorder.ts';
 import { isGoing, isTrue, isUp, type Thing } from './thing.ts';
 
 /** How long anything in a scenario may take. */
-const deadlineMs = 20_000;
+const deadlineMs = 40_000;
 
 type Spec = Readonly<Record<string, unknown>>;
 export type WorkloadOptions = {

@@ -6,7 +6,9 @@ const settled = (at: Place, replicas: number): Promise<Thing> =>
   at.until(`${replicas} replicas`, () => {
     const set = at.find('statefulsets', 'db');
     const isFull = ['replicas', 'readyReplicas', 'availableReplicas'].every(field => count(set, field) === replicas);
-    return isCurrent(set) && isFull ? set : undefined;
+    // The set and its pods are told by different watches.
+    const pods = at.pods.filter(({ metadata }) => /^db-\d+$/.test(metadata.name));
+    return isCurrent(set) && isFull && pods.length === replicas && pods.every(isUp) ? set : undefined;
   });
 
 /** All of the newest template. */

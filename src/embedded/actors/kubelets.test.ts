@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isReady, phaseOf } from '../controllers/pods.ts';
+import { at, objects, type Stored, text } from '../object.ts';
+import { bench, freshNode, freshPod } from '../testing/bench.ts';
+
+const conditionOf = (object: Stored | undefined, type: string): string =>
+  text(
+    objects(at(object, 'status', 'conditions')).find(one => one['type'] === type),
+    'status',
+  );
+
+test('a pod starts, ends within its grace period, and is gone', async () => {
+  const { clock, make, pod, writes, life } = bench();
+  make('nodes', freshNode('n1'));
+  make('pods', freshPod('one'));
+  await clock.advance(400);
+  assert.equal(phaseOf(pod('one') as Stored), 'Pending');
+  await clock.advance(400);
+  assert.ok(isReady(pod('one') as Stored));
+  writes.remove('pods', 'shop', 'one');
+  await clock.advance(900);
+  assert.ok(pod('one') !== undefined);
+  await clock.advance(200);
+  assert.equal(pod('one'), undefined);
+  life.stop();
+});
+
+test('a pod that ignores SIGTERM takes the whole grace period, and a shorter one cuts it short', async () => {
+  const { clock, make, pod, writes, life } = bench();
+  make('nodes', freshNode('n1'));
+  for (const name of ['slow', 'cut'])
+    make('pods', freshPod(name, { terminationGracePeriodSeconds: 20 }, { 'drydock.test/ignores-sigterm': 'true' }));
+  await clock.advance(1000);
+  writes.remove('pods', 'shop', 'slow');
+  writes.remove('pods', 'shop', 'cut');
+  await clock.advance(5000);
+  writes.remove('pods', 'shop', 'cut', { gracePeriodSeconds: 7 });
+  await clock.advance(4000);
+  assert.deepEqual([pod('slow') === undefined, pod('cut') === undefined], [false, true]);
+  await clock.advance(12_000);
+  assert.equal(pod('slow'), undefined);
+  life.stop();
+});
+
+test('a pod that is deleted by force is gone at once, and its kubelet forgets it', async () => {
+  const { clock, make, pod, writes, life } = bench();
+  make('nodes', freshNode('n1'));
+  make('pods', freshPod('one', {}, { 'drydock.test/never-gone': 'true' }));
+  await clock.advance(1000);
+  writes.remove('pods', 'shop', 'one');
+  await clock.advance(3_600_000);
+  assert.ok(pod('one') !== undefined, 'it hangs');
+  writes.remove('pods', 'shop', 'one', { gracePeriodSeconds: 0 });
+  assert.equal(pod('one'), undefined);
+  life.stop();
+});
+
+test('a pod that runs to its end stays where it was', async () => {
+  const { clock, make, pod, life } = bench();
+  make('nodes', freshNode('n1'));
+  make('pods', freshPod('one', { restartPolicy: 'Never' }, { 'drydock.test/done-after': '2s' }));
+  await clock.advance(4000);
+  assert.equal(phaseOf(pod('one') as Stored), 'Succeeded');
+  life.stop();
+});
+
+test('times are spread by the seed, within their bounds', async () => {
+  const { clock, make, store, life } = bench({ pace: { startMs: 1000, stopMs: 1000, spread: 0.5 } });
+  make('nodes', freshNode('n1'));
+  await clock.advance(1000);
+  for (let index = 0; index < 40; index += 1) make('pods', freshPod(`p${index}`, { nodeName: 'n1' }));
+  const ready = (): number => store.list('pods', 'shop').filter(isReady).length;
+  const seen: number[] = [];
+  for (const waitMs of [490, 510, 510]) {
+    await clock.advance(waitMs);
+    seen.push(ready());
+  }
+  assert.equal(seen[0], 0);
+  assert.ok((seen[1] ?? 0) > 5 && (seen[1] ?? 0) < 35, 'about half of them by the middle');
+  assert.equal(seen[2], 40);
+  life.stop();
+});
+
+test('a new node without conditions is made ready by its kubelet; what it was given stays', async () => {
+  const { clock, make, node, store, life } = bench();
+  make('nodes', freshNode('n1', { addresses: [{ type: 'InternalIP', address: '10.1.2.3' }], nodeInfo: { kubeletVersion: 'v1.2.3' } }));
+  make('nodes', freshNode('n2'));
+  await clock.advance(100);
+  assert.deepEqual([conditionOf(node('n1'), 'Ready'), conditionOf(node('n1'), 'MemoryPressure')], ['True', 'False']);
+  assert.deepEqual(objects(at(node('n1'), 'status', 'addresses')), [{ type: 'InternalIP', address: '10.1.2.3' }]);
+  assert.equal(at(node('n1'), 'status', 'nodeInfo', 'kubeletVersion'), 'v1.2.3');
+  assert.deepEqual(objects(at(node('n2'), 'status', 'addresses')), [{ type: 'Hostname', address: 'n2' }]);
+  assert.deepEqual(at(node('n1'), 'spec', 'taints'), undefined);
+  assert.equal(at(store.get('leases.coordination.k8s.io', 'kube-node-lease', 'n1'), 'spec', 'holderIdentity'), 'n1');
+  life.stop();
+});
+
+test('leases are renewed every ten seconds, a node that is deleted loses its own', async () => {
+  const { clock, make, store, writes, life } = bench();
+  make('nodes', freshNode('n1'));
+  const lease = (): Stored | undefined => store.get('leases.coordination.k8s.io', 'kube-node-lease', 'n1');
+  await clock.advance(100);
+  const first = at(lease(), 'spec', 'renewTime');
+  await clock.advance(9000);
+  assert.equal(at(lease(), 'spec', 'renewTime'), first);
+  await clock.advance(2000);
+  assert.notEqual(at(lease(), 'spec', 'renewTime'), first);
+  writes.remove('nodes', '', 'n1');
+  await clock.advance(100);
+  assert.equal(lease(), undefined);
+  life.stop();
+});
+
+test('a node goes dark: Unknown after its grace, pods not ready, then evicted; when it comes back all is well again', async () => {
+  let dark = false;
+  const { clock, make, node, pod, life } = bench({ isAlive: one => !(dark && one.metadata.name === 'n1') });
+  make('nodes', freshNode('n1'));
+  const forever = { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: 'NoExecute' };
+  make('pods', freshPod('brief', { nodeName: 'n1', tolerations: [{ ...forever, tolerationSeconds: 30 }] }));
+  make('pods', freshPod('steady', { nodeName: 'n1', tolerations: [forever] }));
+  await clock.advance(5000);
+  dark = true;
+  await clock.advance(45_000);
+  assert.equal(conditionOf(node('n1'), 'Ready'), 'True');
+  await clock.advance(25_000);
+  assert.equal(conditionOf(node('n1'), 'Ready'), 'Unknown');
+  const taints = objects(at(node('n1'), 'spec', 'taints')).map(taint => `${text(taint, 'key')}:${text(taint, 'effect')}`);
+  assert.deepEqual(taints.toSorted(), ['node.kubernetes.io/unreachable:NoExecute', 'node.kubernetes.io/unreachable:NoSchedule']);
+  assert.deepEqual([conditionOf(pod('steady'), 'Ready'), conditionOf(pod('brief'), 'Ready')], ['False', 'False']);
+  await clock.advance(40_000);
+  assert.ok(pod('brief')?.metadata.deletionTimestamp !== undefined, 'deleted, and nobody there to end it');
+  assert.equal(pod('steady')?.metadata.deletionTimestamp, undefined);
+  dark = false;
+  await clock.advance(10_000);
+  assert.deepEqual([conditionOf(node('n1'), 'Ready'), at(node('n1'), 'spec', 'taints')], ['True', undefined]);
+  assert.deepEqual([pod('brief'), conditionOf(pod('steady'), 'Ready')], [undefined, 'True']);
+  life.stop();
+});
+
+test('a kubelet that was away for a moment does what was asked of it meanwhile', async () => {
+  let dark = false;
+  const { clock, make, pod, writes, life } = bench({ isAlive: () => !dark });
+  make('nodes', freshNode('n1'));
+  make('pods', freshPod('one', { nodeName: 'n1' }));
+  await clock.advance(2000);
+  dark = true;
+  writes.remove('pods', 'shop', 'one');
+  await clock.advance(10_000);
+  assert.ok(pod('one') !== undefined);
+  dark = false;
+  await clock.advance(3000);
+  assert.equal(pod('one'), undefined);
+  life.stop();
+});

@@ -1,0 +1,46 @@
+import type { JsonObject } from '../../core/json.ts';
+import { HandClock } from '../../support/hand-clock.ts';
+import { createCluster } from '../cluster.ts';
+import { writesOn } from '../controllers/writes.ts';
+import { Life, type LifeOptions } from '../life.ts';
+import { part, type Stored } from '../object.ts';
+import { seeded } from '../seeded.ts';
+
+/** A cluster that lives in made-up time, with a namespace `shop`. */
+export const bench = (options: Partial<LifeOptions> = {}, seed = 1) => {
+  const clock = new HandClock();
+  const { machine } = createCluster({ clock, random: seeded(seed) });
+  const { store } = machine;
+  const life = new Life({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, ...options });
+  const writes = writesOn(machine);
+  const make = (resource: string, draft: JsonObject): Stored => {
+    const written = writes.create(resource, draft);
+    if (written.kind === 'refused') throw new Error(written.message);
+    return written.object;
+  };
+  make('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+  life.start();
+  const pod = (name: string): Stored | undefined => store.get('pods', 'shop', name);
+  const node = (name: string): Stored | undefined => store.get('nodes', '', name);
+  const changeNode = (name: string, spec: JsonObject): void => {
+    const found = node(name);
+    if (found !== undefined) writes.update('nodes', { ...found, spec: { ...part(found, 'spec'), ...spec } });
+  };
+  return { clock, store, writes, make, life, pod, node, changeNode };
+};
+
+/** A node of which nothing has been said yet. */
+export const freshNode = (name: string, more: JsonObject = {}): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name, labels: { 'kubernetes.io/hostname': name } },
+  status: { allocatable: { cpu: '8', memory: '32Gi', pods: '110' }, ...more },
+});
+
+/** A pod of one container, on a node that is given or that the scheduler finds. */
+export const freshPod = (name: string, spec: JsonObject = {}, annotations: JsonObject = {}): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'shop', annotations },
+  spec: { containers: [{ name: 'main', image: 'example.test/none:1' }], ...spec },
+});
