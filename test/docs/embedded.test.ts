@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+const root = join(import.meta.dirname, '..', '..');
+
+test('the example of docs/embedded.md runs, and its node is Ready when ten seconds have passed', () => {
+  const [, example = ''] = /```ts\n(.*?)```/s.exec(readFileSync(join(root, 'docs', 'embedded.md'), 'utf8')) ?? [];
+  const look = `
+    const { body } = await api.call({ method: 'GET', path: '/api/v1/nodes/n1' });
+    console.log(clock.now().toString(), JSON.stringify(body));
+    life.stop();`;
+  const run = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', example + look], { cwd: root, encoding: 'utf8' });
+  assert.equal(run.status, 0, run.stderr);
+  assert.match(run.stdout, /^2026-01-01T00:00:10Z .*"type":"Ready","status":"True"/);
+});
