@@ -28,6 +28,9 @@ if (isWanted('check')) {
   if (status !== 0) failed += 1;
 }
 
+/** A tier that hangs is a failure like any other. The first build of the control plane is in it. */
+const patienceMs = 40 * 60_000;
+
 const count = (output, word) => Number(new RegExp(`^ℹ ${word} (\\d+)$`, 'm').exec(output)?.[1] ?? 0);
 
 for (const { name, what, files, concurrency, environment } of tiers.filter(tier => isWanted(tier.name))) {
@@ -40,8 +43,11 @@ for (const { name, what, files, concurrency, environment } of tiers.filter(tier 
     maxBuffer: 1 << 28,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...environment },
+    timeout: patienceMs,
+    killSignal: 'SIGKILL',
   });
   process.stdout.write(run.stdout);
+  if (run.error?.code === 'ETIMEDOUT') console.error(`drydock: the tier ${name} did not end in ${patienceMs / 60_000} minutes`);
   const numbers = {
     passed: count(run.stdout, 'pass'),
     failed: count(run.stdout, 'fail') + count(run.stdout, 'cancelled'),

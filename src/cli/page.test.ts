@@ -31,11 +31,15 @@ const viewer: readonly (readonly [string, JsonObject])[] = [
   ],
 ];
 
+/** Ended at the latest when the tests are: one that goes on would keep their process from ending. */
+const children: ChildProcess[] = [];
+
 /** Starts a command; resolves with the address of the page as soon as it has printed one. */
 const opened = async (
   ...args: readonly string[]
 ): Promise<{ readonly child: ChildProcess; readonly page: URL; readonly ended: Promise<number | null> }> => {
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  children.push(child);
   const ended = new Promise<number | null>(resolve => child.once('close', resolve));
   let said = '';
   const page = await new Promise<URL>((resolve, reject) => {
@@ -106,6 +110,7 @@ describe('the page of a command', { timeout: 60_000 }, () => {
   });
 
   after(async () => {
+    for (const child of children) child.kill('SIGKILL');
     rmSync(folder, { recursive: true });
     await serving.close();
     await at.stop();

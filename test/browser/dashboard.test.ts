@@ -51,7 +51,7 @@ const evilSite = async () => {
     server.close();
     server.closeAllConnections();
   };
-  return { port: (server.address() as AddressInfo).port, [Symbol.asyncDispose]: close };
+  return { port: (server.address() as AddressInfo).port, close };
 };
 
 const isLive = (page: Page): Promise<void> => page.locator('.connection.live').waitFor({ timeout: patience });
@@ -62,6 +62,8 @@ describe('the page in a browser', { skip: leftOut, timeout: 120_000 }, () => {
   let browser: Browser;
   let page: Page;
   const complaints: string[] = [];
+  /** Run at the end, whatever became of the tests: what stays open would keep the process from ending. */
+  const closers: (() => Promise<void>)[] = [];
 
   const serve = (port: number): Promise<Dashboard> =>
     startDashboard({
@@ -102,6 +104,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 120_000 }, () => {
 
   after(async () => {
     await browser?.close();
+    await Promise.all(closers.map(close => close()));
     await dashboard?.close();
     await demo?.stop();
   });
@@ -254,7 +257,8 @@ describe('the page in a browser', { skip: leftOut, timeout: 120_000 }, () => {
   });
 
   test('a page of another site neither reads nor writes, not even with the token', async () => {
-    await using evil = await evilSite();
+    const evil = await evilSite();
+    closers.push(evil.close);
     const site = await browser.newPage();
     // Another port of this machine is another origin, but the same site; the other name is another site as well.
     for (const host of ['127.0.0.1', 'localhost']) {
@@ -284,7 +288,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 120_000 }, () => {
     await page.locator('.connection.reconnecting').waitFor();
     dashboard = await serve(port);
     await isLive(page);
-    assert.equal(await page.locator('.node').count(), 9);
+    await page.waitForFunction(() => document.querySelectorAll('.node').length === 9);
   });
 
   test('with 1,000 nodes and 10,000 pods it is counted and not drawn, and a node is found', async () => {

@@ -95,7 +95,7 @@ export const attack = async ([page, token]: readonly [page: string, token: strin
     ['order as plain text', 'api/maintain', { method: 'POST', body: order, mode: 'no-cors', credentials: 'include' }],
   ];
   for (const [what, path, init] of attempts) {
-    const answer = await fetch(page + path, init).catch(() => undefined);
+    const answer = await fetch(page + path, { ...init, signal: AbortSignal.timeout(5000) }).catch(() => undefined);
     if (answer !== undefined && answer.type !== 'opaque') got.push(`${what}: ${answer.status}`);
   }
   const load = (element: HTMLElement, what: string): Promise<void> =>
@@ -105,6 +105,7 @@ export const attack = async ([page, token]: readonly [page: string, token: strin
         resolve();
       });
       element.addEventListener('error', () => resolve());
+      AbortSignal.timeout(5000).addEventListener('abort', () => resolve());
       document.body.append(element);
     });
   await load(Object.assign(document.createElement('script'), { src: `${page}page.js` }), 'script');
