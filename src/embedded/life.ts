@@ -3,6 +3,7 @@ import { Kubelets, type Pace } from './actors/kubelets.ts';
 import { NodeAgents } from './actors/node-agents.ts';
 import { Scheduling } from './actors/scheduling.ts';
 import { policyGate } from './admission/policies.ts';
+import { attachDetachController } from './controllers/attach-detach.ts';
 import { disruptionController } from './controllers/budgets.ts';
 import type { Cluster, Controller, Writes } from './controllers/controller.ts';
 import { daemonSetController } from './controllers/daemon-set.ts';
@@ -20,6 +21,7 @@ import { ControllerRunner } from './controllers/runner.ts';
 import { statefulSetController } from './controllers/stateful-set.ts';
 import { taintEvictionController } from './controllers/taint-eviction.ts';
 import { ttlAfterFinished } from './controllers/ttl-after-finished.ts';
+import { volumeBinder } from './controllers/volume-binder.ts';
 import { claimProtection, volumeProtection } from './controllers/volume-protection.ts';
 import { writesOn } from './controllers/writes.ts';
 import { EventLog } from './event-log.ts';
@@ -45,6 +47,8 @@ const controllers = (nodeHealth: NodeHealthOptions): readonly Controller[] => [
   podGarbageCollector(),
   claimProtection,
   volumeProtection,
+  volumeBinder,
+  attachDetachController(),
 ];
 
 export type LifeOptions = {

@@ -11,6 +11,7 @@ import { replicaSets } from './scenarios/replica-sets.ts';
 import { scheduler } from './scenarios/scheduler.ts';
 import { startSides } from './scenarios/sides.ts';
 import { statefulSets } from './scenarios/stateful-sets.ts';
+import { volumes } from './scenarios/volumes.ts';
 
 const sides = await startSides();
 const skip = sides.kind === 'left-out' ? `control plane left out: ${sides.why}` : false;
@@ -27,6 +28,7 @@ const chapters = {
   nodes,
   scheduler,
   kubelets,
+  volumes,
 };
 
 describe('the embedded cluster lives as a real one', { skip, timeout: 240_000, concurrency: 12 }, () => {

@@ -54,6 +54,13 @@ const lines = (tell: (line: string) => void): ((chunk: string) => void) => {
   };
 };
 
+/** A connection of an earlier request. */
+class Stale extends Error {}
+
+/** The server has closed it while it was idle: nobody has heard the request, and it may be sent once more. */
+const isReset = (error: unknown): boolean =>
+  error instanceof Stale && ['ECONNRESET', 'EPIPE'].includes(String((error.cause as NodeJS.ErrnoException).code));
+
 /** A client for one user. `sockets` bounds the requests that are under way at the same time; watches do not count. */
 export const apiFor = (access: Access, sockets = 32): Api => {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets });
@@ -65,7 +72,7 @@ export const apiFor = (access: Access, sockets = 32): Api => {
     ...extra,
   });
 
-  const call: Api['call'] = (method, path, body, contentType = 'application/json') => {
+  const callOnce: Api['call'] = (method, path, body, contentType = 'application/json') => {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const extra = payload === undefined ? {} : { 'content-type': contentType, 'content-length': Buffer.byteLength(payload) };
@@ -81,9 +88,18 @@ export const apiFor = (access: Access, sockets = 32): Api => {
       },
     );
     asked.once('timeout', () => asked.destroy(new Error(`${method} ${path}: no answer in 60 s`)));
-    asked.once('error', reject);
+    asked.once('error', error => reject(asked.reusedSocket ? new Stale('the connection was closed', { cause: error }) : error));
     asked.end(payload);
     return promise;
+  };
+
+  const call: Api['call'] = async (...asked) => {
+    try {
+      return await callOnce(...asked);
+    } catch (error) {
+      if (isReset(error)) return callOnce(...asked);
+      throw error instanceof Stale ? error.cause : error;
+    }
   };
 
   const expect = async (method: Method, path: string, body?: unknown, contentType?: string): Promise<unknown> => {

@@ -21,7 +21,7 @@ const factors: Readonly<Record<string, number>> = {
 };
 
 /** A quantity (apimachinery resource.Quantity) as a number; 0 for what is none. */
-const amount = (quantity: Json | undefined): number => {
+export const amount = (quantity: Json | undefined): number => {
   if (typeof quantity === 'number') return quantity;
   if (typeof quantity !== 'string') return 0;
   const [, digits = '', suffix = ''] = /^([+-]?[0-9.]+(?:[eE][+-]?\d+)?)(m|k|[MGTPE]|[KMGTPE]i)?$/.exec(quantity) ?? [];

@@ -114,7 +114,8 @@ const views: Readonly<Partial<Record<Watched, readonly ((thing: Thing) => unknow
     ({ metadata }) => `finalizers ${(metadata.finalizers ?? []).join()}`,
   ],
   deployments: [
-    thing => shortConditions(thing, 'Progressing').join(),
+    // Whether each step of progress is told by itself depends on how writes of the status meet.
+    thing => shortConditions(thing, 'Progressing').find(text => !text.endsWith('ReplicaSetUpdated')),
     thing => shortConditions(thing, 'ReplicaFailure').join(),
     ({ metadata }) => `revision ${metadata.annotations?.['deployment.kubernetes.io/revision']}`,
   ],
@@ -126,7 +127,7 @@ const views: Readonly<Partial<Record<Watched, readonly ((thing: Thing) => unknow
 
 /** Without what is the same as just before. */
 const changes = (values: readonly unknown[]): readonly string[] => {
-  const texts = values.map(value => (typeof value === 'string' ? value : JSON.stringify(value)));
+  const texts = values.flatMap(value => (value === undefined ? [] : typeof value === 'string' ? value : JSON.stringify(value)));
   return texts.filter((text, index) => index === 0 || text !== texts[index - 1]);
 };
 
@@ -168,12 +169,15 @@ const eventText = (event: Thing): string => {
   return `${about.kind} ${about.name}: ${String(event['type'])} ${String(event['reason'])}: ${String(event['message'])} (${String(by)})`;
 };
 
+/** The scheduler had taken up a pod that was deleted then. */
+const isLate = (event: Thing): boolean => String(event['message']).startsWith('skip schedule deleting pod');
+
 const cleaned = (value: unknown, name: (text: string) => string): Normal => inOrder(renamed(normal(value), name));
 
 const eventsOf = (place: Place, leaving: Leaving, name: (text: string) => string): Normal => {
   if (leaving.events === 'all') return [];
   const left = leaving.events ?? [];
-  const told = place.all('events').filter(event => !left.includes(String(event['reason'])));
+  const told = place.all('events').filter(event => !left.includes(String(event['reason'])) && !isLate(event));
   return [...new Set(told.map(event => name(normalText(eventText(event)))))].sort();
 };
 

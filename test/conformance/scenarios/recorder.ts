@@ -27,8 +27,12 @@ const watched = Object.keys(paths) as readonly Watched[];
 /** The life of one object (by uid) as a watch has told it. */
 export type Course = { readonly what: Watched; readonly states: Thing[]; gone: boolean };
 
-/** What belongs to a scenario carries its label, or is in its namespace, or ends with its name. */
-const scopeOf = ({ metadata }: Thing, what: Watched): string => {
+/** What belongs to a scenario carries its label, or is in its namespace, or is about a volume that ends with its name. */
+const scopeOf = ({ metadata, spec }: Thing, what: Watched): string => {
+  if (what === 'attachments') {
+    const { persistentVolumeName = '' } = (spec?.['source'] ?? {}) as { readonly persistentVolumeName?: string };
+    return `s-${persistentVolumeName.slice(persistentVolumeName.indexOf('-') + 1)}`;
+  }
   if (metadata.namespace !== undefined) return metadata.namespace;
   return what === 'namespaces' ? metadata.name : `s-${metadata.labels?.['scenario'] ?? metadata.name}`;
 };

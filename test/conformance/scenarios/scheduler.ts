@@ -238,23 +238,6 @@ export const scheduler: readonly Scenario[] = [
     },
   },
   {
-    name: 'the more important pod goes first',
-    run: async at => {
-      await priority(at, 'high', 1000);
-      await priority(at, 'top', 2000);
-      await at.nodes(['n1'], { pods: 1 });
-      await at.pod('top', { pod: { priorityClassName: at.name('top') } });
-      await runs(at, 'top');
-      await at.pod('high', { pod: { priorityClassName: at.name('high') } });
-      await waits(at, 'high');
-      await at.pod('low');
-      await waits(at, 'low');
-      await at.delete('pods', 'top');
-      await runs(at, 'high');
-      at.note('low', condition(at.find('pods', 'low'), 'PodScheduled'));
-    },
-  },
-  {
     name: 'a pod that would push nobody out says so',
     run: async at => {
       await at.nodes(['n1'], { pods: 1 });

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { at, objects, text } from '../object.ts';
+import { bench, freshNode, freshPod } from '../testing/bench.ts';
+
+test('the more important pod goes first, and the other says why it waits', async () => {
+  const { clock, make, pod, changeNode, life } = bench({ record: 'events' });
+  make('priorityclasses.scheduling.k8s.io', {
+    apiVersion: 'scheduling.k8s.io/v1',
+    kind: 'PriorityClass',
+    metadata: { name: 'high' },
+    value: 7,
+  });
+  make('nodes', freshNode('n1', { allocatable: { cpu: '8', memory: '32Gi', pods: '1' } }));
+  changeNode('n1', { unschedulable: true });
+  await clock.advance(1000);
+  make('pods', freshPod('low'));
+  make('pods', freshPod('high', { priorityClassName: 'high' }));
+  await clock.advance(1000);
+  assert.deepEqual([at(pod('low'), 'spec', 'nodeName'), at(pod('high'), 'spec', 'nodeName')], [undefined, undefined]);
+  changeNode('n1', { unschedulable: false });
+  await clock.advance(1000);
+  assert.deepEqual([at(pod('low'), 'spec', 'nodeName'), at(pod('high'), 'spec', 'nodeName')], [undefined, 'n1']);
+  const condition = objects(at(pod('low'), 'status', 'conditions')).find(one => one['type'] === 'PodScheduled');
+  const wanted =
+    '0/1 nodes are available: 1 Too many pods. no new claims to deallocate, preemption: 0/1 nodes are available: ' +
+    '1 No preemption victims found for incoming pod.';
+  assert.equal(text(condition, 'message'), wanted);
+  life.stop();
+});
+
+test('pods of another scheduler and pods with gates are left alone', async () => {
+  const { clock, make, pod, life } = bench();
+  make('nodes', freshNode('n1'));
+  make('pods', freshPod('foreign', { schedulerName: 'other' }));
+  make('pods', freshPod('gated', { schedulingGates: [{ name: 'example.test/wait' }] }));
+  await clock.advance(1000);
+  assert.deepEqual([at(pod('foreign'), 'spec', 'nodeName'), at(pod('gated'), 'spec', 'nodeName')], [undefined, undefined]);
+  life.stop();
+});
