@@ -93,7 +93,7 @@ export class Life {
     ]);
     this.#scheduling = new Scheduling(this.#cluster, clock, (pod, node) => this.#bind(pod, node));
     this.#kubelets = new Kubelets(this.#cluster, clock, pace, isAlive);
-    this.#agents = new NodeAgents(this.#cluster, clock, isAlive, node => this.#kubelets.back(node));
+    this.#agents = new NodeAgents(this.#cluster, clock, isAlive, node => this.#kubelets.back(node), nodeHealth.renewMs);
   }
 
   /** Takes up what is there, and follows what comes. */
