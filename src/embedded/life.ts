@@ -95,7 +95,7 @@ export class Life {
     this.#scheduling = new Scheduling(this.#cluster, clock, (pod, node) => this.#bind(pod, node));
     const kubelet = { ...this.#cluster, writes: this.#writesOf('kubelet') };
     this.#kubelets = new Kubelets(kubelet, clock, pace, isAlive);
-    this.#agents = new NodeAgents(kubelet, clock, isAlive, node => this.#kubelets.back(node));
+    this.#agents = new NodeAgents(kubelet, clock, isAlive, node => this.#kubelets.back(node), nodeHealth.renewMs);
   }
 
   /** Takes up what is there, and follows what comes. */

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeAuthority, makeServing } from '../../src/admission/certificates/make.ts';
@@ -104,10 +104,8 @@ export const embeddedControlPlane = async (options: Options): Promise<ControlPla
   const { serving, ca, ear, close } = await open(options);
   writeFileSync(join(folder.path, 'ca.crt'), ca);
   const accessOf = (user: string): Access => ({ server: serving.url, ca, token: tokenOf(user) });
-  const kubeconfigOf = (user: string): string => {
-    const file = join(folder.path, `${user}.kubeconfig`);
-    return existsSync(file) ? file : writeKubeconfig(file, user, accessOf(user), users(options.users).get(user)?.namespace);
-  };
+  const kubeconfigOf = (user: string): string =>
+    writeKubeconfig(join(folder.path, `${user}.kubeconfig`), user, accessOf(user), users(options.users).get(user)?.namespace);
   const clients: Api[] = [];
   const apiOf = (user: string, sockets?: number): Api => {
     const api = apiFor(accessOf(user), sockets);

@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { renameSync, writeFileSync } from 'node:fs';
 import type { Access } from './api.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -26,7 +27,10 @@ export const writeKubeconfig = (file: string, user: string, access: Access, name
     contexts: [{ name: 'test', context: { cluster: 'test', user, namespace } }],
     'current-context': 'test',
   };
-  writeFileSync(file, `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 });
+  // Written anew while somebody reads it, it must not be found half.
+  const draft = `${file}.${randomUUID()}`;
+  writeFileSync(draft, `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 });
+  renameSync(draft, file);
   return file;
 };
 

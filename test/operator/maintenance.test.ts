@@ -344,11 +344,14 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       ({ blockers }) => blockers?.some(({ pod }) => pod?.name.startsWith('batch-')) === true,
     );
     assert.equal(waiting.blockers?.find(({ pod }) => pod?.name.startsWith('batch-'))?.cause, 'AwaitingCompletion');
-    assert.deepEqual(await podCalls(stand, mark, [name]), ['evict mover 201']);
     await untilMaintenance(api, name, 'Drained');
+    assert.deepEqual(await podCalls(stand, mark, [name]), ['evict mover 201']);
     assert.deepEqual(await namesOn(api, name), ['left-alone']);
-    const finished = await api.get<{ readonly status: { readonly succeeded?: number } }>(`/apis/batch/v1/namespaces/${name}/jobs/batch`);
-    assert.equal(finished.status.succeeded, 1, 'the job was not disturbed');
+    // The job controller counts a little later.
+    const path = `/apis/batch/v1/namespaces/${name}/jobs/batch`;
+    const jobNow = (): Promise<{ readonly status: { readonly succeeded?: number; readonly failed?: number } }> => api.get(path);
+    await until('the job to be done', async () => (await jobNow()).status.succeeded === 1);
+    assert.equal((await jobNow()).status.failed, undefined, 'the job was not disturbed');
     await remove(api, maintenancePath(name));
   });
 

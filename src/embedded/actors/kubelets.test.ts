@@ -112,6 +112,18 @@ test('leases are renewed every ten seconds, a node that is deleted loses its own
   life.stop();
 });
 
+test('without heartbeats no node is lost, and nothing is written', async () => {
+  const { clock, make, node, store, life } = bench({
+    nodeHealth: { renewMs: Number.POSITIVE_INFINITY, graceMs: Number.POSITIVE_INFINITY },
+  });
+  make('nodes', freshNode('n1'));
+  await clock.advance(1000);
+  const before = store.version;
+  await clock.advance(3_600_000);
+  assert.deepEqual([store.version, conditionOf(node('n1'), 'Ready')], [before, 'True']);
+  life.stop();
+});
+
 test('a node goes dark: Unknown after its grace, pods not ready, then evicted; when it comes back all is well again', async () => {
   let dark = false;
   const { clock, make, node, pod, life } = bench({ isAlive: one => !(dark && one.metadata.name === 'n1') });

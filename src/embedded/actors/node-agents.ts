@@ -13,7 +13,7 @@ const namespace = 'kube-node-lease';
 
 /** How long a lease holds, and after which part of that it is renewed (nodeLeaseDurationSeconds, nodeLeaseRenewIntervalFraction). */
 const leaseSeconds = 40;
-const renewMs = 10_000;
+const usualRenewMs = 10_000;
 
 /** Leases are renewed a few at a time, and not those of all nodes at once. */
 const beatMs = 1000;
@@ -60,6 +60,7 @@ export class NodeAgents {
   readonly #clock: Clock;
   readonly #isAlive: (node: Stored) => boolean;
   readonly #isBack: (node: string) => void;
+  readonly #renewMs: number;
   /** Nodes whose kubelets did not answer at the last beat. */
   readonly #dark = new Set<string>();
   /** When the lease of each node was renewed last. */
@@ -67,11 +68,12 @@ export class NodeAgents {
   #beat: (() => void) | undefined;
 
   /** `isBack` is told when the kubelet of a node answers again. */
-  constructor(cluster: Cluster, clock: Clock, isAlive: (node: Stored) => boolean, isBack: (node: string) => void) {
+  constructor(cluster: Cluster, clock: Clock, isAlive: (node: Stored) => boolean, isBack: (node: string) => void, renewMs = usualRenewMs) {
     this.#cluster = cluster;
     this.#clock = clock;
     this.#isAlive = isAlive;
     this.#isBack = isBack;
+    this.#renewMs = renewMs;
   }
 
   /** Is told of every change of nodes. */
@@ -99,7 +101,7 @@ export class NodeAgents {
 
   #work(): void {
     this.#beat = this.#renewed.size === 0 ? undefined : this.#clock.after(beatMs, () => this.#work());
-    const due = this.#cluster.nowMs() - renewMs;
+    const due = this.#cluster.nowMs() - this.#renewMs;
     for (const [name, renewedMs] of this.#renewed) {
       const node = this.#cluster.store.get('nodes', '', name);
       if (node === undefined) continue;

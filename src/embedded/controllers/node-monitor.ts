@@ -17,6 +17,11 @@ export type NodeHealthOptions = {
   readonly graceMs?: number;
   /** The same for a node that has never been heard of; 60 s when left out. */
   readonly startupMs?: number;
+  /**
+   * How often kubelets renew their leases; 10 s when left out. With infinite `renewMs` and `graceMs` there are no heartbeats and no node is
+   * ever lost: for hours of made-up time with thousands of nodes.
+   */
+  readonly renewMs?: number;
 };
 
 const by = 'node-controller';
@@ -93,12 +98,14 @@ const judged = (cluster: Cluster, node: Stored, health: Health, limitMs: number)
   return written.kind === 'stored' ? written.object : node;
 };
 
+type Limits = { readonly graceMs: number; readonly startupMs: number };
+
 /** What is known of all nodes. */
 class Healths {
-  readonly #options: Required<NodeHealthOptions>;
+  readonly #options: Limits;
   readonly #known = new Map<string, Health>();
 
-  constructor(options: Required<NodeHealthOptions>) {
+  constructor(options: Limits) {
     this.#options = options;
   }
 
@@ -149,7 +156,7 @@ class Healths {
 
 /** The controller; it remembers when it heard of each node. */
 export const nodeMonitor = ({ periodMs = 5000, graceMs = 50_000, startupMs = 60_000 }: NodeHealthOptions = {}): Controller => {
-  const healths = new Healths({ periodMs, graceMs, startupMs });
+  const healths = new Healths({ graceMs, startupMs });
   let running = false;
   return {
     name: 'node-monitor',
