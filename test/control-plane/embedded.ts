@@ -69,7 +69,7 @@ const open = async (options: Options): Promise<Open> => {
   const cluster = createCluster({ clock: systemClock, random: Math.random });
   const isAlive: NonNullable<ConstructorParameters<typeof Life>[0]['isAlive']> = ({ metadata: { annotations } }) =>
     annotations?.['kwok.x-k8s.io/node'] === 'fake' && annotations['drydock.test/dead'] === undefined;
-  const life = new Life({ machine: cluster.machine, clock: systemClock, pace, isAlive });
+  const life = new Life({ machine: cluster.machine, clock: systemClock, pace, isAlive, record: 'events' });
   life.start();
   const everyone = users(options.users);
   const tokens = Object.fromEntries(

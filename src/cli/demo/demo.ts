@@ -53,7 +53,7 @@ const settle = (cluster: EmbeddedCluster): void => {
 /** Starts one. Nothing of it is outside this process. */
 export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): Demo => {
   const cluster = createCluster({ clock: systemClock, random: Math.random });
-  const life = new Life({ machine: cluster.machine, clock: systemClock, pace });
+  const life = new Life({ machine: cluster.machine, clock: systemClock, pace, record: 'events' });
   life.start();
   const ports = inProcess(cluster, { userAgent: 'drydock' });
   const dialects = served(leaseNamespaces({}));

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { Clock } from '../../support/clock.ts';
 import { type Cluster, timeText } from '../controllers/controller.ts';
-import { readiness } from '../controllers/node-conditions.ts';
+import { readiness } from '../controllers/nodes/conditions.ts';
 import { isFinished, nodeOf, phaseOf } from '../controllers/pods.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { Change } from '../store/store.ts';

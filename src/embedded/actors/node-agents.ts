@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { microTimeText } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import { type Cluster, timeText } from '../controllers/controller.ts';
-import { conditionOfNode, readiness } from '../controllers/node-conditions.ts';
+import { conditionOfNode, readiness } from '../controllers/nodes/conditions.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
 

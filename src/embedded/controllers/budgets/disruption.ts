@@ -1,0 +1,124 @@
+import type { JsonObject } from '../../../core/json.ts';
+import { at, objects, part, type Stored, strings, without } from '../../object.ts';
+import { controllerOf, isDeleting, isReady } from '../pods.ts';
+import { scaled } from './scaled.ts';
+
+/** The status of a PodDisruptionBudget (k8s.io/kubernetes/pkg/controller/disruption/disruption.go), as a pure function. */
+
+/** A pod that was to go and has not gone counts again after this time (DeletionTimeout). */
+const deletionTimeoutMs = 2 * 60_000;
+
+/** How many pods a controller is to have; undefined when there is no such controller. Throws when it cannot be asked. */
+export type ScaleOf = (pod: Stored) => { readonly uid: string; readonly replicas: number } | undefined;
+
+export type BudgetStatus = {
+  readonly status: JsonObject;
+  /** Why it cannot be told how many pods there should be. */
+  readonly failure?: string;
+  /** There are pods that nobody controls, and the budget asks who does. */
+  readonly unmanaged?: true;
+  /** Look again then, in milliseconds since the epoch: a disrupted pod may count again. */
+  readonly againMs?: number;
+};
+
+type Expected = { readonly expected: number; readonly desired: number };
+
+const expectedScale = (pods: readonly Stored[], scaleOf: ScaleOf): number => {
+  const scales = new Map<string, number>();
+  for (const pod of pods) {
+    if (controllerOf(pod) === undefined) continue;
+    const scale = scaleOf(pod);
+    if (scale === undefined) throw new Error(`found no controllers for pod "${pod.metadata.name}"`);
+    scales.set(scale.uid, scale.replicas);
+  }
+  return [...scales.values()].reduce((sum, replicas) => sum + replicas, 0);
+};
+
+const share = (field: string, value: Parameters<typeof scaled>[0], whole: number): number => {
+  const found = scaled(value, whole, 'up');
+  if (found === undefined) throw new Error(`invalid value for ${field}: ${JSON.stringify(value)}`);
+  return found;
+};
+
+/** Throws when it cannot be told; the budget then allows nothing. */
+const expectedOf = (budget: Stored, pods: readonly Stored[], scaleOf: ScaleOf): Expected => {
+  const { maxUnavailable, minAvailable } = part(budget, 'spec');
+  if (maxUnavailable !== undefined && maxUnavailable !== null) {
+    const expected = expectedScale(pods, scaleOf);
+    return { expected, desired: Math.max(0, expected - share('maxUnavailable', maxUnavailable, expected)) };
+  }
+  if (typeof minAvailable === 'number') return { expected: pods.length, desired: minAvailable };
+  if (minAvailable === undefined || minAvailable === null) return { expected: 0, desired: 0 };
+  const expected = expectedScale(pods, scaleOf);
+  return { expected, desired: share('minAvailable', minAvailable, expected) };
+};
+
+/** Pods whose eviction was granted and that are still there, without those that are going or had their time. */
+const disruptedNow = (budget: Stored, pods: readonly Stored[], nowMs: number): { readonly map: JsonObject; readonly againMs?: number } => {
+  const before = strings(at(budget, 'status', 'disruptedPods'));
+  const map: Record<string, string> = {};
+  let againMs: number | undefined;
+  for (const pod of pods) {
+    const since = before[pod.metadata.name];
+    if (isDeleting(pod) || since === undefined) continue;
+    const end = Date.parse(since) + deletionTimeoutMs;
+    if (end < nowMs) continue;
+    map[pod.metadata.name] = since;
+    againMs = Math.min(againMs ?? end, end);
+  }
+  return { map, ...(againMs !== undefined && { againMs }) };
+};
+
+const healthyAmong = (pods: readonly Stored[], disrupted: JsonObject): number =>
+  pods.filter(pod => !isDeleting(pod) && disrupted[pod.metadata.name] === undefined && isReady(pod)).length;
+
+/** metav1.Condition; the time moves when the status does. */
+const condition = (budget: Stored, status: 'True' | 'False', reason: string, message: string, now: string): JsonObject => {
+  const before = objects(at(budget, 'status', 'conditions')).find(({ type }) => type === 'DisruptionAllowed');
+  return {
+    type: 'DisruptionAllowed',
+    status,
+    observedGeneration: budget.metadata.generation ?? 0,
+    lastTransitionTime: before?.['status'] === status ? before['lastTransitionTime'] : now,
+    reason,
+    message,
+  };
+};
+
+/** What the controller writes when it cannot tell: nothing may be disrupted, the rest stays as it was. */
+const failSafe = (budget: Stored, why: string, now: string): BudgetStatus => {
+  const seen = at(budget, 'status', 'observedGeneration');
+  const failed = without({ ...condition(budget, 'False', 'SyncFailed', why, now), observedGeneration: seen });
+  return { status: { ...part(budget, 'status'), disruptionsAllowed: 0, conditions: [failed] }, failure: why };
+};
+
+/** The status that the budget should have, given the pods that it picks. `now` is RFC 3339, whole seconds. */
+export const budgetStatus = (budget: Stored, pods: readonly Stored[], scaleOf: ScaleOf, now: string): BudgetStatus => {
+  let found: Expected;
+  try {
+    found = expectedOf(budget, pods, scaleOf);
+  } catch (error) {
+    return failSafe(budget, error instanceof Error ? error.message : String(error), now);
+  }
+  const { map, againMs } = disruptedNow(budget, pods, Date.parse(now));
+  const healthy = healthyAmong(pods, map);
+  // Without expected pods nothing is allowed: the first ones must not find a budget that is still generous.
+  const allowed = found.expected <= 0 ? 0 : Math.max(0, healthy - found.desired);
+  const { maxUnavailable, minAvailable } = part(budget, 'spec');
+  const asksWho = (maxUnavailable !== undefined && maxUnavailable !== null) || typeof minAvailable === 'string';
+  const unmanaged = asksWho && pods.some(pod => controllerOf(pod) === undefined);
+  const reason = allowed > 0 ? 'SufficientPods' : 'InsufficientPods';
+  return {
+    status: {
+      currentHealthy: healthy,
+      desiredHealthy: found.desired,
+      expectedPods: found.expected,
+      disruptionsAllowed: allowed,
+      ...(Object.keys(map).length > 0 && { disruptedPods: map }),
+      observedGeneration: budget.metadata.generation ?? 0,
+      conditions: [condition(budget, allowed > 0 ? 'True' : 'False', reason, '', now)],
+    },
+    ...(unmanaged && { unmanaged }),
+    ...(againMs !== undefined && { againMs: againMs + 1 }),
+  };
+};

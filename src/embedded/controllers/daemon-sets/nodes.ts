@@ -1,0 +1,83 @@
+import type { JsonObject } from '../../../core/json.ts';
+import { fitsSelector } from '../../actors/affinity.ts';
+import { toleratesAll } from '../../actors/taints.ts';
+import { at, objects, part, type Stored, text } from '../../object.ts';
+import { isDeleting, isFinished, nodeOf } from '../pods.ts';
+import { templateOf } from '../workload.ts';
+
+/** Which nodes a daemon set wants its pods on, and where they are (daemon_controller.go, util/daemonset_util.go), pure. */
+
+/** What the controller lets every pod of a DaemonSet tolerate (AddOrUpdateDaemonPodTolerations). */
+const tolerated: readonly (readonly [key: string, effect: string])[] = [
+  ['node.kubernetes.io/not-ready', 'NoExecute'],
+  ['node.kubernetes.io/unreachable', 'NoExecute'],
+  ['node.kubernetes.io/disk-pressure', 'NoSchedule'],
+  ['node.kubernetes.io/memory-pressure', 'NoSchedule'],
+  ['node.kubernetes.io/pid-pressure', 'NoSchedule'],
+  ['node.kubernetes.io/unschedulable', 'NoSchedule'],
+];
+const ofHostNetwork = ['node.kubernetes.io/network-unavailable', 'NoSchedule'] as const;
+
+/** The tolerations of its pods. */
+export const tolerationsOf = (set: Stored): readonly JsonObject[] => {
+  const spec = part(templateOf(set), 'spec');
+  const own = objects(spec['tolerations']);
+  const added = [...tolerated, ...(spec['hostNetwork'] === true ? [ofHostNetwork] : [])]
+    .map(([key, effect]) => ({ key, operator: 'Exists', effect }))
+    .filter(({ key, effect }) => !own.some(one => one['key'] === key && one['effect'] === effect && one['operator'] === 'Exists'));
+  return [...own, ...added];
+};
+
+/** Bound by the scheduler, to the one node that its affinity names. */
+export const affinityTo = (node: string): JsonObject => ({
+  nodeAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: {
+      nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] }],
+    },
+  },
+});
+
+/** The node that a pod is for, bound or not. */
+const targetOf = (pod: Stored): string => {
+  const bound = nodeOf(pod);
+  if (bound !== '') return bound;
+  const required = part(pod, 'spec', 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution');
+  const [term] = objects(required['nodeSelectorTerms']);
+  const [field] = objects(term?.['matchFields']);
+  const values = field?.['values'];
+  return Array.isArray(values) && typeof values[0] === 'string' ? values[0] : '';
+};
+
+/** Its pods by the node they are for, the oldest first; those that have ended and are on their way out count no more. */
+export const byTarget = (pods: readonly Stored[]): ReadonlyMap<string, readonly Stored[]> => {
+  const found = new Map<string, Stored[]>();
+  for (const pod of pods.filter(one => !(isFinished(one) && isDeleting(one))).toSorted(byAge))
+    found.set(targetOf(pod), [...(found.get(targetOf(pod)) ?? []), pod]);
+  return found;
+};
+
+/** Bound before unbound, then old before young (podByCreationTimestampAndPhase). */
+const byAge = (one: Stored, other: Stored): number =>
+  Number(nodeOf(one) === '') - Number(nodeOf(other) === '') ||
+  Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
+  (one.metadata.name < other.metadata.name ? -1 : 1);
+
+/** Whether the set wants a new pod on a node, and whether one that is there may stay. */
+export type Verdict = { readonly wants: boolean; readonly keeps: boolean };
+
+/**
+ * A taint that only keeps new pods away drives none out (NodeShouldRunDaemonPod). Cordons do not matter to it. Answers with a judge, because
+ * what is asked of the set is the same for all nodes.
+ */
+export const judgeOf = (set: Stored): ((node: Stored) => Verdict) => {
+  const spec = part(templateOf(set), 'spec');
+  const tolerations = [...tolerationsOf(set)];
+  const only = text(spec, 'nodeName');
+  return node => {
+    if ((only !== '' && only !== node.metadata.name) || !fitsSelector(spec, node)) return { wants: false, keeps: false };
+    const wants = toleratesAll({ tolerations }, node, ['NoSchedule', 'NoExecute']);
+    return { wants, keeps: wants || toleratesAll({ tolerations }, node, ['NoExecute']) };
+  };
+};
+
+export const surgeOf = (set: Stored): JsonObject[string] => at(set, 'spec', 'updateStrategy', 'rollingUpdate', 'maxSurge');

@@ -1,0 +1,110 @@
+import { at, type Stored, strings } from '../../object.ts';
+import { scaled } from '../budgets/scaled.ts';
+import { isAvailable, isDeleting, isReady } from '../pods.ts';
+import { minReadyOf } from '../workload.ts';
+import { surgeOf, type Verdict } from './nodes.ts';
+
+/** What a rolling update of a daemon set does next (update.go), pure. */
+
+export const hashLabel = 'controller-revision-hash';
+const generationLabel = 'pod-template-generation';
+
+/** Of the template as it is: by its hash or, as in older days, by its number. */
+export const isUpdated = (set: Stored, pod: Stored, hash: string): boolean => {
+  const labels = strings(pod.metadata.labels);
+  const generation = generationOf(set);
+  return labels[hashLabel] === hash || (generation !== undefined && labels[generationLabel] === generation);
+};
+
+export const generationOf = ({ metadata }: Stored): string | undefined =>
+  metadata.annotations?.['deprecated.daemonset.template.generation'];
+
+/** A round of one set: its pods by node, and what it thinks of each node. */
+export type View = {
+  readonly set: Stored;
+  readonly hash: string;
+  readonly nowMs: number;
+  readonly byNode: ReadonlyMap<string, readonly Stored[]>;
+  readonly verdicts: ReadonlyMap<string, Verdict>;
+};
+
+export type Plan = { readonly create: readonly string[]; readonly remove: readonly Stored[] };
+
+type Pair = { readonly node: string; readonly fresh?: Stored; readonly old?: Stored; readonly crowded: boolean };
+
+const pairs = ({ set, hash, byNode }: View): readonly Pair[] =>
+  [...byNode].map(([node, pods]) => {
+    const alive = pods.filter(pod => !isDeleting(pod));
+    const [fresh, ...moreFresh] = alive.filter(pod => isUpdated(set, pod, hash));
+    const [old, ...moreOld] = alive.filter(pod => !isUpdated(set, pod, hash));
+    const crowded = moreFresh.length + moreOld.length > 0;
+    return { node, crowded, ...(fresh !== undefined && { fresh }), ...(old !== undefined && { old }) };
+  });
+
+const isUp = ({ set, nowMs }: View, pod: Stored): boolean => isAvailable(pod, minReadyOf(set), nowMs);
+
+const desired = ({ verdicts }: View): number => [...verdicts.values()].filter(({ wants }) => wants).length;
+
+const limits = (view: View): { readonly maxSurge: number; readonly maxUnavailable: number } => {
+  const rolling = at(view.set, 'spec', 'updateStrategy', 'rollingUpdate');
+  const maxSurge = scaled(surgeOf(view.set) ?? 0, desired(view), 'up') ?? 0;
+  const maxUnavailable = scaled(at(rolling, 'maxUnavailable') ?? 1, desired(view), 'up') ?? 1;
+  return { maxSurge, maxUnavailable: maxSurge === 0 && maxUnavailable === 0 ? 1 : maxUnavailable };
+};
+
+/** Old pods go first and new ones come after; those that are not available go at once. */
+const replacing = (view: View, maxUnavailable: number): Plan => {
+  const down: Stored[] = [];
+  const candidates: Stored[] = [];
+  let unavailable = 0;
+  for (const { crowded, fresh, old } of pairs(view)) {
+    if (crowded || (fresh === undefined) === (old === undefined)) unavailable += 1;
+    else if (fresh !== undefined) unavailable += isUp(view, fresh) ? 0 : 1;
+    else if (old !== undefined && isUp(view, old)) candidates.push(old);
+    else if (old !== undefined) {
+      down.push(old);
+      unavailable += 1;
+    }
+  }
+  return { create: [], remove: [...down, ...candidates.slice(0, Math.max(0, maxUnavailable - unavailable))] };
+};
+
+/** New pods come beside the old ones, and these go when the new ones are available. */
+const surging = (view: View, maxSurge: number): Plan => {
+  const remove: Stored[] = [];
+  const unwanted: Stored[] = [];
+  const needed: string[] = [];
+  const candidates: string[] = [];
+  let [surge, available] = [0, 0];
+  for (const { node, crowded, fresh, old } of pairs(view)) {
+    if (crowded) surge += 1;
+    const shown = old ?? fresh;
+    if (!crowded && shown !== undefined && isUp(view, shown)) available += 1;
+    if (crowded || old === undefined) continue;
+    const wants = view.verdicts.get(node)?.wants === true;
+    if (fresh !== undefined && isUp(view, fresh)) remove.push(old);
+    else if (fresh !== undefined) surge += 1;
+    else if (wants) (isUp(view, old) ? candidates : needed).push(node);
+    else (isUp(view, old) ? unwanted : remove).push(old);
+  }
+  const spare = Math.max(0, available - desired(view));
+  const create = [...needed, ...candidates.slice(0, Math.max(0, maxSurge - surge))];
+  return { create, remove: [...remove, ...unwanted.slice(0, spare)] };
+};
+
+/** The next step of a rolling update. */
+export const rollingPlan = (view: View): Plan => {
+  const { maxSurge, maxUnavailable } = limits(view);
+  return maxSurge === 0 ? replacing(view, maxUnavailable) : surging(view, maxSurge);
+};
+
+/** Of several pods on one node the oldest stays; in a surge the oldest new one and, until that is available, the oldest old one. */
+export const surplusOn = (view: View, alive: readonly Stored[]): readonly Stored[] => {
+  const maySurge = scaled(surgeOf(view.set) ?? 0, desired(view), 'up') ?? 0;
+  if (alive.length <= 1) return [];
+  if (maySurge === 0) return alive.slice(1);
+  const [fresh, ...moreFresh] = alive.filter(pod => pod.metadata.labels?.[hashLabel] === view.hash);
+  const [old, ...moreOld] = alive.filter(pod => pod.metadata.labels?.[hashLabel] !== view.hash);
+  const replaced = fresh !== undefined && old !== undefined && (!isReady(old) || isUp(view, fresh)) ? [old] : [];
+  return [...moreFresh, ...moreOld, ...replaced];
+};

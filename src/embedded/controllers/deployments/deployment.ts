@@ -1,0 +1,173 @@
+import type { JsonObject } from '../../../core/json.ts';
+import { at, type Stored } from '../../object.ts';
+import { conditionOf, conditionsOf, withStatement } from '../conditions.ts';
+import { type Cluster, type Controller, split, timeText } from '../controller.ts';
+import { isFinished } from '../pods.ts';
+import { concerned, counted, replicasOf, report } from '../workload.ts';
+import { limitsOf, newReplicas, oldReplicas, proportions, shareOf } from './rollout.ts';
+import {
+  activeOf,
+  allOf,
+  by,
+  desiredOf,
+  forget,
+  makeSet,
+  mostOf,
+  resource,
+  revisionAnnotation,
+  type Sets,
+  scale,
+  setsOf,
+  syncFresh,
+  wantedIn,
+} from './sets.ts';
+import { checkAgain, deadlineOf, isComplete, plainStatus, progressing, rolloutStatus } from './status.ts';
+
+/** Deployments (k8s.io/kubernetes/pkg/controller/deployment): the newest template everywhere, a few pods at a time, one step a round. */
+
+const statusPart = (deployment: Stored): JsonObject => (at(deployment, 'status') ?? {}) as JsonObject;
+
+const isPaused = (deployment: Stored): boolean => at(deployment, 'spec', 'paused') === true;
+
+/** Says that it is paused, or resumed, so that the time in between does not count as a lack of progress (checkPausedConditions). */
+const notePause = (cluster: Cluster, deployment: Stored): void => {
+  const conditions = conditionsOf(deployment);
+  const reason = conditionOf(conditions, 'Progressing')?.['reason'];
+  if (deadlineOf(deployment) === undefined || reason === 'ProgressDeadlineExceeded') return;
+  if (isPaused(deployment) === (reason === 'DeploymentPaused')) return;
+  const said = isPaused(deployment)
+    ? progressing('Unknown', 'DeploymentPaused', 'Deployment is paused')
+    : progressing('Unknown', 'DeploymentResumed', 'Deployment is resumed');
+  const status = { ...statusPart(deployment), conditions: [...withStatement(conditions, said, timeText(cluster.nowMs()))] };
+  cluster.writes.update(resource, { ...deployment, status }, 'status');
+};
+
+/** The Deployment carries the revision of its newest set, and says since when it knows it. True when that was news. */
+const noteRevision = (cluster: Cluster, deployment: Stored, set: string, revision: string, isMade: boolean): boolean => {
+  const annotations = { ...deployment.metadata.annotations, [revisionAnnotation]: revision };
+  const conditions = conditionsOf(deployment);
+  const isNew = deadlineOf(deployment) !== undefined && (isMade || conditionOf(conditions, 'Progressing') === undefined);
+  if (deployment.metadata.annotations?.[revisionAnnotation] === revision && !isNew) return false;
+  const [reason, verb] = isMade ? ['NewReplicaSetCreated', 'Created'] : ['FoundNewReplicaSet', 'Found'];
+  const said = withStatement(conditions, progressing('True', reason, `${verb} new replica set "${set}"`), timeText(cluster.nowMs()));
+  const status = { ...statusPart(deployment), ...(isNew && { conditions: [...said] }) };
+  const changed = { ...deployment, metadata: { ...deployment.metadata, annotations }, status };
+  return cluster.writes.update(resource, changed, 'status').kind === 'stored';
+};
+
+/** The newest set is there and up to date, and the Deployment says so; false when something was written, which is looked at anew. */
+const settle = (cluster: Cluster, deployment: Stored, sets: Sets): boolean => {
+  if (syncFresh(cluster, deployment, sets)) return false;
+  const revision = sets.fresh?.metadata.annotations?.[revisionAnnotation];
+  return revision === undefined || !noteRevision(cluster, deployment, sets.fresh?.metadata.name ?? '', revision, false);
+};
+
+const begin = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
+  const wanted =
+    at(deployment, 'spec', 'strategy', 'type') === 'Recreate'
+      ? replicasOf(deployment)
+      : newReplicas(replicasOf(deployment), limitsOf(deployment), 0, wantedIn(sets.old));
+  const made = makeSet(cluster, deployment, sets, wanted);
+  if (made.kind === 'made') {
+    noteRevision(cluster, deployment, made.set.metadata.name, made.revision, true);
+    return;
+  }
+  if (deadlineOf(deployment) === undefined) return;
+  const said = progressing('False', 'ReplicaSetCreateError', made.message);
+  const conditions = [...withStatement(conditionsOf(deployment), said, timeText(cluster.nowMs()))];
+  cluster.writes.update(resource, { ...deployment, status: { ...statusPart(deployment), conditions } }, 'status');
+};
+
+/** One step of a rolling update; true when a set was scaled. */
+const roll = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean => {
+  if (fresh === undefined) return false;
+  const [replicas, limits] = [replicasOf(deployment), limitsOf(deployment)];
+  const held = wantedIn(old);
+  const mine = replicasOf(fresh);
+  if (mine !== replicas && scale(cluster, deployment, fresh, newReplicas(replicas, limits, mine, held + mine))) return true;
+  if (held === 0) return false;
+  const left = oldReplicas(replicas, limits, shareOf(fresh), activeOf(old).map(shareOf));
+  return [...left].filter(([set, count]) => scale(cluster, deployment, set, count)).length > 0;
+};
+
+const hasOldPods = (cluster: Cluster, old: readonly Stored[]): boolean =>
+  old.some(set => counted(set, 'replicas') > 0) ||
+  old.some(({ metadata }) => cluster.store.indexed('pods', 'owner', metadata.uid).some(pod => !isFinished(pod)));
+
+/** One step of a recreation: all old pods go before the first new one comes. False when it is not the time for a new set yet. */
+const recreate = (cluster: Cluster, deployment: Stored, { fresh, old }: Sets): boolean => {
+  const scaledDown = activeOf(old).filter(set => scale(cluster, deployment, set, 0)).length > 0;
+  if (scaledDown || hasOldPods(cluster, old)) return false;
+  if (fresh !== undefined) scale(cluster, deployment, fresh, replicasOf(deployment));
+  return true;
+};
+
+/** Another size, or a size while paused: in proportion to what each set has. */
+const resize = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
+  const all = allOf(sets);
+  const active = activeOf(all);
+  const newest = sets.fresh ?? sets.old.at(-1);
+  const only = active.length > 1 ? undefined : (active[0] ?? newest);
+  const replicas = replicasOf(deployment);
+  if (only !== undefined) return void scale(cluster, deployment, only, replicas);
+  const { fresh } = sets;
+  const saturated =
+    fresh !== undefined && [replicasOf(fresh), desiredOf(fresh), counted(fresh, 'availableReplicas')].every(count => count === replicas);
+  if (saturated) {
+    for (const set of activeOf(sets.old)) scale(cluster, deployment, set, 0);
+    return;
+  }
+  if (at(deployment, 'spec', 'strategy', 'type') === 'Recreate') return;
+  const members = active.map(set => ({
+    wanted: replicasOf(set),
+    createdMs: Date.parse(set.metadata.creationTimestamp),
+    most: mostOf(set),
+  }));
+  const sizes = proportions(members, replicas, limitsOf(deployment).maxSurge, counted(deployment, 'replicas'));
+  for (const [index, set] of active.entries()) scale(cluster, deployment, set, sizes[index] ?? 0, true);
+};
+
+/** A set was scaled when the Deployment had another size. */
+const isResized = (deployment: Stored, sets: Sets): boolean =>
+  activeOf(allOf(sets)).some(set => (desiredOf(set) ?? replicasOf(deployment)) !== replicasOf(deployment));
+
+const reportPlainly = (cluster: Cluster, deployment: Stored): undefined => {
+  report(cluster, resource, deployment, plainStatus(deployment, setsOf(cluster, deployment), cluster.nowMs()));
+};
+
+const advance = (cluster: Cluster, deployment: Stored, sets: Sets): number | undefined => {
+  const recreates = at(deployment, 'spec', 'strategy', 'type') === 'Recreate';
+  const mayGoOn = recreates ? recreate(cluster, deployment, sets) : true;
+  if (sets.fresh === undefined && mayGoOn) {
+    begin(cluster, deployment, sets);
+    return undefined;
+  }
+  const scaled = !recreates && roll(cluster, deployment, sets);
+  if (mayGoOn && !scaled && isComplete(deployment, statusPart(deployment))) forget(cluster, deployment, sets);
+  const status = rolloutStatus(deployment, setsOf(cluster, deployment), cluster.nowMs());
+  if (report(cluster, resource, deployment, status) !== undefined) return undefined;
+  return checkAgain(deployment, status, cluster.nowMs());
+};
+
+const reconcile = (key: string, cluster: Cluster): number | undefined => {
+  const [namespace, name] = split(key);
+  const deployment = cluster.store.get(resource, namespace, name);
+  if (deployment === undefined) return undefined;
+  const sets = setsOf(cluster, deployment);
+  if (deployment.metadata.deletionTimestamp !== undefined) return reportPlainly(cluster, deployment);
+  // What it does to its sets it does all the same; the rest of its status is refused, because it is not the newest any more.
+  notePause(cluster, deployment);
+  if (!settle(cluster, deployment, sets)) return undefined;
+  if (isPaused(deployment) || isResized(deployment, sets)) {
+    resize(cluster, deployment, sets);
+    if (isPaused(deployment)) forget(cluster, deployment, sets);
+    return reportPlainly(cluster, deployment);
+  }
+  return advance(cluster, deployment, sets);
+};
+
+export const deploymentController: Controller = {
+  name: by,
+  keysOf: (change, cluster) => concerned(resource, 'Deployment', 'replicasets.apps')(change, cluster),
+  reconcile,
+};

@@ -1,0 +1,124 @@
+import type { JsonObject } from '../../../core/json.ts';
+import { at, type Stored, text, without } from '../../object.ts';
+import { conditionOf, conditionsOf, type Statement, withoutCondition, withStatement } from '../conditions.ts';
+import { timeText } from '../controller.ts';
+import { counted, replicasOf } from '../workload.ts';
+import { limitsOf } from './rollout.ts';
+import { allOf, type Sets, wantedIn } from './sets.ts';
+
+/** The status of a Deployment (sync.go, progress.go), as pure functions. */
+
+const available: Statement = {
+  type: 'Available',
+  status: 'True',
+  reason: 'MinimumReplicasAvailable',
+  message: 'Deployment has minimum availability.',
+};
+const unavailable: Statement = {
+  type: 'Available',
+  status: 'False',
+  reason: 'MinimumReplicasUnavailable',
+  message: 'Deployment does not have minimum availability.',
+};
+
+export const progressing = (status: string, reason: string, message: string): Statement => ({
+  type: 'Progressing',
+  status,
+  reason,
+  message,
+});
+
+/** Seconds without progress after which a rollout counts as stuck; undefined when nobody asks for that. */
+export const deadlineOf = (deployment: Stored): number | undefined => {
+  const seconds = at(deployment, 'spec', 'progressDeadlineSeconds');
+  return typeof seconds === 'number' && seconds !== 2 ** 31 - 1 ? seconds : undefined;
+};
+
+const sum = (all: readonly Stored[], field: string): number => all.reduce((total, set) => total + counted(set, field), 0);
+
+/** Counts and availability, with the conditions there are (calculateStatus). */
+export const plainStatus = (deployment: Stored, sets: Sets, nowMs: number): JsonObject => {
+  const all = allOf(sets);
+  const ready = sum(all, 'availableReplicas');
+  const enough = ready >= replicasOf(deployment) - limitsOf(deployment).maxUnavailable;
+  const conditions = withStatement(conditionsOf(deployment), enough ? available : unavailable, timeText(nowMs));
+  return without({
+    observedGeneration: deployment.metadata.generation ?? 0,
+    replicas: sum(all, 'replicas') || undefined,
+    updatedReplicas: counted(sets.fresh, 'replicas') || undefined,
+    readyReplicas: sum(all, 'readyReplicas') || undefined,
+    availableReplicas: ready || undefined,
+    unavailableReplicas: Math.max(0, wantedIn(all) - ready) || undefined,
+    terminatingReplicas: sum(all, 'terminatingReplicas'),
+    collisionCount: at(deployment, 'status', 'collisionCount'),
+    conditions: [...conditions],
+  });
+};
+
+const numberIn = (status: JsonObject, field: string): number => Number(status[field] ?? 0);
+
+/** All of its pods are new and available, and no old ones are left (DeploymentComplete). */
+export const isComplete = (deployment: Stored, status: JsonObject): boolean => {
+  const replicas = replicasOf(deployment);
+  const full = ['updatedReplicas', 'replicas', 'availableReplicas'].every(field => numberIn(status, field) === replicas);
+  return full && numberIn(status, 'observedGeneration') >= (deployment.metadata.generation ?? 0);
+};
+
+/** More new pods, fewer old ones, or more that are ready (DeploymentProgressing). */
+const hasProgressed = (before: JsonObject, status: JsonObject): boolean => {
+  const old = (of: JsonObject): number => numberIn(of, 'replicas') - numberIn(of, 'updatedReplicas');
+  const more = ['updatedReplicas', 'readyReplicas', 'availableReplicas'].some(field => numberIn(status, field) > numberIn(before, field));
+  return more || old(status) < old(before);
+};
+
+const hasTimedOut = (current: JsonObject | undefined, seconds: number, nowMs: number): boolean => {
+  if (current === undefined || current['reason'] === 'NewReplicaSetAvailable') return false;
+  if (current['reason'] === 'ProgressDeadlineExceeded') return true;
+  return Date.parse(text(current, 'lastUpdateTime')) + seconds * 1000 < nowMs;
+};
+
+const withProgress = (deployment: Stored, status: JsonObject, fresh: string, seconds: number, nowMs: number): readonly JsonObject[] => {
+  const conditions = conditionsOf({ ...deployment, status });
+  const current = conditionOf(conditionsOf(deployment), 'Progressing');
+  const now = timeText(nowMs);
+  if (isComplete(deployment, status)) {
+    return withStatement(conditions, progressing('True', 'NewReplicaSetAvailable', `${fresh} has successfully progressed.`), now);
+  }
+  if (hasProgressed((at(deployment, 'status') ?? {}) as JsonObject, status)) {
+    return withStatement(conditions, progressing('True', 'ReplicaSetUpdated', `${fresh} is progressing.`), now, true);
+  }
+  if (!hasTimedOut(current, seconds, nowMs)) return conditions;
+  return withStatement(conditions, progressing('False', 'ProgressDeadlineExceeded', `${fresh} has timed out progressing.`), now);
+};
+
+/** That pods of a set cannot be made is told of the Deployment too, of the newest set first (getReplicaFailures). */
+const withFailures = (conditions: readonly JsonObject[], { fresh, old }: Sets): readonly JsonObject[] => {
+  const [failure] = [fresh, ...old].flatMap<JsonObject>(set => conditionOf(conditionsOf(set), 'ReplicaFailure') ?? []);
+  const before = conditionOf(conditions, 'ReplicaFailure');
+  if (failure === undefined) return withoutCondition(conditions, 'ReplicaFailure');
+  if (before !== undefined && before['status'] === failure['status'] && before['reason'] === failure['reason']) return conditions;
+  return [...withoutCondition(conditions, 'ReplicaFailure'), { ...failure, lastUpdateTime: failure['lastTransitionTime'] }];
+};
+
+/** The status of a rollout: progress is judged, unless it has come to its end before (syncRolloutStatus). */
+export const rolloutStatus = (deployment: Stored, sets: Sets, nowMs: number): JsonObject => {
+  const status = plainStatus(deployment, sets, nowMs);
+  const seconds = deadlineOf(deployment);
+  const current = conditionOf(conditionsOf(deployment), 'Progressing');
+  const isOver = numberIn(status, 'replicas') === numberIn(status, 'updatedReplicas') && current?.['reason'] === 'NewReplicaSetAvailable';
+  const fresh = sets.fresh === undefined ? `Deployment "${deployment.metadata.name}"` : `ReplicaSet "${sets.fresh.metadata.name}"`;
+  const own = conditionsOf({ ...deployment, status });
+  const judged =
+    seconds === undefined ? withoutCondition(own, 'Progressing') : isOver ? own : withProgress(deployment, status, fresh, seconds, nowMs);
+  return { ...status, conditions: [...withFailures(judged, sets)] };
+};
+
+/** When a rollout without progress has to be looked at again, in milliseconds (requeueStuckDeployment). */
+export const checkAgain = (deployment: Stored, status: JsonObject, nowMs: number): number | undefined => {
+  const seconds = deadlineOf(deployment);
+  const current = conditionOf(conditionsOf(deployment), 'Progressing');
+  if (seconds === undefined || current === undefined) return undefined;
+  if (isComplete(deployment, status) || current['reason'] === 'ProgressDeadlineExceeded') return undefined;
+  const left = Date.parse(text(current, 'lastUpdateTime')) + seconds * 1000 - nowMs;
+  return left < 1000 ? 100 : left + 1000;
+};

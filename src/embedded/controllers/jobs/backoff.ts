@@ -1,0 +1,22 @@
+import type { Stored } from '../../object.ts';
+import { finishedMs } from './count.ts';
+
+/** How long a Job waits after failures before it makes new pods (backoff_utils.go): 10 s, doubled with each, 10 min at most. */
+
+const firstMs = 10_000;
+const longestMs = 600_000;
+
+export type Failures = { readonly count: number; readonly lastMs: number };
+
+/** What is known of the failures since the last success, after some more pods have ended. */
+export const afterEnds = (before: Failures | undefined, succeeded: readonly Stored[], failed: readonly Stored[]): Failures | undefined => {
+  if (succeeded.length === 0 && failed.length === 0) return before;
+  const lastSuccess = Math.max(Number.NEGATIVE_INFINITY, ...succeeded.map(finishedMs));
+  const later = failed.map(finishedMs).filter(end => end > lastSuccess);
+  if (later.length === 0) return undefined;
+  return { count: later.length + (succeeded.length === 0 ? (before?.count ?? 0) : 0), lastMs: Math.max(...later) };
+};
+
+/** How long there is still to wait. */
+export const waitMs = (failures: Failures | undefined, nowMs: number): number =>
+  failures === undefined ? 0 : Math.max(0, Math.min(longestMs, firstMs * 2 ** (failures.count - 1)) - (nowMs - failures.lastMs));

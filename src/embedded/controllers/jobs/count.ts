@@ -1,0 +1,102 @@
+import type { JsonObject } from '../../../core/json.ts';
+import { at, items, objects, type Stored, text } from '../../object.ts';
+import { conditionOf, conditionsOf, isTrue, withoutCondition } from '../conditions.ts';
+import { timeText } from '../controller.ts';
+import { isDeleting, phaseOf } from '../pods.ts';
+
+/** What a Job counts (job_controller.go, indexed_job_utils.go), pure. */
+
+/** On a pod for as long as it has not been counted. */
+export const tracking = 'batch.kubernetes.io/job-tracking';
+export const indexKey = 'batch.kubernetes.io/job-completion-index';
+
+export const isTracked = ({ metadata }: Stored): boolean => metadata.finalizers?.includes(tracking) === true;
+
+export const isSuspended = (job: Stored): boolean => at(job, 'spec', 'suspend') === true;
+
+export const isIndexed = (job: Stored): boolean => at(job, 'spec', 'completionMode') === 'Indexed';
+
+export const completionsOf = (job: Stored): number | undefined => {
+  const completions = at(job, 'spec', 'completions');
+  return typeof completions === 'number' ? completions : undefined;
+};
+
+export const isFinishedJob = (job: Stored): boolean => isTrue(conditionsOf(job), 'Complete') || isTrue(conditionsOf(job), 'Failed');
+
+/** Pods are replaced when they have ended, and not as soon as they are told to go. */
+export const replacesOnlyFailed = (job: Stored): boolean => at(job, 'spec', 'podReplacementPolicy') === 'Failed';
+
+/** A pod that is told to go before its work is done has failed (isPodFailed). */
+export const hasFailed = (job: Stored, pod: Stored): boolean =>
+  phaseOf(pod) === 'Failed' || (!replacesOnlyFailed(job) && isDeleting(pod) && phaseOf(pod) !== 'Succeeded');
+
+export type Uncounted = { readonly succeeded: readonly string[]; readonly failed: readonly string[] };
+
+/** Pods that have ended and that stand in the status by their uids, until their finalizers are gone. */
+export const uncountedOf = (job: Stored): Uncounted => {
+  const of = (field: string): readonly string[] => items(at(job, 'status', 'uncountedTerminatedPods', field)).map(String);
+  return { succeeded: of('succeeded'), failed: of('failed') };
+};
+
+/** The completion index of a pod; undefined when it has none that counts. */
+export const indexOf = (job: Stored, { metadata }: Stored): number | undefined => {
+  const given = metadata.annotations?.[indexKey] ?? '';
+  return /^\d+$/.test(given) && Number(given) < (completionsOf(job) ?? 0) ? Number(given) : undefined;
+};
+
+/** `0-2,4` as numbers. */
+const indexesIn = (given: string): ReadonlySet<number> => {
+  const found = new Set<number>();
+  for (const range of given.split(',').filter(Boolean)) {
+    const [first = 0, last = first] = range.split('-').map(Number);
+    for (let index = first; index <= last; index += 1) found.add(index);
+  }
+  return found;
+};
+
+/** Numbers as `0-2,4`. */
+export const indexesText = (indexes: ReadonlySet<number>): string => {
+  const ranges: [number, number][] = [];
+  for (const index of [...indexes].toSorted((one, other) => one - other)) {
+    const last = ranges.at(-1);
+    if (last !== undefined && last[1] === index - 1) last[1] = index;
+    else ranges.push([index, index]);
+  }
+  // Two in a row are no range yet.
+  return ranges
+    .map(([first, last]) => (first === last ? `${first}` : last === first + 1 ? `${first},${last}` : `${first}-${last}`))
+    .join(',');
+};
+
+export const succeededIndexes = (job: Stored): ReadonlySet<number> => indexesIn(text(job, 'status', 'completedIndexes'));
+
+export type Said = { readonly type: string; readonly reason: string; readonly message: string };
+
+const conditionFor = ({ type, reason, message }: Said, status: string, now: string): JsonObject => ({
+  type,
+  status,
+  lastProbeTime: now,
+  lastTransitionTime: now,
+  reason,
+  message,
+});
+
+/** The condition joins the others, or takes the place of one that says something else (ensureJobConditionStatus). */
+export const withCondition = (conditions: readonly JsonObject[], said: Said, nowMs: number, status = 'True'): readonly JsonObject[] => {
+  const before = conditionOf(conditions, said.type);
+  if (before === undefined && status === 'False') return conditions;
+  if (before?.['status'] === status && before['reason'] === said.reason && before['message'] === said.message) return conditions;
+  return [...withoutCondition(conditions, said.type), conditionFor(said, status, timeText(nowMs))];
+};
+
+/** When the pod ended, as far as it says (getFinishedTime). */
+export const finishedMs = (pod: Stored): number => {
+  const ends = objects(at(pod, 'status', 'containerStatuses')).map(one => Date.parse(text(one, 'state', 'terminated', 'finishedAt')));
+  if (ends.length > 0 && ends.every(end => !Number.isNaN(end))) return Math.max(...ends);
+  const ready = conditionOf(conditionsOf(pod), 'Ready');
+  if (ready?.['status'] === 'False') return Date.parse(text(ready, 'lastTransitionTime'));
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, creationTimestamp } = pod.metadata;
+  return deletionTimestamp === undefined
+    ? Date.parse(creationTimestamp)
+    : Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
+};

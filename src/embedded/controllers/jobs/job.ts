@@ -1,0 +1,196 @@
+import type { JsonObject } from '../../../core/json.ts';
+import { at, part, type Stored, text, without } from '../../object.ts';
+import { conditionOf, conditionsOf } from '../conditions.ts';
+import { type Cluster, type Controller, keyOf, split, timeText } from '../controller.ts';
+import { isDeleting, isFinished, isReady, phaseOf } from '../pods.ts';
+import { concerned, counted, deletePod, report } from '../workload.ts';
+import { type Failures, waitMs } from './backoff.ts';
+import {
+  completionsOf,
+  hasFailed,
+  indexesText,
+  indexOf,
+  isFinishedJob,
+  isIndexed,
+  isSuspended,
+  isTracked,
+  replacesOnlyFailed,
+  type Said,
+  uncountedOf,
+  withCondition,
+} from './count.ts';
+import { activeDeadlineOf, by, makeJobPod, pendingIndexes, release, resource, surplusOf } from './pods.ts';
+import { type Round, reached, roundOf, verdictOf, wantedNow } from './round.ts';
+
+/** Jobs (k8s.io/kubernetes/pkg/controller/job): so many successes, so many at a time, so many failures and no more. */
+
+const burst = 500;
+const retryMs = 1000;
+
+type Managed = { readonly active: number; readonly removed: readonly Stored[]; readonly againMs?: number };
+
+const isGoing = (pod: Stored): boolean => isDeleting(pod) && !isFinished(pod);
+
+const makeMissing = (round: Round, missing: number): Managed => {
+  const { cluster, job, pods, active, done } = round;
+  const againMs = waitMs(round.failures, cluster.nowMs());
+  if (againMs > 0) return { active: active.length, removed: [], againMs };
+  const count = Math.min(missing, burst);
+  const slots = isIndexed(job) ? pendingIndexes(job, pods, done, count) : Array.from({ length: count }, () => undefined);
+  let made = 0;
+  for (const index of slots) {
+    if (makeJobPod(cluster, job, index) !== undefined) return { active: active.length + made, removed: [], againMs: retryMs };
+    made += 1;
+  }
+  return { active: active.length + made, removed: [] };
+};
+
+/** Makes what is missing, deletes what is too much (manageJob). */
+const manage = (round: Round): Managed => {
+  const { cluster, job, pods, active } = round;
+  const wanted = wantedNow(round);
+  const surplus = surplusOf(job, active, Math.max(0, active.length - wanted), cluster.nowMs()).slice(0, burst);
+  for (const pod of surplus) {
+    // Not counted: it was not the pod that failed.
+    release(cluster, pod);
+    deletePod(cluster, { by, resource, owner: job }, pod);
+  }
+  if (surplus.length > 0) return { active: active.length - surplus.length, removed: surplus };
+  const going = replacesOnlyFailed(job) ? pods.filter(isGoing).length : 0;
+  const missing = wanted - going - active.length;
+  return missing > 0 ? makeMissing(round, missing) : { active: active.length, removed: [] };
+};
+
+const removeAll = ({ cluster, job, active }: Round): Managed => {
+  for (const pod of active) deletePod(cluster, { by, resource, owner: job }, pod);
+  return { active: 0, removed: active };
+};
+
+const say = ({ cluster, job }: Round, type: 'Normal' | 'Warning', reason: string, message: string): void =>
+  cluster.record({ by, about: { resource, object: job }, type, reason, message });
+
+/** Whether it is suspended, as a condition; the time of the start begins anew when it goes on. */
+const pauseOf = (round: Round, status: JsonObject): JsonObject => {
+  const { job, cluster } = round;
+  const before = conditionsOf(job);
+  const suspended = isSuspended(job);
+  const said = suspended
+    ? { type: 'Suspended', reason: 'JobSuspended', message: 'Job suspended' }
+    : { type: 'Suspended', reason: 'JobResumed', message: 'Job resumed' };
+  const conditions = withCondition(before, said, cluster.nowMs(), suspended ? 'True' : 'False');
+  if (conditions === before) return status;
+  say(round, 'Normal', suspended ? 'Suspended' : 'Resumed', said.message);
+  return without({ ...status, conditions: [...conditions], startTime: suspended ? undefined : timeText(cluster.nowMs()) });
+};
+
+const isComplete = ({ job, succeeded }: Round, active: number): boolean => {
+  const completions = completionsOf(job);
+  return active === 0 && (completions === undefined ? succeeded > 0 : succeeded >= completions);
+};
+
+/** Pods that may be forgotten now, and those among them that have to be counted first. */
+const endsOf = ({ job, pods }: Round, verdict: Said | undefined): { readonly all: readonly Stored[]; readonly status: JsonObject } => {
+  const { succeeded, failed } = uncountedOf(job);
+  const all = pods.filter(
+    pod => isTracked(pod) && (isDeleting(job) || verdict !== undefined || phaseOf(pod) === 'Succeeded' || hasFailed(job, pod)),
+  );
+  const fails = (pod: Stored): boolean => hasFailed(job, pod) || (verdict !== undefined && verdict.type !== 'SuccessCriteriaMet');
+  const isValid = (pod: Stored): boolean => !isIndexed(job) || indexOf(job, pod) !== undefined;
+  const uids = (found: readonly Stored[]): readonly string[] => found.map(({ metadata }) => metadata.uid);
+  const won = isIndexed(job) ? [] : all.filter(pod => phaseOf(pod) === 'Succeeded');
+  const lost = all.filter(pod => phaseOf(pod) !== 'Succeeded' && fails(pod) && isValid(pod));
+  const list = {
+    succeeded: [...new Set([...succeeded, ...uids(won)])],
+    failed: [...new Set([...failed, ...uids(lost)])],
+  };
+  return { all, status: Object.fromEntries(Object.entries(list).filter(([, found]) => found.length > 0)) };
+};
+
+const write = (cluster: Cluster, job: Stored, status: JsonObject): Stored => {
+  const written = report(cluster, resource, job, without(status));
+  return written?.kind === 'stored' ? written.object : job;
+};
+
+/** The status with what has ended, the finalizers off, and then the counts: whoever dies in between counts nothing twice. */
+const track = (round: Round, verdict: Said | undefined, status: JsonObject): Stored => {
+  const { cluster, job, done } = round;
+  const ends = endsOf(round, verdict);
+  const indexes = isIndexed(job) && { succeeded: done.size || undefined, completedIndexes: indexesText(done) || undefined };
+  const conditions =
+    verdict === undefined ? conditionsOf({ ...job, status }) : withCondition(conditionsOf({ ...job, status }), verdict, cluster.nowMs());
+  const first = write(cluster, job, {
+    ...status,
+    ...indexes,
+    uncountedTerminatedPods: ends.status,
+    ...(conditions.length > 0 && { conditions: [...conditions] }),
+  });
+  for (const pod of ends.all) release(cluster, pod);
+  const listed = uncountedOf(first);
+  const succeeded = counted(first, 'succeeded') + listed.succeeded.length;
+  const failed = counted(first, 'failed') + listed.failed.length;
+  return write(cluster, first, {
+    ...part(first, 'status'),
+    succeeded: succeeded || undefined,
+    failed: failed || undefined,
+    uncountedTerminatedPods: {},
+  });
+};
+
+/** The last pods have gone: the Job is what it had become (enactJobFinished). */
+const conclude = (round: Round, job: Stored, verdict: Said): void => {
+  const type = verdict.type === 'SuccessCriteriaMet' ? 'Complete' : 'Failed';
+  const { cluster } = round;
+  const conditions = withCondition(conditionsOf(job), { ...verdict, type }, cluster.nowMs());
+  const end = type === 'Complete' && { completionTime: conditionOf(conditions, type)?.['lastTransitionTime'] };
+  write(cluster, job, { ...part(job, 'status'), conditions: [...conditions], ...end });
+  if (type === 'Complete') say(round, 'Normal', 'Completed', 'Job completed');
+  else say(round, 'Warning', verdict.reason, verdict.message);
+};
+
+const advance = (round: Round): number | undefined => {
+  const { cluster, job, pods, active } = round;
+  const over = verdictOf(round);
+  const managed = over === undefined ? (isDeleting(job) ? { active: active.length, removed: [] } : manage(round)) : removeAll(round);
+  const verdict = over ?? (isComplete(round, managed.active) ? reached : undefined);
+  const terminating = pods.filter(isGoing).length + managed.removed.length;
+  const status = {
+    ...part(job, 'status'),
+    startTime: at(job, 'status', 'startTime') ?? (isSuspended(job) ? undefined : timeText(cluster.nowMs())),
+    active: managed.active || undefined,
+    ready: active.filter(isReady).length - managed.removed.filter(isReady).length,
+    terminating,
+  };
+  const tracked = track(round, verdict, verdict === undefined && !isDeleting(job) ? pauseOf(round, without(status)) : without(status));
+  if (verdict !== undefined && terminating === 0) conclude(round, tracked, verdict);
+  return managed.againMs ?? deadlineLeft(round, tracked);
+};
+
+const deadlineLeft = ({ job, cluster }: Round, now: Stored): number | undefined => {
+  const [seconds, since] = [activeDeadlineOf(job), Date.parse(text(now, 'status', 'startTime'))];
+  if (seconds === undefined || Number.isNaN(since)) return undefined;
+  return Math.max(0, since + seconds * 1000 - cluster.nowMs()) || undefined;
+};
+
+/** The controller; it remembers for each Job when its pods failed last. */
+export const jobController = (): Controller => {
+  const known = new Map<string, Failures>();
+  const keys = concerned(resource, 'Job', 'pods');
+  return {
+    name: by,
+    keysOf: (change, cluster) => {
+      if (change.resource === resource && change.type === 'removed') known.delete(keyOf(change.object));
+      return keys(change, cluster);
+    },
+    reconcile: (key, cluster) => {
+      const job = cluster.store.get(resource, ...split(key));
+      if (job === undefined || isFinishedJob(job)) {
+        known.delete(key);
+        return undefined;
+      }
+      const round = roundOf(cluster, job, known.get(key));
+      if (round.failures === undefined) known.delete(key);
+      else known.set(key, round.failures);
+      return advance(round);
+    },
+  };
+};

@@ -1,0 +1,76 @@
+import type { JsonObject } from '../../../core/json.ts';
+import { at, objects, part, type Stored } from '../../object.ts';
+import type { Cluster } from '../controller.ts';
+import { isActive } from '../pods.ts';
+import { deletionOrder } from '../replica-sets/deletion-order.ts';
+import { makePod, podFrom, templateOf } from '../workload.ts';
+import { completionsOf, indexKey, indexOf, isIndexed, isTracked, tracking } from './count.ts';
+
+/** The pods of a Job: how they are made, and which go first. */
+
+export const resource = 'jobs.batch';
+export const by = 'job-controller';
+export const owning = { apiVersion: 'batch/v1', kind: 'Job' };
+
+const variable = 'JOB_COMPLETION_INDEX';
+
+const withVariable = (container: JsonObject): JsonObject => {
+  const env = objects(container['env']);
+  if (env.some(({ name }) => name === variable)) return container;
+  const valueFrom = { fieldRef: { fieldPath: `metadata.labels['${indexKey}']` } };
+  return { ...container, env: [...env, { name: variable, valueFrom }] };
+};
+
+const indexedSpec = (job: Stored, index: number): JsonObject => {
+  const spec = part(templateOf(job), 'spec');
+  const of = (field: string): JsonObject => (spec[field] === undefined ? {} : { [field]: objects(spec[field]).map(withVariable) });
+  return { hostname: `${job.metadata.name}-${index}`, ...of('containers'), ...of('initContainers') };
+};
+
+/** Makes a pod, for an index where the Job has them; the answer is why it could not. */
+export const makeJobPod = (cluster: Cluster, job: Stored, index: number | undefined): string | undefined => {
+  const generateName = `${job.metadata.name}-${index === undefined ? '' : `${index}-`}`;
+  const mark = index === undefined ? {} : { [indexKey]: String(index) };
+  const metadata = { generateName, labels: mark, annotations: mark, finalizers: [tracking] };
+  const more = { metadata, ...(index !== undefined && { spec: indexedSpec(job, index) }) };
+  return makePod(cluster, { by, resource, owner: job }, podFrom(job, owning, more));
+};
+
+/** The first indexes that neither have a pod nor are done. */
+export const pendingIndexes = (job: Stored, pods: readonly Stored[], done: ReadonlySet<number>, count: number): readonly number[] => {
+  const taken = new Set(pods.filter(isActive).map(pod => indexOf(job, pod)));
+  const free: number[] = [];
+  for (let index = 0; index < (completionsOf(job) ?? 0) && free.length < count; index += 1)
+    if (!taken.has(index) && !done.has(index)) free.push(index);
+  return free;
+};
+
+/** Which of the active pods go: second ones of an index in any case, then the least useful (activePodsForRemoval). */
+export const surplusOf = (job: Stored, active: readonly Stored[], atLeast: number, nowMs: number): readonly Stored[] => {
+  const seen = new Set<number>();
+  const doubled = isIndexed(job)
+    ? active.filter(pod => {
+        const index = indexOf(job, pod);
+        if (index === undefined || seen.has(index)) return true;
+        seen.add(index);
+        return false;
+      })
+    : [];
+  const left = active.filter(pod => !doubled.includes(pod));
+  return [...doubled, ...deletionOrder(left, nowMs, []).slice(0, Math.max(0, atLeast - doubled.length))];
+};
+
+/** Nobody has to count the pod any more. */
+export const release = ({ store, writes }: Cluster, pod: Stored): void => {
+  const { namespace = '', name, uid } = pod.metadata;
+  const current = store.get('pods', namespace, name);
+  if (current === undefined || current.metadata.uid !== uid || !isTracked(current)) return;
+  const finalizers = (current.metadata.finalizers ?? []).filter(one => one !== tracking);
+  writes.update('pods', { ...current, metadata: { ...current.metadata, finalizers } });
+};
+
+/** Seconds that the Job may be active; undefined when it may be for ever. */
+export const activeDeadlineOf = (job: Stored): number | undefined => {
+  const seconds = at(job, 'spec', 'activeDeadlineSeconds');
+  return typeof seconds === 'number' ? seconds : undefined;
+};

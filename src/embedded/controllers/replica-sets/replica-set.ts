@@ -1,0 +1,84 @@
+import type { JsonObject } from '../../../core/json.ts';
+import { at, objects, type Stored, strings } from '../../object.ts';
+import { claim } from '../claims.ts';
+import { type Cluster, type Controller, split, timeText } from '../controller.ts';
+import { isActive, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs } from '../pods.ts';
+import { concerned, deletePod, makePod, minReadyOf, podFrom, replicasOf, report } from '../workload.ts';
+import { deletionOrder } from './deletion-order.ts';
+
+/** ReplicaSets (k8s.io/kubernetes/pkg/controller/replicaset): as many pods as wanted, no more and no fewer. */
+
+const resource = 'replicasets.apps';
+const owning = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
+const by = 'replicaset-controller';
+
+/** At most so many pods are made or deleted in one step (BurstReplicas). */
+const burst = 500;
+
+/** When pods could not be made, it is tried again after this time. The real queue waits longer and longer, up to 16 minutes. */
+const retryMs = 1000;
+
+const hasLabels = (pod: Stored, wanted: Readonly<Record<string, string>>): boolean =>
+  Object.entries(wanted).every(([key, value]) => pod.metadata.labels?.[key] === value);
+
+/** ReplicaFailure: it is there as long as pods cannot be made (calculateStatus). */
+const failureOf = (set: Stored, failure: string | undefined, nowMs: number): readonly JsonObject[] => {
+  const before = objects(at(set, 'status', 'conditions')).filter(({ type }) => type === 'ReplicaFailure');
+  if (failure === undefined) return [];
+  if (before.length > 0) return before;
+  const now = timeText(nowMs);
+  return [{ type: 'ReplicaFailure', status: 'True', lastTransitionTime: now, reason: 'FailedCreate', message: failure }];
+};
+
+const statusOf = (set: Stored, pods: readonly Stored[], failure: string | undefined, nowMs: number): JsonObject => {
+  const active = pods.filter(isActive);
+  const labels = strings(at(set, 'spec', 'template', 'metadata', 'labels'));
+  const count = (is: (pod: Stored) => boolean): number | undefined => active.filter(is).length || undefined;
+  const conditions = failureOf(set, failure, nowMs);
+  return {
+    replicas: active.length,
+    fullyLabeledReplicas: count(pod => hasLabels(pod, labels)),
+    readyReplicas: count(isReady),
+    availableReplicas: count(pod => isAvailable(pod, minReadyOf(set), nowMs)),
+    terminatingReplicas: pods.filter(pod => isDeleting(pod) && !isFinished(pod)).length,
+    observedGeneration: set.metadata.generation ?? 0,
+    ...(conditions.length > 0 && { conditions: [...conditions] }),
+  };
+};
+
+/** Makes what is missing or deletes what is too much; the answer is why pods could not be made. */
+const manage = (cluster: Cluster, set: Stored, active: readonly Stored[], related: readonly Stored[]): string | undefined => {
+  const missing = Math.min(replicasOf(set) - active.length, burst);
+  const maker = { by, resource, owner: set };
+  for (let made = 0; made < missing; made += 1) {
+    const failure = makePod(cluster, maker, podFrom(set, owning, { metadata: { generateName: `${set.metadata.name}-` } }));
+    if (failure !== undefined) return failure;
+  }
+  const surplus = Math.min(-missing, burst);
+  if (surplus > 0) for (const pod of deletionOrder(active, cluster.nowMs(), related).slice(0, surplus)) deletePod(cluster, maker, pod);
+  return undefined;
+};
+
+/** Active pods of all sets of the same owner: a pod with more of them on its node goes first. A set of its own has none (getIndirectlyRelatedPods). */
+const relatedPods = (cluster: Cluster, set: Stored): readonly Stored[] => {
+  const above = set.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  const sets = above === undefined ? [] : cluster.store.indexed(resource, 'owner', above.uid);
+  return sets.flatMap(({ metadata }) => cluster.store.indexed('pods', 'owner', metadata.uid)).filter(isActive);
+};
+
+const reconcile = (key: string, cluster: Cluster): number | undefined => {
+  const [namespace, name] = split(key);
+  const set = cluster.store.get(resource, namespace, name);
+  if (set === undefined) return undefined;
+  const pods = claim(cluster, set, { resource: 'pods', owning });
+  const active = pods.filter(isActive);
+  const isOff = active.length !== replicasOf(set) && !isDeleting(set);
+  const failure = isOff ? manage(cluster, set, active, relatedPods(cluster, set)) : undefined;
+  const now = cluster.store.get(resource, namespace, name) ?? set;
+  // What has just been made or deleted is counted when it is seen, in the next round.
+  report(cluster, resource, now, statusOf(now, pods, failure, cluster.nowMs()));
+  if (failure !== undefined) return retryMs;
+  return nextAvailableMs(active, minReadyOf(set), cluster.nowMs());
+};
+
+export const replicaSetController: Controller = { name: by, keysOf: concerned(resource, 'ReplicaSet', 'pods'), reconcile };

@@ -1,0 +1,219 @@
+import type { JsonObject } from '../../../core/json.ts';
+import { at, objects, type Stored, text } from '../../object.ts';
+import { claim } from '../claims.ts';
+import { type Cluster, type Controller, split } from '../controller.ts';
+import { isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, phaseOf } from '../pods.ts';
+import { forgetRevisions, revisionsOf, templateIn, updateRevision } from '../revisions.ts';
+import { concerned, minReadyOf, podFrom, replicasOf, report } from '../workload.ts';
+import { hasLeavingClaim, makeClaims, ownClaims, volumesOf } from './claims.ts';
+
+/** StatefulSets (k8s.io/kubernetes/pkg/controller/statefulset): pods with a name of their own, one after the other unless told otherwise. */
+
+const resource = 'statefulsets.apps';
+const by = 'statefulset-controller';
+const owning = { apiVersion: 'apps/v1', kind: 'StatefulSet' };
+const revisionLabel = 'controller-revision-hash';
+const nameLabel = 'statefulset.kubernetes.io/pod-name';
+const labelling = { owning, hashLabel: 'controller.kubernetes.io/hash' };
+
+/** When a pod could not be made, it is tried again after this time. */
+const retryMs = 1000;
+
+const startOf = (set: Stored): number => Number(at(set, 'spec', 'ordinals', 'start') ?? 0);
+
+const ordinalOf = (set: Stored, { metadata }: Stored): number => {
+  const ordinal = metadata.name.startsWith(`${set.metadata.name}-`) ? metadata.name.slice(set.metadata.name.length + 1) : '';
+  return /^\d+$/.test(ordinal) ? Number(ordinal) : -1;
+};
+
+const isMonotonic = (set: Stored): boolean => at(set, 'spec', 'podManagementPolicy') !== 'Parallel';
+
+/** One set in one round. */
+type Round = {
+  readonly cluster: Cluster;
+  readonly set: Stored;
+  readonly current: Stored;
+  readonly update: Stored;
+  readonly byOrdinal: ReadonlyMap<number, Stored>;
+  /** Pods beyond the number of replicas, the last one first. */
+  readonly surplus: readonly Stored[];
+};
+
+const say = ({ cluster, set }: Round, verb: string, what: string, failure?: string): void => {
+  const about = { resource, object: set };
+  if (failure === undefined) {
+    const message = `${verb} ${what} in StatefulSet ${set.metadata.name} success${what.startsWith('Claim') ? '' : 'ful'}`;
+    cluster.record({ by, about, type: 'Normal', reason: `Successful${verb}`, message });
+    return;
+  }
+  const message = `${verb} ${what} in StatefulSet ${set.metadata.name} failed error: ${failure}`;
+  cluster.record({ by, about, type: 'Warning', reason: `Failed${verb}`, message });
+};
+
+const identityOf = (name: string, ordinal: number): Readonly<Record<string, string>> => ({
+  [nameLabel]: name,
+  'apps.kubernetes.io/pod-index': String(ordinal),
+});
+
+const draftOf = ({ set }: Round, name: string, revision: Stored, ordinal: number): JsonObject => {
+  const template = templateIn(revision);
+  const labels = { ...identityOf(name, ordinal), [revisionLabel]: revision.metadata.name };
+  const volumes = volumesOf(set, name, objects(at(template, 'spec', 'volumes')));
+  const spec = { hostname: name, subdomain: text(set, 'spec', 'serviceName'), ...(volumes.length > 0 && { volumes: [...volumes] }) };
+  return podFrom(set, owning, { metadata: { name, generateName: `${set.metadata.name}-`, labels }, spec }, template);
+};
+
+/** Makes the pod of an ordinal, with its claims; false when that failed. */
+const make = (round: Round, ordinal: number): boolean => {
+  const { cluster, set, current, update } = round;
+  const name = `${set.metadata.name}-${ordinal}`;
+  for (const { claim: made, failure } of makeClaims(cluster, set, name))
+    say(round, 'Create', `Claim ${made} ${failure === undefined ? '' : 'for '}Pod ${name}`, failure);
+  const leaving = hasLeavingClaim(cluster, set, name);
+  if (leaving !== undefined) say(round, 'Create', `Pod ${name}`, `pvc ${leaving} is being deleted`);
+  if (leaving !== undefined) return false;
+  const partition = Number(at(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0);
+  const revision = ordinal < startOf(set) + partition ? current : update;
+  const written = cluster.writes.create('pods', draftOf(round, name, revision, ordinal));
+  if (written.kind === 'stored') ownClaims(cluster, set, written.object, false);
+  const exists = written.kind === 'refused' && written.reason === 'AlreadyExists';
+  if (!exists) say(round, 'Create', `Pod ${name}`, written.kind === 'refused' ? written.message : undefined);
+  return written.kind === 'stored';
+};
+
+const remove = (round: Round, { metadata }: Stored): void => {
+  round.cluster.writes.remove('pods', metadata.namespace ?? '', metadata.name);
+  say(round, 'Delete', `Pod ${metadata.name}`);
+};
+
+const isUp = (pod: Stored): boolean => phaseOf(pod) === 'Running' && isReady(pod);
+
+const isOff = ({ cluster, set }: Round, pod: Stored | undefined): boolean =>
+  pod === undefined || isDeleting(pod) || !isAvailable(pod, minReadyOf(set), cluster.nowMs());
+
+const ordinalsOf = (set: Stored): readonly number[] => Array.from({ length: replicasOf(set) }, (_, index) => startOf(set) + index);
+
+/** A pod that was taken up gets the labels of its place (updateIdentity). */
+const identify = (round: Round, pod: Stored, ordinal: number): void => {
+  const labels = { ...pod.metadata.labels, ...identityOf(pod.metadata.name, ordinal) };
+  const written = round.cluster.writes.update('pods', { ...pod, metadata: { ...pod.metadata, labels } });
+  say(round, 'Update', `Pod ${pod.metadata.name}`, written.kind === 'refused' ? written.message : undefined);
+};
+
+type Step = 'done' | 'wait' | 'failed';
+
+/** Brings one ordinal to life; `wait` when the next one has to wait for it (processReplica). */
+const raise = (round: Round, ordinal: number): Step => {
+  const { cluster, set, byOrdinal } = round;
+  const pod = byOrdinal.get(ordinal);
+  if (pod === undefined) return make(round, ordinal) ? 'wait' : 'failed';
+  if (isFinished(pod)) {
+    if (!isDeleting(pod)) remove(round, pod);
+    return 'wait';
+  }
+  if (phaseOf(pod) === 'Pending') makeClaims(cluster, set, pod.metadata.name);
+  if (isMonotonic(set) && (isOff(round, pod) || !isUp(pod))) return 'wait';
+  ownClaims(cluster, set, pod, false);
+  if (pod.metadata.labels?.[nameLabel] !== pod.metadata.name) identify(round, pod, ordinal);
+  return 'done';
+};
+
+/** Takes down one pod too many; `wait` when the next one has to wait for it (processCondemned). */
+const lower = (round: Round, pod: Stored, firstOff: Stored | undefined): Step => {
+  if (isDeleting(pod)) return 'wait';
+  const isWell = isUp(pod) && !isOff(round, pod);
+  if (isMonotonic(round.set) && !isWell && pod !== firstOff) return 'wait';
+  remove(round, pod);
+  return 'wait';
+};
+
+/** One after the other as far as the order asks for it. */
+const forEach = <T>(all: readonly T[], inOrder: boolean, step: (one: T) => Step): Step => {
+  let last: Step = 'done';
+  for (const one of all) {
+    const done = step(one);
+    if (done === 'failed' || (done === 'wait' && inOrder)) return done;
+    if (done === 'wait' && last === 'done') last = 'done';
+  }
+  return last;
+};
+
+/** The template has changed: the highest ordinal goes first, the next one when it is available again. */
+const roll = (round: Round): void => {
+  const { set, byOrdinal, update } = round;
+  if (at(set, 'spec', 'updateStrategy', 'type') === 'OnDelete') return;
+  const partition = Number(at(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0);
+  for (const ordinal of ordinalsOf(set).slice(partition).toReversed()) {
+    const pod = byOrdinal.get(ordinal);
+    const isOld = pod !== undefined && pod.metadata.labels?.[revisionLabel] !== update.metadata.name && !isDeleting(pod);
+    if (isOld) return remove(round, pod);
+    if (isOff(round, pod)) return;
+  }
+};
+
+/** What to do next: at most one thing at a time where the order matters. */
+const step = (round: Round): Step => {
+  const { cluster, set, byOrdinal, surplus } = round;
+  const inOrder = isMonotonic(set);
+  const raised = forEach(ordinalsOf(set), inOrder, ordinal => raise(round, ordinal));
+  if (raised !== 'done') return raised;
+  for (const pod of surplus) ownClaims(cluster, set, pod, true);
+  const present = [...ordinalsOf(set).flatMap(ordinal => byOrdinal.get(ordinal) ?? []), ...surplus.toReversed()];
+  const firstOff = present.find(pod => isOff(round, pod));
+  const lowered = forEach(surplus, inOrder, pod => lower(round, pod, firstOff));
+  if (lowered === 'done') roll(round);
+  return lowered;
+};
+
+const statusOf = ({ set, current, update, cluster }: Round, pods: readonly Stored[]): JsonObject => {
+  const of = (revision: Stored): number =>
+    pods.filter(pod => !isDeleting(pod) && pod.metadata.labels?.[revisionLabel] === revision.metadata.name).length;
+  const ready = pods.filter(isUp);
+  const isDone =
+    at(set, 'spec', 'updateStrategy', 'type') !== 'OnDelete' &&
+    [of(update), ready.length, pods.length].every(count => count === replicasOf(set));
+  return {
+    observedGeneration: set.metadata.generation ?? 0,
+    replicas: pods.length,
+    readyReplicas: ready.length || undefined,
+    availableReplicas: ready.filter(pod => isAvailable(pod, minReadyOf(set), cluster.nowMs())).length,
+    currentReplicas: of(isDone ? update : current) || undefined,
+    updatedReplicas: of(update) || undefined,
+    currentRevision: (isDone ? update : current).metadata.name,
+    updateRevision: update.metadata.name,
+    collisionCount: Number(at(set, 'status', 'collisionCount') ?? 0),
+  };
+};
+
+const roundOf = (cluster: Cluster, set: Stored, pods: readonly Stored[]): Round | undefined => {
+  const update = updateRevision(cluster, set, labelling);
+  if (update === undefined) return undefined;
+  const named = text(set, 'status', 'currentRevision');
+  const current = revisionsOf(cluster, set).find(({ metadata }) => metadata.name === named) ?? update;
+  const isInside = (pod: Stored): boolean => {
+    const index = ordinalOf(set, pod) - startOf(set);
+    return index >= 0 && index < replicasOf(set);
+  };
+  const surplus = pods
+    .filter(pod => !isInside(pod) && ordinalOf(set, pod) >= 0)
+    .toSorted((one, other) => ordinalOf(set, other) - ordinalOf(set, one));
+  const byOrdinal = new Map(pods.filter(isInside).map(pod => [ordinalOf(set, pod), pod] as const));
+  return { cluster, set, current, update, byOrdinal, surplus };
+};
+
+const reconcile = (key: string, cluster: Cluster): number | undefined => {
+  const [namespace, name] = split(key);
+  const set = cluster.store.get(resource, namespace, name);
+  if (set === undefined) return undefined;
+  const pods = claim(cluster, set, { resource: 'pods', owning, isMember: pod => ordinalOf(set, pod) >= 0 });
+  const round = roundOf(cluster, set, pods);
+  if (round === undefined) return retryMs;
+  const done = isDeleting(set) ? 'done' : step(round);
+  report(cluster, resource, cluster.store.get(resource, namespace, name) ?? set, statusOf(round, pods));
+  const live = new Set([round.current, round.update].map(({ metadata }) => metadata.name));
+  for (const { metadata } of pods) live.add(metadata.labels?.[revisionLabel] ?? '');
+  forgetRevisions(cluster, set, ({ metadata }) => live.has(metadata.name));
+  return done === 'failed' ? retryMs : nextAvailableMs(pods, minReadyOf(set), cluster.nowMs());
+};
+
+export const statefulSetController: Controller = { name: by, keysOf: concerned(resource, 'StatefulSet', 'pods'), reconcile };
