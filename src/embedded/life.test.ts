@@ -1,31 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../core/json.ts';
-import { HandClock } from '../support/hand-clock.ts';
-import { createCluster } from './cluster.ts';
 import { isReady, nodeOf, phaseOf } from './controllers/pods.ts';
-import { writesOn } from './controllers/writes.ts';
-import { Life } from './life.ts';
 import { at, objects, part, type Stored } from './object.ts';
-import { seeded } from './seeded.ts';
-
-/** A cluster that lives in made-up time. */
-const bench = (seed = 1) => {
-  const clock = new HandClock();
-  const { machine } = createCluster({ clock, random: seeded(seed) });
-  const { store } = machine;
-  const life = new Life({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0.2 } });
-  const writes = writesOn(machine);
-  const make = (resource: string, draft: JsonObject): Stored => {
-    const written = writes.create(resource, draft);
-    if (written.kind === 'refused') throw new Error(written.message);
-    return written.object;
-  };
-  make('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
-  life.start();
-  const pods = (): readonly Stored[] => store.list('pods', 'shop');
-  return { clock, store, writes, make, life, pods };
-};
+import { bench } from './testing/bench.ts';
 
 const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: null, lastTransitionTime: null };
 
@@ -163,7 +141,7 @@ test('a namespace that is deleted is emptied, and goes last', async () => {
 
 test('the same seed is the same life, bit for bit', async () => {
   const live = async (seed: number): Promise<string> => {
-    const { make, clock, store, life } = bench(seed);
+    const { make, clock, store, life } = bench({ pace: { startMs: 500, stopMs: 1000, spread: 0.2 } }, seed);
     for (const name of ['n1', 'n2', 'n3']) make('nodes', node(name));
     make('deployments.apps', workload('Deployment', 'web', { replicas: 5 }));
     await clock.advance(3000);

@@ -1,29 +1,16 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
-import { matches } from '../../core/pod/selector.ts';
-import { at, objects, part, type Stored, strings, text } from '../object.ts';
+import { type Labels, matches, readSelector } from '../../core/pod/selector.ts';
+import { at, items, objects, part, type Stored, strings, text } from '../object.ts';
 
 /** Where a pod may and may not run, by labels (k8s.io/component-helpers/scheduling/corev1/nodeaffinity). */
 
-type Requirement = JsonObject;
-
-const meets = (value: string | undefined, requirement: Requirement): boolean => {
-  const values = Array.isArray(requirement['values']) ? requirement['values'] : [];
-  switch (text(requirement, 'operator')) {
-    case 'In':
-      return value !== undefined && values.includes(value);
-    case 'NotIn':
-      return value === undefined || !values.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    case 'Gt':
-      return value !== undefined && Number(value) > Number(values[0]);
-    case 'Lt':
-      return value !== undefined && Number(value) < Number(values[0]);
-    default:
-      return false;
-  }
+/** As label selectors do, and beside that by order, which nodes alone know. */
+const meets = (labels: Labels, requirement: JsonObject): boolean => {
+  const [operator, value] = [text(requirement, 'operator'), labels[text(requirement, 'key')]];
+  const [bound] = items(requirement['values']);
+  if (operator === 'Gt') return value !== undefined && Number(value) > Number(bound);
+  if (operator === 'Lt') return value !== undefined && Number(value) < Number(bound);
+  return matches(readSelector({ matchExpressions: [requirement] }), labels);
 };
 
 const fitsTerm = (term: JsonObject, node: Stored): boolean => {
@@ -33,8 +20,8 @@ const fitsTerm = (term: JsonObject, node: Stored): boolean => {
   if (expressions.length === 0 && fields.length === 0) return false;
   const labels = strings(node.metadata.labels);
   return (
-    expressions.every(one => meets(labels[text(one, 'key')], one)) &&
-    fields.every(one => text(one, 'key') === 'metadata.name' && meets(node.metadata.name, one))
+    expressions.every(one => meets(labels, one)) &&
+    fields.every(one => text(one, 'key') === 'metadata.name' && meets({ 'metadata.name': node.metadata.name }, one))
   );
 };
 

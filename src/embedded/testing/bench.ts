@@ -9,7 +9,8 @@ import { seeded } from '../seeded.ts';
 /** A cluster that lives in made-up time, with a namespace `shop`. */
 export const bench = (options: Partial<LifeOptions> = {}, seed = 1) => {
   const clock = new HandClock();
-  const { machine } = createCluster({ clock, random: seeded(seed) });
+  const cluster = createCluster({ clock, random: seeded(seed) });
+  const { machine } = cluster;
   const { store } = machine;
   const life = new Life({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, ...options });
   const writes = writesOn(machine);
@@ -20,13 +21,14 @@ export const bench = (options: Partial<LifeOptions> = {}, seed = 1) => {
   };
   make('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
   life.start();
+  const pods = (): readonly Stored[] => store.list('pods', 'shop');
   const pod = (name: string): Stored | undefined => store.get('pods', 'shop', name);
   const node = (name: string): Stored | undefined => store.get('nodes', '', name);
   const changeNode = (name: string, spec: JsonObject): void => {
     const found = node(name);
     if (found !== undefined) writes.update('nodes', { ...found, spec: { ...part(found, 'spec'), ...spec } });
   };
-  return { clock, store, writes, make, life, pod, node, changeNode };
+  return { cluster, clock, store, writes, make, life, pods, pod, node, changeNode };
 };
 
 /** A node of which nothing has been said yet. */

@@ -3,15 +3,11 @@ import { parse } from 'yaml';
 import type { JsonObject } from '../../core/json.ts';
 import { maintenance } from '../../generations/maintenance.ts';
 import { Operator } from '../../operator/operator.ts';
-import { HandClock } from '../../support/hand-clock.ts';
 import { silentLog } from '../../support/log.ts';
-import { createCluster } from '../cluster.ts';
-import { writesOn } from '../controllers/writes.ts';
 import { type Faults, withFaults } from '../faults.ts';
 import { inProcess } from '../in-process.ts';
-import { Life } from '../life.ts';
-import type { Stored } from '../object.ts';
 import { seeded } from '../seeded.ts';
+import { bench } from './bench.ts';
 
 const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: null, lastTransitionTime: null };
 const crd = parse(readFileSync(new URL('../../../deploy/crds/maintenances.drydock.dev.yaml', import.meta.url), 'utf8')) as JsonObject;
@@ -25,21 +21,9 @@ const node = (name: string): JsonObject => ({
 
 /** The operator itself on an embedded cluster that lives, in made-up time: what takes minutes is over in a moment, and always the same. */
 export const drill = ({ seed, nodes, faults = { refused: 0, lost: 0, unanswered: 0 } }: DrillOptions) => {
-  const clock = new HandClock();
-  const cluster = createCluster({ clock, random: seeded(seed) });
-  const { machine } = cluster;
-  const { store } = machine;
-  const writes = writesOn(machine);
-  const make = (resource: string, draft: JsonObject): Stored => {
-    const written = writes.create(resource, draft);
-    if (written.kind === 'refused') throw new Error(written.message);
-    return written.object;
-  };
+  const { cluster, clock, store, writes, make, life } = bench({ pace: { startMs: 3000, stopMs: 5000, spread: 0.3 } }, seed);
   make('customresourcedefinitions.apiextensions.k8s.io', crd);
-  make('namespaces', { metadata: { name: 'shop' } });
   make('namespaces', { metadata: { name: 'medik8s-leases' } });
-  const life = new Life({ machine, clock, pace: { startMs: 3000, stopMs: 5000, spread: 0.3 } });
-  life.start();
   for (const name of nodes) make('nodes', node(name));
   const ports = inProcess(cluster, { userAgent: 'drydock' });
   const operator = new Operator({
