@@ -7,11 +7,9 @@ import { answer, failed, type Request, type Response } from './message.ts';
 import { deleteOptions, writeOptions } from './params.ts';
 import { patch } from './patch.ts';
 import { shown } from './render.ts';
-import type { Route } from './route.ts';
+import type { Target } from './route.ts';
 import type { Server } from './server.ts';
 import { single } from './single.ts';
-
-export type Target = Extract<Route, { readonly kind: 'object' }>;
 
 /** Reads, replaces, patches and deletes one object; undefined for methods that it does not have. */
 export const object = (server: Server, request: Request, target: Target): Response | undefined => {

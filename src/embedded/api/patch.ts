@@ -11,9 +11,9 @@ import type { Edit } from '../registry/outcome.ts';
 import { change } from '../registry/update.ts';
 import { mismatch } from './body.ts';
 import { answer, failed, type Request, type Response } from './message.ts';
-import type { Target } from './object-verbs.ts';
 import { isYes, managerOf, writeOptions } from './params.ts';
 import { shown } from './render.ts';
+import type { Target } from './route.ts';
 import type { Server } from './server.ts';
 import { single } from './single.ts';
 

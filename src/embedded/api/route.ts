@@ -17,6 +17,9 @@ export type Route =
   /** A served group and version, with nothing of this name in it. */
   | { readonly kind: 'nothing' };
 
+/** One object, or a part of it. */
+export type Target = Extract<Route, { readonly kind: 'object' }>;
+
 const split = (path: string): readonly string[] =>
   path
     .split('/')

@@ -9,10 +9,11 @@ import type { Edit, Refused } from '../registry/outcome.ts';
 import { rescale, scaleOf } from '../registry/scale.ts';
 import { draftIn } from './body.ts';
 import { answer, failed, type Request, type Response } from './message.ts';
-import { got, put, type Target } from './object-verbs.ts';
+import { got, put } from './object-verbs.ts';
 import { deleteOptions, writeOptions } from './params.ts';
 import { patch, patched, patchKind } from './patch.ts';
 import { shown } from './render.ts';
+import type { Target } from './route.ts';
 import type { Server } from './server.ts';
 
 /** Answers for `…/NAME/SUBRESOURCE`; undefined for methods that it does not have. */
