@@ -11,7 +11,14 @@ const refuse = (failure: Failure): Given => ({ kind: 'refused', failure });
 
 type Name = Pick<Kind, 'group' | 'version' | 'kind'>;
 
-const known = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
+const protobuf = 'application/vnd.kubernetes.protobuf';
+const known = ['application/json', 'application/yaml', protobuf];
+
+/** The real server's words, but for what it alone can read. */
+const unreadable = (type: string): string =>
+  type === protobuf
+    ? 'this is the embedded API server of Drydock, which reads JSON and YAML and no protobuf: kubectl create -f and kubectl apply send what it reads'
+    : `the body of the request was in an unknown format - accepted media types include: ${known.join(', ')}`;
 
 const mediaType = (contentType: string): string => contentType.split(';')[0]?.trim() ?? '';
 
@@ -20,9 +27,7 @@ export const draftIn = (request: Request, kind: Name, kinds: KindTable): Given =
   const { body } = request;
   const type = mediaType(request.contentType);
   if (type !== '' && type !== 'application/json' && type !== 'application/yaml') {
-    return refuse(
-      unsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${known.join(', ')}`),
-    );
+    return refuse(unsupportedMediaType(unreadable(type)));
   }
   if (body.kind === 'unreadable' || body.kind === 'none') {
     const why = body.kind === 'none' ? 'unexpected end of JSON input' : body.why;
