@@ -41,7 +41,7 @@ export const tiers = [
     what: 'the same tests of the operator, unchanged, on the embedded cluster, killed at every write and taking over there too',
     // Installing is left to the real one: it is about Services, ResourceQuotas and pod security, which the embedded one has not.
     files: ['operator', 'kill', 'predecessors'].flatMap(folder => testsIn('test', folder)).filter(file => !file.includes('migrate')),
-    concurrency: 1,
+    concurrency: 2,
     environment: { DRYDOCK_TEST_CLUSTER: 'embedded' },
   },
 ];

@@ -327,7 +327,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       namespace(name),
       podAt(name, 'left-alone', { ...there, labels: { keep: 'yes' } }),
       podAt(name, 'mover', there),
-      job('batch', { ...there, onNodes: [name], annotations: { 'drydock.test/done-after': '4s' } }),
+      job('batch', { ...there, onNodes: [name], annotations: { 'drydock.test/done-after': '8s' } }),
     );
     await untilPods(api, name, 3);
     const mark = stand.controlPlane.audit.mark();
@@ -344,8 +344,9 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       ({ blockers }) => blockers?.some(({ pod }) => pod?.name.startsWith('batch-')) === true,
     );
     assert.equal(waiting.blockers?.find(({ pod }) => pod?.name.startsWith('batch-'))?.cause, 'AwaitingCompletion');
-    await untilMaintenance(api, name, 'Drained');
+    await until('the pod that may go to be asked for', async () => (await podCalls(stand, mark, [name])).length > 0);
     assert.deepEqual(await podCalls(stand, mark, [name]), ['evict mover 201']);
+    await untilMaintenance(api, name, 'Drained');
     assert.deepEqual(await namesOn(api, name), ['left-alone']);
     // The job controller counts a little later.
     const path = `/apis/batch/v1/namespaces/${name}/jobs/batch`;
