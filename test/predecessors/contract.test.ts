@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { create } from '../control-plane/cluster.ts';
+import { apply, create } from '../control-plane/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { namespace } from '../control-plane/manifests.ts';
 import { until } from '../control-plane/wait.ts';
@@ -28,8 +28,7 @@ describe('the stand-in for the older operators', { skip: ready ? false : `left o
   before(async () => {
     const groups = ['nodemaintenance.medik8s.io', 'nodemaintenance.kubevirt.io'];
     const { stdout } = await drydock(['crds', ...groups]);
-    const applied = await controlPlane.kubectl(['apply', '--server-side', '-f', '-'], { input: stdout });
-    assert.equal(applied.code, 0, applied.stderr);
+    await apply(controlPlane.api, stdout);
     for (const old of allOld)
       await until(`${old.name} to be served`, async () => (await api.call('GET', collectionOfOld(old))).status === 200);
     await create(api, namespace('medik8s-leases'), namespace('node-maintenance'));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { budgetAllows, create, getNode } from '../control-plane/cluster.ts';
+import { apply, budgetAllows, create, getNode } from '../control-plane/cluster.ts';
 import type { List, Node } from '../control-plane/objects.ts';
 import { until } from '../control-plane/wait.ts';
 import { editNode, excludeLabel, faceOf, hasLease, makeNode, namesOn, remove, untilFace, untilGone, untilPods } from '../operator/look.ts';
@@ -54,7 +54,7 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
 
   before(async () => {
     const crds = (await drydock(['crds', 'nodemaintenance.kubevirt.io'])).stdout;
-    assert.equal((await stand.controlPlane.kubectl(['apply', '--server-side', '-f', '-'], { input: crds })).code, 0);
+    await apply(stand.api, crds);
     for (const old of allOld)
       await until(`${old.name} to be served`, async () => (await api.call('GET', collectionOfOld(old))).status === 200);
     const all = allOld.flatMap(old => situations.map(situation => ({ old, situation })));
