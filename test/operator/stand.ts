@@ -103,4 +103,4 @@ export const startStand = async (): Promise<Stand | { readonly kind: 'left-out';
 
 /** For the option `skip` of tests: the reason why they cannot run, or false. */
 export const skipOf = (stand: Awaited<ReturnType<typeof startStand>>): string | false =>
-  stand.kind === 'left-out' ? `operator tests left out: ${stand.why}` : false;
+  stand.kind === 'left-out' ? `control plane left out: ${stand.why}` : false;

@@ -4,8 +4,8 @@ import type { Cluster, Controller } from '../controller.ts';
 import { isFinished, nodeOf } from '../pods.ts';
 
 /**
- * Volumes of CSI drivers are attached to the nodes of their pods, and detached when the last of these has gone
- * (k8s.io/kubernetes/pkg/controller/volume/attachdetach). The driver's own side, which says that it has attached, is played as well.
+ * Volumes of CSI drivers are attached to the nodes of their pods, where kubelets leave that to the controller, and detached when the last of
+ * these has gone (k8s.io/kubernetes/pkg/controller/volume/attachdetach). The driver's own side, which says that it has attached, is played too.
  */
 
 const by = 'attachdetach-controller';
@@ -31,7 +31,11 @@ const wishesOf = ({ store }: Cluster, pod: Stored): readonly Wish[] => {
   });
 };
 
+/** A kubelet says by this that its volumes are the controller's affair; what else is attached to its node is left alone. */
+const managed = 'volumes.kubernetes.io/controller-managed-attach-detach';
+
 const wantedOn = (cluster: Cluster, node: string): ReadonlyMap<string, Wish> => {
+  if (cluster.store.get('nodes', '', node)?.metadata.annotations?.[managed] !== 'true') return new Map();
   const wishes = cluster.store.indexed('pods', 'spec.nodeName', node).flatMap(pod => wishesOf(cluster, pod));
   return new Map(wishes.map(wish => [nameOf(wish), wish]));
 };
@@ -63,6 +67,7 @@ export const attachDetachController = (): Controller => {
         const hasClaims = objects(at(object, 'spec', 'volumes')).some(one => one['persistentVolumeClaim'] !== undefined);
         return hasClaims && nodeOf(object) !== '' ? [nodeOf(object)] : [];
       }
+      if (resource === 'nodes') return type === 'added' ? [object.metadata.name] : [];
       if (resource === attachments && type === 'added') return [text(object, 'spec', 'nodeName')];
       if (resource !== claims || type !== 'changed' || text(object, 'status', 'phase') === text(change.before, 'status', 'phase'))
         return [];
