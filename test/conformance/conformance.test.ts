@@ -9,6 +9,7 @@ import { objects } from './cases/objects.ts';
 import { patches } from './cases/patches.ts';
 import { policies } from './cases/policies.ts';
 import { protocol } from './cases/protocol.ts';
+import { races } from './cases/races.ts';
 import { roles } from './cases/roles.ts';
 import { validation } from './cases/validation.ts';
 import { watches } from './cases/watches.ts';
@@ -28,6 +29,7 @@ const chapters = {
   deletion,
   evictions,
   validation,
+  races,
   roles,
   policies,
   webhooks,
