@@ -9,12 +9,12 @@ import { type Demo, startDemo } from '../../src/cli/demo/demo.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';
 import { inProcess } from '../../src/embedded/in-process.ts';
 import { load } from '../../src/embedded/load.ts';
+import { many } from '../../src/embedded/testing/many.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { silentLog } from '../../src/support/log.ts';
 import { type Dashboard, startDashboard } from '../../src/web/dashboard/dashboard.ts';
 import { launch, leftOut } from './browser.ts';
 import { attack, countFlights, faint, focus, nameless, sideways } from './in-page.ts';
-import { many } from './many.ts';
 
 /** The page in a real browser, on the cluster of `drydock demo`. */
 

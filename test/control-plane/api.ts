@@ -147,3 +147,20 @@ export const apiFor = (access: Access, sockets = 32): Api => {
     },
   };
 };
+
+/** Clients for the users of one cluster, closed together. */
+export const clientsFor = (
+  accessOf: (user: string) => Access,
+): { readonly apiOf: (user: string, sockets?: number) => Api; readonly close: () => void } => {
+  const clients: Api[] = [];
+  return {
+    apiOf: (user, sockets) => {
+      const api = apiFor(accessOf(user), sockets);
+      clients.push(api);
+      return api;
+    },
+    close: () => {
+      for (const client of clients) client.close();
+    },
+  };
+};

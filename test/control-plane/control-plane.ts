@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Access, type Api, apiFor } from './api.ts';
+import { type Access, type Api, clientsFor } from './api.ts';
 import { type Audit, auditIn } from './audit.ts';
 import { type Binaries, ensureBinaries } from './binaries.ts';
 import { type CommandOptions, type Outcome, run } from './command.ts';
@@ -160,15 +160,10 @@ const assemble = (binaries: Ready, site: Site, folder: Folder, components: Compo
   const server = `https://127.0.0.1:${site.apiPort}`;
   const ca = readFileSync(join(folder.path, 'ca.crt'), 'utf8');
   const accessOf = (user: string): Access => ({ server, ca, token: tokenOf(user) });
-  const clients: Api[] = [];
-  const apiOf = (user: string, sockets?: number): Api => {
-    const api = apiFor(accessOf(user), sockets);
-    clients.push(api);
-    return api;
-  };
+  const { apiOf, close: closeClients } = clientsFor(accessOf);
   const api = apiOf('admin');
   const stop = async (): Promise<void> => {
-    for (const client of clients) client.close();
+    closeClients();
     await components.stop();
     folder.remove();
   };

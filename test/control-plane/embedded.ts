@@ -6,7 +6,7 @@ import { createCluster } from '../../src/embedded/cluster.ts';
 import { Life } from '../../src/embedded/life.ts';
 import { type Heard, type Serving, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
-import { type Access, type Api, apiFor } from './api.ts';
+import { type Access, clientsFor } from './api.ts';
 import type { Audit, Audited } from './audit.ts';
 import { ensureBinaries } from './binaries.ts';
 import { run } from './command.ts';
@@ -106,15 +106,10 @@ export const embeddedControlPlane = async (options: Options): Promise<ControlPla
   const accessOf = (user: string): Access => ({ server: serving.url, ca, token: tokenOf(user) });
   const kubeconfigOf = (user: string): string =>
     writeKubeconfig(join(folder.path, `${user}.kubeconfig`), user, accessOf(user), users(options.users).get(user)?.namespace);
-  const clients: Api[] = [];
-  const apiOf = (user: string, sockets?: number): Api => {
-    const api = apiFor(accessOf(user), sockets);
-    clients.push(api);
-    return api;
-  };
+  const { apiOf, close: closeClients } = clientsFor(accessOf);
   const programs: Running[] = [];
   const stop = async (): Promise<void> => {
-    for (const client of clients) client.close();
+    closeClients();
     await Promise.all(programs.map(program => program.stop()));
     await close();
     folder.remove();

@@ -1,6 +1,6 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Api, apiFor } from './api.ts';
+import { clientsFor } from './api.ts';
 import { ensureBinaries } from './binaries.ts';
 import { run } from './command.ts';
 import type { ControlPlane } from './control-plane.ts';
@@ -22,15 +22,10 @@ export const externalControlPlane = async (kubeconfig: string): Promise<ControlP
   const folder = makeFolder();
   const file = join(folder.path, 'kubeconfig');
   copyFileSync(kubeconfig, file);
-  const clients: Api[] = [];
-  const apiOf = (_user: string, sockets?: number): Api => {
-    const api = apiFor(access, sockets);
-    clients.push(api);
-    return api;
-  };
+  const { apiOf, close: closeClients } = clientsFor(() => access);
   const programs: Running[] = [];
   const stop = async (): Promise<void> => {
-    for (const client of clients) client.close();
+    closeClients();
     await Promise.all(programs.map(program => program.stop()));
     folder.remove();
   };

@@ -1,7 +1,8 @@
-import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
+import { type JsonObject, sameJson } from '../../core/json.ts';
 import type { User } from '../access/asked.ts';
 import { handle } from '../api/handler.ts';
 import { failed, type Request, type Response, withWarnings } from '../api/message.ts';
+import { isDryDeletion } from '../api/params.ts';
 import type { Server } from '../api/server.ts';
 import { internalError } from '../failure.ts';
 import { objects } from '../object.ts';
@@ -31,12 +32,6 @@ const isSame = (one: Attempt, other: Attempt): boolean =>
   one.before?.metadata.resourceVersion === other.before?.metadata.resourceVersion &&
   (one.before !== undefined || sameJson(one.object?.['spec'] ?? null, other.object?.['spec'] ?? null));
 
-/** The options of a deletion are in its body. */
-const isDry = ({ query, body }: Request): boolean => {
-  const given = body.kind === 'json' && isObject(body.value) ? body.value['dryRun'] : undefined;
-  return query.get('dryRun') === 'All' || (Array.isArray(given) && given.includes('All'));
-};
-
 /** Before webhooks are asked, policies have spoken. */
 const behindPolicies =
   (server: Server, user: User, warnings: string[], next: Gate): Gate =>
@@ -49,7 +44,7 @@ const behindPolicies =
 /** What the request would write: played without writing. */
 const attemptsOf = (server: Server, request: Request, user: User): readonly Attempt[] => {
   const attempts: Attempt[] = [];
-  const dryRun = isDry(request);
+  const dryRun = isDryDeletion(request);
   const gate = behindPolicies(server, user, [], attempt => {
     attempts.push({ ...attempt, dryRun });
     return undefined;

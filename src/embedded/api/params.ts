@@ -27,15 +27,24 @@ export const version = (text: string | undefined): Params<number | undefined> =>
   );
 };
 
+/** Says what would happen, and writes nothing. */
+export const isDryRun = ({ query }: Request): boolean => query.get('dryRun') === 'All';
+
+/** The options of a deletion may say it too. */
+export const isDryDeletion = (request: Request): boolean => {
+  const { body } = request;
+  const given = body.kind === 'json' && isObject(body.value) ? body.value['dryRun'] : undefined;
+  return isDryRun(request) || (Array.isArray(given) && given.includes('All'));
+};
+
 const validations = ['Ignore', 'Warn', 'Strict'] as const;
 
 export const writeOptions = (request: Request): Params<WriteOptions> => {
   const { query } = request;
-  const dryRun = query.get('dryRun');
   const wanted = query.get('fieldValidation');
   const fieldValidation = validations.find(one => one === wanted);
   return read({
-    dryRun: dryRun === 'All',
+    dryRun: isDryRun(request),
     manager: managerOf(request),
     ...(fieldValidation === undefined ? {} : { fieldValidation }),
   });
@@ -44,16 +53,16 @@ export const writeOptions = (request: Request): Params<WriteOptions> => {
 const policies = ['Orphan', 'Background', 'Foreground'] as const;
 
 /** From the body, or from the query where there is none. */
-export const deleteOptions = ({ query, body }: Request): Params<DeleteOptions> => {
+export const deleteOptions = (request: Request): Params<DeleteOptions> => {
+  const { query, body } = request;
   const given = body.kind === 'json' && isObject(body.value) ? body.value : {};
   const seconds = given['gracePeriodSeconds'] ?? (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined);
   const policy = given['propagationPolicy'] ?? query.get('propagationPolicy');
   const orphans = given['orphanDependents'] ?? (query.has('orphanDependents') ? isYes(query.get('orphanDependents')) : undefined);
   const propagationPolicy = policies.find(one => one === policy);
   const { uid, resourceVersion } = isObject(given['preconditions']) ? given['preconditions'] : {};
-  const dryRun = query.get('dryRun') === 'All' || (Array.isArray(given['dryRun']) && given['dryRun'].includes('All'));
   return read({
-    dryRun,
+    dryRun: isDryDeletion(request),
     ...(typeof seconds === 'number' ? { gracePeriodSeconds: seconds } : {}),
     ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
     ...(typeof orphans === 'boolean' ? { orphanDependents: orphans } : {}),

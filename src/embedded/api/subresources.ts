@@ -10,7 +10,7 @@ import { rescale, scaleOf } from '../registry/scale.ts';
 import { draftIn } from './body.ts';
 import { answer, failed, type Request, type Response } from './message.ts';
 import { got, put } from './object-verbs.ts';
-import { deleteOptions, writeOptions } from './params.ts';
+import { deleteOptions, isDryRun, writeOptions } from './params.ts';
 import { patch, patched, patchKind } from './patch.ts';
 import { shown } from './render.ts';
 import type { Target } from './route.ts';
@@ -52,14 +52,14 @@ const bindingKind = { group: '', version: 'v1', kind: 'Binding' };
 const binding = (server: Server, request: Request, { namespace, name }: Target): Response => {
   const given = draftIn(request, bindingKind, server.machine.kinds);
   if (given.kind === 'refused') return failed(given.failure);
-  const outcome = bind(server.machine, namespace, name, given.draft, request.query.get('dryRun') === 'All');
+  const outcome = bind(server.machine, namespace, name, given.draft, isDryRun(request));
   return outcome.kind === 'refused' ? failed(outcome.failure, outcome.warnings) : answer(success(undefined, 201), 201);
 };
 
 const finalized = (server: Server, request: Request, { of, name }: Target): Response => {
   const given = draftIn(request, of, server.machine.kinds);
   if (given.kind === 'refused') return failed(given.failure);
-  const outcome = finalize(server.machine, name, given.draft, request.query.get('dryRun') === 'All');
+  const outcome = finalize(server.machine, name, given.draft, isDryRun(request));
   return outcome.kind === 'refused' ? failed(outcome.failure, outcome.warnings) : answer(shown(of, outcome.object));
 };
 

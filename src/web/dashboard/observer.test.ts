@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../core/json.ts';
 import { createCluster } from '../../embedded/cluster.ts';
 import { inProcess } from '../../embedded/in-process.ts';
 import { load } from '../../embedded/load.ts';
+import { many } from '../../embedded/testing/many.ts';
 import type { Api, Watcher } from '../../operator/ports.ts';
 import { HandClock } from '../../support/hand-clock.ts';
 import { Observer } from './observer.ts';
@@ -208,23 +208,3 @@ test('of 1,000 nodes and 10,000 pods, a change of one pod is a delta of one pod'
   done.abort();
   await running;
 });
-
-function* many(nodes: number, pods: number, ready = 'True'): Generator<JsonObject> {
-  const meta = (name: string, namespace?: string): JsonObject => ({
-    name,
-    uid: `uid-${name}`,
-    ...(namespace !== undefined && { namespace }),
-  });
-  for (let node = 0; node < nodes; node += 1) {
-    yield { apiVersion: 'v1', kind: 'Node', metadata: meta(`node-${node}`), spec: {}, status: {} };
-    for (let pod = 0; pod < pods; pod += 1) {
-      yield {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: meta(`pod-${node}-${pod}`, `space-${pod}`),
-        spec: { nodeName: `node-${node}`, containers: [{ name: 'main', image: 'x:1' }] },
-        status: { phase: 'Running', conditions: [{ type: 'Ready', status: ready }] },
-      };
-    }
-  }
-}

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 
 const meta = (name: string, namespace?: string): JsonObject => ({
   name,
