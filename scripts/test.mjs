@@ -20,6 +20,7 @@ let passed = 0;
 let failed = 0;
 let skipped = 0;
 const leftOut = new Set();
+const failures = [];
 
 if (isWanted('check')) {
   const since = performance.now();
@@ -54,6 +55,8 @@ for (const { name, what, files, concurrency, environment } of tiers.filter(tier 
     skipped: count(run.stdout, 'skipped'),
   };
   if (run.status !== 0 && numbers.failed === 0) numbers.failed = 1;
+  const told = run.stdout.indexOf('\n✖ failing tests:');
+  if (told >= 0) failures.push(`\n== ${name}${run.stdout.slice(told)}`);
   for (const [, why] of run.stdout.matchAll(/# (\w[\w ]* left out: .*)$/gm)) leftOut.add(why);
   passed += numbers.passed;
   failed += numbers.failed;
@@ -61,6 +64,8 @@ for (const { name, what, files, concurrency, environment } of tiers.filter(tier 
   rows.push(`${name}: ${numbers.passed} passed, ${numbers.failed} failed, ${numbers.skipped} skipped, ${seconds(since)} s`);
 }
 
+// Once more at the end: of a log that is cut, the end is what people see.
+for (const failure of failures) console.log(failure.slice(0, 20_000));
 console.log(`\n${rows.join('\n')}`);
 for (const why of leftOut) console.log(`\n!! LEFT OUT !! ${why}`);
 console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);

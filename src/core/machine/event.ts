@@ -1,0 +1,80 @@
+import { earliest } from '../time.ts';
+
+/** What a cloud, a node or anybody else announces about one machine: one shape for all of them. */
+
+/**
+ * reboot, redeploy (the machine starts anew on another host, what is on local disks is lost), freeze (it stands still for seconds),
+ * maintenance (network or power may fail for a while), stop, retirement (it will not come back), termination, preemption (the cloud wants the
+ * machine back within seconds or minutes), rebalance (it may want it back soon).
+ */
+export const eventKinds = [
+  'reboot',
+  'redeploy',
+  'freeze',
+  'maintenance',
+  'stop',
+  'retirement',
+  'termination',
+  'preemption',
+  'rebalance',
+] as const;
+export type EventKind = (typeof eventKinds)[number];
+
+/** Scheduled: it will happen. Active: it is happening. Completed and Cancelled: nothing is to be feared of it any more. */
+export const eventStates = ['Scheduled', 'Active', 'Completed', 'Cancelled'] as const;
+export type EventState = (typeof eventStates)[number];
+
+export type MachineEvent = {
+  /** Whose word it is: `aws`, `azure`, `gcp`, `node`, or what the sender of a CloudEvent calls itself. */
+  readonly provider: string;
+  /** Unique for its machine: the provider's own id, or one made of what does not change when the event is moved. */
+  readonly id: string;
+  readonly kind: EventKind;
+  /** The provider's own word, for example `instance-stop`. */
+  readonly code?: string;
+  /** The machine as the cloud calls it: the last part of its providerID. */
+  readonly instance?: string;
+  /** A fuller name, for example an ARN or a self link. */
+  readonly resource?: string;
+  readonly notBefore?: Temporal.Instant;
+  readonly notAfter?: Temporal.Instant;
+  /** By then the machine has to be empty. The source works it out: for most clouds it is when they may begin. */
+  readonly deadline?: Temporal.Instant;
+  readonly state: EventState;
+  readonly description?: string;
+  /** The MachineEventSource, or the agent, that has told it. */
+  readonly source: string;
+};
+
+/** Words for why a source could not be read. */
+export const troubleReasons = [
+  'CredentialsMissing',
+  'CredentialsExpired',
+  'CredentialsRefused',
+  'NotAuthorized',
+  'ClockSkew',
+  'Throttled',
+  'Unreachable',
+  'RegionUnknown',
+  'Failed',
+] as const;
+export type TroubleReason = (typeof troubleReasons)[number];
+
+/** What one look at a source has shown. */
+export type Sighting = {
+  readonly source: string;
+  /** Machines whose events are completely known now, by instance: one that is not among `events` has none any more. */
+  readonly looked: ReadonlySet<string>;
+  readonly events: readonly MachineEvent[];
+  /** Instances that the cloud does not know. */
+  readonly unknown: readonly string[];
+  /** What went wrong; what was seen all the same still counts. The message says what to do. */
+  readonly trouble?: { readonly reason: TroubleReason; readonly message: string };
+};
+
+/** It still has to be reckoned with. */
+export const isPending = ({ state }: Pick<MachineEvent, 'state'>): boolean => state === 'Scheduled' || state === 'Active';
+
+/** The earliest deadline of those that still have to be reckoned with. */
+export const deadlineOf = (events: readonly MachineEvent[]): Temporal.Instant | undefined =>
+  earliest(events.filter(isPending).map(({ deadline }) => deadline));
