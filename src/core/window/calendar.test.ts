@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { isBefore, secondsBetween } from '../time.ts';
+import { calendarOf, freeSpans, freezeAt, nextSpans, openNow, startOf } from './calendar.ts';
+import { cronProblem, minus, union } from './spans.ts';
+import { appliesTo, type MaintenanceWindow, type Opening, type Span } from './window.ts';
+
+const at = (text: string): Temporal.Instant => Temporal.Instant.from(text);
+const span = (from: string, to: string): Span => ({ from: at(from), to: at(to) });
+const hour = 3600;
+
+const windowOf = (openings: readonly Opening[], over: Partial<MaintenanceWindow> = {}): MaintenanceWindow => ({
+  key: 'w',
+  name: 'w',
+  uid: 'u',
+  resourceVersion: '1',
+  generation: 1,
+  timeZone: 'Europe/Berlin',
+  kinds: ['Maintenance', 'MachineMaintenance'],
+  openings,
+  freezes: [],
+  atEnd: 'Continue',
+  missed: 'BeforeDeadline',
+  status: {},
+  ...over,
+});
+
+const nightly = { cron: '0 22 * * *', seconds: 8 * hour };
+
+const texts = (spans: readonly Span[]): readonly string[] => spans.map(({ from, to }) => `${from.toString()} ${to.toString()}`);
+
+describe('openings on the days when the clocks change', () => {
+  const halfPastTwo = calendarOf([windowOf([{ cron: '30 2 * * *', seconds: 2 * hour }])]);
+
+  test('a time that the day does not have begins when the clocks have gone forward', () => {
+    assert.deepEqual(texts(freeSpans(halfPastTwo, span('2026-03-28T12:00:00Z', '2026-03-30T12:00:00Z'))), [
+      '2026-03-29T01:00:00Z 2026-03-29T03:00:00Z',
+      '2026-03-30T00:30:00Z 2026-03-30T02:30:00Z',
+    ]);
+  });
+
+  test('a time that the day has twice begins once, at the first of the two', () => {
+    assert.deepEqual(texts(freeSpans(halfPastTwo, span('2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z'))), [
+      '2026-10-25T00:30:00Z 2026-10-25T02:30:00Z',
+      '2026-10-26T01:30:00Z 2026-10-26T03:30:00Z',
+    ]);
+  });
+
+  test('a duration is real time on both days: eight hours end an hour later or earlier on the clock', () => {
+    const calendar = calendarOf([windowOf([nightly])]);
+    assert.deepEqual(texts(freeSpans(calendar, span('2026-03-28T12:00:00Z', '2026-03-29T12:00:00Z'))), [
+      '2026-03-28T21:00:00Z 2026-03-29T05:00:00Z',
+    ]);
+    assert.deepEqual(texts(freeSpans(calendar, span('2026-10-24T12:00:00Z', '2026-10-25T12:00:00Z'))), [
+      '2026-10-24T20:00:00Z 2026-10-25T04:00:00Z',
+    ]);
+  });
+});
+
+describe('several windows', () => {
+  test('any that is open will do, and a freeze of one closes all', () => {
+    const week = windowOf([{ cron: '0 8 * * 1-5', seconds: 4 * hour }], { timeZone: 'UTC' });
+    const once = windowOf([span('2026-06-03T11:00:00Z', '2026-06-03T14:00:00Z')]);
+    const quarterEnd = windowOf([], { freezes: [{ ...span('2026-06-03T09:00:00Z', '2026-06-03T10:00:00Z'), reason: 'quarter end' }] });
+    const calendar = calendarOf([week, once, quarterEnd]);
+    assert.deepEqual(texts(freeSpans(calendar, span('2026-06-03T00:00:00Z', '2026-06-04T00:00:00Z'))), [
+      '2026-06-03T08:00:00Z 2026-06-03T09:00:00Z',
+      '2026-06-03T10:00:00Z 2026-06-03T14:00:00Z',
+    ]);
+    assert.equal(freezeAt(calendar, at('2026-06-03T09:30:00Z'))?.reason, 'quarter end');
+    assert.equal(freezeAt(calendar, at('2026-06-03T10:00:00Z')), undefined);
+  });
+
+  test('freezes alone leave everything else open', () => {
+    const calendar = calendarOf([windowOf([], { freezes: [span('2026-12-20T00:00:00Z', '2027-01-02T00:00:00Z')] })]);
+    assert.equal(calendar.always, true);
+    assert.deepEqual(startOf(calendar, { expectedSeconds: hour }, at('2026-12-24T00:00:00Z')), {
+      kind: 'at',
+      at: at('2027-01-02T00:00:00Z'),
+      because: 'anytime',
+      until: at('2027-01-24T00:00:00Z'),
+    });
+  });
+
+  test('a window that cannot be read is never open, and does not make the others open all the time', () => {
+    const broken = windowOf([], { problem: 'cron "x" cannot be read' });
+    assert.equal(openNow(calendarOf([broken]), at('2026-06-03T09:00:00Z')), undefined);
+    assert.deepEqual(nextSpans(calendarOf([broken]), at('2026-06-03T09:00:00Z'), 3), []);
+  });
+
+  test('are for the nodes, kinds and events that they name', () => {
+    const labels = { pool: 'gpu' };
+    const window = windowOf([nightly], { nodeSelector: { matchLabels: labels }, kinds: ['MachineMaintenance'], eventKinds: ['reboot'] });
+    assert.equal(appliesTo(window, { kind: 'MachineMaintenance', labels, eventKinds: ['reboot', 'stop'] }), true);
+    assert.equal(appliesTo(window, { kind: 'MachineMaintenance', labels, eventKinds: ['stop'] }), false);
+    assert.equal(appliesTo(window, { kind: 'Maintenance', labels }), false);
+    assert.equal(appliesTo(window, { kind: 'MachineMaintenance', labels: {}, eventKinds: ['reboot'] }), false);
+  });
+});
+
+describe('the start', () => {
+  const now = at('2026-06-03T12:00:00Z');
+  const calendar = calendarOf([windowOf([nightly], { timeZone: 'UTC' })]);
+  const begins = (...args: Parameters<typeof startOf>): string => {
+    const start = startOf(...args);
+    return start.kind === 'never' ? `never, ${start.longestSeconds}` : `${start.at.toString()} ${start.because}`;
+  };
+
+  test('is the next opening', () => assert.equal(begins(calendar, { expectedSeconds: hour }, now), '2026-06-03T22:00:00Z window'));
+
+  test('is now where the window is open and long enough', () => {
+    assert.equal(begins(calendar, { expectedSeconds: hour }, at('2026-06-03T23:00:00Z')), '2026-06-03T23:00:00Z window');
+    assert.equal(begins(calendar, { expectedSeconds: hour }, at('2026-06-04T05:00:00Z')), '2026-06-04T05:00:00Z window');
+  });
+
+  test('waits for the next opening when too little is left of this one', () => {
+    assert.equal(begins(calendar, { expectedSeconds: hour }, at('2026-06-04T05:00:01Z')), '2026-06-04T22:00:00Z window');
+  });
+
+  test('never comes when no opening is long enough', () => {
+    assert.equal(begins(calendar, { expectedSeconds: 9 * hour }, now), `never, ${8 * hour}`);
+  });
+
+  test('comes before the deadline when the opening would be too late', () => {
+    const wish = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
+    assert.equal(begins(calendar, wish, now), '2026-06-03T19:00:00Z deadline');
+    assert.equal(begins(calendar, wish, at('2026-06-03T19:30:00Z')), '2026-06-03T19:30:00Z deadline');
+  });
+
+  test('comes in the opening when that ends in time', () => {
+    assert.equal(begins(calendar, { expectedSeconds: hour, deadline: at('2026-06-03T23:00:00Z') }, now), '2026-06-03T22:00:00Z window');
+    assert.equal(begins(calendar, { expectedSeconds: hour, deadline: at('2026-06-03T22:59:59Z') }, now), '2026-06-03T21:59:59Z deadline');
+  });
+
+  test('is not before what was asked for', () => {
+    assert.equal(begins(calendar, { expectedSeconds: hour, notBefore: at('2026-06-05T00:00:00Z') }, now), '2026-06-05T00:00:00Z window');
+  });
+
+  test('waits for the opening in spite of the deadline where the window says so', () => {
+    const patient = calendarOf([windowOf([nightly], { timeZone: 'UTC', missed: 'Wait' })]);
+    assert.equal(begins(patient, { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') }, now), '2026-06-03T22:00:00Z window');
+  });
+
+  test('comes before a freeze that the deadline falls into', () => {
+    const freezes = [span('2026-06-03T16:00:00Z', '2026-06-03T21:00:00Z')];
+    const frozen = calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes })]);
+    assert.equal(begins(frozen, { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') }, now), '2026-06-03T15:59:59Z deadline');
+  });
+
+  test('does not break a freeze that began already, except where the window says so', () => {
+    const freezes = [span('2026-06-03T11:00:00Z', '2026-06-03T21:00:00Z')];
+    const wish = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
+    assert.equal(begins(calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes })]), wish, now), '2026-06-03T22:00:00Z window');
+    const bold = calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes, missed: 'EvenInFreeze' })]);
+    assert.equal(begins(bold, wish, now), '2026-06-03T19:00:00Z deadline');
+  });
+
+  test('comes once a year where the rule says so', () => {
+    const yearly = calendarOf([windowOf([{ cron: '0 3 1 2 *', seconds: hour }], { timeZone: 'UTC' })]);
+    assert.equal(begins(yearly, { expectedSeconds: 60 }, now), '2027-02-01T03:00:00Z window');
+  });
+});
+
+describe('cron', () => {
+  test('says what is wrong with an expression or a zone', () => {
+    assert.equal(cronProblem('0 22 * * 1-5', 'UTC'), undefined);
+    assert.match(cronProblem('x', 'UTC') ?? '', /^cron "x" cannot be read: /);
+    assert.match(cronProblem('0 0 0 * * *', 'UTC') ?? '', /cannot be read/, 'seconds are not read');
+    assert.match(cronProblem('0 0 31 2 *', 'UTC') ?? '', /never comes true/);
+    assert.match(cronProblem('0 1 * * *', 'Mars/Olympus') ?? '', /Mars\/Olympus/);
+  });
+});
+
+describe('laws', () => {
+  const base = at('2026-01-01T00:00:00Z').epochMilliseconds;
+  const moment = fc.integer({ min: 0, max: 1000 }).map(n => Temporal.Instant.fromEpochMilliseconds(base + n * 60_000));
+  const anySpan = fc.tuple(moment, fc.integer({ min: 0, max: 200 })).map(([from, minutes]) => ({ from, to: from.add({ minutes }) }));
+  const spans = fc.array(anySpan, { maxLength: 8 });
+  const covers = (all: readonly Span[], when: Temporal.Instant): boolean =>
+    all.some(({ from, to }) => !isBefore(when, from) && isBefore(when, to));
+
+  test('a union covers what its spans cover, in order and without overlaps', () => {
+    fc.assert(
+      fc.property(spans, moment, (all, when) => {
+        const merged = union(all);
+        assert.equal(covers(merged, when), covers(all, when));
+        for (const [index, { from }] of merged.entries()) if (index > 0) assert.ok(isBefore(merged[index - 1]!.to, from));
+      }),
+    );
+  });
+
+  test('what is taken away is not covered, everything else is', () => {
+    fc.assert(
+      fc.property(spans, spans, moment, (all, holes, when) =>
+        assert.equal(covers(minus(all, holes), when), covers(all, when) && !covers(holes, when)),
+      ),
+    );
+  });
+
+  test('nothing starts in a freeze or too late to end in its opening, except for a deadline', () => {
+    const wish = fc.record({ expectedSeconds: fc.integer({ min: 1, max: 9000 }), deadline: moment }, { requiredKeys: ['expectedSeconds'] });
+    fc.assert(
+      fc.property(spans, spans, wish, moment, (openings, freezes, wish, now) => {
+        const calendar = calendarOf([windowOf([span('2025-01-01T00:00:00Z', '2025-01-01T01:00:00Z'), ...openings], { freezes })]);
+        const start = startOf(calendar, wish, now);
+        if (start.kind === 'never') return;
+        assert.equal(freezeAt(calendar, start.at), undefined);
+        assert.ok(!isBefore(start.at, now));
+        if (start.because !== 'window') return assert.ok(wish.deadline !== undefined);
+        assert.ok(start.until !== undefined && secondsBetween(start.at, start.until) >= wish.expectedSeconds);
+        assert.ok(covers(openings, start.at));
+      }),
+    );
+  });
+});

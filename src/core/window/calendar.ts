@@ -1,0 +1,160 @@
+import { isBefore, secondsAfter } from '../time.ts';
+import { minus, spansOf, union } from './spans.ts';
+import type { AtEnd, MaintenanceWindow, Missed, Span } from './window.ts';
+
+/** How far ahead openings are looked for, in seconds: a rule that comes true once a year is found. */
+const horizon = 400 * 86_400;
+
+/** No cron rule is open for longer than this, in seconds: a week. */
+export const longestOpening = 7 * 86_400;
+
+/** What several windows say of one node together. */
+export type Calendar = {
+  /** Names of the windows that have a say, sorted. */
+  readonly names: readonly string[];
+  /** Open at every time outside of freezes: no window with openings has a say. */
+  readonly always: boolean;
+  readonly windows: readonly MaintenanceWindow[];
+};
+
+/** Any window that is open will do; every freeze counts. */
+export const calendarOf = (windows: readonly MaintenanceWindow[]): Calendar => ({
+  names: windows.map(({ name }) => name).toSorted(),
+  always: windows.every(({ openings, problem }) => openings.length === 0 && problem === undefined),
+  windows,
+});
+
+/** The strictest of what they say: what one of them forbids is not done. */
+const strictest = <T>(words: readonly T[], said: readonly T[]): T | undefined => words.find(word => said.includes(word));
+
+/** What becomes of a drain that is under way when the last of them closes. */
+export const atEndOf = ({ windows }: Calendar): AtEnd =>
+  strictest(
+    ['GiveBack', 'Pause', 'Continue'],
+    windows.map(({ atEnd }) => atEnd),
+  ) ?? 'Continue';
+
+const missedOf = ({ windows }: Calendar): Missed =>
+  strictest(
+    ['Wait', 'BeforeDeadline', 'EvenInFreeze'],
+    windows.map(({ missed }) => missed),
+  ) ?? 'BeforeDeadline';
+
+/** What the windows themselves say of how long a maintenance takes; the longest, in seconds. */
+export const expectedOf = ({ windows }: Calendar): number | undefined => {
+  const said = windows.flatMap(({ expectedSeconds }) => expectedSeconds ?? []);
+  return said.length === 0 ? undefined : Math.max(...said);
+};
+
+const freezesOf = ({ windows }: Calendar): readonly Span[] => union(windows.flatMap(({ freezes }) => freezes));
+
+/** When something may begin, within `range`: openings without what is frozen. */
+export const freeSpans = (calendar: Calendar, range: Span): readonly Span[] => {
+  const spans = calendar.always
+    ? [range]
+    : calendar.windows
+        .filter(({ problem }) => problem === undefined)
+        .flatMap(({ openings, timeZone }) => openings.flatMap(opening => spansOf(opening, timeZone, range)));
+  return minus(union(spans), freezesOf(calendar));
+};
+
+/** How far ahead is looked at first: a month shows the next opening of nearly every rule. */
+const firstLook = 31 * 86_400;
+
+const looks = [firstLook, horizon];
+
+/** The next openings from `now` on, the one that is open now first; `most` of them. */
+export const nextSpans = (calendar: Calendar, now: Temporal.Instant, most: number): readonly Span[] => {
+  for (const ahead of looks) {
+    const spans = freeSpans(calendar, { from: now, to: secondsAfter(now, ahead) }).filter(({ to }) => isBefore(now, to));
+    if (spans.length >= most || ahead === horizon) return spans.slice(0, most);
+  }
+  return [];
+};
+
+/** The span that is open now. */
+export const openNow = (calendar: Calendar, now: Temporal.Instant): Span | undefined => {
+  const around = { from: secondsAfter(now, -1), to: secondsAfter(now, firstLook) };
+  return freeSpans(calendar, around).find(({ from, to }) => !isBefore(now, from) && isBefore(now, to));
+};
+
+/** Whether a freeze keeps everything from beginning now; answers when it ends and why. */
+export const freezeAt = (
+  calendar: Calendar,
+  now: Temporal.Instant,
+): { readonly until: Temporal.Instant; readonly reason?: string } | undefined => {
+  const frozen = freezesOf(calendar).find(({ from, to }) => !isBefore(now, from) && isBefore(now, to));
+  if (frozen === undefined) return undefined;
+  const reason = calendar.windows
+    .flatMap(({ freezes }) => freezes)
+    .find(freeze => freeze.reason !== undefined && !isBefore(now, freeze.from) && isBefore(now, freeze.to))?.reason;
+  return { until: frozen.to, ...(reason !== undefined && { reason }) };
+};
+
+/** What is to be begun. */
+export type Wish = {
+  /** Not before this. */
+  readonly notBefore?: Temporal.Instant;
+  /** It should be over by then. */
+  readonly deadline?: Temporal.Instant;
+  readonly expectedSeconds: number;
+};
+
+/** When it begins. Never: no opening of the next 400 days is long enough, and no deadline makes up for it. */
+export type Start =
+  | {
+      readonly kind: 'at';
+      readonly at: Temporal.Instant;
+      readonly because: 'anytime' | 'window' | 'deadline';
+      readonly until?: Temporal.Instant;
+    }
+  | { readonly kind: 'never'; readonly longestSeconds: number };
+
+const clampedFrom = (span: Span, earliest: Temporal.Instant): Span => (isBefore(span.from, earliest) ? { ...span, from: earliest } : span);
+
+const secondsOf = ({ from, to }: Span): number => (to.epochMilliseconds - from.epochMilliseconds) / 1000;
+
+const firstFit = (calendar: Calendar, { expectedSeconds }: Wish, earliest: Temporal.Instant): Start => {
+  let longestSeconds = 0;
+  for (const ahead of looks) {
+    const spans = freeSpans(calendar, { from: earliest, to: secondsAfter(earliest, ahead) }).map(span => clampedFrom(span, earliest));
+    // Where no window has a say the end of the look is no end: only a freeze is.
+    const fit = spans.find(span => secondsOf(span) >= expectedSeconds);
+    if (fit !== undefined) return { kind: 'at', at: fit.from, because: calendar.always ? 'anytime' : 'window', until: fit.to };
+    longestSeconds = Math.max(0, ...spans.map(secondsOf));
+  }
+  return { kind: 'never', longestSeconds };
+};
+
+/** The latest moment at or before `latest` that is not frozen, and not before `earliest`. */
+const latestUnfrozen = (calendar: Calendar, latest: Temporal.Instant, earliest: Temporal.Instant): Temporal.Instant | undefined => {
+  let at = latest;
+  for (const { from, to } of freezesOf(calendar).toReversed()) {
+    // A moment before the freeze: it has to begin, not to end there.
+    if (!isBefore(at, from) && isBefore(at, to)) at = secondsAfter(from, -1);
+  }
+  if (!isBefore(at, earliest)) return at;
+  return freezeAt(calendar, earliest) === undefined ? earliest : undefined;
+};
+
+const later = (one: Temporal.Instant, other: Temporal.Instant): Temporal.Instant => (isBefore(one, other) ? other : one);
+
+/**
+ * When a maintenance begins: in the first opening that it can be expected to end in. If that would be too late for its deadline, the policy of
+ * the windows decides: act before the deadline outside of openings, but not in a freeze (BeforeDeadline); in a freeze too (EvenInFreeze); or
+ * wait for the opening all the same (Wait). A freeze that began already and lasts past the deadline is not broken unless EvenInFreeze says so.
+ */
+export const startOf = (calendar: Calendar, wish: Wish, now: Temporal.Instant): Start => {
+  const earliest = later(now, wish.notBefore ?? now);
+  const fit = firstFit(calendar, wish, earliest);
+  const { deadline } = wish;
+  const missed = missedOf(calendar);
+  if (deadline === undefined || missed === 'Wait') return fit;
+  const latest = secondsAfter(deadline, -wish.expectedSeconds);
+  if (fit.kind === 'at' && !isBefore(latest, fit.at)) return fit;
+  // Too late to be over in time: then as soon as it may be.
+  const wanted = later(latest, earliest);
+  const at = missed === 'EvenInFreeze' ? wanted : latestUnfrozen(calendar, wanted, earliest);
+  if (at === undefined || (fit.kind === 'at' && !isBefore(at, fit.at))) return fit;
+  return { kind: 'at', at, because: 'deadline' };
+};
