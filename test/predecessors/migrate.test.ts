@@ -139,6 +139,19 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
     return { old, place, done, blocked, dying, faces };
   };
 
+  /**
+   * The older operator sets its taints first and cordons then; in between Kubernetes' own node controller takes the taint of cordoned nodes off
+   * again, and puts it back a moment later, on a busy machine some seconds later. What is to be seen from here on begins when that is over.
+   */
+  const settled = ({ old, done, blocked }: Moving): Promise<void> =>
+    until('the nodes to be held, as the watch tells it', async () => {
+      const now = await Promise.all([done, blocked].map(name => getNode(api, name)));
+      const isTold = (node: Node): boolean =>
+        history.findLast(({ metadata }) => metadata.name === node.metadata.name)?.metadata.resourceVersion ===
+        node.metadata.resourceVersion;
+      return now.every(node => isHeldFor(old, node) && isTold(node));
+    });
+
   /** Without a moment in which something could have been scheduled on it. */
   const stayedHeld = ({ old, done, blocked }: Moving, mark: number): void => {
     for (const name of [done, blocked]) {
@@ -160,6 +173,7 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
   const move = async (moving: Moving, heading: string, way: string): Promise<void> => {
     const { old, place, done, blocked, dying } = moving;
     const section = sectionOf(heading);
+    await settled(moving);
     const mark = history.length;
     const lease = await oldLease(api, old, done);
     assert.match(await shell.run(section, way, 1), new RegExp(`^${done} +${done} +Succeeded$`, 'm'));
@@ -183,6 +197,7 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
   const moveBack = async (moving: Moving, heading: string, way: string): Promise<void> => {
     const { old, done, blocked } = moving;
     const section = sectionOf(heading);
+    await settled(moving);
     const mark = history.length;
     for (const step of [1, 2, 3]) await shell.run(section, way, step);
     for (const name of [done, blocked]) {
