@@ -10,7 +10,7 @@ import { drydock, operatorUsers } from '../operator/shipped.ts';
 import { sectionOf } from './guide.ts';
 import { allOld, collectionOfOld, type Old } from './old.ts';
 import { standIn } from './predecessor.ts';
-import { isHeldFor, oldLease } from './replay.ts';
+import { isClosedFor, oldLease } from './replay.ts';
 import { atOnce, guardedPod, maintenanceOf, own, pathOfOld, quickPod, relax, untilOld } from './situations.ts';
 import { Kubelet, Shell } from './workshop.ts';
 
@@ -139,24 +139,21 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
     return { old, place, done, blocked, dying, faces };
   };
 
-  /**
-   * The older operator sets its taints first and cordons then; in between Kubernetes' own node controller takes the taint of cordoned nodes off
-   * again, and puts it back a moment later, on a busy machine some seconds later. What is to be seen from here on begins when that is over.
-   */
+  /** The watch may be behind: what is to be seen from here on begins when it has told of the hold. */
   const settled = ({ old, done, blocked }: Moving): Promise<void> =>
     until('the nodes to be held, as the watch tells it', async () => {
       const now = await Promise.all([done, blocked].map(name => getNode(api, name)));
       const isTold = (node: Node): boolean =>
         history.findLast(({ metadata }) => metadata.name === node.metadata.name)?.metadata.resourceVersion ===
         node.metadata.resourceVersion;
-      return now.every(node => isHeldFor(old, node) && isTold(node));
+      return now.every(node => isClosedFor(old, node) && isTold(node));
     });
 
   /** Without a moment in which something could have been scheduled on it. */
   const stayedHeld = ({ old, done, blocked }: Moving, mark: number): void => {
     for (const name of [done, blocked]) {
       for (const state of history.slice(mark).filter(({ metadata }) => metadata.name === name)) {
-        assert.ok(isHeldFor(old, state), `${name}: ${JSON.stringify(state.spec)}`);
+        assert.ok(isClosedFor(old, state), `${name}: ${JSON.stringify(state.spec)}`);
       }
     }
   };
@@ -213,7 +210,7 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
     await untilOld(api, old, blocked, 'Succeeded');
     stayedHeld(moving, mark);
     await givenBack(moving, blocked);
-    assert.equal(isHeldFor(old, await getNode(api, done)), true);
+    assert.equal(isClosedFor(old, await getNode(api, done)), true);
     await shell.run(section, way, 5);
     assert.match(await shell.run(section, way, 6), new RegExp(`^${done} +${done} +Succeeded$`, 'm'));
   };

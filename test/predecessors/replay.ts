@@ -63,6 +63,15 @@ export const oldLease = async (api: Api, old: Old, nodeName: string): Promise<Js
   return status === 200 ? (body as Left).spec : undefined;
 };
 
+/** Kubernetes' own node controller puts it on cordoned nodes, and takes off what somebody else has put there before the node was cordoned. */
+const cordonTaint = 'node.kubernetes.io/unschedulable';
+
+/** Nobody new can come to it. The taint of cordoned nodes follows the cordon by itself, on a busy machine some seconds later. */
+export const isClosedFor = (old: Old, node: Node): boolean =>
+  node.spec.unschedulable === true &&
+  taintsOf(old).every(({ key }) => key === cordonTaint || (node.spec.taints ?? []).some(taint => taint.key === key)) &&
+  (old.label === undefined || node.metadata.labels?.[old.label] === 'true');
+
 /** Nobody new can come to it, and everybody can see why. */
 export const isHeldFor = (old: Old, node: Node): boolean =>
   node.spec.unschedulable === true &&

@@ -9,7 +9,7 @@ import { type OperatorProcess, type Stand, skipOf, startStand } from '../operato
 import { allOld, collectionOfOld, type Old } from './old.ts';
 import { hasReal, oldOperator } from './program.ts';
 import type { Left } from './recording.ts';
-import { isHeldFor, oldLease, type Replayed, replay } from './replay.ts';
+import { isClosedFor, isHeldFor, oldLease, type Replayed, replay } from './replay.ts';
 import {
   allOf,
   foreignFinalizer,
@@ -77,7 +77,7 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
   const wasHeldThroughout = ({ old, nodeName }: Replayed): void => {
     const states = history.filter(({ metadata }) => metadata.name === nodeName);
     assert.ok(states.length > 0, 'Drydock has written its record at least');
-    for (const state of states) assert.ok(isHeldFor(old, state), JSON.stringify(state.spec));
+    for (const state of states) assert.ok(isClosedFor(old, state), JSON.stringify(state.spec));
   };
   const isReleased = async ({ old, nodeName, face }: Replayed): Promise<void> => {
     await untilFace(api, nodeName, face);
@@ -209,7 +209,7 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
       await untilIdle(api, old, back);
       for (const nodeName of [done, blocked]) {
         const states = history.slice(mark).filter(({ metadata }) => metadata.name === nodeName);
-        assert.ok(states.every(state => isHeldFor(old, state)));
+        assert.ok(states.every(state => isClosedFor(old, state)));
         await isFinished(old, nodeName);
       }
     } finally {
