@@ -1,5 +1,8 @@
 import { z } from 'zod';
+import { machineEventSourceSpec, machineEventSourceStatus, nodeNoticeSpec } from '../src/generations/schema/machine-event-source.ts';
+import { machineMaintenanceSpec, machineMaintenanceStatus } from '../src/generations/schema/machine-maintenance.ts';
 import { maintenanceSpec, maintenanceStatus } from '../src/generations/schema/maintenance.ts';
+import { maintenanceWindowSpec, maintenanceWindowStatus } from '../src/generations/schema/maintenance-window.ts';
 import {
   nodeMaintenanceSpec,
   nodeMaintenanceSpecOfAlpha1,
@@ -26,7 +29,8 @@ type Version = {
   /** Objects are stored in this one; the others are served beside it, with the same content. */
   readonly storage: boolean;
   readonly spec: z.ZodType;
-  readonly status: z.ZodType;
+  /** Left out: the kind has none. */
+  readonly status?: z.ZodType;
   readonly required: readonly string[];
   readonly columns: readonly Column[];
   readonly selectable: readonly string[];
@@ -37,6 +41,8 @@ type Kind = {
   readonly kind: string;
   readonly plural: string;
   readonly singular: string;
+  /** Cluster when left out. */
+  readonly scope?: 'Namespaced';
   readonly shortNames: readonly string[];
   readonly description: string;
   readonly versions: readonly Version[];
@@ -82,6 +88,116 @@ const kinds: readonly Kind[] = [
           age,
         ],
         selectable: ['.spec.nodeName', '.spec.requester', '.spec.stage', '.status.phase'],
+      },
+    ],
+  },
+  {
+    group: 'drydock.dev',
+    kind: 'MaintenanceWindow',
+    plural: 'maintenancewindows',
+    singular: 'maintenancewindow',
+    shortNames: ['mw'],
+    description: 'MaintenanceWindow says when maintenances of some nodes may begin, and when not.',
+    versions: [
+      {
+        name: 'v1alpha1',
+        storage: true,
+        spec: maintenanceWindowSpec,
+        status: maintenanceWindowStatus,
+        required: ['spec'],
+        columns: [
+          { name: 'Zone', type: 'string', jsonPath: '.spec.timeZone' },
+          { name: 'Open', type: 'boolean', jsonPath: '.status.open' },
+          {
+            name: 'From',
+            type: 'string',
+            jsonPath: '.status.next.from',
+            description: 'Of the opening that is open, or else of the next one.',
+          },
+          { name: 'To', type: 'string', jsonPath: '.status.next.to' },
+          { name: 'Valid', type: 'string', jsonPath: ".status.conditions[?(@.type=='Valid')].status", priority: 1 },
+          age,
+        ],
+        selectable: [],
+      },
+    ],
+  },
+  {
+    group: 'drydock.dev',
+    kind: 'MachineEventSource',
+    plural: 'machineeventsources',
+    singular: 'machineeventsource',
+    shortNames: ['mes'],
+    description: 'MachineEventSource says where announcements about machines come from, and how they are answered.',
+    versions: [
+      {
+        name: 'v1alpha1',
+        storage: true,
+        spec: machineEventSourceSpec,
+        status: machineEventSourceStatus,
+        required: ['spec'],
+        columns: [
+          { name: 'Ready', type: 'string', jsonPath: ".status.conditions[?(@.type=='Ready')].status" },
+          { name: 'Reason', type: 'string', jsonPath: ".status.conditions[?(@.type=='Ready')].reason" },
+          { name: 'Machines', type: 'integer', jsonPath: '.status.machines' },
+          { name: 'Events', type: 'integer', jsonPath: '.status.events' },
+          { name: 'Scanned', type: 'date', jsonPath: '.status.lastScanTime' },
+          age,
+        ],
+        selectable: [],
+      },
+    ],
+  },
+  {
+    group: 'drydock.dev',
+    kind: 'NodeNotice',
+    plural: 'nodenotices',
+    singular: 'nodenotice',
+    shortNames: ['nn'],
+    description: "NodeNotice is what the agent of a node has heard from its cloud. It has the node's name.",
+    versions: [
+      {
+        name: 'v1alpha1',
+        storage: true,
+        spec: nodeNoticeSpec,
+        required: ['spec'],
+        columns: [
+          { name: 'Provider', type: 'string', jsonPath: '.spec.provider' },
+          { name: 'Instance', type: 'string', jsonPath: '.spec.instance' },
+          { name: 'Event', type: 'string', jsonPath: '.spec.events[0].kind' },
+          { name: 'Deadline', type: 'string', jsonPath: '.spec.events[0].deadline' },
+          age,
+        ],
+        selectable: [],
+      },
+    ],
+  },
+  {
+    group: 'machinemaintenance.managed.openshift.io',
+    kind: 'MachineMaintenance',
+    plural: 'machinemaintenances',
+    singular: 'machinemaintenance',
+    scope: 'Namespaced',
+    shortNames: ['mm'],
+    description: 'MachineMaintenance is the Schema for the machinemaintenances API',
+    versions: [
+      {
+        name: 'v1alpha1',
+        storage: true,
+        spec: machineMaintenanceSpec,
+        status: machineMaintenanceStatus,
+        required: [],
+        columns: [
+          { name: 'Machine', type: 'string', jsonPath: '.spec.machinelink' },
+          { name: 'Event', type: 'string', jsonPath: '.spec.events[0].kind' },
+          { name: 'Strategy', type: 'string', jsonPath: '.status.strategy' },
+          { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+          { name: 'Waiting for', type: 'string', jsonPath: '.status.waitingFor' },
+          { name: 'Deadline', type: 'string', jsonPath: '.status.deadline' },
+          { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
+          age,
+        ],
+        selectable: ['.spec.machinelink', '.spec.machineid'],
       },
     ],
   },
@@ -178,7 +294,7 @@ const versionOf = (version: Version, description: string): object => ({
   name: version.name,
   served: true,
   storage: version.storage,
-  subresources: { status: {} },
+  ...(version.status && { subresources: { status: {} } }),
   additionalPrinterColumns: version.columns,
   ...(version.selectable.length > 0 && { selectableFields: version.selectable.map(jsonPath => ({ jsonPath })) }),
   schema: {
@@ -191,7 +307,7 @@ const versionOf = (version: Version, description: string): object => ({
         kind: { type: 'string' },
         metadata: { type: 'object' },
         spec: schemaOf(version.spec),
-        status: schemaOf(version.status),
+        ...(version.status && { status: schemaOf(version.status) }),
       },
     },
   },
@@ -203,7 +319,7 @@ const crdOf = (kind: Kind): object => ({
   metadata: { name: `${kind.plural}.${kind.group}` },
   spec: {
     group: kind.group,
-    scope: 'Cluster',
+    scope: kind.scope ?? 'Cluster',
     names: {
       kind: kind.kind,
       listKind: `${kind.kind}List`,

@@ -3,8 +3,8 @@ import { UsageError } from './fail.ts';
 
 const folder = new URL('../../deploy/crds/', import.meta.url);
 
-/** Installed unless others are asked for: Drydock's own kind, and the one that is replaced most. */
-export const usualGroups: readonly string[] = ['drydock.dev', 'nodemaintenance.medik8s.io'];
+/** Installed unless others are asked for: Drydock's own kinds, and those of the operators that are replaced most. */
+export const usualGroups: readonly string[] = ['drydock.dev', 'nodemaintenance.medik8s.io', 'machinemaintenance.managed.openshift.io'];
 
 /** The CRD files are named `plural.group.yaml`. */
 const groupOf = (file: string): string => file.slice(file.indexOf('.') + 1, -'.yaml'.length);

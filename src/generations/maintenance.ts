@@ -4,7 +4,7 @@ import type { JsonObject } from '../core/json.ts';
 import type { Report } from '../core/phase/report.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import type { DrainPolicy, PodPick, Rung } from '../core/request/policy.ts';
-import { type Dialect, type History, type Marks, noHistory, type Request } from '../core/request/request.ts';
+import { type Dialect, type History, type Marks, noHistory, type Request, type Start } from '../core/request/request.ts';
 import type { Stage } from '../core/request/words.ts';
 import { readTime, secondsBetween, timeText } from '../core/time.ts';
 import { sharedLease } from './leases.ts';
@@ -42,6 +42,7 @@ const ladderOf = ({ ladder, timeoutSeconds = 0 }: RawDrain): readonly Rung[] => 
 const policyOf = (drain: RawDrain): DrainPolicy => ({
   ...(drain.podSelector && { podSelector: drain.podSelector as LabelSelector }),
   gracePeriodSeconds: drain.gracePeriodSeconds ?? -1,
+  ...(drain.maxGracePeriodSeconds !== undefined && { maxGracePeriodSeconds: drain.maxGracePeriodSeconds }),
   deleteEmptyDirData: drain.deleteEmptyDirData ?? false,
   force: drain.force ?? false,
   ignoreDaemonSets: drain.ignoreDaemonSets ?? true,
@@ -53,6 +54,16 @@ const policyOf = (drain: RawDrain): DrainPolicy => ({
   ladder: ladderOf(drain),
   waitForVolumeDetach: drain.waitForVolumeDetach ?? true,
 });
+
+const startOf = ({ notBefore, deadline, windows = 'Respect', expectedSeconds }: NonNullable<MaintenanceSpec['start']>): Start => {
+  const [from, by] = [readTime(notBefore), readTime(deadline)];
+  return {
+    windows,
+    ...(from && { notBefore: from }),
+    ...(by && { deadline: by }),
+    ...(expectedSeconds !== undefined && { expectedSeconds }),
+  };
+};
 
 const historyOf = (status: MaintenanceStatus): History => {
   const drainStartedAt = readTime(status.startTime);
@@ -83,6 +94,7 @@ const read = (raw: unknown, dialect: Dialect): Request | string => {
     ...(spec.reason !== undefined && { reason: spec.reason }),
     ...(spec.requester !== undefined && { requester: spec.requester }),
     stage: spec.stage ?? 'Drain',
+    start: startOf(spec.start ?? {}),
     policy: policyOf(spec.drain ?? {}),
     history: historyOf(status),
   };
@@ -131,6 +143,7 @@ const statusOf = (report: Report, request: Request, now: Temporal.Instant): Json
     phase: report.state,
     message: sentence(report),
     observedGeneration: request.generation,
+    scheduledTime: report.startsAt && timeText(report.startsAt),
     startTime: report.drainStartedAt && timeText(report.drainStartedAt),
     completionTime: report.drainedAt && timeText(report.drainedAt),
     estimatedCompletionTime: estimateOf(report, stored),

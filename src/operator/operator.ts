@@ -9,12 +9,15 @@ import { etcdNamespace } from '../core/quorum/etcd-guard.ts';
 import { memberLabels, membersOf } from '../core/quorum/quorum.ts';
 import { type Dialect, leaseKey, leaseNames, type Request } from '../core/request/request.ts';
 import { earliest, secondsAfter } from '../core/time.ts';
+import type { MaintenanceWindow } from '../core/window/window.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { Desk } from './desk.ts';
 import { Evictor } from './evictor.ts';
 import { Flights } from './flights.ts';
 import { lookUp } from './look-up.ts';
+import { memoryOf } from './memory.ts';
+import { countedByState, longestDrain } from './overview.ts';
 import type { Api, Fence, Meter, Overview, Recorder, Watcher } from './ports.ts';
 import { Queue } from './queue.ts';
 import { Waiters } from './waiters.ts';
@@ -37,6 +40,8 @@ export type OperatorOptions = {
   readonly openShift?: boolean;
   /** What is done about a node; the whole life of its maintenances when left out. */
   readonly decide?: (picture: Picture, now: Temporal.Instant) => Decision;
+  /** Reads MaintenanceWindows; there are none when left out. */
+  readonly readWindow?: (raw: unknown) => MaintenanceWindow;
   /** What has to be known for it; everything when left out. */
   readonly scope?: Scope;
 };
@@ -68,6 +73,7 @@ export class Operator {
       clock,
       dialects,
       scope,
+      readWindow: options.readWindow,
       log,
       events: {
         touched: nodeName => this.#queue.add(nodeName),
@@ -78,7 +84,7 @@ export class Operator {
     this.#queue = new Queue({ clock, work: nodeName => this.#pass(nodeName), rank: nodeName => this.#rank(nodeName), atOnce: nodesAtOnce });
     const answered = (nodeName: string): void => this.#answered(nodeName);
     this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights: this.#flights, answered });
-    this.#writer = new Writer({ api, world: this.world, dialects, recorder, meter, fence, log, clock });
+    this.#writer = new Writer({ api, memory: memoryOf(this.world, dialects), recorder, meter, fence, log, clock });
   }
 
   /** Watches and acts until the signal is aborted, and ends what it has begun: no write is cut off in the middle. */
@@ -108,18 +114,8 @@ export class Operator {
   /** What can be counted at this moment. */
   overview(): Overview {
     const { world } = this;
-    const requests = [...world.requests.values()];
-    const kinds = new Map<string, number>();
-    for (const { dialect, history } of requests) {
-      const key = `${dialect.kind}/${history.state ?? 'Pending'}`;
-      kinds.set(key, (kinds.get(key) ?? 0) + 1);
-    }
     return {
-      maintenances: [...kinds].map(([key, count]) => ({
-        kind: key.slice(0, key.indexOf('/')),
-        state: key.slice(key.indexOf('/') + 1),
-        count,
-      })),
+      maintenances: countedByState([...world.requests.values()].map(({ dialect, history }) => [dialect.kind, history.state ?? 'Pending'])),
       heldNodes: [...world.nodes.values()].filter(({ before }) => before !== undefined).length,
       blockers: [...this.#desk.blockers()].map(([cause, count]) => ({ cause, count })),
       evictionsUnderWay: this.#flights.all().length,
@@ -154,6 +150,8 @@ export class Operator {
       dialects,
       missingKinds: world.missingKinds,
       terms,
+      windows: [...world.windows.values()],
+      ...(world.windows.size > 0 && longestDrain(world.requests.values())),
       ...this.#quorumOf(node),
       ...(this.#options.self && { self: this.#options.self.pod }),
       ...(node && { node }),

@@ -4,11 +4,13 @@ import { conditionOf, type Node, readNode } from '../core/hold/node.ts';
 import { type Lease, readLease } from '../core/lease/lease.ts';
 import { memberLabels } from '../core/quorum/quorum.ts';
 import { type Dialect, leaseKey, leaseNames, type Request } from '../core/request/request.ts';
+import type { MaintenanceWindow } from '../core/window/window.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { Cache } from './cache.ts';
+import { Following } from './following.ts';
 import { PodWatches } from './pod-watches.ts';
-import type { Api, Change, Collection, Sink, Watched, Watcher } from './ports.ts';
+import type { Api, Change, Watched, Watcher } from './ports.ts';
 
 /** What the world tells the loop. */
 export type WorldEvents = {
@@ -25,6 +27,16 @@ export type WorldEvents = {
  */
 export type Scope = 'everything' | 'drain';
 
+/** Who wants to know of changes beside the loop. Called in the middle of the watch: it only notes what there is to do. */
+export type Listener = {
+  readonly node?: (node: Node) => void;
+  readonly request?: (request: Request) => void;
+  readonly window?: (window: MaintenanceWindow) => void;
+};
+
+const windowsName = 'maintenancewindows.drydock.dev';
+const windowsPath = '/apis/drydock.dev/v1alpha1/maintenancewindows';
+
 /** A DaemonSet, by name only. */
 type Named = Watched;
 
@@ -36,7 +48,7 @@ const readNamed = (raw: unknown): Named => {
 };
 
 /** Nodes change all the time by their heartbeats; only this much of them matters. */
-const essence = ({ unschedulable, taints, labels, conditions, before, deleting, uid }: Node): string =>
+const essence = ({ unschedulable, taints, labels, conditions, before, deleting, uid, bootId, providerId }: Node): string =>
   JSON.stringify([
     unschedulable,
     taints,
@@ -45,6 +57,8 @@ const essence = ({ unschedulable, taints, labels, conditions, before, deleting, 
     before,
     deleting,
     uid,
+    bootId,
+    providerId,
   ]);
 
 const isMember = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
@@ -64,17 +78,15 @@ export class World {
   readonly pods: PodWatches;
   /** Volume by claim, looked up once: a bound claim stays bound to its volume. */
   readonly volumes = new Map<string, string | null>();
-  /** Kinds that this cluster does not have (yet), by name. */
-  readonly missingKinds = new Set<string>();
+  readonly windows = new Cache<MaintenanceWindow>(() => '');
 
-  readonly #watcher: Watcher;
+  readonly #following: Following;
+  readonly #readWindow: ((raw: unknown) => MaintenanceWindow) | undefined;
+  readonly #listeners = new Set<Listener>();
   readonly #dialects: readonly Dialect[];
   readonly #events: WorldEvents;
   readonly #log: Log;
   readonly #scope: Scope;
-  readonly #unsynced = new Set<string>();
-  /** Collections that this user may not read, and that can be done without. */
-  readonly #withheld = new Set<string>();
   #daemonSetNames: ReadonlySet<string> | undefined;
 
   constructor(options: {
@@ -83,15 +95,29 @@ export class World {
     readonly clock: Clock;
     readonly dialects: readonly Dialect[];
     readonly scope?: Scope;
+    /** Reads MaintenanceWindows; they are not followed when left out. */
+    readonly readWindow?: ((raw: unknown) => MaintenanceWindow) | undefined;
     readonly events: WorldEvents;
     readonly log: Log;
   }) {
-    this.#watcher = options.watcher;
     this.#dialects = options.dialects;
     this.#scope = options.scope ?? 'everything';
     this.#events = options.events;
     this.#log = options.log;
+    this.#readWindow = options.readWindow;
     this.pods = new PodWatches(options);
+    this.#following = new Following({
+      watcher: options.watcher,
+      log: options.log,
+      lacks: (name, status) => this.#lacks(name, status),
+      complete: () => this.#touchAll(),
+    });
+  }
+
+  /** Tells of every node, maintenance and window that changes, until the answer is called. */
+  subscribe(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Watches until the signal is aborted. */
@@ -101,14 +127,14 @@ export class World {
 
   async #followForDrains(signal: AbortSignal): Promise<void> {
     await Promise.all([
-      this.#follow(
+      this.#following.follow(
         'poddisruptionbudgets',
         { path: '/apis/policy/v1/poddisruptionbudgets' },
         readBudget,
         change => this.#budgetChanged(change),
         signal,
       ),
-      this.#follow(
+      this.#following.follow(
         'daemonsets',
         { path: '/apis/apps/v1/daemonsets', metadataOnly: true },
         readNamed,
@@ -121,10 +147,11 @@ export class World {
   async #followForMaintenances(signal: AbortSignal): Promise<void> {
     const leaseNamespaces = new Set(leaseNames(this.#dialects, 'x').map(({ namespace }) => namespace));
     await Promise.all([
-      this.#follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
+      this.#following.follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
       ...this.#dialects.map(dialect => this.#followRequests(dialect, signal)),
+      this.#followWindows(signal),
       ...[...leaseNamespaces].map(namespace =>
-        this.#follow(
+        this.#following.follow(
           `leases in ${namespace}`,
           { path: `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases` },
           readLease,
@@ -132,7 +159,7 @@ export class World {
           signal,
         ),
       ),
-      this.#follow(
+      this.#following.follow(
         'volumeattachments',
         { path: '/apis/storage.k8s.io/v1/volumeattachments' },
         readAttachment,
@@ -144,7 +171,12 @@ export class World {
 
   /** Collections that have not been read completely yet. As long as there is one, nothing may be decided. */
   get unsynced(): readonly string[] {
-    return [...this.#unsynced].sort();
+    return this.#following.unsynced;
+  }
+
+  /** Kinds that this cluster does not have (yet), by name. */
+  get missingKinds(): ReadonlySet<string> {
+    return this.#following.missing;
   }
 
   /** Nodes about which there is something to decide. */
@@ -155,7 +187,7 @@ export class World {
 
   /** `namespace/name` of all DaemonSets; undefined as long as they are not known. */
   get daemonSetNames(): ReadonlySet<string> | undefined {
-    if (this.#unsynced.has('daemonsets') || this.#withheld.has('daemonsets')) return undefined;
+    if (!this.#following.isKnown('daemonsets')) return undefined;
     this.#daemonSetNames ??= new Set([...this.daemonSets.values()].map(({ key }) => key));
     return this.#daemonSetNames;
   }
@@ -168,46 +200,11 @@ export class World {
     for (const nodeName of this.busyNodes()) this.#events.touched(nodeName);
   }
 
-  async #follow<T extends Watched>(
-    name: string,
-    collection: Collection,
-    project: (raw: unknown) => T | undefined,
-    changed: (change: Change<T>) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
-    this.#unsynced.add(name);
-    const sink: Sink<T> = {
-      changed,
-      synced: () => this.#synced(name),
-      failing: problem => this.#failing(name, problem),
-    };
-    await this.#watcher.watch(collection, project, sink, signal);
-  }
-
-  #synced(name: string): void {
-    this.#withheld.delete(name);
-    if (this.missingKinds.delete(name)) this.#log.info('kind is served now', { kind: name });
-    if (this.#unsynced.delete(name) && this.#unsynced.size === 0) this.#touchAll();
-  }
-
-  /** A kind whose CRD is not installed has no objects: that is known as well. */
-  #failing(name: string, problem: { readonly message: string; readonly status?: number; readonly retryInMs: number }): void {
-    if (this.#scope === 'drain' && problem.status === 403) return this.#doWithout(name, problem.message);
-    const isKind = this.#dialects.some(dialect => dialect.name === name);
-    if (!isKind || problem.status !== 404) {
-      this.#log.warn('cannot read a collection; trying again', { collection: name, error: problem.message, retryInMs: problem.retryInMs });
-      return;
-    }
-    if (this.missingKinds.has(name)) return;
-    this.missingKinds.add(name);
-    this.#log.info('kind is not installed in this cluster; it is served as soon as it is', { kind: name });
-    if (this.#unsynced.delete(name) && this.#unsynced.size === 0) this.#touchAll();
-  }
-
-  #doWithout(name: string, message: string): void {
-    if (!this.#withheld.has(name)) this.#log.warn('may not read a collection; going on without it', { collection: name, error: message });
-    this.#withheld.add(name);
-    if (this.#unsynced.delete(name) && this.#unsynced.size === 0) this.#touchAll();
+  #lacks(name: string, status: number): 'missing' | 'withheld' | undefined {
+    if (this.#scope === 'drain' && status === 403) return 'withheld';
+    const isKind = name === windowsName || this.#dialects.some(dialect => dialect.name === name);
+    // A kind whose CRD is not installed has no objects: that is known as well.
+    return isKind && status === 404 ? 'missing' : undefined;
   }
 
   async #followRequests(dialect: Dialect, signal: AbortSignal): Promise<void> {
@@ -220,15 +217,41 @@ export class World {
     };
     const changed = (change: Change<Request>): void => {
       const before = this.requests.apply(change);
+      this.#tell(listener => listener.request?.(change.object));
       if (before !== undefined && before.nodeName !== change.object.nodeName) this.#events.touched(before.nodeName);
       this.#events.touched(change.object.nodeName);
     };
-    await this.#follow(dialect.name, { path: dialect.path }, project, changed, signal);
+    await this.#following.follow(dialect.name, { path: dialect.path }, project, changed, signal);
+  }
+
+  async #followWindows(signal: AbortSignal): Promise<void> {
+    if (this.#readWindow === undefined) return;
+    const changed = (change: Change<MaintenanceWindow>): void => {
+      this.windows.apply(change);
+      this.#tell(listener => listener.window?.(change.object));
+      // Its status is ours and says nothing new to us.
+      if (change.type === 'changed' && change.before.generation === change.object.generation) return;
+      if (this.unsynced.length === 0) this.#touchAll();
+    };
+    await this.#following.follow(windowsName, { path: windowsPath }, this.#readWindow, changed, signal);
+  }
+
+  #tell(tell: (listener: Listener) => void): void {
+    for (const listener of this.#listeners) tell(listener);
+  }
+
+  /** Takes over the answer to a write of ours. */
+  observeRequest(request: Request): void {
+    this.requests.observe(request);
+    this.#tell(listener => listener.request?.(request));
   }
 
   #nodeChanged(change: Change<Node>): void {
     const before = this.nodes.apply(change);
     const { name } = change.object;
+    if (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object)) {
+      this.#tell(listener => listener.node?.(change.object));
+    }
     if (standsFor(before) !== standsFor(change.type === 'removed' ? undefined : change.object)) this.#touchMembers(name);
     const held = before?.before !== undefined || change.object.before !== undefined;
     if (!held && this.requests.in(name).length === 0) return;
@@ -268,7 +291,7 @@ export class World {
     this.daemonSets.apply(change);
     if (change.type === 'changed') return;
     this.#daemonSetNames = undefined;
-    if (this.#unsynced.size === 0) for (const nodeName of this.pods.watched()) this.#events.touched(nodeName);
+    if (this.unsynced.length === 0) for (const nodeName of this.pods.watched()) this.#events.touched(nodeName);
   }
 
   #attachmentChanged(change: Change<Attachment>): void {

@@ -5,6 +5,7 @@ import { readLease } from '../core/lease/lease.ts';
 import type { Write } from '../core/phase/decision.ts';
 import { maintenance } from '../generations/maintenance.ts';
 import { HandClock } from '../support/hand-clock.ts';
+import { memoryOf } from './memory.ts';
 import type { ApiAnswer, ApiCall } from './ports.ts';
 import { answer, failure, Lines, Notebook, ScriptedApi, Tallies } from './testing/fakes.ts';
 import { World } from './world.ts';
@@ -28,7 +29,7 @@ const bench = (reply: ApiAnswer | Error | ((call: ApiCall) => ApiAnswer) = answe
     events: { touched: () => {}, budgetChanged: () => {}, podChanged: () => {} },
   });
   const leader = { yes: true };
-  const writer = new Writer({ api, world, dialects: [dialect], recorder, meter, log, clock, fence: { mayAct: () => leader.yes } });
+  const writer = new Writer({ api, memory: memoryOf(world, [dialect]), recorder, meter, log, clock, fence: { mayAct: () => leader.yes } });
   return { api, clock, recorder, meter, log, world, writer, leader };
 };
 

@@ -1,14 +1,11 @@
-import { readNode } from '../core/hold/node.ts';
-import { readLease } from '../core/lease/lease.ts';
 import type { Write } from '../core/phase/decision.ts';
-import type { Dialect } from '../core/request/request.ts';
 import { saidBy } from '../core/status.ts';
 import { secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
+import type { Memory } from './memory.ts';
 import type { Api, ApiAnswer, Fence, Meter, Recorder } from './ports.ts';
 import { Refusals } from './refusals.ts';
-import type { World } from './world.ts';
 
 /** What became of a write. */
 export type Written =
@@ -32,8 +29,7 @@ const messageOf = (answer: ApiAnswer): string => `${saidBy(answer).slice(0, 500)
 
 type Options = {
   readonly api: Api;
-  readonly world: World;
-  readonly dialects: readonly Dialect[];
+  readonly memory: Memory;
   readonly recorder: Recorder;
   readonly meter: Meter;
   readonly fence: Fence;
@@ -106,41 +102,16 @@ export class Writer {
 
   #sort(write: Write, answer: ApiAnswer): Answered {
     if (answer.status >= 200 && answer.status < 300) {
-      this.#observe(write, answer.body);
+      this.#options.memory.learn(write, answer.body);
       return { result: 'stored' };
     }
     if (answer.status === 409) return { result: 'conflict' };
     // Deleted meanwhile: what was to be achieved on it is no longer to be achieved. The watch tells the rest.
     if (answer.status === 404 && write.method === 'DELETE') {
-      this.#forget(write);
+      this.#options.memory.learn(write, undefined);
       return { result: 'stored' };
     }
     if (answer.status === 404 && write.method === 'PATCH') return { result: 'conflict' };
     return { result: 'refused', message: messageOf(answer) };
-  }
-
-  #forget({ store, path }: Write): void {
-    if (store !== 'leases') return;
-    const [, namespace, name] = /\/namespaces\/([^/]+)\/leases\/([^/]+)$/.exec(path) ?? [];
-    if (namespace !== undefined && name !== undefined)
-      this.#options.world.leases.forget(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`);
-  }
-
-  #observe(write: Write, body: unknown): void {
-    const { world, dialects } = this.#options;
-    if (write.method === 'DELETE') return this.#forget(write);
-    switch (write.store) {
-      case 'nodes':
-        return world.observeNode(readNode(body));
-      case 'leases':
-        return world.leases.observe(readLease(body));
-      case 'requests': {
-        const request = dialects.find(({ name }) => name === write.dialect)?.read(body);
-        if (request !== undefined && typeof request !== 'string') world.requests.observe(request);
-        return;
-      }
-      default:
-        return write.store satisfies never;
-    }
   }
 }

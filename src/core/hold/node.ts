@@ -24,6 +24,9 @@ export type Node = {
   readonly conditions: readonly NodeCondition[];
   /** The annotation with the record of what was there before the hold, as stored. */
   readonly before?: string;
+  /** Changes with every start of the machine. */
+  readonly bootId?: string;
+  readonly providerId?: string;
 };
 
 /** Where the record of what was there before is kept. */
@@ -38,8 +41,9 @@ type RawNode = {
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
   };
-  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly Taint[] };
+  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly Taint[]; readonly providerID?: string };
   readonly status?: {
+    readonly nodeInfo?: { readonly bootID?: string };
     readonly conditions?: readonly {
       readonly type: string;
       readonly status: string;
@@ -54,6 +58,8 @@ type RawNode = {
 export const readNode = (raw: unknown): Node => {
   const { metadata, spec, status } = raw as RawNode;
   const before = metadata.annotations?.[beforeAnnotation];
+  const bootId = status?.nodeInfo?.bootID;
+  const providerId = spec?.providerID;
   return {
     key: metadata.name,
     name: metadata.name,
@@ -68,6 +74,8 @@ export const readNode = (raw: unknown): Node => {
       return { type, status, reason, message, ...(since && { lastTransitionTime: since }) };
     }),
     ...(before !== undefined && { before }),
+    ...(bootId !== undefined && bootId !== '' && { bootId }),
+    ...(providerId !== undefined && providerId !== '' && { providerId }),
   };
 };
 

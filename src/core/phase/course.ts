@@ -29,8 +29,14 @@ export type Standing = {
   readonly granted: boolean;
   /** Its marks belong on the node. */
   readonly holds: boolean;
-  /** The control plane cannot spare the node now: it is neither asked for nor held for this request. */
+  /** The control plane cannot spare the node now, or it is not yet time: it is neither asked for nor held for this request. */
   readonly barred: boolean;
+  /** Its window has closed: the node stays held, and nothing is evicted for it. */
+  readonly paused?: true;
+  /** What it had begun counts no more: it begins anew another time. */
+  readonly restarts?: true;
+  /** When it will begin. */
+  readonly startsAt?: Temporal.Instant;
   readonly leaseErrors: number;
   readonly failure?: Failure;
   readonly problem?: Problem;

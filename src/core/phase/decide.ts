@@ -13,9 +13,10 @@ import { missingNode } from './steps/missing-node.ts';
 import { nodeWords } from './steps/node-report.ts';
 import { quorum } from './steps/quorum.ts';
 import { notesAfter, type Reported, reports } from './steps/report.ts';
+import { schedule } from './steps/schedule.ts';
 
 /** In this order, each idempotent; the first that is not done is as far as it goes today. */
-const steps: readonly Step[] = [claim, missingNode, quorum, lease, hold, letGo, drain, detach];
+const steps: readonly Step[] = [claim, missingNode, schedule, quorum, lease, hold, letGo, drain, detach];
 
 const walk = (start: Course, steps: readonly Step[]): { readonly course: Course; readonly finished: boolean } => {
   let course = start;

@@ -27,5 +27,6 @@ export const pictureOf = (request: Request, { pods, budgets, daemonSets }: Glanc
   notes: noNotes,
   dialects: [request.dialect],
   missingKinds: new Set(),
+  windows: [],
   terms: { durationSeconds: 0, renewEverySeconds: 0 },
 });

@@ -9,6 +9,7 @@ import type { Lease, LeaseTerms } from '../lease/lease.ts';
 import type { Pod } from '../pod/pod.ts';
 import type { Member } from '../quorum/quorum.ts';
 import type { Dialect, Request } from '../request/request.ts';
+import type { MaintenanceWindow } from '../window/window.ts';
 import type { Problem } from './report.ts';
 
 /** What is remembered of a node between two looks. All of it can be lost: it saves calls and smooths numbers, nothing more. */
@@ -66,6 +67,10 @@ export type Picture = {
   /** Names of the kinds that this cluster does not serve (any more): whether they have requests cannot be known. */
   readonly missingKinds: ReadonlySet<string>;
   readonly terms: LeaseTerms;
+  /** All there are, whatever nodes they are for. */
+  readonly windows: readonly MaintenanceWindow[];
+  /** How long drains of this cluster have taken so far, in seconds: the longest known. */
+  readonly drainSeconds?: number;
   /** The operator's own pod (`namespace/name`): it goes last, and hands over the leadership first. */
   readonly self?: string;
   /** For a node that the control plane's quorum may need; missing for all others. */

@@ -19,6 +19,8 @@ export type Report = {
   readonly waiting: readonly { readonly namespace: string; readonly name: string }[];
   /** Sorted, all of them: the served kinds bound their lists themselves. */
   readonly blockers: readonly Blocker[];
+  /** When it will begin, if it waits for that. */
+  readonly startsAt?: Temporal.Instant;
   readonly drainStartedAt?: Temporal.Instant;
   readonly drainedAt?: Temporal.Instant;
   readonly estimatedEnd?: Temporal.Instant;

@@ -28,6 +28,8 @@ export type Pod = {
   /** When it must be gone: set as soon as somebody deletes it, grace period included. */
   readonly deletionTimestamp?: Temporal.Instant;
   readonly deletionGraceSeconds: number;
+  /** Seconds that it asks for to end. */
+  readonly graceSeconds: number;
   readonly createdAt: Temporal.Instant;
   readonly finalizers: readonly string[];
 };
@@ -49,6 +51,7 @@ type RawPod = {
   readonly spec?: {
     readonly nodeName?: string;
     readonly priority?: number;
+    readonly terminationGracePeriodSeconds?: number;
     readonly volumes?: readonly {
       readonly emptyDir?: unknown;
       readonly persistentVolumeClaim?: { readonly claimName: string };
@@ -98,6 +101,7 @@ export const readPod = (raw: unknown): Pod => {
     ...(deletionTimestamp && { deletionTimestamp }),
     createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
     deletionGraceSeconds: metadata.deletionGracePeriodSeconds ?? 0,
+    graceSeconds: spec?.terminationGracePeriodSeconds ?? 30,
     finalizers: metadata.finalizers ?? [],
   };
 };

@@ -28,6 +28,8 @@ export type DrainPolicy = {
   readonly podSelector?: LabelSelector;
   /** Seconds; -1 is the pod's own. */
   readonly gracePeriodSeconds: number;
+  /** Seconds; no pod gets longer to end, whatever it asks for. */
+  readonly maxGracePeriodSeconds?: number;
   readonly deleteEmptyDirData: boolean;
   /** Evict pods that no controller will bring back. */
   readonly force: boolean;

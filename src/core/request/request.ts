@@ -26,6 +26,15 @@ export type History = {
 /** A status that has never been written. */
 export const noHistory: History = { toEvict: 0, gone: 0, leaseErrors: 0, blockedSince: new Map() };
 
+/** When a maintenance begins. */
+export type Start = {
+  readonly notBefore?: Temporal.Instant;
+  /** It should be done by then. */
+  readonly deadline?: Temporal.Instant;
+  readonly windows: 'Respect' | 'Ignore';
+  readonly expectedSeconds?: number;
+};
+
 /** A maintenance as the core sees it, whatever kind it came from. */
 export type Request = {
   /** Unique among all served kinds: `plural.group/namespace/name`. */
@@ -44,6 +53,8 @@ export type Request = {
   readonly reason?: string;
   readonly requester?: string;
   readonly stage: Stage;
+  /** Missing for kinds that begin at once. */
+  readonly start?: Start;
   /** It may cost the control plane its quorum: whoever made it has said so. */
   readonly mayLoseQuorum: boolean;
   readonly policy: DrainPolicy;

@@ -32,6 +32,7 @@ export const makePod = (name: string, over: Partial<Pod> = {}): Pod => {
     createdAt: at(-1000),
     deletionGraceSeconds: 30,
     finalizers: [],
+    graceSeconds: 30,
     ...over,
   };
 };
@@ -155,6 +156,7 @@ export const makePicture = (over: Partial<Picture> = {}): Picture => ({
   notes: noNotes,
   dialects: [plainDialect],
   missingKinds: new Set(),
+  windows: [],
   terms: { durationSeconds: 3600, renewEverySeconds: 900 },
   ...over,
 });

@@ -158,3 +158,27 @@ export const startOf = (calendar: Calendar, wish: Wish, now: Temporal.Instant): 
   if (at === undefined || (fit.kind === 'at' && !isBefore(at, fit.at))) return fit;
   return { kind: 'at', at, because: 'deadline' };
 };
+
+/** A start that nobody has to hurry for: this long before the deadline at the latest, in seconds. */
+const ease = 2;
+
+/**
+ * The start in the last opening before the deadline, for what is out of service until then: as late in it as leaves twice the expected time.
+ * Undefined where no opening is long enough and early enough.
+ */
+export const lastStartOf = (
+  calendar: Calendar,
+  wish: Wish & { readonly deadline: Temporal.Instant },
+  now: Temporal.Instant,
+): Start | undefined => {
+  const { deadline, expectedSeconds } = wish;
+  const earliest = later(now, wish.notBefore ?? now);
+  if (!isBefore(earliest, deadline)) return undefined;
+  const spans = freeSpans(calendar, { from: earliest, to: deadline })
+    .map(span => clampedFrom(span, earliest))
+    .map(({ from, to }) => ({ from, to: isBefore(deadline, to) ? deadline : to }));
+  const last = spans.findLast(span => secondsOf(span) >= expectedSeconds);
+  if (last === undefined) return undefined;
+  const at = later(last.from, secondsAfter(last.to, -ease * expectedSeconds));
+  return { kind: 'at', at, because: 'window', until: last.to };
+};

@@ -24,3 +24,15 @@ export const labelSelector = z
   .describe('A label selector. An empty one picks all pods.');
 
 export const podReference = z.object({ namespace: z.string().optional(), name: z.string().optional() });
+
+/**
+ * The same object without the defaults that the API server would fill in: for a kind whose own defaults are others. It keeps the description and
+ * the rules.
+ */
+export const withoutDefaults = (object: z.ZodObject): z.ZodObject => {
+  const fields = Object.entries(object.shape).map(([key, field]) => [
+    key,
+    field instanceof z.ZodDefault ? (field.removeDefault() as z.ZodType).optional().meta(field.meta() ?? {}) : field,
+  ]);
+  return z.object(Object.fromEntries(fields) as Record<string, z.ZodType>).meta(object.meta() ?? {});
+};

@@ -32,10 +32,15 @@ const rung = z
   })
   .meta(rules(rule("self.action == 'Delete' || !has(self.gracePeriodSeconds)", 'gracePeriodSeconds goes with action Delete only')));
 
-const drain = z
+export const drain = z
   .object({
     podSelector: labelSelector.optional().describe("Only these pods are the drain's business; all when left out."),
     gracePeriodSeconds: z.int32().min(-1).default(-1).describe("Seconds that each pod gets to end; -1 is the pod's own."),
+    maxGracePeriodSeconds: z
+      .int32()
+      .min(1)
+      .optional()
+      .describe('No pod gets longer than this to end, whatever it asks for; for machines that are about to vanish.'),
     deleteEmptyDirData: z.boolean().default(false).describe('Evict pods with emptyDir volumes too: their data is lost.'),
     force: z.boolean().default(false).describe('Evict pods too that no controller will bring back.'),
     ignoreDaemonSets: z.boolean().default(true).describe('Leave DaemonSet pods where they are. false: such pods are refused.'),
@@ -72,6 +77,18 @@ const drain = z
   )
   .describe("How the node is emptied. The names are kubectl drain's where it has the same choice.");
 
+const start = z
+  .object({
+    notBefore: time.optional().describe('The node is not touched before this.'),
+    deadline: time.optional().describe('The maintenance should be under way and done by then: see missed of the MaintenanceWindows.'),
+    windows: z
+      .enum(['Respect', 'Ignore'])
+      .default('Respect')
+      .describe('Respect: begins when the MaintenanceWindows for its node allow it; at once where there is none.'),
+    expectedSeconds: z.int32().min(1).optional().describe('How long it will take; what has been seen so far when left out.'),
+  })
+  .describe('When it begins.');
+
 export const maintenanceSpec = z
   .object({
     nodeName: objectName
@@ -83,11 +100,12 @@ export const maintenanceSpec = z
       .enum(['Announce', 'Cordon', 'Drain'])
       .default('Drain')
       .describe('How far to go. Announce: say so on the node, touch nothing. Cordon: keep new pods away. Drain: empty the node.'),
+    start: start.optional(),
     drain: drain.optional(),
   })
   .describe('One node that is to be out of service for as long as this object exists.');
 
-const condition = z.object({
+export const condition = z.object({
   type: z.string().max(316),
   status: z.enum(['True', 'False', 'Unknown']),
   reason: z.string().max(1024),
@@ -113,6 +131,7 @@ export const maintenanceStatus = z
     phase: z.enum(['Pending', 'Announced', 'Cordoned', 'Draining', 'Detaching', 'Drained', 'Failed', 'Releasing']).optional(),
     message: z.string().optional().describe('The state in a sentence.'),
     observedGeneration: z.int().optional(),
+    scheduledTime: time.optional().describe('When it will begin, if it waits for that.'),
     startTime: time.optional().describe('When the drain began.'),
     completionTime: time.optional().describe('When the node was drained for the first time.'),
     estimatedCompletionTime: time.optional().describe('When it will be, at the rate seen so far.'),

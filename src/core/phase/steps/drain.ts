@@ -3,7 +3,7 @@ import { type Fate, judge } from '../../drain/judge.ts';
 import { type Leaver, type Plan, plan, type Surroundings } from '../../drain/plan.ts';
 import { addTally, countOf, startTally } from '../../drain/tally.ts';
 import { byKey, isTerminating, type Pod, terminatingSince } from '../../pod/pod.ts';
-import { type Rung, rungAt } from '../../request/policy.ts';
+import { type DrainPolicy, type Rung, rungAt } from '../../request/policy.ts';
 import { leaseKey, leaseNames } from '../../request/request.ts';
 import { earliest, secondsAfter, secondsBetween } from '../../time.ts';
 import type { Course, DrainStanding, Standing, Step } from '../course.ts';
@@ -62,10 +62,16 @@ const fateHindrance = (pod: Pod, fate: Fate): Hindrance | undefined => {
 /** A refused pod stops the whole drain of its request, as it stops kubectl's: no pod is moved for a node that cannot be emptied. */
 const isStopped = ({ fates }: View): boolean => fates.some(({ fate }) => fate.fate === 'refuse');
 
+/** Undefined: the pod's own. */
+const graceOf = ({ graceSeconds }: Pod, { gracePeriodSeconds, maxGracePeriodSeconds: most }: DrainPolicy): number | undefined => {
+  const wanted = gracePeriodSeconds >= 0 ? gracePeriodSeconds : undefined;
+  return most !== undefined && (wanted ?? graceSeconds) > most ? most : wanted;
+};
+
 const leaverOf = ({ standing, rung }: View, pod: Pod, wave: number): Leaver => {
   const { policy } = standing.request;
   const escalated = rung?.action === 'Delete';
-  const grace = escalated ? rung.gracePeriodSeconds : policy.gracePeriodSeconds >= 0 ? policy.gracePeriodSeconds : undefined;
+  const grace = escalated ? rung.gracePeriodSeconds : graceOf(pod, policy);
   return {
     pod,
     wave,
@@ -119,6 +125,7 @@ export const givenBack = { reason: 'GivenBack', message: 'the drain was not comp
 /** A rung that ends the drain; undefined as long as it goes on. */
 const ended = (view: View): Pick<Standing, 'failure' | 'problem' | 'holds'> | undefined => {
   const { standing, rung } = view;
+  if (standing.paused) return { holds: true };
   if (standing.failure === 'DeadlineExceeded') {
     return { failure: 'DeadlineExceeded', holds: true, problem: outOfTime };
   }

@@ -44,8 +44,9 @@ const blockersOf = ({ drain, request }: Standing, { picture, now }: Course): rea
   return (drain?.hindrances ?? []).map(one => ({ ...one, since: since(one) })).sort(order);
 };
 
-const timesOf = ({ request, drain }: Standing, blockers: readonly Blocker[], now: Temporal.Instant): Partial<Report> => {
+const timesOf = ({ request, drain, restarts }: Standing, blockers: readonly Blocker[], now: Temporal.Instant): Partial<Report> => {
   const { history } = request;
+  if (restarts) return {};
   const drainStartedAt = history.drainStartedAt ?? (drain === undefined ? undefined : now);
   const drainedAt = history.drainedAt ?? (drain?.complete === true ? now : undefined);
   const known = drainStartedAt !== undefined && drain !== undefined && drainedAt === undefined && !blockers.some(needsHelp);
@@ -67,6 +68,7 @@ const reportOf = (standing: Standing, course: Course): Report => {
     ...(problem !== undefined && { problem }),
     ...(drain !== undefined && { pods: { ...drain.count, total: drain.total } }),
     ...timesOf(standing, blockers, course.now),
+    ...(standing.startsAt && { startsAt: standing.startsAt }),
   };
 };
 

@@ -1,0 +1,38 @@
+import type { MachinePicture, MachineStep, Verdict } from './picture.ts';
+import { approval, begin } from './steps/begin.ts';
+import { release, succeed, waitThrough } from './steps/finish.ts';
+import { calledOff, claim, notify, over, pointless, readable, undo } from './steps/life.ts';
+import { possible } from './steps/strategy.ts';
+import { drain, replace, surge } from './steps/work.ts';
+
+/** Read aloud, this list is the life of a machine maintenance: the first step that is not done says what is to be done now. */
+const steps: readonly MachineStep[] = [
+  claim,
+  undo,
+  over,
+  readable,
+  pointless,
+  possible,
+  notify,
+  approval,
+  begin,
+  calledOff,
+  surge,
+  drain,
+  replace,
+  waitThrough,
+  release,
+  succeed,
+];
+
+/**
+ * What to do about a machine maintenance now: a pure function of what is known and of the time. Everything it goes by is stored in the API, most
+ * of it on the objects that it changes, so a process that is killed between any two writes and started again goes on where it was.
+ */
+export const decideMachine = (picture: MachinePicture, now: Temporal.Instant): Verdict => {
+  for (const step of steps) {
+    const verdict = step(picture, now);
+    if (verdict !== undefined) return verdict;
+  }
+  throw new Error('the last step of a machine maintenance always has a verdict');
+};

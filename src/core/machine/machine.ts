@@ -1,0 +1,199 @@
+import { isObject, type JsonObject } from '../json.ts';
+import type { Labels } from '../pod/selector.ts';
+import { readTime } from '../time.ts';
+
+/** Machines of the two machine APIs, and what replaces them, as far as replacing needs them. */
+
+/** openshift: machine.openshift.io. capi: cluster.x-k8s.io. */
+export type MachineApi = 'openshift' | 'capi';
+
+export const groupOf: Readonly<Record<MachineApi, string>> = { openshift: 'machine.openshift.io', capi: 'cluster.x-k8s.io' };
+
+/** Name and owner of the hook with which Drydock keeps a machine whole until its replacement is there. Both at least 3 characters. */
+export const hookName = 'DrydockReplacement';
+export const hookOwner = 'drydock.dev/machine-maintenance';
+
+/** Puts a Machine first in line when its set is made smaller. */
+export const deleteMarks: Readonly<Record<MachineApi, string>> = {
+  openshift: 'machine.openshift.io/delete-machine',
+  capi: 'cluster.x-k8s.io/delete-machine',
+};
+
+const preDrainPrefix = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/';
+
+/** A controller that owns something. */
+type Owner = { readonly kind: string; readonly name: string; readonly uid: string };
+
+type Common = {
+  /** `api/namespace/name`, for sets `api/Kind/namespace/name`. */
+  readonly key: string;
+  readonly api: MachineApi;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly path: string;
+  readonly labels: Labels;
+  readonly owner?: Owner;
+};
+
+export type Machine = Common & {
+  readonly createdAt: Temporal.Instant;
+  readonly deleting: boolean;
+  readonly phase?: string;
+  readonly providerId?: string;
+  readonly nodeName?: string;
+  readonly controlPlane: boolean;
+  readonly zone?: string;
+  /** Hooks that keep its drain from beginning, ours included. */
+  readonly preDrainHooks: readonly { readonly name: string; readonly owner: string }[];
+  /** Value of the mark that puts it first in line; missing where there is none. */
+  readonly deleteMark?: string;
+  /** What the machine API says of its deletion, in its own words. */
+  readonly said?: string;
+};
+
+/** What makes as many machines as it says: a MachineSet, a MachineDeployment, or the controller of a control plane. */
+export type MachineSet = Common & {
+  readonly replicas: number;
+  readonly deleting: boolean;
+  /** It replaces machines of a control plane that are deleted. */
+  readonly controlPlane: boolean;
+  /** Replicas are the Cluster's topology's to say: a number that others write does not stay. */
+  readonly topologyOwned: boolean;
+  /** Machines that were added to replace one: value of the record by the uid of the machine maintenance. */
+  readonly surges: ReadonlyMap<string, string>;
+};
+
+/** The record of a machine too many, on the set that has it: written and taken off together with the number of replicas. */
+export const surgePrefix = 'surge.drydock.dev/';
+
+type Raw = {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly creationTimestamp?: string;
+    readonly deletionTimestamp?: string;
+    readonly labels?: Labels;
+    readonly annotations?: Labels;
+    readonly ownerReferences?: readonly (Owner & { readonly controller?: boolean })[];
+  };
+  readonly spec?: JsonObject;
+  readonly status?: JsonObject;
+};
+
+/** Where a collection of a machine API is served. */
+export type MachineKind = {
+  readonly api: MachineApi;
+  readonly apiVersion: string;
+  readonly kind: 'Machine' | 'MachineSet' | 'MachineDeployment' | 'KubeadmControlPlane' | 'ControlPlaneMachineSet';
+  readonly plural: string;
+};
+
+/** Collection path for the whole cluster. */
+export const collectionOf = ({ apiVersion, plural }: MachineKind): string => `/apis/${apiVersion}/${plural}`;
+
+const commonOf = (raw: Raw, { api, apiVersion, kind, plural }: MachineKind, key: string): Common => {
+  const { name, namespace = '', uid, resourceVersion, labels = {}, ownerReferences = [] } = raw.metadata;
+  const owner = ownerReferences.find(({ controller }) => controller === true);
+  return {
+    key,
+    api,
+    apiVersion,
+    kind,
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    path: `/apis/${apiVersion}/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`,
+    labels,
+    ...(owner && { owner: { kind: owner.kind, name: owner.name, uid: owner.uid } }),
+  };
+};
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
+
+const hooksOf = ({ spec, metadata }: Raw, api: MachineApi): Machine['preDrainHooks'] => {
+  if (api === 'capi') {
+    return Object.entries(metadata.annotations ?? {})
+      .filter(([key]) => key.startsWith(preDrainPrefix))
+      .map(([key, owner]) => ({ name: key.slice(preDrainPrefix.length), owner }));
+  }
+  const { preDrain } = objectOf(spec?.['lifecycleHooks']);
+  return (Array.isArray(preDrain) ? preDrain : []).flatMap(hook => {
+    const { name, owner } = objectOf(hook);
+    return typeof name === 'string' ? [{ name, owner: textOf(owner) ?? '' }] : [];
+  });
+};
+
+const isControlPlane = ({ metadata: { labels = {} } }: Raw, api: MachineApi): boolean =>
+  api === 'capi'
+    ? labels['cluster.x-k8s.io/control-plane'] !== undefined
+    : labels['machine.openshift.io/cluster-api-machine-role'] === 'master';
+
+/** What keeps a deletion: Cluster API says it in a condition; OpenShift in its conditions about hooks and the drain. */
+const saidOf = ({ status }: Raw): string | undefined => {
+  const { conditions } = status ?? {};
+  const about = (Array.isArray(conditions) ? conditions : []).map(objectOf).find(({ type, status: value, reason }) => {
+    if (type === 'Deleting') return value === 'True' && reason !== 'NotDeleting';
+    return (type === 'Drainable' || type === 'Terminable') && value === 'False';
+  });
+  return textOf(about?.['message']) ?? textOf(status?.['errorMessage']);
+};
+
+/** Keeps of a Machine what this type has. */
+export const readMachine = (raw: unknown, kind: MachineKind): Machine => {
+  const { metadata, spec, status } = raw as Raw;
+  const { api } = kind;
+  const found = commonOf(raw as Raw, kind, `${api}/${metadata.namespace ?? ''}/${metadata.name}`);
+  const providerId = textOf(spec?.['providerID']);
+  const nodeName = textOf(objectOf(status?.['nodeRef'])['name']);
+  const phase = textOf(status?.['phase']);
+  const zone = textOf(spec?.['failureDomain']) ?? found.labels['machine.openshift.io/zone'];
+  const deleteMark = metadata.annotations?.[deleteMarks[api]];
+  const said = saidOf(raw as Raw);
+  return {
+    ...found,
+    createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
+    deleting: metadata.deletionTimestamp !== undefined,
+    controlPlane: isControlPlane(raw as Raw, api),
+    preDrainHooks: hooksOf(raw as Raw, api),
+    ...(phase !== undefined && { phase }),
+    ...(providerId !== undefined && { providerId }),
+    ...(nodeName !== undefined && { nodeName }),
+    ...(zone !== undefined && zone !== '' && { zone }),
+    ...(deleteMark !== undefined && { deleteMark }),
+    ...(said !== undefined && { said }),
+  };
+};
+
+/** Keeps of whatever makes machines what this type has. */
+export const readMachineSet = (raw: unknown, kind: MachineKind): MachineSet => {
+  const { metadata, spec } = raw as Raw;
+  const { api } = kind;
+  const replicas = spec?.['replicas'];
+  const records = Object.entries(metadata.annotations ?? {}).filter(([key]) => key.startsWith(surgePrefix));
+  const controlPlane = kind.kind === 'KubeadmControlPlane' || kind.kind === 'ControlPlaneMachineSet';
+  const dormant = kind.kind === 'ControlPlaneMachineSet' && spec?.['state'] !== 'Active';
+  return {
+    ...commonOf(raw as Raw, kind, `${api}/${kind.kind}/${metadata.namespace ?? ''}/${metadata.name}`),
+    replicas: typeof replicas === 'number' ? replicas : 1,
+    deleting: metadata.deletionTimestamp !== undefined,
+    controlPlane: controlPlane && !dormant,
+    topologyOwned: metadata.labels?.['topology.cluster.x-k8s.io/owned'] !== undefined,
+    surges: new Map(records.map(([key, value]) => [key.slice(surgePrefix.length), value])),
+  };
+};
+
+/** The last part of a providerID: the machine as its cloud calls it. */
+export const instanceOf = (providerId: string | undefined): string | undefined => {
+  const last = providerId?.split('/').at(-1);
+  return last === '' ? undefined : last;
+};

@@ -1,0 +1,178 @@
+import { isBefore, secondsAfter, secondsBetween, timeText } from '../../time.ts';
+import {
+  atEndOf,
+  type Calendar,
+  calendarOf,
+  expectedOf,
+  freezeAt,
+  lastStartOf,
+  nextSpans,
+  openNow,
+  type Start,
+  startOf,
+} from '../../window/calendar.ts';
+import { appliesTo } from '../../window/window.ts';
+import { deadlineOf, isPending } from '../event.ts';
+import type { MachinePicture, MachineStep, Verdict } from '../picture.ts';
+import { takesAtOnce } from '../request.ts';
+import { strategyOf } from './strategy.ts';
+
+/** Everything that is asked before the work begins, and what the end of a window means for work that has begun. */
+
+/** A notice of seconds or minutes: waiting for anything would only cost what is left. */
+const urgentWithin = 600;
+
+/** How long it takes where nothing has been seen yet, in seconds. */
+const guesses = { Drain: 900, Replace: 1800, ReplaceWithSurge: 1800, Notify: 0 } as const;
+
+/** A guess gets this much room when it comes from what was seen. */
+const caution = 1.5;
+
+/** By then the machine has to be empty: what the request says, else the earliest of its events. */
+export const deadlineFor = ({ request }: MachinePicture): Temporal.Instant | undefined => request.deadline ?? deadlineOf(request.events);
+
+/** The cloud takes the machine within minutes: calendars, approvals and limits would not keep it. */
+export const isUrgent = (picture: MachinePicture, now: Temporal.Instant): boolean => {
+  const taken = picture.request.events.filter(event => isPending(event) && takesAtOnce(event));
+  const deadline = deadlineOf(taken);
+  return deadline !== undefined && secondsBetween(now, deadline) <= urgentWithin;
+};
+
+const calendarFor = ({ request, node, windows }: MachinePicture): Calendar => {
+  const eventKinds = request.events.filter(isPending).map(({ kind }) => kind);
+  return calendarOf(windows.filter(window => appliesTo(window, { kind: 'MachineMaintenance', labels: node?.labels ?? {}, eventKinds })));
+};
+
+const expectedFor = (picture: MachinePicture, calendar: Calendar): number => {
+  const strategy = strategyOf(picture).strategy;
+  const seen = picture.seen.get(strategy);
+  return expectedOf(calendar) ?? (seen === undefined ? guesses[strategy] : Math.ceil(seen * caution));
+};
+
+/**
+ * A machine that is replaced may go at any time before its deadline, so it goes in the first opening. A node that is only drained is missing
+ * until the cloud has done its work: it goes in the last opening before that, or shortly before where no window has a say.
+ */
+const startFor = (picture: MachinePicture, calendar: Calendar, now: Temporal.Instant): Start => {
+  const { request, drainLeadSeconds } = picture;
+  const deadline = deadlineFor(picture);
+  const expectedSeconds = expectedFor(picture, calendar);
+  const wish = { expectedSeconds, ...(deadline && { deadline }), ...(request.notBefore && { notBefore: request.notBefore }) };
+  if (strategyOf(picture).strategy !== 'Drain' || deadline === undefined || request.notBefore !== undefined)
+    return startOf(calendar, wish, now);
+  if (!calendar.always) {
+    const last = lastStartOf(calendar, { ...wish, deadline }, now);
+    if (last !== undefined) return last;
+  }
+  return startOf(calendar, { ...wish, notBefore: secondsAfter(deadline, -Math.max(drainLeadSeconds, expectedSeconds)) }, now);
+};
+
+const neverText = (calendar: Calendar, longestSeconds: number, expected: number): string =>
+  longestSeconds > 0
+    ? `No opening of ${calendar.names.join(', ')} is long enough: ${Math.round(expected / 60)} min are expected, the longest is ${Math.round(longestSeconds / 60)} min. Lengthen it, or set expectedDuration`
+    : `${calendar.names.join(', ')} will not be open in the next 400 days`;
+
+const missedText = (calendar: Calendar, at: Temporal.Instant, deadline: Temporal.Instant | undefined): string =>
+  `No opening of ${calendar.names.join(', ')} comes before the deadline${deadline ? ` ${timeText(deadline)}` : ''}: it begins outside of them, at ${timeText(at)}`;
+
+const waitFor = (picture: MachinePicture, calendar: Calendar, start: Extract<Start, { kind: 'at' }>, now: Temporal.Instant): Verdict => {
+  const frozen = freezeAt(calendar, now);
+  const common = { phase: 'Scheduled', startsAt: start.at, again: start.at } as const;
+  if (start.because === 'deadline') {
+    return { ...common, reason: 'WindowMissed', message: missedText(calendar, start.at, deadlineFor(picture)), warning: true };
+  }
+  const begins = `Begins at ${timeText(start.at)}`;
+  if (frozen !== undefined) {
+    const why = frozen.reason === undefined ? '' : ` (${frozen.reason})`;
+    return { ...common, reason: 'Frozen', message: `${begins}: frozen until ${timeText(frozen.until)}${why}` };
+  }
+  if (start.because === 'window')
+    return { ...common, reason: 'MaintenanceWindow', message: `${begins}, when ${calendar.names.join(', ')} allows it` };
+  return { ...common, reason: 'NotYetDue', message: `${begins}: ${isBefore(now, start.at) ? 'not before it has to' : 'now'}` };
+};
+
+const inTheWay = ({ request, others, limits, machine, supply }: MachinePicture): string | undefined => {
+  const active = others.filter(({ key, active }) => active && key !== request.key);
+  if (machine?.controlPlane === true) {
+    const other = active.find(({ controlPlane }) => controlPlane);
+    if (other !== undefined) return `another machine of the control plane is being worked on (${other.key}): one at a time`;
+  }
+  const { perSet, perZone } = limits;
+  const ofSet = active.filter(({ set }) => set !== undefined && set === supply?.set.key);
+  if (perSet > 0 && ofSet.length >= perSet)
+    return `${ofSet.length} of ${supply?.set.kind} ${supply?.set.name} are being worked on, as many as may be at once`;
+  const ofZone = active.filter(({ zone }) => zone !== undefined && zone === machine?.zone);
+  if (perZone > 0 && ofZone.length >= perZone)
+    return `${ofZone.length} of zone ${machine?.zone ?? ''} are being worked on, as many as may be at once`;
+  return undefined;
+};
+
+const beginning = (picture: MachinePicture, becauseOfDeadline: boolean): NonNullable<Verdict['begins']> => {
+  const { supply, machine, node, request } = picture;
+  const nodeName = machine?.nodeName ?? request.nodeName;
+  return {
+    strategy: strategyOf(picture).strategy,
+    becauseOfDeadline,
+    ...(supply && { set: supply.set.key }),
+    ...(nodeName !== undefined && { nodeName }),
+    ...(node?.bootId !== undefined && { bootId: node.bootId }),
+  };
+};
+
+const begun = (picture: MachinePicture, start: Extract<Start, { kind: 'at' }> | 'urgent', calendar: Calendar): Verdict => {
+  const late = start !== 'urgent' && start.because === 'deadline' && !calendar.always;
+  const { strategy } = strategyOf(picture);
+  const message = late ? missedText(calendar, start.at, deadlineFor(picture)) : `Begins: ${strategy}`;
+  return {
+    phase: strategy === 'ReplaceWithSurge' ? 'Surging' : 'Draining',
+    reason: late ? 'WindowMissed' : 'Begun',
+    message,
+    ...(late && { warning: true }),
+    begins: beginning(picture, start === 'urgent' || start.because === 'deadline'),
+  };
+};
+
+/** Whoever has to agree has agreed. */
+export const approval: MachineStep = (picture, now) => {
+  const { request } = picture;
+  if (request.history.startedAt !== undefined || !request.needsApproval || request.approved || isUrgent(picture, now)) return undefined;
+  const how = `kubectl annotate -n ${request.namespace} machinemaintenance ${request.name} drydock.dev/approved=true`;
+  const deadline = deadlineFor(picture);
+  const by = deadline ? ` before ${timeText(deadline)}` : '';
+  return { phase: 'AwaitingApproval', reason: 'Approval', message: `Waits to be approved${by}: ${how}`, warning: true };
+};
+
+/** Begins at the right time, and when it is its turn. The beginning is stored before anything else is done. */
+export const begin: MachineStep = (picture, now) => {
+  if (picture.request.history.startedAt !== undefined) return undefined;
+  const calendar = calendarFor(picture);
+  if (isUrgent(picture, now)) return begun(picture, 'urgent', calendar);
+  const start = startFor(picture, calendar, now);
+  if (start.kind === 'never') {
+    const message = neverText(calendar, start.longestSeconds, expectedFor(picture, calendar));
+    return { phase: 'Scheduled', reason: 'NoOpening', message, warning: true, again: secondsAfter(now, 86_400) };
+  }
+  if (isBefore(now, start.at)) return waitFor(picture, calendar, start, now);
+  const wait = inTheWay(picture);
+  if (wait !== undefined) return { phase: 'Scheduled', reason: 'Turn', message: `Waits for its turn: ${wait}`, startsAt: start.at };
+  return begun(picture, start, calendar);
+};
+
+/** What the windows want of work that is under way: undefined where it may go on. */
+export const closing = (
+  picture: MachinePicture,
+  now: Temporal.Instant,
+): { readonly atEnd: 'Pause' | 'GiveBack'; readonly opens?: Temporal.Instant } | undefined => {
+  if (picture.request.history.becauseOfDeadline || isUrgent(picture, now)) return undefined;
+  const calendar = calendarFor(picture);
+  const atEnd = atEndOf(calendar);
+  if (atEnd === 'Continue' || openNow(calendar, now) !== undefined) return undefined;
+  const [next] = nextSpans(calendar, now, 1);
+  return { atEnd, ...(next && { opens: next.from }) };
+};
+
+/** When work that is under way has to be looked at because its window ends. */
+export const closesAt = (picture: MachinePicture, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const calendar = calendarFor(picture);
+  return calendar.windows.length === 0 || atEndOf(calendar) === 'Continue' ? undefined : openNow(calendar, now)?.to;
+};

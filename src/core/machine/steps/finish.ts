@@ -1,0 +1,45 @@
+import { conditionOf } from '../../hold/node.ts';
+import { isPending } from '../event.ts';
+import type { MachinePicture, MachineStep } from '../picture.ts';
+import { strategyOf } from './strategy.ts';
+import { endOfChild } from './withdraw.ts';
+
+/** What comes after the node is empty. */
+
+/** Why the node may not be given back yet; undefined when it may. */
+const notFit = ({ node, request }: MachinePicture): string | undefined => {
+  if (node === undefined) return undefined;
+  const ready = conditionOf(node, 'Ready');
+  if (ready?.status !== 'True')
+    return `node ${node.name} is not Ready${ready?.message === undefined || ready.message === '' ? '' : `: ${ready.message}`}`;
+  const failing = request.gates.find(type => conditionOf(node, type)?.status !== 'True');
+  return failing === undefined ? undefined : `condition ${failing} of node ${node.name} is not True`;
+};
+
+/** The node stays out through the cloud's own work, until that is over and the node is fit again. */
+export const waitThrough: MachineStep = picture => {
+  const { request, node } = picture;
+  if (strategyOf(picture).strategy !== 'Drain' || node === undefined) return undefined;
+  const pending = request.events.filter(isPending);
+  if (pending.length > 0 || request.events.length === 0) {
+    const what = pending.map(({ code, kind, state }) => `${code ?? kind} (${state.toLowerCase()})`).join(', ');
+    const until = what === '' ? 'until this object is deleted' : `until the cloud is done: ${what}`;
+    return { phase: 'Drained', reason: 'EventPending', message: `The node is drained and held ${until}` };
+  }
+  const unfit = notFit(picture);
+  return unfit === undefined ? undefined : { phase: 'Drained', reason: 'NodeNotFit', message: `The event is over; ${unfit}` };
+};
+
+/** The node is given back, or what is left of its maintenance taken away. */
+export const release: MachineStep = ({ child }) => endOfChild(child);
+
+const successText = (picture: MachinePicture): string => {
+  const { request, node } = picture;
+  if (strategyOf(picture).strategy !== 'Drain') return `Machine ${request.machineName} has been replaced`;
+  if (node === undefined) return 'The node is gone';
+  const { bootId } = request.history;
+  const rebooted = bootId !== undefined && node.bootId !== undefined && bootId !== node.bootId;
+  return `The event is over and the node is back${rebooted ? ', started anew' : ''}`;
+};
+
+export const succeed: MachineStep = picture => ({ phase: 'Succeeded', reason: 'Succeeded', message: successText(picture) });

@@ -1,0 +1,108 @@
+import { isBefore, secondsAfter } from '../../time.ts';
+import { type EventState, isPending } from '../event.ts';
+import type { MachineStep, Verdict } from '../picture.ts';
+import { isOver, type MachineRequest } from '../request.ts';
+import { announce, machineMaintenanceFinalizer, ownWrite, pathOfRequest } from '../writes.ts';
+import { strategyOf } from './strategy.ts';
+import { withdraw } from './withdraw.ts';
+
+/** The beginning and the end of the object itself. */
+
+const hasFinalizer = ({ finalizers }: MachineRequest): boolean => finalizers.includes(machineMaintenanceFinalizer);
+
+/** Nothing is done before the finalizer is stored: from then on nothing that was begun can be forgotten. */
+export const claim: MachineStep = ({ request }) => {
+  if (request.deleting || hasFinalizer(request)) return undefined;
+  const own = ownWrite(request, 'claim', { metadata: { finalizers: [...request.finalizers, machineMaintenanceFinalizer] } });
+  return { phase: 'Pending', reason: 'NotClaimed', message: 'Waits to be claimed', own };
+};
+
+/** A request that is deleted leaves nothing behind; a machine that is being replaced already goes on without us. */
+export const undo: MachineStep = (picture, now) => {
+  const { request } = picture;
+  if (!request.deleting) return undefined;
+  const rest = withdraw(picture, now);
+  if (rest !== undefined) return rest;
+  const common = { phase: 'Releasing', reason: 'Ending', message: 'Everything is given back' } as const;
+  if (!hasFinalizer(request)) return common;
+  const finalizers = request.finalizers.filter(finalizer => finalizer !== machineMaintenanceFinalizer);
+  const told = announce(request, 'Normal', 'MaintenanceEnded', 'Everything that was begun has been given back or finished');
+  return { ...common, own: ownWrite(request, 'let go', { metadata: { finalizers } }, [told]) };
+};
+
+/** Whether a machine is there cannot be known while its API is away: nothing is concluded from that. */
+export const readable: MachineStep = ({ request, machineApi }) => {
+  if (machineApi || request.nodeOnly) return undefined;
+  const message = 'This cluster serves no machine API (machine.openshift.io, cluster.x-k8s.io) at the moment, or Drydock may not read it';
+  return { phase: request.history.phase ?? 'Pending', reason: 'NoMachineApi', message, warning: true };
+};
+
+const isNew = (request: MachineRequest): boolean =>
+  request.events.some(event => isPending(event) && !request.history.handled.has(event.id));
+
+/** What is over is kept for a while, and taken away then unless its event is still announced: it would come back at once. */
+export const over: MachineStep = ({ request, machine }, now) => {
+  const { phase, completedAt } = request.history;
+  if (phase === undefined || !isOver(phase)) return undefined;
+  if (isNew(request)) return { phase: 'Pending', reason: 'NewEvent', message: 'Another event has been announced', restarts: true };
+  const kept: Verdict = { phase, reason: phase, message: '' };
+  if (completedAt === undefined) return kept;
+  const until = secondsAfter(completedAt, request.keepSeconds);
+  if (isBefore(now, until)) return { ...kept, again: until };
+  if (machine !== undefined && request.events.some(isPending)) return kept;
+  const own = {
+    what: 'clean up',
+    method: 'DELETE',
+    path: pathOfRequest(request),
+    body: { preconditions: { uid: request.uid } },
+    store: 'machineMaintenances',
+    announce: [],
+  } as const;
+  return { ...kept, own };
+};
+
+/** How all of its events have ended; undefined as long as one is pending, or where there are none. */
+export const ended = (request: Pick<MachineRequest, 'events'>): EventState | undefined => {
+  if (request.events.length === 0 || request.events.some(isPending)) return undefined;
+  return request.events.every(({ state }) => state === 'Cancelled') ? 'Cancelled' : 'Completed';
+};
+
+/** The event has ended before anything was begun for it, or the machine is gone: there is nothing to do any more. */
+export const pointless: MachineStep = picture => {
+  const { request, machine, node } = picture;
+  if (request.history.startedAt !== undefined) return undefined;
+  if (machine === undefined && !request.nodeOnly) {
+    const message = `Machine ${request.machineName} does not exist (any more)`;
+    return request.deletionIssued
+      ? { phase: 'Succeeded', reason: 'MachineGone', message: `Machine ${request.machineName} is gone` }
+      : { phase: 'Cancelled', reason: 'MachineGone', message };
+  }
+  if (request.nodeOnly && node === undefined) {
+    return { phase: 'Cancelled', reason: 'NodeGone', message: `Node ${request.nodeName ?? request.machineName} does not exist (any more)` };
+  }
+  const state = ended(request);
+  if (state === undefined) return undefined;
+  const message = state === 'Cancelled' ? 'The cloud has cancelled its event' : 'The event was over before anything had to be done';
+  return { phase: 'Cancelled', reason: state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted', message };
+};
+
+/** Somebody only wants to know. */
+export const notify: MachineStep = picture => {
+  if (strategyOf(picture).strategy !== 'Notify') return undefined;
+  const state = ended(picture.request);
+  if (state !== undefined) return { phase: 'Succeeded', reason: `Event${state}`, message: 'The event is over' };
+  return { phase: 'Notified', reason: 'EventPending', message: 'Announced; nothing else is done by strategy Notify' };
+};
+
+/** The event was cancelled while the work was under way: what can still be taken back is taken back. */
+export const calledOff: MachineStep = (picture, now) => {
+  const { request, machine } = picture;
+  const state = ended(request);
+  const committed = request.deletionIssued || machine === undefined || machine.deleting;
+  const { strategy } = strategyOf(picture);
+  const drained = request.history.phase === 'Drained' || request.history.phase === 'Releasing';
+  // A node that the cloud is done with has to be fit before it is given back: that is asked later.
+  if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed)) return undefined;
+  const reason = state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted';
+  return withdraw(picture, now) ?? { phase: 'Cancelled', reason, message: 'The event is over; everything has been given back' };
+};

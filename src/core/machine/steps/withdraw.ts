@@ -1,0 +1,51 @@
+import type { Write } from '../../phase/decision.ts';
+import { hookName, type Machine, type MachineSet } from '../machine.ts';
+import type { MachinePicture, Verdict } from '../picture.ts';
+import type { MachineRequest } from '../request.ts';
+import { deleteChildWrite, hookWrite, markWrite, scaleWrite } from '../writes.ts';
+
+/** Taking back what has been done for a request. */
+
+/** The mark says whose it is: somebody else's stays. */
+export const markOf = (request: MachineRequest): string => request.uid;
+
+const releasing = (message: string, writes: readonly Write[] = []): Verdict => ({ phase: 'Releasing', reason: 'Ending', message, writes });
+
+/** The machine that was added for this request: the youngest that nobody is deleting. */
+const added = ({ supply }: MachinePicture): Machine | undefined =>
+  supply?.members.filter(({ deleting }) => !deleting).toSorted((one, other) => Temporal.Instant.compare(other.createdAt, one.createdAt))[0];
+
+/**
+ * The number of machines goes back to what it was. The machine that goes for it is the one that was added: it is put first in line, and the one
+ * that was to be replaced taken out of it.
+ */
+export const countBack = (picture: MachinePicture, set: MachineSet): Verdict => {
+  const { request, machine } = picture;
+  const mark = markOf(request);
+  if (machine?.deleteMark === mark && !machine.deleting) return releasing('The machine stays', [markWrite(machine, null)]);
+  const young = added(picture);
+  if (young !== undefined && young.key !== machine?.key && young.deleteMark === undefined) {
+    return releasing('The machine that was added goes', [markWrite(young, mark)]);
+  }
+  return releasing(`${set.kind} ${set.name} is counted back`, [scaleWrite(set, request, -1)]);
+};
+
+/** Takes back what is left of the work; undefined when nothing is. */
+export const withdraw = (picture: MachinePicture, _now: Temporal.Instant): Verdict | undefined => {
+  const { request, machine, surged, child } = picture;
+  const [set] = surged;
+  if (set !== undefined) return countBack(picture, set);
+  if (machine !== undefined && machine.deleteMark === markOf(request) && !machine.deleting) {
+    return releasing('The machine stays', [markWrite(machine, null)]);
+  }
+  if (machine?.api === 'openshift' && machine.preDrainHooks.some(({ name }) => name === hookName)) {
+    return releasing('The machine is left to its own controllers', [hookWrite(machine, false)]);
+  }
+  return endOfChild(child);
+};
+
+/** The node is given back; undefined when it has been. */
+export const endOfChild = (child: MachinePicture['child']): Verdict | undefined => {
+  if (child === undefined) return undefined;
+  return releasing('The node is being given back', child.deleting ? [] : [deleteChildWrite(child)]);
+};

@@ -1,0 +1,152 @@
+import { conditionOf } from '../../hold/node.ts';
+import { isBefore, secondsAfter, timeText } from '../../time.ts';
+import { hookName } from '../machine.ts';
+import type { MachinePicture, MachineStep, Supply, Verdict } from '../picture.ts';
+import { takesAtOnce } from '../request.ts';
+import { createChildWrite, deleteMachineWrite, flagWrite, hookWrite, markWrite, scaleWrite, stageWrite } from '../writes.ts';
+import { closesAt, closing, deadlineFor } from './begin.ts';
+import { ended } from './life.ts';
+import { strategyOf } from './strategy.ts';
+import { countBack, markOf, withdraw } from './withdraw.ts';
+
+/** The work itself: a machine more, the node empty, the machine gone. Each step sees from the objects how far it is. */
+
+const surging = (message: string, writes: NonNullable<Verdict['writes']> = []): Verdict => ({
+  phase: 'Surging',
+  reason: 'Replacement',
+  message,
+  writes,
+});
+
+const isComplete = ({ set, ready }: Supply): boolean => ready >= set.replicas;
+
+const readyText = ({ set, ready }: Supply): string =>
+  `${set.kind} ${set.name} has ${ready} of ${set.replicas} machines with a node that is Ready`;
+
+/** Cluster API counts a machine that is being deleted, so its set has to be made larger by one. */
+const surgeByScale = (picture: MachinePicture, supply: Supply): Verdict | undefined => {
+  const { request, machine, surged } = picture;
+  if (machine === undefined || machine.deleting || request.deletionIssued) return undefined;
+  if (machine.deleteMark === undefined) return surging('The machine is put first in line', [markWrite(machine, markOf(request))]);
+  const [set] = surged;
+  if (set === undefined)
+    return surging(`A machine is added to ${supply.set.kind} ${supply.set.name}`, [scaleWrite(supply.set, request, 1)]);
+  return isComplete(supply) ? undefined : surging(`Waits for the machine that was added: ${readyText(supply)}`);
+};
+
+/** OpenShift does not count it, and makes another as soon as one is deleted; the hook keeps the old one whole meanwhile. */
+const surgeByHook = (picture: MachinePicture, supply: Supply): Verdict | undefined => {
+  const { request, machine } = picture;
+  if (machine === undefined) return undefined;
+  const hooked = machine.preDrainHooks.some(({ name }) => name === hookName);
+  if (!machine.deleting) {
+    if (!hooked) return surging('The machine is kept whole until its replacement is ready', [hookWrite(machine, true)]);
+    if (!request.deletionIssued) return { ...surging('The machine is to be replaced'), own: flagWrite(request) };
+    return surging('The machine is deleted; its set makes another', [deleteMachineWrite(machine, request)]);
+  }
+  if (!hooked || isComplete(supply)) return undefined;
+  return surging(`Waits for the replacement: ${readyText(supply)}`);
+};
+
+/** One machine more before the node is emptied. */
+export const surge: MachineStep = picture => {
+  const { machine, supply } = picture;
+  if (strategyOf(picture).strategy !== 'ReplaceWithSurge' || machine === undefined || supply === undefined) return undefined;
+  return machine.api === 'capi' ? surgeByScale(picture, supply) : surgeByHook(picture, supply);
+};
+
+/** Seconds past its deadline after which a machine that its cloud wanted back and whose node is silent counts as lost. */
+const lostAfter = 30;
+
+const isReady = ({ node }: MachinePicture): boolean => node !== undefined && conditionOf(node, 'Ready')?.status === 'True';
+
+const isLost = (picture: MachinePicture, now: Temporal.Instant): boolean => {
+  const deadline = deadlineFor(picture);
+  const taken = picture.request.events.some(takesAtOnce);
+  return taken && deadline !== undefined && !isReady(picture) && isBefore(secondsAfter(deadline, lostAfter), now);
+};
+
+const childText = (picture: MachinePicture): string => {
+  const { child } = picture;
+  const message = child?.status['message'];
+  return typeof message === 'string' && message !== '' ? `${child?.name}: ${message}` : `${child?.name} waits to begin`;
+};
+
+const paused = (picture: MachinePicture, now: Temporal.Instant): Verdict | undefined => {
+  const stop = closing(picture, now);
+  if (stop === undefined) return undefined;
+  const { child } = picture;
+  const next = stop.opens === undefined ? 'no opening is in sight' : `goes on at ${timeText(stop.opens)}`;
+  const again = stop.opens === undefined ? {} : { again: stop.opens };
+  if (stop.atEnd === 'Pause') {
+    const writes = child !== undefined && !child.deleting && child.stage === 'Drain' ? [stageWrite(child, 'Cordon')] : [];
+    return { phase: 'Draining', reason: 'WindowClosed', message: `Paused, because the window has closed: ${next}`, writes, ...again };
+  }
+  const back = withdraw(picture, now);
+  const message = `Given back, because the window has closed: ${next}`;
+  return back ?? { phase: 'Scheduled', reason: 'WindowClosed', message, restarts: true, ...again };
+};
+
+/** The node is held and emptied, by a Maintenance of its own: its budgets, its quorum and its blockers are the same as everywhere. */
+export const drain: MachineStep = (picture, now) => {
+  const { request, machine, child, node } = picture;
+  const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
+  // A machine that never became a node, or whose node is gone, has nothing to drain.
+  if (nodeName === undefined || node === undefined || isLost(picture, now)) return undefined;
+  if (strategyOf(picture).strategy === 'Drain' && ended(request) === 'Completed') return undefined;
+  if (child?.history.state === 'Drained' && child.stage === 'Drain') return undefined;
+  const stop = paused(picture, now);
+  if (stop !== undefined) return stop;
+  const again = closesAt(picture, now);
+  const common = { phase: 'Draining', reason: 'Drain', ...(again && { again }) } as const;
+  if (child === undefined) {
+    return { ...common, message: `Node ${nodeName} is put into maintenance`, writes: [createChildWrite(picture, nodeName, now)] };
+  }
+  if (child.stage === 'Cordon' && !child.deleting) return { ...common, message: 'The drain goes on', writes: [stageWrite(child, 'Drain')] };
+  return { ...common, message: childText(picture) };
+};
+
+const replacing = (message: string, writes: NonNullable<Verdict['writes']> = []): Verdict => ({
+  phase: 'Replacing',
+  reason: 'MachineDeletion',
+  message,
+  writes,
+});
+
+/** The marked machine goes with the machine that was added counted off again. The flag is stored first: from then on only forward. */
+const letGoByScale = (picture: MachinePicture): Verdict | undefined => {
+  const { request, surged, machine } = picture;
+  const [set] = surged;
+  if (set === undefined) return undefined;
+  // Somebody else has deleted it: its set has made another by itself.
+  if (machine === undefined) return countBack(picture, set);
+  if (!request.deletionIssued) return { ...replacing('The machine is to go'), own: flagWrite(request) };
+  return replacing(`${set.kind} ${set.name} is counted back`, [scaleWrite(set, request, -1)]);
+};
+
+const letGoByDeletion = ({ request, machine }: MachinePicture, surges: boolean): Verdict | undefined => {
+  if (machine === undefined) return undefined;
+  if (machine.preDrainHooks.some(({ name }) => name === hookName)) return replacing('The machine is let go', [hookWrite(machine, false)]);
+  if (machine.deleting || surges) return undefined;
+  if (!request.deletionIssued) return { ...replacing('The machine is to be deleted'), own: flagWrite(request) };
+  return replacing('The machine is deleted', [deleteMachineWrite(machine, request)]);
+};
+
+const goneText = ({ machine }: MachinePicture): string => {
+  const others = machine?.preDrainHooks.map(({ name, owner }) => `${name} (${owner})`).join(', ');
+  const hooks = others === undefined || others === '' ? '' : `; hooks of others: ${others}`;
+  return `Waits until Machine ${machine?.name ?? ''} is gone${machine?.said === undefined ? '' : `: ${machine.said.slice(0, 500)}`}${hooks}`;
+};
+
+/** The machine goes, and the strategy is done when as many are there and Ready as there should be. */
+export const replace: MachineStep = picture => {
+  const { machine, supply } = picture;
+  const { strategy } = strategyOf(picture);
+  if (strategy !== 'Replace' && strategy !== 'ReplaceWithSurge') return undefined;
+  const byScale = strategy === 'ReplaceWithSurge' && (machine ?? supply?.set)?.api === 'capi';
+  const going = (byScale ? letGoByScale(picture) : undefined) ?? letGoByDeletion(picture, byScale);
+  if (going !== undefined) return going;
+  if (machine !== undefined) return replacing(goneText(picture));
+  if (supply === undefined || isComplete(supply)) return undefined;
+  return { phase: 'Replacing', reason: 'Replacement', message: `The machine is gone; waits for its replacement: ${readyText(supply)}` };
+};

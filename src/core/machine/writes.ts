@@ -1,0 +1,186 @@
+import type { JsonObject } from '../json.ts';
+import type { Announcement, Write } from '../phase/decision.ts';
+import type { Request } from '../request/request.ts';
+import { pathOf } from '../request/request.ts';
+import { secondsBetween, timeText } from '../time.ts';
+import { deadlineOf, isPending } from './event.ts';
+import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, surgePrefix } from './machine.ts';
+import type { MachinePicture } from './picture.ts';
+import { type MachineRequest, takesAtOnce } from './request.ts';
+
+/** The changes that a machine maintenance makes of other objects, each guarded by what was seen. */
+
+export const machineMaintenanceApi = 'machinemaintenance.managed.openshift.io/v1alpha1';
+export const machineMaintenancesPath = `/apis/${machineMaintenanceApi}/machinemaintenances`;
+export const machineMaintenanceFinalizer = 'drydock.dev/machine-maintenance';
+
+/** On a Maintenance: `namespace/name` of the MachineMaintenance that it is part of. */
+export const parentAnnotation = 'drydock.dev/machine-maintenance';
+
+const maintenancesPath = '/apis/drydock.dev/v1alpha1/maintenances';
+
+export const pathOfRequest = ({ namespace, name }: Pick<MachineRequest, 'namespace' | 'name'>): string =>
+  `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(namespace)}/machinemaintenances/${encodeURIComponent(name)}`;
+
+/** An event about the machine maintenance itself. */
+export const announce = (
+  { namespace, name, uid, resourceVersion }: MachineRequest,
+  type: Announcement['type'],
+  reason: string,
+  message: string,
+): Announcement => ({
+  type,
+  reason,
+  message,
+  component: 'drydock',
+  about: { apiVersion: machineMaintenanceApi, kind: 'MachineMaintenance', namespace, name, uid, resourceVersion },
+});
+
+/** A change of the request itself. */
+export const ownWrite = (request: MachineRequest, what: string, body: JsonObject, announces: readonly Announcement[] = []): Write => {
+  const { metadata, ...rest } = body as { readonly metadata?: JsonObject };
+  return {
+    what,
+    method: 'PATCH',
+    style: 'merge',
+    path: pathOfRequest(request),
+    body: { ...rest, metadata: { ...metadata, resourceVersion: request.resourceVersion } },
+    store: 'machineMaintenances',
+    announce: announces,
+  };
+};
+
+/** The seed's flag: set before the machine goes, so that who starts anew knows that it is meant to. */
+export const flagWrite = (request: MachineRequest): Write =>
+  ownWrite(request, 'note that the machine is to go', { spec: { maintenancescheduled: true } });
+
+const merge = (what: string, object: Machine | MachineSet, body: JsonObject, store: Write['store']): Write => {
+  const { metadata, ...rest } = body as { readonly metadata?: JsonObject };
+  return {
+    what,
+    method: 'PATCH',
+    style: 'merge',
+    path: object.path,
+    body: { ...rest, metadata: { ...metadata, resourceVersion: object.resourceVersion } },
+    store,
+    announce: [],
+  };
+};
+
+/** Puts the Machine first in line, or takes it out of the line. */
+export const markWrite = (machine: Machine, value: string | null): Write =>
+  merge(
+    value === null ? 'take the machine out of the line' : 'put the machine first in line',
+    machine,
+    { metadata: { annotations: { [deleteMarks[machine.api]]: value } } },
+    'machines',
+  );
+
+/** With or without the hook that keeps the machine whole. */
+export const hookWrite = (machine: Machine, wanted: boolean): Write => {
+  const others = machine.preDrainHooks.filter(({ name }) => name !== hookName);
+  const preDrain = wanted ? [...others, { name: hookName, owner: hookOwner }] : others;
+  const what = wanted ? 'keep the machine until its replacement is ready' : 'let the machine go';
+  return merge(what, machine, { spec: { lifecycleHooks: { preDrain: preDrain.length > 0 ? preDrain : null } } }, 'machines');
+};
+
+/** One machine more or less, with the record of it, in one write: there is no moment in which only one of them is so. */
+export const scaleWrite = (set: MachineSet, request: MachineRequest, by: 1 | -1): Write =>
+  merge(
+    by === 1 ? 'add a machine' : 'count back',
+    set,
+    {
+      metadata: { annotations: { [`${surgePrefix}${request.uid}`]: by === 1 ? `${request.namespace}/${request.name}` : null } },
+      spec: { replicas: Math.max(0, set.replicas + by) },
+    },
+    'machineSets',
+  );
+
+export const deleteMachineWrite = (machine: Machine, request: MachineRequest): Write => ({
+  what: 'delete the machine',
+  method: 'DELETE',
+  path: machine.path,
+  body: { preconditions: { uid: machine.uid } },
+  store: 'machines',
+  announce: [
+    announce(
+      request,
+      'Normal',
+      'MachineDeleted',
+      `Machine ${machine.namespace}/${machine.name} deleted: ${machine.api === 'openshift' ? 'its set' : 'its controller'} replaces it`,
+    ),
+  ],
+});
+
+export const deleteChildWrite = (child: Request): Write => ({
+  what: 'end the maintenance of the node',
+  method: 'DELETE',
+  path: pathOf(child),
+  body: { preconditions: { uid: child.uid } },
+  store: 'requests',
+  dialect: child.dialect.name,
+  announce: [],
+});
+
+/** How far the Maintenance is to go: Cordon pauses it. */
+export const stageWrite = (child: Request, stage: 'Cordon' | 'Drain'): Write => ({
+  what: stage === 'Cordon' ? 'pause the drain' : 'go on with the drain',
+  method: 'PATCH',
+  style: 'merge',
+  path: pathOf(child),
+  body: { metadata: { resourceVersion: child.resourceVersion }, spec: { stage } },
+  store: 'requests',
+  dialect: child.dialect.name,
+  announce: [],
+});
+
+/** A name of its own for each request, however the machine is called: 63 characters at most. */
+export const childName = ({ name, uid }: Pick<MachineRequest, 'name' | 'uid'>): string =>
+  `${name.slice(0, 57).replace(/[-.]+$/, '')}-${uid.slice(0, 5)}`;
+
+/** What the events are, in a sentence. */
+export const reasonOf = ({ events, machineName }: MachineRequest): string => {
+  const pending = events.filter(isPending);
+  const [event] = pending.length > 0 ? pending : events;
+  if (event === undefined) return `Machine ${machineName} is to be replaced`;
+  const when = event.deadline ?? event.notBefore;
+  const description = event.description === undefined || event.description === '' ? '' : `: ${event.description}`;
+  const more = pending.length > 1 ? ` and ${pending.length - 1} more` : '';
+  return `${event.provider} announces ${event.code ?? event.kind}${when ? ` for ${timeText(when)}` : ''}${more}${description}`;
+};
+
+/** Seconds that are left for everything else when the last pod has ended. */
+const spare = 10;
+
+/** By a deadline within minutes, no pod gets longer to end than there is. */
+const graceOf = (picture: MachinePicture, now: Temporal.Instant): JsonObject => {
+  const urgent = picture.request.events.filter(event => isPending(event) && takesAtOnce(event));
+  const deadline = deadlineOf(urgent);
+  if (deadline === undefined) return {};
+  return { maxGracePeriodSeconds: Math.max(1, Math.floor(secondsBetween(now, deadline)) - spare) };
+};
+
+/** Creates the Maintenance that drains the node. What is on the machine goes with it, so local data and pods without controller do not keep it. */
+export const createChildWrite = (picture: MachinePicture, nodeName: string, now: Temporal.Instant): Write => {
+  const { request } = picture;
+  return {
+    what: 'begin the maintenance of the node',
+    method: 'POST',
+    path: maintenancesPath,
+    body: {
+      apiVersion: 'drydock.dev/v1alpha1',
+      kind: 'Maintenance',
+      metadata: { name: childName(request), annotations: { [parentAnnotation]: request.key } },
+      spec: {
+        nodeName,
+        reason: reasonOf(request).slice(0, 1024),
+        requester: 'drydock.dev/machine-maintenance',
+        start: { windows: 'Ignore' },
+        drain: { deleteEmptyDirData: true, force: true, ...graceOf(picture, now), ...request.drain },
+      },
+    },
+    store: 'requests',
+    dialect: 'maintenances.drydock.dev',
+    announce: [],
+  };
+};

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { eventKinds, troubleReasons } from '../../core/machine/event.ts';
+import { strategies } from '../../core/machine/request.ts';
+import { rule, rules, time, withoutDefaults } from './common.ts';
+import { machineEvent } from './machine-maintenance.ts';
+import { condition, drain } from './maintenance.ts';
+
+/** drydock.dev/v1alpha1 MachineEventSource and NodeNotice: where announcements come from. */
+
+const aws = z
+  .object({
+    region: z
+      .string()
+      .max(64)
+      .optional()
+      .describe("From the machines' provider ids, the Infrastructure or the install configuration of OpenShift when left out."),
+    credentialsSecret: z
+      .object({ namespace: z.string().min(1).max(63), name: z.string().min(1).max(253) })
+      .optional()
+      .describe(
+        "Secret with the keys aws_access_key_id and aws_secret_access_key. When left out: the replaced operator's, if there is one, else what the SDK finds (environment, web identity, instance role).",
+      ),
+    endpoint: z.string().max(2048).optional().describe('Another EC2 endpoint, for private clouds and tests.'),
+    intervalSeconds: z.int32().min(60).max(86_400).default(3600).describe('Between two scans; sooner near a deadline.'),
+  })
+  .describe('EC2 scheduled events, asked for centrally.');
+
+const signal = z
+  .object({
+    condition: z.object({ type: z.string().min(1).max(316), status: z.enum(['True', 'False', 'Unknown']).default('True') }).optional(),
+    taint: z
+      .object({ key: z.string().min(1).max(316), value: z.string().max(63).optional(), effect: z.string().max(32).optional() })
+      .optional(),
+    label: z.object({ key: z.string().min(1).max(316), value: z.string().max(63).optional() }).optional(),
+    annotation: z.object({ key: z.string().min(1).max(316), value: z.string().max(1024).optional() }).optional(),
+    kind: z.enum(eventKinds).describe('What it means.'),
+    description: z.string().max(1024).optional(),
+    notBeforeAnnotation: z
+      .string()
+      .max(316)
+      .optional()
+      .describe('Annotation or label of the node with the time, RFC 3339 or seconds since 1970.'),
+    deadlineAnnotation: z.string().max(316).optional(),
+  })
+  .meta(
+    rules(
+      rule(
+        '(has(self.condition) ? 1 : 0) + (has(self.taint) ? 1 : 0) + (has(self.label) ? 1 : 0) + (has(self.annotation) ? 1 : 0) == 1',
+        'a signal is one of: condition, taint, label, annotation',
+      ),
+    ),
+  );
+
+const override = z
+  .object({
+    kinds: z.array(z.enum(eventKinds)).min(1).max(9),
+    strategy: z.enum(strategies).optional(),
+    approval: z.enum(['NotRequired', 'Required']).optional(),
+  })
+  .describe('How events of these kinds are answered.');
+
+export const machineEventSourceSpec = z
+  .object({
+    aws: aws.optional(),
+    signals: z.array(signal).max(64).optional().describe('What on a node itself counts as an announcement.'),
+    presets: z.array(z.string().max(63)).max(16).optional().describe('Ready-made signals by name: see the documentation.'),
+    responses: z.array(override).max(16).optional(),
+    drain: withoutDefaults(drain).optional().describe('For the MachineMaintenances that this source makes.'),
+    gates: z.array(z.string().min(1).max(316)).max(16).optional().describe('The same.'),
+  })
+  .meta(rules(rule('has(self.aws) || has(self.signals) || has(self.presets)', 'name a source: aws, signals or presets')))
+  .describe('Where announcements about machines come from.');
+
+export const machineEventSourceStatus = z
+  .object({
+    observedGeneration: z.int().optional(),
+    lastScanTime: time.optional(),
+    nextScanTime: time.optional(),
+    machines: z.int().optional().describe('Whose events are known.'),
+    events: z.int().optional().describe('Events that are pending.'),
+    unknownMachines: z.array(z.string()).max(20).optional().describe('Instances that the cloud does not know; 20 at most.'),
+    withoutProviderID: z
+      .array(z.string())
+      .max(20)
+      .optional()
+      .describe('Machines (namespace/name) that say nothing of their instance; 20 at most.'),
+    trouble: z.enum(troubleReasons).optional(),
+    conditions: z
+      .array(condition)
+      .optional()
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] }),
+  })
+  .describe('Written by Drydock.');
+
+export type MachineEventSourceSpec = z.input<typeof machineEventSourceSpec>;
+export type MachineEventSourceStatus = z.input<typeof machineEventSourceStatus>;
+
+export const nodeNoticeSpec = z
+  .object({
+    provider: z.enum(['aws', 'azure', 'gcp']),
+    instance: z.string().min(1).max(253).describe('The machine as its cloud calls it.'),
+    observedTime: time.describe('When the agent saw a change the last time.'),
+    events: z.array(machineEvent).max(32),
+    trouble: z.object({ reason: z.enum(troubleReasons), message: z.string().max(1024) }).optional(),
+  })
+  .describe("What the agent of a node has heard from its cloud's metadata service. The object has the name of the node.");
+
+export type NodeNoticeSpec = z.input<typeof nodeNoticeSpec>;

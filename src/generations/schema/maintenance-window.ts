@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { eventKinds } from '../../core/machine/event.ts';
+import { labelSelector, rule, rules, time } from './common.ts';
+import { condition } from './maintenance.ts';
+
+/** drydock.dev/v1alpha1 MaintenanceWindow. */
+
+const duration = z
+  .string()
+  .regex(/^([0-9]+h)?([0-9]+m)?([0-9]+s)?$/)
+  .min(2)
+  .max(20);
+
+const moment = z
+  .string()
+  .min(10)
+  .max(40)
+  .describe('RFC 3339 with an offset, or a date, or a date and a time, on the clocks of timeZone: 2026-12-24, 2026-12-24T18:00.');
+
+const opening = z
+  .object({
+    cron: z.string().min(9).max(120).optional().describe('Five fields: minute, hour, day of month, month, weekday.'),
+    weekdays: z
+      .array(z.enum(['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun']))
+      .min(1)
+      .max(7)
+      .optional()
+      .describe('Together with start.'),
+    start: z
+      .string()
+      .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
+      .optional()
+      .describe('Time of day: 22:00.'),
+    duration: duration.optional().describe('How long it is open, in real time: 4h, 90m, 1h30m; a week at most.'),
+    from: moment.optional().describe('A single opening, together with to.'),
+    to: moment.optional(),
+  })
+  .meta(
+    rules(
+      rule(
+        '(has(self.cron) ? 1 : 0) + (has(self.weekdays) || has(self.start) ? 1 : 0) + (has(self.from) || has(self.to) ? 1 : 0) == 1',
+        'an opening is one of: cron with duration, weekdays with start and duration, from and to',
+      ),
+      rule('has(self.from) == has(self.to)', 'from and to go together'),
+      rule('has(self.weekdays) == has(self.start)', 'weekdays and start go together'),
+      rule('has(self.from) != has(self.duration)', 'duration goes with cron and with weekdays, and is needed there'),
+    ),
+  );
+
+const freeze = z.object({ from: moment, to: moment, reason: z.string().max(256).optional() });
+
+export const maintenanceWindowSpec = z
+  .object({
+    timeZone: z.string().min(1).max(64).default('UTC').describe('IANA name, for example Europe/Berlin.'),
+    nodeSelector: labelSelector.optional().describe('Nodes that it is for; all when left out.'),
+    kinds: z
+      .array(z.enum(['Maintenance', 'MachineMaintenance']))
+      .min(1)
+      .max(2)
+      .default(['Maintenance', 'MachineMaintenance'])
+      .describe('What it is for.'),
+    events: z
+      .array(z.enum(eventKinds))
+      .max(16)
+      .optional()
+      .describe('For MachineMaintenances: only those with an event of one of these kinds.'),
+    openings: z.array(opening).max(64).optional().describe('When maintenances may begin. A window without any only freezes.'),
+    freezes: z
+      .array(freeze)
+      .max(256)
+      .optional()
+      .describe('When none may begin, whatever is open. They win over the openings of all windows.'),
+    atEnd: z
+      .enum(['Continue', 'Pause', 'GiveBack'])
+      .default('Continue')
+      .describe(
+        'What a drain does that is still under way at the end. Continue: goes on. Pause: evicts nothing until the next opening, the node stays held. GiveBack: the node is given back, and the maintenance begins anew in the next opening.',
+      ),
+    missed: z
+      .enum(['BeforeDeadline', 'EvenInFreeze', 'Wait'])
+      .default('BeforeDeadline')
+      .describe(
+        'When no opening comes before a deadline. BeforeDeadline: begin in time outside of openings, but not in a freeze. EvenInFreeze: in a freeze too. Wait: for the opening all the same.',
+      ),
+    expectedDuration: duration.optional().describe('How long a maintenance takes here; what has been seen so far when left out.'),
+  })
+  .describe('When maintenances may begin.');
+
+export const maintenanceWindowStatus = z
+  .object({
+    observedGeneration: z.int().optional(),
+    open: z.boolean().optional().describe('Something may begin now.'),
+    next: z.object({ from: time, to: time }).optional().describe('The opening that is open, or else the next one.'),
+    conditions: z
+      .array(condition)
+      .optional()
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] }),
+  })
+  .describe('Written by Drydock.');
+
+export type MaintenanceWindowSpec = z.input<typeof maintenanceWindowSpec>;
+export type MaintenanceWindowStatus = z.input<typeof maintenanceWindowStatus>;
