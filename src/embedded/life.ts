@@ -60,6 +60,8 @@ export type LifeOptions = {
   readonly isAlive?: (node: Stored) => boolean;
   /** Is told of what controllers note; `events` stores it as Event objects, as a real cluster does. */
   readonly record?: Cluster['record'] | 'events';
+  /** Controllers that not every cluster has. */
+  readonly more?: readonly Controller[];
   /** When nodes count as lost. */
   readonly nodeHealth?: NodeHealthOptions;
 };
@@ -75,7 +77,7 @@ export class Life {
   readonly #events: EventLog;
   #unsubscribe: (() => void) | undefined;
 
-  constructor({ machine, clock, pace, isAlive = () => true, record = () => {}, nodeHealth = {} }: LifeOptions) {
+  constructor({ machine, clock, pace, isAlive = () => true, record = () => {}, more = [], nodeHealth = {} }: LifeOptions) {
     this.#machine = machine;
     const writes = this.#writesOf('kube-controller-manager');
     this.#events = new EventLog(machine, writes, clock);
@@ -88,6 +90,7 @@ export class Life {
     };
     this.#runner = new ControllerRunner(this.#cluster, clock, [
       ...controllers(nodeHealth),
+      ...more,
       disruptionController(machine.kinds),
       garbageCollector(machine.kinds),
       this.#namespaces(),

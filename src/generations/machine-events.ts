@@ -1,5 +1,5 @@
 import type { JsonObject } from '../core/json.ts';
-import { type EventKind, isPending, type MachineEvent } from '../core/machine/event.ts';
+import type { EventKind, MachineEvent } from '../core/machine/event.ts';
 import { readTime, timeText } from '../core/time.ts';
 import type { RawMachineEvent } from './schema/machine-maintenance.ts';
 
@@ -44,9 +44,3 @@ export const eventOfSeed = (code: string | undefined, id: string | undefined, in
     source: 'machine-maintenance-operator',
   };
 };
-
-/** Pending first, then by deadline, then by id: the first says most. */
-export const byUrgency = (one: MachineEvent, other: MachineEvent): number =>
-  Number(isPending(other)) - Number(isPending(one)) ||
-  (one.deadline?.epochMilliseconds ?? Number.MAX_SAFE_INTEGER) - (other.deadline?.epochMilliseconds ?? Number.MAX_SAFE_INTEGER) ||
-  (one.id < other.id ? -1 : 1);

@@ -37,11 +37,13 @@ type Raw = {
 const historyOf = (status: MachineMaintenanceStatus): MachineHistory => {
   const startedAt = readTime(status.startTime);
   const completedAt = readTime(status.completionTime);
+  const drainedAt = readTime(status.drainedTime);
   return {
     becauseOfDeadline: status.beganForDeadline ?? false,
     handled: new Set(status.handledEvents),
     ...(status.phase && { phase: status.phase }),
     ...(startedAt && { startedAt }),
+    ...(drainedAt && { drainedAt }),
     ...(completedAt && { completedAt }),
     ...(startedAt && status.strategy && { strategy: status.strategy }),
     ...(status.set !== undefined && { set: status.set }),

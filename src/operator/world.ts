@@ -32,6 +32,8 @@ export type Listener = {
   readonly node?: (node: Node) => void;
   readonly request?: (request: Request) => void;
   readonly window?: (window: MaintenanceWindow) => void;
+  /** All that decides has been read (again). */
+  readonly complete?: () => void;
 };
 
 const windowsName = 'maintenancewindows.drydock.dev';
@@ -48,7 +50,7 @@ const readNamed = (raw: unknown): Named => {
 };
 
 /** Nodes change all the time by their heartbeats; only this much of them matters. */
-const essence = ({ unschedulable, taints, labels, conditions, before, deleting, uid, bootId, providerId }: Node): string =>
+const essence = ({ unschedulable, taints, labels, conditions, before, deleting, uid, bootId, providerId, annotations }: Node): string =>
   JSON.stringify([
     unschedulable,
     taints,
@@ -59,6 +61,7 @@ const essence = ({ unschedulable, taints, labels, conditions, before, deleting, 
     uid,
     bootId,
     providerId,
+    annotations,
   ]);
 
 const isMember = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
@@ -197,6 +200,7 @@ export class World {
   }
 
   #touchAll(): void {
+    this.#tell(listener => listener.complete?.());
     for (const nodeName of this.busyNodes()) this.#events.touched(nodeName);
   }
 
@@ -249,7 +253,7 @@ export class World {
   #nodeChanged(change: Change<Node>): void {
     const before = this.nodes.apply(change);
     const { name } = change.object;
-    if (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object)) {
+    if (this.#listeners.size > 0 && (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object))) {
       this.#tell(listener => listener.node?.(change.object));
     }
     if (standsFor(before) !== standsFor(change.type === 'removed' ? undefined : change.object)) this.#touchMembers(name);

@@ -19,6 +19,8 @@ export type Node = {
   readonly resourceVersion: string;
   readonly deleting: boolean;
   readonly labels: Readonly<Record<string, string>>;
+  /** Without those that are long: none of them says anything about maintenance. */
+  readonly annotations: Readonly<Record<string, string>>;
   readonly unschedulable: boolean;
   readonly taints: readonly Taint[];
   readonly conditions: readonly NodeCondition[];
@@ -31,6 +33,9 @@ export type Node = {
 
 /** Where the record of what was there before is kept. */
 export const beforeAnnotation = 'drydock.dev/before';
+
+/** Characters. */
+const longestAnnotation = 256;
 
 type RawNode = {
   readonly metadata: {
@@ -67,6 +72,7 @@ export const readNode = (raw: unknown): Node => {
     resourceVersion: metadata.resourceVersion,
     deleting: metadata.deletionTimestamp !== undefined,
     labels: metadata.labels ?? {},
+    annotations: Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([, value]) => value.length <= longestAnnotation)),
     unschedulable: spec?.unschedulable ?? false,
     taints: spec?.taints ?? [],
     conditions: (status?.conditions ?? []).map(({ type, status, reason = '', message = '', lastTransitionTime }) => {

@@ -51,6 +51,8 @@ export type Machine = Common & {
   readonly preDrainHooks: readonly { readonly name: string; readonly owner: string }[];
   /** Value of the mark that puts it first in line; missing where there is none. */
   readonly deleteMark?: string;
+  /** The machine API calls it available: said by Cluster API from v1beta2 on. */
+  readonly available: boolean;
   /** What the machine API says of its deletion, in its own words. */
   readonly said?: string;
 };
@@ -138,14 +140,18 @@ const isControlPlane = ({ metadata: { labels = {} } }: Raw, api: MachineApi): bo
     ? labels['cluster.x-k8s.io/control-plane'] !== undefined
     : labels['machine.openshift.io/cluster-api-machine-role'] === 'master';
 
-/** What keeps a deletion: Cluster API says it in a condition; OpenShift in its conditions about hooks and the drain. */
-const saidOf = ({ status }: Raw): string | undefined => {
+const conditionsOf = ({ status }: Raw): readonly JsonObject[] => {
   const { conditions } = status ?? {};
-  const about = (Array.isArray(conditions) ? conditions : []).map(objectOf).find(({ type, status: value, reason }) => {
+  return Array.isArray(conditions) ? conditions.map(objectOf) : [];
+};
+
+/** What keeps a deletion: Cluster API says it in a condition; OpenShift in its conditions about hooks and the drain. */
+const saidOf = (raw: Raw): string | undefined => {
+  const about = conditionsOf(raw).find(({ type, status: value, reason }) => {
     if (type === 'Deleting') return value === 'True' && reason !== 'NotDeleting';
     return (type === 'Drainable' || type === 'Terminable') && value === 'False';
   });
-  return textOf(about?.['message']) ?? textOf(status?.['errorMessage']);
+  return textOf(about?.['message']) ?? textOf(raw.status?.['errorMessage']);
 };
 
 /** Keeps of a Machine what this type has. */
@@ -165,6 +171,7 @@ export const readMachine = (raw: unknown, kind: MachineKind): Machine => {
     deleting: metadata.deletionTimestamp !== undefined,
     controlPlane: isControlPlane(raw as Raw, api),
     preDrainHooks: hooksOf(raw as Raw, api),
+    available: conditionsOf(raw as Raw).some(({ type, status: value }) => type === 'Available' && value === 'True'),
     ...(phase !== undefined && { phase }),
     ...(providerId !== undefined && { providerId }),
     ...(nodeName !== undefined && { nodeName }),

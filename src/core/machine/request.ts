@@ -28,6 +28,8 @@ export const isOver = (phase: MachinePhase | undefined): boolean => phase === 'S
 export type MachineHistory = {
   readonly phase?: MachinePhase;
   readonly startedAt?: Temporal.Instant;
+  /** When the node was empty for the first time since it began. */
+  readonly drainedAt?: Temporal.Instant;
   readonly completedAt?: Temporal.Instant;
   /** It began because its deadline left no time to wait for an opening: the end of a window does not concern it. */
   readonly becauseOfDeadline: boolean;

@@ -61,6 +61,7 @@ export const makeNode = (over: Partial<Node> = {}): Node => ({
   resourceVersion: '5',
   deleting: false,
   labels: {},
+  annotations: {},
   unschedulable: false,
   taints: [],
   conditions: [],

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../json.ts';
 import type { EventKind } from '../machine/event.ts';
 import { type LabelSelector, type Labels, matches } from '../pod/selector.ts';
 
@@ -38,7 +39,7 @@ export type MaintenanceWindow = {
   readonly expectedSeconds?: number;
   /** What is wrong with it. A window that cannot be read is never open: nothing starts by mistake. */
   readonly problem?: string;
-  readonly status: unknown;
+  readonly status: JsonObject;
 };
 
 /** What a window is asked about. */

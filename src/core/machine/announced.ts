@@ -1,0 +1,52 @@
+import { isBefore } from '../time.ts';
+import { type EventState, isPending, type MachineEvent } from './event.ts';
+
+/** How the events of a machine go on when somebody has looked at them again. */
+
+const idOf = ({ source, id }: MachineEvent): string => `${source} ${id}`;
+
+/** An event that is not announced any more without a word: what was due has happened, what was not has been called off. */
+const vanished = (event: MachineEvent, now: Temporal.Instant): MachineEvent => {
+  if (!isPending(event)) return event;
+  const due = event.state === 'Active' || (event.notBefore !== undefined && !isBefore(now, event.notBefore));
+  const state: EventState = due ? 'Completed' : 'Cancelled';
+  return { ...event, state };
+};
+
+/** The same event as another source has told it: the seed's objects know code and id only. */
+const isSeedOf = (known: MachineEvent, told: MachineEvent): boolean =>
+  known.source === 'machine-maintenance-operator' && told.provider === known.provider && (known.id === told.id || known.id === told.code);
+
+/**
+ * The events of a machine after one source has been looked at: `told` is all that it announces now (`complete`), or only what has changed.
+ * What other sources have said stays. An event that was moved is the same event with other times.
+ */
+export const afterLook = (
+  known: readonly MachineEvent[],
+  told: readonly MachineEvent[],
+  look: { readonly source: string; readonly complete: boolean },
+  now: Temporal.Instant,
+): readonly MachineEvent[] => {
+  const fresh = new Map(told.map(event => [idOf(event), event]));
+  const kept = known
+    .filter(event => !told.some(one => isSeedOf(event, one)))
+    .map(event => {
+      const again = fresh.get(idOf(event));
+      fresh.delete(idOf(event));
+      if (again !== undefined) return again;
+      return look.complete && event.source === look.source ? vanished(event, now) : event;
+    });
+  return [...kept, ...fresh.values()];
+};
+
+/** Kept with a machine at most: those that have ended long ago go first. */
+const most = 32;
+
+/** Pending ones first, then by deadline, then by id: the first says most. */
+export const byUrgency = (one: MachineEvent, other: MachineEvent): number =>
+  Number(isPending(other)) - Number(isPending(one)) ||
+  (one.deadline?.epochMilliseconds ?? Number.MAX_SAFE_INTEGER) - (other.deadline?.epochMilliseconds ?? Number.MAX_SAFE_INTEGER) ||
+  (one.id < other.id ? -1 : 1);
+
+/** In the order in which they are stored. */
+export const sorted = (events: readonly MachineEvent[]): readonly MachineEvent[] => events.toSorted(byUrgency).slice(0, most);

@@ -1,0 +1,131 @@
+import type { EventKind, MachineEvent, Sighting } from '../../core/machine/event.ts';
+import { isBefore, secondsAfter } from '../../core/time.ts';
+import type { Clock } from '../../support/clock.ts';
+
+/** A cloud that rents machines and announces what it is going to do to them: in memory, on the clock of its cluster. */
+
+export type Instance = {
+  readonly id: string;
+  readonly zone: string;
+  readonly bootId: string;
+  readonly state: 'running' | 'rebooting' | 'stopped';
+};
+
+/** A reboot takes so long, in milliseconds. */
+const rebootMs = 45_000;
+
+type Announcement = { readonly kind: EventKind; readonly inSeconds: number; readonly description?: string };
+
+const codes: Partial<Record<EventKind, string>> = {
+  reboot: 'instance-reboot',
+  maintenance: 'system-maintenance',
+  retirement: 'instance-retirement',
+  stop: 'instance-stop',
+};
+
+export class SimulatedCloud {
+  readonly #clock: Clock;
+  readonly #instances = new Map<string, Instance>();
+  readonly #events = new Map<string, MachineEvent>();
+  readonly #listeners = new Set<(instance: string) => void>();
+  #count = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Tells of every change of a machine or of what is announced about it. The answer ends it. */
+  subscribe(listener: (instance: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  launch(zone: string): Instance {
+    this.#count += 1;
+    const id = `i-${String(this.#count).padStart(8, '0')}`;
+    return this.#set({ id, zone, bootId: `${id}-boot-1`, state: 'running' });
+  }
+
+  instance(id: string): Instance | undefined {
+    return this.#instances.get(id);
+  }
+
+  /** It is gone, and so is everything that was announced about it. */
+  terminate(id: string): void {
+    this.#instances.delete(id);
+    for (const [key, event] of this.#events) if (event.instance === id) this.#events.delete(key);
+    this.#tell(id);
+  }
+
+  /** Announces something, and does it when its time has come. Answers the id of the event. */
+  announce(instance: string, { kind, inSeconds, description = 'The host of this machine has degraded hardware' }: Announcement): string {
+    const id = `event-${this.#events.size + 1}-${instance}`;
+    const deadline = secondsAfter(this.#clock.now(), inSeconds);
+    const code = codes[kind];
+    const event = {
+      provider: 'simulated',
+      id,
+      kind,
+      instance,
+      notBefore: deadline,
+      deadline,
+      state: 'Scheduled',
+      description,
+      source: 'cloud',
+    } as const;
+    this.#events.set(id, { ...event, ...(code !== undefined && { code }) });
+    this.#clock.after(inSeconds * 1000, () => this.#act(id));
+    this.#tell(instance);
+    return id;
+  }
+
+  /** Calls it off. */
+  cancel(id: string): void {
+    this.#change(id, 'Cancelled');
+  }
+
+  /** What it announces about these machines, as an API of a cloud would answer. */
+  scan(source: string, instances: readonly string[]): Sighting {
+    const looked = new Set(instances.filter(id => this.#instances.has(id)));
+    const events = [...this.#events.values()].filter(({ instance = '' }) => looked.has(instance)).map(event => ({ ...event, source }));
+    return { source, looked, events, unknown: instances.filter(id => !looked.has(id)) };
+  }
+
+  #set(instance: Instance): Instance {
+    this.#instances.set(instance.id, instance);
+    this.#tell(instance.id);
+    return instance;
+  }
+
+  #tell(instance: string): void {
+    for (const listener of this.#listeners) listener(instance);
+  }
+
+  #change(id: string, state: MachineEvent['state']): void {
+    const event = this.#events.get(id);
+    if (event === undefined) return;
+    this.#events.set(id, { ...event, state });
+    this.#tell(event.instance ?? '');
+  }
+
+  #act(id: string): void {
+    const event = this.#events.get(id);
+    const instance = this.#instances.get(event?.instance ?? '');
+    if (event?.state !== 'Scheduled' || instance === undefined) return;
+    if (event.deadline !== undefined && isBefore(this.#clock.now(), event.deadline)) return;
+    this.#change(id, 'Active');
+    if (event.kind === 'preemption' || event.kind === 'termination') return this.terminate(instance.id);
+    if (event.kind === 'reboot' || event.kind === 'redeploy' || event.kind === 'maintenance') return this.#reboot(instance, id);
+    if (event.kind === 'stop' || event.kind === 'retirement') this.#set({ ...instance, state: 'stopped' });
+    else this.#change(id, 'Completed');
+  }
+
+  #reboot(instance: Instance, event: string): void {
+    this.#set({ ...instance, state: 'rebooting' });
+    this.#clock.after(rebootMs, () => {
+      if (this.#instances.get(instance.id)?.state !== 'rebooting') return;
+      this.#set({ ...instance, state: 'running', bootId: `${instance.bootId}+` });
+      this.#change(event, 'Completed');
+    });
+  }
+}

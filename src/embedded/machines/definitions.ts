@@ -1,0 +1,54 @@
+import type { JsonObject } from '../../core/json.ts';
+
+/** The machine kinds, as far as the simulated controllers know them: the fields are free, the subresources are the real ones. */
+
+const column = (name: string, type: string, jsonPath: string): JsonObject => ({ name, type, jsonPath });
+
+const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+
+const age = column('Age', 'date', '.metadata.creationTimestamp');
+
+const ofSet = {
+  subresources: { status: {}, scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' } },
+  additionalPrinterColumns: [column('Desired', 'integer', '.spec.replicas'), column('Current', 'integer', '.status.replicas'), age],
+};
+
+const ofMachine = {
+  subresources: { status: {} },
+  additionalPrinterColumns: [
+    column('Phase', 'string', '.status.phase'),
+    column('Node', 'string', '.status.nodeRef.name'),
+    column('ProviderID', 'string', '.spec.providerID'),
+    age,
+  ],
+};
+
+const definition = (group: string, version: string, kind: 'Machine' | 'MachineSet'): JsonObject => {
+  const plural = `${kind.toLowerCase()}s`;
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } } };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase() },
+      versions: [{ name: version, served: true, storage: true, schema, ...(kind === 'Machine' ? ofMachine : ofSet) }],
+    },
+  };
+};
+
+/** Which machine API is simulated. */
+export type Flavour = 'openshift' | 'capi';
+
+export const machineGroups: Readonly<Record<Flavour, { readonly group: string; readonly version: string }>> = {
+  openshift: { group: 'machine.openshift.io', version: 'v1beta1' },
+  capi: { group: 'cluster.x-k8s.io', version: 'v1beta2' },
+};
+
+/** CRDs to be made before the controllers begin. */
+export const machineDefinitions = (flavour: Flavour): readonly JsonObject[] => {
+  const { group, version } = machineGroups[flavour];
+  return [definition(group, version, 'Machine'), definition(group, version, 'MachineSet')];
+};

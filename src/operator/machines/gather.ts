@@ -1,0 +1,103 @@
+import { conditionOf } from '../../core/hold/node.ts';
+import type { Machine, MachineSet } from '../../core/machine/machine.ts';
+import type { Limits, MachinePicture, Other, Supply } from '../../core/machine/picture.ts';
+import { isOver, type MachineRequest, type Strategy } from '../../core/machine/request.ts';
+import { childName } from '../../core/machine/writes.ts';
+import { secondsBetween } from '../../core/time.ts';
+import type { World } from '../world.ts';
+import type { MachineWorld } from './machine-world.ts';
+
+/** Puts together what is known about one machine maintenance. */
+
+/** Longest chain of owners that is followed: Machine, MachineSet, MachineDeployment. */
+const longestChain = 3;
+
+/** What would make another machine when this one is gone: the uppermost owner that is known. */
+export const setOf = (
+  { sets }: MachineWorld,
+  { api, namespace, owner }: Pick<Machine, 'api' | 'namespace' | 'owner'>,
+): MachineSet | undefined => {
+  let found: MachineSet | undefined;
+  let next = owner;
+  for (let step = 0; step < longestChain && next !== undefined; step += 1) {
+    const set = sets.get(`${api}/${next.kind}/${namespace}/${next.name}`);
+    if (set === undefined) break;
+    found = set;
+    next = set.owner;
+  }
+  return found;
+};
+
+/** The one that the request names; the only one of that name where it names no namespace. */
+export const machineOf = ({ machines }: MachineWorld, request: MachineRequest): Machine | undefined => {
+  if (request.nodeOnly) return undefined;
+  const named = machines.in(request.machineName);
+  const { machineNamespace } = request;
+  if (machineNamespace !== undefined) return named.find(({ namespace }) => namespace === machineNamespace);
+  return named.length > 1 ? named.find(({ providerId }) => providerId?.endsWith(`/${request.instance}`)) : named[0];
+};
+
+/** A node that this cluster does not have belongs to another one: what its machine API says has to do. */
+const isReady = (machine: Machine, { nodes }: World): boolean => {
+  if (machine.deleting || machine.nodeName === undefined) return false;
+  const node = nodes.get(machine.nodeName);
+  return node === undefined ? machine.available : conditionOf(node, 'Ready')?.status === 'True';
+};
+
+const supplyOf = (machines: MachineWorld, world: World, set: MachineSet | undefined): Supply | undefined => {
+  if (set === undefined) return undefined;
+  const members = [...machines.machines.values()].filter(machine => setOf(machines, machine)?.key === set.key);
+  return { set, members, ready: members.filter(machine => isReady(machine, world)).length };
+};
+
+const otherOf = (machines: MachineWorld, request: MachineRequest): Other => {
+  const machine = machineOf(machines, request);
+  const set = request.history.set ?? (machine && setOf(machines, machine)?.key);
+  return {
+    key: request.key,
+    active: request.history.startedAt !== undefined && !isOver(request.history.phase),
+    controlPlane: machine?.controlPlane ?? false,
+    ...(set !== undefined && { set }),
+    ...(machine?.zone !== undefined && { zone: machine.zone }),
+  };
+};
+
+/** How long the maintenances that there are have taken, in seconds: the longest of each strategy. */
+const seenOf = (requests: Iterable<MachineRequest>): ReadonlyMap<Strategy, number> => {
+  const seen = new Map<Strategy, number>();
+  for (const { history } of requests) {
+    const { startedAt, drainedAt, completedAt, strategy } = history;
+    const end = strategy === 'Drain' ? drainedAt : completedAt;
+    if (strategy === undefined || startedAt === undefined || end === undefined || history.phase === 'Cancelled') continue;
+    seen.set(strategy, Math.max(seen.get(strategy) ?? 0, secondsBetween(startedAt, end)));
+  }
+  return seen;
+};
+
+/** The picture of one request at this moment. */
+export const pictureOf = (
+  request: MachineRequest,
+  machines: MachineWorld,
+  world: World,
+  settings: { readonly limits: Limits; readonly drainLeadSeconds: number },
+): MachinePicture => {
+  const machine = machineOf(machines, request);
+  const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
+  const node = nodeName === undefined ? undefined : world.nodes.get(nodeName);
+  const recorded = request.history.set === undefined ? undefined : machines.sets.get(request.history.set);
+  const supply = supplyOf(machines, world, recorded ?? (machine && setOf(machines, machine)));
+  const child = world.requests.get(`maintenances.drydock.dev//${childName(request)}`);
+  return {
+    request,
+    machineApi: machines.hasMachineApi,
+    surged: [...machines.sets.values()].filter(({ surges }) => surges.has(request.uid)),
+    windows: [...world.windows.values()],
+    others: [...machines.requests.values()].map(other => otherOf(machines, other)),
+    seen: seenOf(machines.requests.values()),
+    ...settings,
+    ...(machine && { machine }),
+    ...(node && { node }),
+    ...(supply && { supply }),
+    ...(child && { child }),
+  };
+};

@@ -1,0 +1,65 @@
+import type { MachineKind } from '../../core/machine/machine.ts';
+import { saidBy } from '../../core/status.ts';
+import type { Api } from '../ports.ts';
+
+/** Which machine APIs this cluster serves, in which versions. */
+
+type Wanted = Pick<MachineKind, 'api' | 'kind' | 'plural'>;
+
+const openShift = { api: 'openshift' } as const;
+const capi = { api: 'capi' } as const;
+
+/** By group; the versions that are understood, the newest first. */
+const groups: readonly { readonly group: string; readonly versions: readonly string[]; readonly kinds: readonly Wanted[] }[] = [
+  {
+    group: 'machine.openshift.io',
+    versions: ['v1beta1'],
+    kinds: [
+      { ...openShift, kind: 'Machine', plural: 'machines' },
+      { ...openShift, kind: 'MachineSet', plural: 'machinesets' },
+    ],
+  },
+  {
+    group: 'machine.openshift.io',
+    versions: ['v1'],
+    kinds: [{ ...openShift, kind: 'ControlPlaneMachineSet', plural: 'controlplanemachinesets' }],
+  },
+  {
+    group: 'cluster.x-k8s.io',
+    versions: ['v1beta2', 'v1beta1'],
+    kinds: [
+      { ...capi, kind: 'Machine', plural: 'machines' },
+      { ...capi, kind: 'MachineSet', plural: 'machinesets' },
+      { ...capi, kind: 'MachineDeployment', plural: 'machinedeployments' },
+    ],
+  },
+  {
+    group: 'controlplane.cluster.x-k8s.io',
+    versions: ['v1beta2', 'v1beta1'],
+    kinds: [{ ...capi, kind: 'KubeadmControlPlane', plural: 'kubeadmcontrolplanes' }],
+  },
+];
+
+/** The resources of one version; none when it is not served. Throws when that cannot be found out. */
+const resourcesOf = async (api: Api, version: string, signal: AbortSignal): Promise<ReadonlySet<string>> => {
+  const answer = await api.call({ method: 'GET', path: `/apis/${version}` }, signal);
+  if (answer.status === 404) return new Set();
+  if (answer.status !== 200) throw new Error(`cannot find out what ${version} serves: ${saidBy(answer)}`);
+  const { resources = [] } = answer.body as { readonly resources?: readonly { readonly name: string }[] };
+  return new Set(resources.map(({ name }) => name));
+};
+
+/** The machine kinds that are served here, each in the newest version that is understood. Throws when the API server cannot be asked. */
+export const machineKindsHere = async (api: Api, signal: AbortSignal): Promise<readonly MachineKind[]> => {
+  const found: MachineKind[] = [];
+  for (const { group, versions, kinds } of groups) {
+    for (const version of versions) {
+      const apiVersion = `${group}/${version}`;
+      const resources = await resourcesOf(api, apiVersion, signal);
+      const served = kinds.filter(({ plural }) => resources.has(plural)).map(kind => ({ ...kind, apiVersion }));
+      found.push(...served);
+      if (served.length > 0) break;
+    }
+  }
+  return found;
+};

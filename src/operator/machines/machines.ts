@@ -1,0 +1,215 @@
+import { mergePatch } from '../../core/json.ts';
+import { decideMachine } from '../../core/machine/decide.ts';
+import { deadlineOf } from '../../core/machine/event.ts';
+import { readMachine, readMachineSet } from '../../core/machine/machine.ts';
+import type { Limits, Verdict } from '../../core/machine/picture.ts';
+import { isOver, type MachineRequest } from '../../core/machine/request.ts';
+import type { MachineTongue } from '../../core/machine/tongue.ts';
+import { announce, pathOfRequest } from '../../core/machine/writes.ts';
+import type { Write } from '../../core/phase/decision.ts';
+import type { Dialect } from '../../core/request/request.ts';
+import { secondsAfter } from '../../core/time.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { type Memory, memoryOf } from '../memory.ts';
+import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
+import { Queue } from '../queue.ts';
+import type { Listener, World } from '../world.ts';
+import { Writer, type Written } from '../writer.ts';
+import { machineOf, pictureOf } from './gather.ts';
+import { type MachineChanges, MachineWorld } from './machine-world.ts';
+
+export type MachinesOptions = {
+  readonly api: Api;
+  readonly watcher: Watcher;
+  readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly fence: Fence;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Nodes, their maintenances and the windows: the loop of the nodes keeps it up to date. */
+  readonly world: World;
+  readonly dialects: readonly Dialect[];
+  readonly tongue: MachineTongue;
+  readonly limits: Limits;
+  /** A node is drained this long before the cloud may begin, in seconds, where no window says otherwise. */
+  readonly drainLeadSeconds: number;
+};
+
+/** The longest pause after a failed write, in seconds. */
+const longestPause = 60;
+
+/** One at a time: what one has begun, the next one sees, so that limits hold exactly. Each is a few calls. */
+const atOnce = 1;
+
+/** The loop of the machine maintenances: something happens to one, its picture is taken, the core decides, and what it decides is done. */
+export class Machines {
+  readonly machines: MachineWorld;
+  readonly writer: Writer;
+  readonly #options: MachinesOptions;
+  readonly #queue: Queue;
+  readonly #failures = new Map<string, number>();
+  #acting = false;
+
+  constructor(options: MachinesOptions, told: Pick<MachineChanges, 'source' | 'notice' | 'complete'>) {
+    const { api, recorder, meter, fence, log, clock } = options;
+    this.#options = options;
+    this.machines = new MachineWorld({
+      ...options,
+      changes: {
+        ...told,
+        maintenance: request => this.#changed(request),
+        machine: machine => this.#touch(request => request.machineName === machine.name || isUnderWay(request)),
+        set: () => this.#touch(isUnderWay),
+        complete: () => {
+          this.everything();
+          told.complete();
+        },
+      },
+    });
+    this.writer = new Writer({ api, memory: this.#memory(), recorder, meter, fence, log, clock });
+    this.#queue = new Queue({ clock, work: key => this.#pass(key), rank: key => this.#rank(key), atOnce });
+  }
+
+  /** Watches and acts until the signal is aborted, and ends what it has begun. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#acting = true;
+    const listener: Listener = {
+      node: ({ name }) => this.#touch(request => isUnderWay(request) || this.#nodeOf(request) === name),
+      request: ({ name }) => this.#childChanged(name),
+      window: () => this.#touch(() => true),
+    };
+    const end = this.#options.world.subscribe(listener);
+    try {
+      await this.machines.run(signal);
+    } finally {
+      this.#acting = false;
+      end();
+      await this.#queue.close();
+    }
+  }
+
+  /** Looks at all of them, after something that may concern each. */
+  everything(): void {
+    this.#touch(() => true);
+  }
+
+  #nodeOf(request: MachineRequest): string | undefined {
+    return request.nodeName ?? machineOf(this.machines, request)?.nodeName ?? request.history.nodeName;
+  }
+
+  #touch(concerns: (request: MachineRequest) => boolean): void {
+    for (const request of this.machines.requests.values()) if (concerns(request)) this.#queue.add(request.key);
+  }
+
+  /** The Maintenance of a request is named after it. */
+  #childChanged(name: string): void {
+    this.#touch(request => name === request.status['maintenanceName'] || name.endsWith(`-${request.uid.slice(0, 5)}`));
+  }
+
+  /** One that begins or ends may let others have their turn. */
+  #changed(request: MachineRequest): void {
+    this.#queue.add(request.key);
+    this.#touch(({ history, status }) => history.phase === 'Scheduled' && status['waitingFor'] === 'Turn');
+  }
+
+  #rank(key: string): number {
+    const request = this.machines.requests.get(key);
+    const deadline = request && (request.deadline ?? deadlineOf(request.events));
+    return deadline?.epochMilliseconds ?? Number.MAX_SAFE_INTEGER;
+  }
+
+  /** Looks at one machine maintenance and does what is to be done. Never rejects. */
+  async #pass(key: string): Promise<void> {
+    const { fence, world, clock, log } = this.#options;
+    if (!this.#acting || !fence.mayAct() || world.unsynced.length > 0 || this.machines.unsynced.length > 0) return;
+    const request = this.machines.requests.get(key);
+    if (request === undefined) return;
+    try {
+      await this.#carryOut(request);
+    } catch (error) {
+      log.error('cannot work on a machine maintenance; trying again', { machineMaintenance: key, error });
+      this.#queue.addAt(key, secondsAfter(clock.now(), this.#pause(key)));
+    }
+  }
+
+  async #carryOut(request: MachineRequest): Promise<void> {
+    const { clock, world } = this.#options;
+    const now = clock.now();
+    const picture = pictureOf(request, this.machines, world, this.#options);
+    const verdict = decideMachine(picture, now);
+    this.#queue.clearAppointment(request.key);
+    if (verdict.again !== undefined) this.#queue.addAt(request.key, verdict.again);
+    const status = verdict.own ?? this.#statusWrite(verdict, request, this.#options.tongue.maintenanceStatus(verdict, picture, now));
+    // The beginning is stored before anything is done, and one thing is done before the next.
+    const written: Written[] = [];
+    for (const write of [...(status ? [status] : []), ...(verdict.writes ?? [])]) {
+      const answered = await this.writer.write(write, picture.node?.name ?? request.machineName);
+      written.push(answered);
+      if (answered.result !== 'stored') break;
+    }
+    this.#after(request.key, written);
+  }
+
+  #statusWrite(verdict: Verdict, request: MachineRequest, wanted: ReturnType<MachineTongue['maintenanceStatus']>): Write | undefined {
+    if (verdict.message === '') return undefined;
+    const patch = mergePatch(request.status, wanted);
+    if (patch === undefined) return undefined;
+    const isTransition = wanted['phase'] !== request.status['phase'] || wanted['waitingFor'] !== request.status['waitingFor'];
+    return {
+      what: `report ${verdict.phase}`,
+      method: 'PATCH',
+      style: 'merge',
+      path: `${pathOfRequest(request)}/status`,
+      body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
+      store: 'machineMaintenances',
+      announce: isTransition ? [announce(request, verdict.warning ? 'Warning' : 'Normal', verdict.reason, verdict.message)] : [],
+    };
+  }
+
+  /** What was stored allows the next step; what was not is tried again, ever more slowly. */
+  #after(key: string, written: readonly Written[]): void {
+    const { clock } = this.#options;
+    const failed = written.find(({ result }) => result !== 'stored');
+    if (failed === undefined) {
+      this.#failures.delete(key);
+      if (written.length > 0) this.#queue.add(key);
+      return;
+    }
+    this.#queue.addAt(key, 'until' in failed ? failed.until : secondsAfter(clock.now(), this.#pause(key)));
+  }
+
+  /** Seconds until the next try. */
+  #pause(key: string): number {
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    return Math.min(0.05 * 2 ** Math.min(failures, 20), longestPause);
+  }
+
+  /** What the server answers to our writes is seen at once. */
+  #memory(): Memory {
+    const { world, dialects, tongue } = this.#options;
+    const ofNodes = memoryOf(world, dialects);
+    return {
+      learn: (write, body) => {
+        if (write.method === 'DELETE') return;
+        if (write.store === 'machineMaintenances') {
+          const request = tongue.readMaintenance(body);
+          if (typeof request !== 'string') this.machines.requests.observe(request);
+        } else if (write.store === 'machines' || write.store === 'machineSets') this.#learnMachine(body);
+        else ofNodes.learn(write, body);
+      },
+    };
+  }
+
+  #learnMachine(body: unknown): void {
+    const { apiVersion, kind } = body as { readonly apiVersion: string; readonly kind: string };
+    const known = [...this.machines.kinds.values()].find(one => one.apiVersion === apiVersion && one.kind === kind);
+    if (known === undefined) return;
+    if (known.kind === 'Machine') this.machines.machines.observe(readMachine(body, known));
+    else this.machines.sets.observe(readMachineSet(body, known));
+  }
+}
+
+/** Machines, nodes and sets of any name may be what it waits for. */
+const isUnderWay = ({ history }: MachineRequest): boolean => history.startedAt !== undefined && !isOver(history.phase);

@@ -1,0 +1,279 @@
+import type { Node } from '../../core/hold/node.ts';
+import { mergePatch } from '../../core/json.ts';
+import { isPending, type MachineEvent, type Sighting, type TroubleReason } from '../../core/machine/event.ts';
+import { instanceOf } from '../../core/machine/machine.ts';
+import { type EventSource, type Notice, type ScanResult, sourceSubject } from '../../core/machine/source.ts';
+import type { MachineTongue } from '../../core/machine/tongue.ts';
+import { isBefore, secondsAfter, timeText } from '../../core/time.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import type { Recorder } from '../ports.ts';
+import { Queue } from '../queue.ts';
+import type { World } from '../world.ts';
+import type { Writer } from '../writer.ts';
+import type { Intake } from './intake.ts';
+import type { MachineWorld } from './machine-world.ts';
+
+/** Asks a cloud about these machines. Never rejects: what goes wrong is `trouble`. */
+export interface EventScanner {
+  scan(source: EventSource, instances: readonly string[], signal: AbortSignal): Promise<Sighting>;
+}
+
+/** What a node itself announces, as a source is configured. */
+export type SignalReader = (node: Node, source: EventSource) => readonly MachineEvent[];
+
+type Options = {
+  readonly machines: MachineWorld;
+  readonly world: World;
+  readonly writer: Writer;
+  readonly recorder: Recorder;
+  readonly intake: Intake;
+  readonly tongue: MachineTongue;
+  readonly scanner: EventScanner;
+  readonly signals: SignalReader;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+/** Near a deadline, and while something happens, a source is asked this often, in seconds. */
+const soon = 300;
+
+/** A source that could not be read is asked again after this many seconds at most. */
+const afterTrouble = 300;
+
+const component = 'drydock';
+
+/** Follows every source of announcements and hands what it hears to the intake. */
+export class Sources {
+  readonly #options: Options;
+  readonly #queue: Queue;
+  /** Sources (by key and generation) that have been scanned since this process began to act. */
+  readonly #due = new Map<string, Temporal.Instant>();
+  readonly #stop = new AbortController();
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#queue = new Queue({
+      clock: options.clock,
+      work: key => this.#work(key),
+      rank: key => (key.startsWith('notice/') ? 0 : 1),
+      atOnce: 4,
+    });
+  }
+
+  /** A source has been made or changed: it is asked at once. */
+  sourceChanged(source: EventSource, change: 'added' | 'changed' | 'removed'): void {
+    this.#queue.clearAppointment(`scan/${source.name}`);
+    if (change === 'removed') {
+      this.#due.delete(source.name);
+      return;
+    }
+    this.#queue.add(`scan/${source.name}`);
+    if (source.signals.length > 0 || source.presets.length > 0) this.everything();
+  }
+
+  noticed(notice: Notice): void {
+    this.#queue.add(`notice/${notice.key}`);
+  }
+
+  nodeChanged(node: Node): void {
+    if (this.#signalSources().length > 0) this.#queue.add(`node/${node.name}`);
+  }
+
+  /** Looks at all nodes and notices, after a start and after a change of what is to be looked for. */
+  everything(): void {
+    for (const { name } of this.#options.world.nodes.values()) this.#queue.add(`node/${name}`);
+    for (const { key } of this.#options.machines.notices.values()) this.#queue.add(`notice/${key}`);
+    for (const { name } of this.#options.machines.sources.values()) this.#queue.add(`scan/${name}`);
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#queue.close();
+  }
+
+  #signalSources(): readonly EventSource[] {
+    return [...this.#options.machines.sources.values()].filter(({ signals, presets }) => signals.length > 0 || presets.length > 0);
+  }
+
+  async #work(key: string): Promise<void> {
+    const { machines, world, log } = this.#options;
+    if (machines.unsynced.length > 0 || world.unsynced.length > 0) return;
+    const slash = key.indexOf('/');
+    const [what, name] = [key.slice(0, slash), key.slice(slash + 1)];
+    try {
+      if (what === 'scan') await this.#scan(name);
+      else if (what === 'node') await this.#lookAtNode(name);
+      else await this.#takeNotice(name);
+    } catch (error) {
+      log.error('cannot take in what is announced; trying again', { of: key, error });
+      this.#queue.addAt(key, secondsAfter(this.#options.clock.now(), soon));
+    }
+  }
+
+  async #lookAtNode(name: string): Promise<void> {
+    const { world, intake, signals } = this.#options;
+    const node = world.nodes.get(name);
+    const target = node && intake.targetOfNode(name);
+    if (node === undefined || target === undefined) return;
+    for (const source of this.#signalSources()) {
+      await this.#take({ target, events: signals(node, source), source: source.name, complete: true, response: source }, `node/${name}`);
+    }
+  }
+
+  /** An agent speaks for its own node only: a notice about another machine is not believed. */
+  async #takeNotice(name: string): Promise<void> {
+    const { machines, world, intake, recorder } = this.#options;
+    const notice = machines.notices.get(name);
+    const target = intake.targetOfNode(name);
+    if (notice === undefined || target === undefined) return;
+    const said = instanceOf(world.nodes.get(name)?.providerId);
+    if (said !== undefined && said !== notice.instance) {
+      const about = {
+        apiVersion: 'drydock.dev/v1alpha1',
+        kind: 'NodeNotice',
+        name,
+        uid: notice.uid,
+        resourceVersion: notice.resourceVersion,
+      };
+      const message = `Not believed: it speaks of machine ${notice.instance}, node ${name} is machine ${said}`;
+      recorder.record({ type: 'Warning', reason: 'NotOwnNode', message, component, about });
+      return;
+    }
+    const source = `agent/${notice.provider}`;
+    const events = notice.events.map(event => ({ ...event, source }));
+    await this.#take({ target, events, source, complete: true }, `notice/${name}`);
+  }
+
+  async #take(look: Parameters<Intake['take']>[0], key: string): Promise<void> {
+    const { intake, log, clock } = this.#options;
+    const problem = await intake.take(look);
+    if (problem === undefined) return;
+    log.warn('cannot store what is announced; trying again', { machine: look.target.name, error: problem });
+    this.#queue.addAt(key, secondsAfter(clock.now(), 5));
+  }
+
+  async #scan(name: string): Promise<void> {
+    const { machines, clock } = this.#options;
+    const source = machines.sources.get(name);
+    if (source?.aws === undefined) return;
+    const due = this.#due.get(name);
+    const isNew = source.status['observedGeneration'] !== source.generation;
+    if (due !== undefined && !isNew && isBefore(clock.now(), due)) {
+      this.#queue.addAt(`scan/${name}`, due);
+      return;
+    }
+    const result = await this.#ask(source);
+    this.#due.set(name, result.nextAt);
+    this.#queue.addAt(`scan/${name}`, result.nextAt);
+    await this.#report(source, result);
+  }
+
+  /** Machines of this cloud, by the providerIDs of Machines and nodes, each once. */
+  #instances(): { readonly instances: readonly string[]; readonly without: readonly string[] } {
+    const { machines, world } = this.#options;
+    const all = [...machines.machines.values()];
+    const ids = [...all, ...world.nodes.values()].flatMap(({ providerId }) =>
+      providerId?.startsWith('aws:') ? (instanceOf(providerId) ?? []) : [],
+    );
+    const without = all
+      .filter(({ providerId, deleting }) => providerId === undefined && !deleting)
+      .map(({ namespace, name }) => `${namespace}/${name}`);
+    return { instances: [...new Set(ids)].sort(), without: without.sort() };
+  }
+
+  async #ask(source: EventSource): Promise<ScanResult> {
+    const { scanner, intake, log, clock } = this.#options;
+    const { instances, without } = this.#instances();
+    const seen = await scanner.scan(source, instances, this.#stop.signal);
+    for (const instance of this.#concerned(seen)) {
+      const target = intake.targetOf(instance);
+      if (target === undefined) continue;
+      const events = seen.events.filter(event => event.instance === instance);
+      await this.#take({ target, events, source: source.name, complete: true, response: source }, `scan/${source.name}`);
+    }
+    const now = clock.now();
+    const trouble = seen.trouble && { trouble: seen.trouble };
+    if (trouble !== undefined) log.warn('a source of announcements cannot be read', { source: source.name, ...seen.trouble });
+    return {
+      at: now,
+      nextAt: secondsAfter(now, this.#pauseAfter(seen, source.aws?.intervalSeconds ?? soon, now)),
+      machines: seen.looked.size,
+      pending: seen.events.filter(isPending).length,
+      unknown: seen.unknown,
+      withoutProviderId: without,
+      ...trouble,
+    };
+  }
+
+  /** Machines that something is announced about, or was. The rest costs nothing. */
+  #concerned({ looked, events, source }: Sighting): ReadonlySet<string> {
+    const before = [...this.#options.machines.requests.values()].filter(request => request.events.some(event => event.source === source));
+    return new Set(
+      [...events.flatMap(({ instance }) => instance ?? []), ...before.map(({ instance }) => instance)].filter(instance =>
+        looked.has(instance),
+      ),
+    );
+  }
+
+  #pauseAfter({ events, trouble }: Sighting, interval: number, now: Temporal.Instant): number {
+    if (trouble !== undefined) return Math.min(interval, afterTrouble);
+    const near = events.some(
+      event =>
+        isPending(event) &&
+        (event.state === 'Active' || (event.deadline !== undefined && isBefore(event.deadline, secondsAfter(now, 2 * interval)))),
+    );
+    return near ? Math.min(interval, soon) : interval;
+  }
+
+  async #report(source: EventSource, result: ScanResult): Promise<void> {
+    const { tongue, writer, recorder } = this.#options;
+    const status = tongue.sourceStatus(source, result);
+    const patch = mergePatch(source.status, status);
+    if (patch !== undefined) {
+      await writer.write(
+        {
+          what: `report the scan of ${timeText(result.at)}`,
+          method: 'PATCH',
+          style: 'merge',
+          path: `/apis/drydock.dev/v1alpha1/machineeventsources/${encodeURIComponent(source.name)}/status`,
+          body: { status: patch },
+          store: 'machineEventSources',
+          announce: [],
+        },
+        source.name,
+      );
+    }
+    for (const { reason, message } of this.#complaints(result)) {
+      recorder.record({ type: 'Warning', reason, message, component, about: sourceSubject(source) });
+    }
+  }
+
+  #complaints({
+    trouble,
+    unknown,
+    withoutProviderId,
+  }: ScanResult): readonly { readonly reason: TroubleReason | string; readonly message: string }[] {
+    const few = (names: readonly string[]): string =>
+      `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
+    return [
+      ...(trouble ? [trouble] : []),
+      ...(unknown.length > 0
+        ? [
+            {
+              reason: 'InstanceUnknown',
+              message: `The cloud does not know ${few(unknown)}: is it another account or region, or are these machines gone?`,
+            },
+          ]
+        : []),
+      ...(withoutProviderId.length > 0
+        ? [
+            {
+              reason: 'NoProviderID',
+              message: `These Machines have no spec.providerID, so nothing can be asked about them: ${few(withoutProviderId)}`,
+            },
+          ]
+        : []),
+    ];
+  }
+}

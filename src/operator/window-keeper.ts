@@ -1,0 +1,60 @@
+import { mergePatch } from '../core/json.ts';
+import type { MachineTongue } from '../core/machine/tongue.ts';
+import { secondsAfter } from '../core/time.ts';
+import type { MaintenanceWindow } from '../core/window/window.ts';
+import type { Clock } from '../support/clock.ts';
+import { Queue } from './queue.ts';
+import type { World } from './world.ts';
+import type { Writer } from './writer.ts';
+
+type Options = {
+  readonly world: World;
+  readonly writer: Writer;
+  readonly clock: Clock;
+  readonly windowStatus: MachineTongue['windowStatus'];
+};
+
+/** A status that could not be written is tried again after so many seconds. */
+const againAfter = 5;
+
+/** Says of every window whether it is open, and when it will be. Nothing is decided by that: it is for people. */
+export class WindowKeeper {
+  readonly #options: Options;
+  readonly #queue: Queue;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#queue = new Queue({ clock: options.clock, work: name => this.#work(name), rank: () => 0, atOnce: 1 });
+  }
+
+  changed({ name }: MaintenanceWindow): void {
+    this.#queue.add(name);
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+
+  async #work(name: string): Promise<void> {
+    const { world, writer, clock, windowStatus } = this.#options;
+    const window = world.windows.get(name);
+    if (window === undefined) return;
+    const now = clock.now();
+    const { status, until } = windowStatus(window, now);
+    this.#queue.clearAppointment(name);
+    if (until !== undefined) this.#queue.addAt(name, secondsAfter(until, 0.01));
+    const patch = mergePatch(window.status, status);
+    if (patch === undefined) return;
+    const write = {
+      what: 'report the window',
+      method: 'PATCH',
+      style: 'merge',
+      path: `/apis/drydock.dev/v1alpha1/maintenancewindows/${encodeURIComponent(name)}/status`,
+      body: { status: patch },
+      store: 'windows',
+      announce: [],
+    } as const;
+    const { result } = await writer.write(write, name);
+    if (result !== 'stored') this.#queue.addAt(name, secondsAfter(clock.now(), againAfter));
+  }
+}
