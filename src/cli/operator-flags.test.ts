@@ -8,6 +8,9 @@ const plain: OperatorFlags = {
   healthProbeBindAddress: ':8081',
   leaderElect: false,
   nodeLeaseDurationSeconds: '3600',
+  machinesPerSet: '1',
+  machinesPerZone: '0',
+  drainLeadSeconds: '1800',
 };
 
 const settings = (over: Partial<OperatorFlags> = {}, env: Readonly<Record<string, string>> = {}, terminal = false): OperatorSettings =>
@@ -93,6 +96,9 @@ const wrong: readonly (readonly [string, Partial<OperatorFlags>])[] = [
   ['--node-lease-duration-seconds', { nodeLeaseDurationSeconds: '3' }],
   ['--node-lease-duration-seconds', { nodeLeaseDurationSeconds: '10.5' }],
   ['--node-lease-duration-seconds', { nodeLeaseDurationSeconds: 'soon' }],
+  ['--machines-per-set', { machinesPerSet: '-1' }],
+  ['--machines-per-zone', { machinesPerZone: 'all' }],
+  ['--drain-lead-seconds', { drainLeadSeconds: '' }],
 ];
 
 for (const [flag, flags] of wrong) {

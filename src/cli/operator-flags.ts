@@ -1,6 +1,7 @@
 import type { LogFormat } from '../support/pino-log.ts';
 import { parseAddress } from '../web/server.ts';
 import type { ConnectionFlags } from './connection-flags.ts';
+import type { MachineTerms } from './crew.ts';
 import { UsageError } from './fail.ts';
 import { leaseNamespaces } from './kinds.ts';
 import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
@@ -19,6 +20,10 @@ export type OperatorFlags = WebhookFlags &
     readonly zapEncoder?: 'json' | 'console';
     readonly logFormat?: LogFormat;
     readonly nodeLeaseDurationSeconds: string;
+    readonly machineMaintenanceNamespace?: string;
+    readonly machinesPerSet: string;
+    readonly machinesPerZone: string;
+    readonly drainLeadSeconds: string;
   };
 
 /** Where something is served; undefined switches it off. */
@@ -36,6 +41,9 @@ export type OperatorSettings = {
   /** `namespace/name` of the pod that this process runs in, as its manifest tells it; undefined outside a cluster. */
   readonly ownPod: string | undefined;
   readonly leaseSeconds: number;
+  /** Where new MachineMaintenances are made; beside the operator when left out. */
+  readonly machineNamespace: string | undefined;
+  readonly machines: Omit<MachineTerms, 'namespace'>;
   readonly logFormat: LogFormat;
   readonly logLevel: string;
   /** Undefined switches it off. */
@@ -85,6 +93,13 @@ const secondsOf = (flag: string, text: string): number => {
   return seconds;
 };
 
+const countOf = (flag: string, text: string): number => {
+  const count = Number(text);
+  if (text === '' || !Number.isInteger(count) || count < 0)
+    throw new UsageError(`${flag} is "${text}"; it takes a whole number, 0 or more`);
+  return count;
+};
+
 /** Checks the flags; throws a UsageError that names the flag and what it takes. An empty LEASE_NAMESPACE means the default. */
 export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boolean): OperatorSettings => {
   const chosen = flags.logFormat ?? (flags.zapEncoder === undefined ? undefined : flags.zapEncoder === 'json' ? 'json' : 'text');
@@ -96,6 +111,14 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     ...leaseNamespaces(env),
     ownPod: ownPodOf(env),
     leaseSeconds: secondsOf('--node-lease-duration-seconds', flags.nodeLeaseDurationSeconds),
+    machineNamespace: flags.machineMaintenanceNamespace === '' ? undefined : flags.machineMaintenanceNamespace,
+    machines: {
+      limits: {
+        perSet: countOf('--machines-per-set', flags.machinesPerSet),
+        perZone: countOf('--machines-per-zone', flags.machinesPerZone),
+      },
+      drainLeadSeconds: countOf('--drain-lead-seconds', flags.drainLeadSeconds),
+    },
     logFormat: chosen ?? (terminal ? 'text' : 'json'),
     logLevel: levelOf(flags.zapLogLevel),
     webhook: webhookSettings(flags, env),

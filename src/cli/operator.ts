@@ -4,14 +4,15 @@ import type { Dialect } from '../core/request/request.ts';
 import { type Connection, connect } from '../kube/connect.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { elect } from '../kube/leader.ts';
-import { Operator, type OperatorOptions } from '../operator/operator.ts';
-import type { Fence, Overview } from '../operator/ports.ts';
+import type { OperatorOptions } from '../operator/operator.ts';
+import type { Fence } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { pinoLog } from '../support/pino-log.ts';
 import { type Metrics, metrics } from '../web/metrics.ts';
 import { listen, type Page } from '../web/server.ts';
 import { connectionOf } from './connection-flags.ts';
+import { type Crew, crew, Duty } from './crew.ts';
 import { UsageError } from './fail.ts';
 import { kindsHere } from './kinds.ts';
 import { isOpenShift } from './openshift.ts';
@@ -71,43 +72,11 @@ const serve = async (what: string, address: Address, pages: Readonly<Record<stri
   }
 };
 
-const nothingYet: Overview = {
-  maintenances: [],
-  heldNodes: 0,
-  blockers: [],
-  evictionsUnderWay: 0,
-  queueDepth: 0,
-  unsynced: ['everything'],
-};
-
 /** Without leader election this process is the only one: it may always act. */
 const everyoneActs: Fence = { mayAct: () => true };
 
 /** Own leases are renewed when a quarter of their time has passed. */
 const renewals = 4;
-
-/** The operator that acts at the moment, if this replica does. */
-class Duty {
-  #operator: Operator | undefined;
-
-  get acts(): boolean {
-    return this.#operator !== undefined;
-  }
-
-  overview(): Overview {
-    return this.#operator?.overview() ?? nothingYet;
-  }
-
-  /** Acts until the signal is aborted. */
-  async serve(operator: Operator, signal: AbortSignal): Promise<void> {
-    this.#operator = operator;
-    try {
-      await operator.run(signal);
-    } finally {
-      this.#operator = undefined;
-    }
-  }
-}
 
 type Parts = {
   readonly connection: Connection;
@@ -120,13 +89,14 @@ type Parts = {
 /** What the operator finds in the cluster when it begins to act. */
 type Found = { readonly dialects: readonly Dialect[]; readonly openShift: boolean };
 
-const operatorOf = (
+const crewOf = (
   { connection, recorder, metrics, settings, log }: Parts,
   found: Found,
   fence: Fence,
   self: OperatorOptions['self'],
-): Operator =>
-  new Operator({
+  namespace: string,
+): Crew =>
+  crew({
     ...found,
     ...(self && { self }),
     api: connection,
@@ -137,7 +107,11 @@ const operatorOf = (
     clock: systemClock,
     log,
     terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
+    machines: { ...settings.machines, namespace },
   });
+
+/** Where new MachineMaintenances are made: beside the operator, unless a flag says otherwise. */
+const machineNamespace = ({ settings, connection }: Parts): string => settings.machineNamespace ?? connection.namespace;
 
 /** A replica that has handed over leaves the others this long to take the lease, in milliseconds; a lone one leads again after that. */
 const standBackMs = 10_000;
@@ -167,7 +141,8 @@ const takeTurns = async (parts: Parts, duty: Duty, namespace: string, pod: strin
     const lead = async (fence: Fence, stop: AbortSignal): Promise<void> => {
       const end = AbortSignal.any([stop, resign.signal]);
       const found = await findOut(parts, end);
-      if (found !== undefined) await duty.serve(operatorOf(parts, found, fence, mayStay ? { pod, handOver } : undefined), end);
+      if (found !== undefined)
+        await duty.serve(crewOf(parts, found, fence, mayStay ? { pod, handOver } : undefined, machineNamespace(parts)), end);
     };
     await elect({ api: connection, clock: systemClock, random: Math.random, log, namespace, name: leaderLease, identity, signal, lead });
     if (resign.signal.aborted) await systemClock.sleep(standBackMs, signal);
@@ -179,7 +154,7 @@ const work = async (parts: Parts, duty: Duty, leaderNamespace: string, signal: A
   const { settings } = parts;
   if (settings.leaderElect) return takeTurns(parts, duty, leaderNamespace, settings.ownPod, signal);
   const found = await findOut(parts, signal);
-  if (found !== undefined) await duty.serve(operatorOf(parts, found, everyoneActs, undefined), signal);
+  if (found !== undefined) await duty.serve(crewOf(parts, found, everyoneActs, undefined, machineNamespace(parts)), signal);
 };
 
 const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics): Promise<Connection> =>

@@ -51,7 +51,16 @@ const operatorCommand = (env: Env): Command => {
     .option('--zap-log-level <level>', 'debug, info or error, or a number of debug levels')
     .addOption(new Option('--zap-encoder <name>', 'json or console').choices(['json', 'console']))
     .addOption(new Option('--log-format <name>', 'json, or text for people; text on a terminal').choices(['json', 'text']))
-    .addOption(new Option('--node-lease-duration-seconds <n>', 'how long the Lease of a held node is asked for').default('3600'));
+    .addOption(new Option('--node-lease-duration-seconds <n>', 'how long the Lease of a held node is asked for').default('3600'))
+    .option('--machine-maintenance-namespace <name>', "where MachineMaintenances are made; the operator's own when left out")
+    .addOption(new Option('--machines-per-set <n>', 'machines of one set that are worked on at a time; 0 is no limit').default('1'))
+    .addOption(new Option('--machines-per-zone <n>', 'machines of one zone that are worked on at a time; 0 is no limit').default('0'))
+    .addOption(
+      new Option(
+        '--drain-lead-seconds <n>',
+        'a node is drained this long before its cloud may begin, where no window says otherwise',
+      ).default('1800'),
+    );
   webhookFlags(command);
   for (const [flags, text] of accepted) command.addOption(new Option(flags, text).hideHelp());
   return command.action(async (flags: OperatorFlags) => (await import('./operator.ts')).operator(flags, env));

@@ -1,0 +1,73 @@
+import { machineTongue } from '../generations/machine-tongue.ts';
+import { MachineRoom, type MachineRoomOptions } from '../operator/machines/machine-room.ts';
+import { Operator, type OperatorOptions } from '../operator/operator.ts';
+import { countedByState } from '../operator/overview.ts';
+import type { Overview } from '../operator/ports.ts';
+import { scanner, signals } from './machines/scanner.ts';
+
+/** What the crew is told about machines. */
+export type MachineTerms = Pick<MachineRoomOptions, 'limits' | 'drainLeadSeconds' | 'namespace'> &
+  Partial<Pick<MachineRoomOptions, 'scanner'>>;
+
+type CrewOptions = Omit<OperatorOptions, 'readWindow' | 'decide' | 'scope'> & { readonly machines: MachineTerms };
+
+/** Everything that acts in a cluster for Drydock: the loop of the nodes and the one of the machines, over what both know. */
+export type Crew = {
+  run(signal: AbortSignal): Promise<void>;
+  overview(): Overview;
+};
+
+/** Puts it together. */
+export const crew = ({ machines, ...options }: CrewOptions): Crew => {
+  const operator = new Operator({ ...options, readWindow: machineTongue.readWindow });
+  const { api, log, clock } = options;
+  const room = new MachineRoom({
+    scanner: scanner({ api, log, clock }),
+    ...options,
+    ...machines,
+    world: operator.world,
+    tongue: machineTongue,
+    signals,
+  });
+  return {
+    run: async signal => {
+      await Promise.all([operator.run(signal), room.run(signal)]);
+    },
+    overview: () => {
+      const { maintenances, unsynced, ...rest } = operator.overview();
+      return { ...rest, maintenances: [...maintenances, ...countedByState(room.states())], unsynced: [...unsynced, ...room.unsynced] };
+    },
+  };
+};
+
+const nothingYet: Overview = {
+  maintenances: [],
+  heldNodes: 0,
+  blockers: [],
+  evictionsUnderWay: 0,
+  queueDepth: 0,
+  unsynced: ['everything'],
+};
+
+/** The crew that acts at the moment, if this replica does. */
+export class Duty {
+  #crew: Crew | undefined;
+
+  get acts(): boolean {
+    return this.#crew !== undefined;
+  }
+
+  overview(): Overview {
+    return this.#crew?.overview() ?? nothingYet;
+  }
+
+  /** Acts until the signal is aborted. */
+  async serve(crew: Crew, signal: AbortSignal): Promise<void> {
+    this.#crew = crew;
+    try {
+      await crew.run(signal);
+    } finally {
+      this.#crew = undefined;
+    }
+  }
+}
