@@ -170,6 +170,15 @@ test('a failure of EC2 itself costs only its batch; refused credentials end the 
   assert.deepEqual([few.looked.size, few.trouble?.reason, refusing.calls.length], [100, 'CredentialsRefused', 2]);
 });
 
+test('of several troubles the one that ended the scan is told, else the first', async () => {
+  const internal = (message: string): Fault => ({ status: 500, code: 'InternalError', message });
+  const refused: Fault = { status: 401, code: 'AuthFailure', message: 'no' };
+  const ended = await scan(fakeEc2(account(ids500, { faults: [internal('one'), refused] })), ids500);
+  assert.deepEqual([ended.looked.size, ended.trouble?.reason], [0, 'CredentialsRefused']);
+  const failed = await scan(fakeEc2(account(ids500, { faults: [internal('one'), internal('two')] })), ids500);
+  assert.match(failed.trouble?.message ?? '', /InternalError: one/);
+});
+
 test('a scan that is stopped rejects with the reason, in a call and in a wait', async () => {
   const reason = new Error('enough');
   const stop = new AbortController();

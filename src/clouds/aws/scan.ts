@@ -67,7 +67,8 @@ const scanBatches = async (work: Work, batches: readonly (readonly string[])[], 
       queue.unshift(...withoutBlamed(ids, bad));
     } else {
       const trouble = troubleOf(failure);
-      seen.trouble ??= trouble;
+      // What ends the scan is worth more than what cost a batch, and of the latter the first is told.
+      if (seen.trouble === undefined || isFinal(trouble)) seen.trouble = trouble;
       if (isFinal(trouble)) return;
     }
   }

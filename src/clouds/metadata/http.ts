@@ -35,12 +35,13 @@ export interface MetadataReader {
 
 const longestReply = 1 << 20;
 
-const textOf = async (response: Response): Promise<string> => {
+/** Undefined when it is too long to be what was asked for. */
+const textOf = async (response: Response): Promise<string | undefined> => {
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
-    if (text.length > longestReply) throw new Error(`its answer is longer than ${longestReply} characters`);
+    if (text.length > longestReply) return undefined;
   }
   return text + decoder.decode();
 };
@@ -68,7 +69,11 @@ export const askMetadata = async (access: MetadataAccess, question: Question, si
       redirect: 'manual',
       signal: deadline.signal,
     });
-    return { told: { status: response.status, text: await textOf(response), headers: response.headers } };
+    const text = await textOf(response);
+    if (text !== undefined) return { told: { status: response.status, text, headers: response.headers } };
+    return {
+      trouble: { reason: 'Failed', message: `${method} ${url}: its answer is longer than ${longestReply} characters; it is asked again.` },
+    };
   } catch (error) {
     signal.throwIfAborted();
     const message = `${method} ${url}: ${deadline.expired ? `no answer within ${timeoutMs / 1000} s` : causeOf(error)}.`;

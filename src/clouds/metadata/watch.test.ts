@@ -92,6 +92,17 @@ test('a service that is away is trouble, told and complained of once, and asked 
   assert.deepEqual(slept, [2000, 2000, 2000, 4000, 8000, 15_000, 15_000, 15_000, 15_000, 2000, 2000, 2000]);
 });
 
+test('a second outage begins with short waits again', async () => {
+  const documents: Record<string, Answer> = {};
+  await using server = await imds(documents);
+  const { slept } = await watched(server.base, look => {
+    if (look === 1 || look === 6) documents['all'] = { status: 500 };
+    if (look === 4) delete documents['all'];
+    return look === 8;
+  });
+  assert.deepEqual(slept, [2000, 2000, 4000, 8000, 2000, 2000, 2000, 4000]);
+});
+
 test('garbage about what is planned ahead does not slow down the look for what leaves only seconds', async () => {
   const documents: Record<string, Answer> = { 'events/maintenance/scheduled': { text: '<html>' } };
   await using server = await imds(documents);
