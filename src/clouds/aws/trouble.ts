@@ -80,7 +80,7 @@ const classes: readonly Class[] = [
     reason: 'Unreachable',
     is: failure =>
       network.test(failure.code ?? '') || network.test(failure.name) || named('TimeoutError', 'NetworkingError', 'RequestTimeout')(failure),
-    help: 'Check the region, DNS, egress rules and proxies between this pod and EC2.',
+    help: 'Check the region, DNS and egress rules between this pod and EC2; proxies of the environment are not used.',
   },
 ];
 
