@@ -19,6 +19,7 @@ export type CloudEventsOptions = {
 const ownType = 'dev.drydock.machine.';
 const longestBody = 256 * 1024;
 const mostEvents = 1000;
+const longestName = 1024;
 
 /** What is wrong with a request. Thrown only within this file. */
 class Fault extends Error {
@@ -71,9 +72,13 @@ const envelopesOf = (request: CloudEventsRequest): readonly Json[] => {
   throw new Fault(`this is no CloudEvent: its content type is ${mediaType || 'missing'} and it has no header ce-specversion`, 415);
 };
 
+/** Names end up in logs, statuses and keys: no control characters (as the specification says of its type String), and no novels. */
+const isName = (value: string): boolean => value.length <= longestName && !/\p{Cc}/u.test(value);
+
 const attribute = (envelope: JsonObject, name: string): string => {
   const value = envelope[name];
   if (typeof value !== 'string' || value.trim() === '') throw new Fault(`the attribute ${name} is missing`);
+  if (!isName(value.trim())) throw new Fault(`the attribute ${name} is longer than ${longestName} characters or has control characters`);
   return value.trim();
 };
 
@@ -95,6 +100,13 @@ const stringOf = (data: JsonObject, name: string): string | undefined => {
   const value = data[name];
   if (value !== undefined && value !== null && typeof value !== 'string') throw new Fault(`data.${name} has to be a string`);
   return value ?? undefined;
+};
+
+/** What stays the same when an event is announced anew; the id of the message where its sender has no such thing. */
+const idOf = (data: JsonObject, id: string): string => {
+  const own = stringOf(data, 'id')?.trim();
+  if (own !== undefined && !isName(own)) throw new Fault(`data.id is longer than ${longestName} characters or has control characters`);
+  return own === undefined || own === '' ? id : own;
 };
 
 const kindOf = (type: string, types: Readonly<Record<string, EventKind>>): EventKind => {
@@ -132,7 +144,7 @@ const eventOf = (envelope: Json, { types = {}, source = 'cloudevents' }: CloudEv
   const instance = instanceOfProviderId(subject);
   return {
     provider,
-    id: stringOf(data, 'id') ?? id,
+    id: idOf(data, id),
     kind,
     code: type,
     instance: instance ?? subject,
