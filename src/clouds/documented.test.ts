@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { eventKinds, eventStates, troubleReasons } from '../core/machine/event.ts';
 import { ec2Codes } from './aws/ec2.ts';
-import { machineEvent } from './aws/events.ts';
+import { machineEvents } from './aws/events.ts';
 import { readCloudEvents } from './cloudevents.ts';
 import { signalPresets } from './presets.ts';
 import { eventsOfNode, type SignalRule } from './signals.ts';
@@ -23,7 +23,7 @@ test('the table of EC2`s codes says what the code does', () => {
   const now = Temporal.Instant.from('2030-01-01T00:00:00Z');
   for (const code of ec2Codes) {
     const row = [...rows].find(([first]) => first.includes(`\`${code}\``));
-    assert.equal(row?.[1], `\`${machineEvent({ code }, 'i', 's', now).kind}\``, code);
+    assert.equal(row?.[1], `\`${machineEvents([{ code }], 'i', 's', now)[0]?.kind}\``, code);
   }
 });
 

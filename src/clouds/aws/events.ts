@@ -1,5 +1,5 @@
 import type { EventKind, EventState, MachineEvent } from '../../core/machine/event.ts';
-import { isBefore, timeText } from '../../core/time.ts';
+import { isBefore } from '../../core/time.ts';
 import type { Ec2Event } from './ec2.ts';
 
 const kinds: ReadonlyMap<string, EventKind> = new Map([
@@ -20,6 +20,8 @@ export type AwsEvent = {
   readonly state?: string | undefined;
 };
 
+const unknownCode = 'unknown';
+
 /** A finished event stays listed for up to a week with a mark before its description. */
 const mark = /^\s*\[(completed|cancell?ed)\]\s*/i;
 
@@ -32,16 +34,12 @@ const stateOf = (event: AwsEvent, now: Temporal.Instant): EventState => {
   return over[marked.toLowerCase()] ?? (begun ? 'Active' : 'Scheduled');
 };
 
-/**
- * One event of one instance. AWS may begin at NotBefore, so that is the deadline. A code that is not known counts as maintenance. Without an id
- * of AWS's own, code and NotBefore make one: then an event that is moved counts as another one.
- */
-export const machineEvent = (event: AwsEvent, instance: string, source: string, now: Temporal.Instant): MachineEvent => {
-  const { code = 'unknown', notBefore, notAfter } = event;
+const eventOf = (event: AwsEvent, id: string, instance: string, source: string, now: Temporal.Instant): MachineEvent => {
+  const { code = unknownCode, notBefore, notAfter } = event;
   const description = event.description?.replace(mark, '').trim();
   return {
     provider: 'aws',
-    id: event.id || `${code}${notBefore === undefined ? '' : `@${timeText(notBefore)}`}`,
+    id,
     kind: kinds.get(code) ?? 'maintenance',
     code,
     instance,
@@ -51,6 +49,26 @@ export const machineEvent = (event: AwsEvent, instance: string, source: string, 
     ...(description !== undefined && description !== '' && { description }),
     source,
   };
+};
+
+/**
+ * The events of one instance. AWS may begin at NotBefore, so that is the deadline. A code that is not known counts as maintenance. An event
+ * without an id of AWS's own is called by its code, the second of a kind (by time) `code-2`: neither changes when it is moved or over.
+ */
+export const machineEvents = (
+  events: readonly AwsEvent[],
+  instance: string,
+  source: string,
+  now: Temporal.Instant,
+): readonly MachineEvent[] => {
+  const begins = ({ notBefore }: AwsEvent): number => notBefore?.epochMilliseconds ?? Infinity;
+  const nameless = events.filter(({ id = '' }) => id === '').sort((one, other) => (begins(one) < begins(other) ? -1 : 1));
+  const named = (event: AwsEvent): string => {
+    const { code = unknownCode } = event;
+    const nth = nameless.filter(({ code: other = unknownCode }) => other === code).indexOf(event) + 1;
+    return nth <= 1 ? code : `${code}-${nth}`;
+  };
+  return events.map(event => eventOf(event, event.id || named(event), instance, source, now));
 };
 
 const instantOf = (date: Date | undefined): Temporal.Instant | undefined =>

@@ -94,11 +94,29 @@ for (const [given, state, description] of states) {
   });
 }
 
-test('an event without an id has one made of what it is and when, whatever its description', async () => {
-  const ids = await Promise.all(
-    ['x', '[Completed] y'].map(async Description => (await one(event(1, { InstanceEventId: undefined, Description }))).id),
-  );
-  assert.deepEqual(ids, ['instance-stop@2030-02-01T00:00:00Z', 'instance-stop@2030-02-01T00:00:00Z']);
+test('an event without an id is called by its code, whatever its description and time', async () => {
+  const nameless = { InstanceEventId: undefined };
+  const variants = [{}, { Description: '[Completed] y' }, { NotBefore: past }, { NotBefore: undefined }];
+  const ids = await Promise.all(variants.map(async more => (await one(event(1, { ...nameless, ...more }))).id));
+  assert.deepEqual(new Set(ids), new Set(['instance-stop']));
+  assert.equal((await one({})).id, 'unknown');
+});
+
+test('of several events without an id and with the same code, the earlier is the first in whatever order they come', async () => {
+  const [early, late] = [event(1, { InstanceEventId: undefined, NotBefore: past }), event(2, { InstanceEventId: undefined })];
+  for (const events of [
+    [early, late],
+    [late, early],
+  ]) {
+    const told = (await scan(fakeEc2({ instances: new Map([[id(1), events]]) }), [id(1)])).events;
+    assert.deepEqual(
+      told.map(({ id, state }) => [id, state]),
+      [
+        ['instance-stop', 'Active'],
+        ['instance-stop-2', 'Scheduled'],
+      ],
+    );
+  }
 });
 
 test('all events of an instance are told; none, an empty list and no list at all are nothing', async () => {

@@ -3,7 +3,7 @@ import { Backoff } from '../../support/backoff.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Trouble } from '../trouble.ts';
 import { type Ec2, type Ec2Answer, type Ec2Status, idsPerCall } from './ec2.ts';
-import { fromEc2, machineEvent } from './events.ts';
+import { fromEc2, machineEvents } from './events.ts';
 import { troubleOf } from './trouble.ts';
 
 export type Ec2Scan = {
@@ -76,7 +76,7 @@ const scanBatches = async (work: Work, batches: readonly (readonly string[])[], 
 
 const eventsOf = ({ statuses, looked }: Seen, source: string, now: Temporal.Instant): readonly MachineEvent[] => {
   const found = statuses.flatMap(({ InstanceId = '', Events = [] }) =>
-    looked.has(InstanceId) ? Events.map(event => machineEvent(fromEc2(event), InstanceId, source, now)) : [],
+    looked.has(InstanceId) ? machineEvents(Events.map(fromEc2), InstanceId, source, now) : [],
   );
   const order = ({ instance = '', id }: MachineEvent): string => `${instance}/${id}`;
   return found.sort((one, other) => (order(one) < order(other) ? -1 : 1));

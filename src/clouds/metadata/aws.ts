@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import type { MachineEvent } from '../../core/machine/event.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
-import { machineEvent } from '../aws/events.ts';
+import { type AwsEvent, machineEvents } from '../aws/events.ts';
 import { readCloudTime } from '../times.ts';
 import type { Told } from '../trouble.ts';
 import { askMetadata, type MetadataAccess, type MetadataReader, parsed, type Reply, unexpected } from './http.ts';
@@ -65,20 +65,14 @@ const string = (value: Json | undefined): string | undefined => (typeof value ==
 
 const listed = (document: unknown): readonly JsonObject[] => (Array.isArray(document) ? document.filter(isObject) : []);
 
-const maintenance = (raw: JsonObject, instance: string, source: string, now: Temporal.Instant): MachineEvent =>
-  machineEvent(
-    {
-      id: string(raw['EventId']),
-      code: string(raw['Code']),
-      description: string(raw['Description']),
-      notBefore: readCloudTime(raw['NotBefore']),
-      notAfter: readCloudTime(raw['NotAfter']),
-      state: string(raw['State']),
-    },
-    instance,
-    source,
-    now,
-  );
+const maintenance = (raw: JsonObject): AwsEvent => ({
+  id: string(raw['EventId']),
+  code: string(raw['Code']),
+  description: string(raw['Description']),
+  notBefore: readCloudTime(raw['NotBefore']),
+  notAfter: readCloudTime(raw['NotAfter']),
+  state: string(raw['State']),
+});
 
 const interruption = (raw: unknown, instance: string, source: string, now: Temporal.Instant): readonly MachineEvent[] => {
   if (!isObject(raw) || typeof raw['action'] !== 'string') return [];
@@ -163,7 +157,7 @@ export const awsMetadata = (access: MetadataAccess): MetadataReader => {
       if (trouble !== undefined) return { trouble };
       const [id, scheduled, history] = told;
       // One that is over may for a moment be in both: then it is over.
-      const events = [...listed(scheduled), ...listed(history)].map(raw => maintenance(raw, id, source, clock.now()));
+      const events = machineEvents([...listed(scheduled), ...listed(history)].map(maintenance), id, source, clock.now());
       return { told: [...new Map(events.map(event => [event.id, event])).values()] };
     },
   };
