@@ -215,8 +215,8 @@ const faults: readonly (Fault | undefined)[] = [
   { status: 500, code: 'InternalError', message: 'An internal error has occurred' },
 ];
 const world = fc.record({
-  known: fc.uniqueArray(fc.nat(400), { maxLength: 250 }),
-  gone: fc.uniqueArray(fc.integer({ min: 1000, max: 1400 }), { maxLength: 12 }),
+  known: fc.uniqueArray(fc.nat(400), { maxLength: 250, size: 'max' }),
+  gone: fc.uniqueArray(fc.integer({ min: 1000, max: 1400 }), { maxLength: 12, size: 'max' }),
   bad: fc.uniqueArray(fc.constantFrom('', 'x', 'i-', 'i-12', 'i-0000000000000000g'), { maxLength: 3 }),
 });
 const namings = fc.constantFrom('all', 'one', 'none');
@@ -227,7 +227,7 @@ const accountOf = ({ known }: World, more: Partial<Account>): Account => ({
 });
 
 test('law: every instance is looked at, unknown, or left out because of trouble, and never two of these', async () => {
-  const troubles = fc.array(fc.constantFrom(...faults), { maxLength: 8 });
+  const troubles = fc.array(fc.constantFrom(...faults), { maxLength: 8, size: 'max' });
   await fc.assert(
     fc.asyncProperty(world, namings, troubles, async (given, names, faults) => {
       const client = fakeEc2(accountOf(given, { names, faults: [...faults] }));
