@@ -1,0 +1,106 @@
+import type { MachineEvent, Sighting } from '../../core/machine/event.ts';
+import { Backoff } from '../../support/backoff.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Trouble } from '../trouble.ts';
+import { type Ec2, type Ec2Answer, type Ec2Status, idsPerCall } from './ec2.ts';
+import { fromEc2, machineEvents } from './events.ts';
+import { troubleOf } from './trouble.ts';
+
+export type Ec2Scan = {
+  /** Instance ids in any order; what occurs twice is asked for once. */
+  readonly instances: readonly string[];
+  readonly client: Ec2;
+  /** The name under which the sighting is told. */
+  readonly source: string;
+  readonly clock: Clock;
+  /** Uniform in [0, 1): jitter of the back-off. */
+  readonly random?: () => number;
+  readonly signal: AbortSignal;
+};
+
+/** The only two forms: EC2 refuses a call with anything else in it. */
+const instanceId = /^i-([0-9a-f]{8}|[0-9a-f]{17})$/;
+
+/** Calls in all for one batch that EC2 throttles; the SDK repeats each of them too. */
+const throttledCalls = 5;
+
+/** These concern every batch: asking on would only repeat them. */
+const isFinal = ({ reason }: Trouble): boolean => reason !== 'Failed';
+
+type Work = Pick<Ec2Scan, 'client' | 'clock' | 'signal'> & { readonly random: () => number };
+type Seen = { readonly looked: Set<string>; readonly unknown: Set<string>; readonly statuses: Ec2Status[]; trouble?: Trouble };
+
+const ask = async ({ client, clock, signal, random }: Work, ids: readonly string[]): Promise<Ec2Answer> => {
+  const backoff = new Backoff({ firstMs: 2000, longestMs: 20_000, random });
+  for (let call = 1; ; call += 1) {
+    signal.throwIfAborted();
+    const answer = await client.describe(ids, signal);
+    if (answer.failure === undefined || troubleOf(answer.failure).reason !== 'Throttled' || call === throttledCalls) return answer;
+    await clock.sleep(backoff.next(), signal);
+  }
+};
+
+/** The ids among these that a refusal names; all of a batch of one. */
+const blamed = (ids: readonly string[], message: string): readonly string[] => {
+  if (ids.length === 1) return ids;
+  const named = new Set(message.match(/\bi-[0-9a-f]+\b/g));
+  return ids.filter(id => named.has(id));
+};
+
+/** What to ask next instead of a batch that was refused for some of its ids: without them, or in halves when it does not say which. */
+const withoutBlamed = (ids: readonly string[], bad: readonly string[]): readonly (readonly string[])[] => {
+  if (bad.length === 0) return [ids.slice(0, ids.length / 2), ids.slice(ids.length / 2)];
+  const rest = ids.filter(id => !bad.includes(id));
+  return rest.length === 0 ? [] : [rest];
+};
+
+const scanBatches = async (work: Work, batches: readonly (readonly string[])[], seen: Seen): Promise<void> => {
+  const queue = [...batches];
+  for (let ids = queue.shift(); ids !== undefined; ids = queue.shift()) {
+    const { statuses, failure } = await ask(work, ids);
+    if (failure === undefined) {
+      for (const id of ids) seen.looked.add(id);
+      seen.statuses.push(...statuses);
+    } else if (failure.name === 'InvalidInstanceID.NotFound' || failure.name === 'InvalidInstanceID.Malformed') {
+      const bad = blamed(ids, failure.message);
+      for (const id of bad) seen.unknown.add(id);
+      queue.unshift(...withoutBlamed(ids, bad));
+    } else {
+      const trouble = troubleOf(failure);
+      // What ends the scan is worth more than what cost a batch, and of the latter the first is told.
+      if (seen.trouble === undefined || isFinal(trouble)) seen.trouble = trouble;
+      if (isFinal(trouble)) return;
+    }
+  }
+};
+
+const eventsOf = ({ statuses, looked }: Seen, source: string, now: Temporal.Instant): readonly MachineEvent[] => {
+  const found = statuses.flatMap(({ InstanceId = '', Events = [] }) =>
+    looked.has(InstanceId) ? machineEvents(Events.map(fromEc2), InstanceId, source, now) : [],
+  );
+  const order = ({ instance = '', id }: MachineEvent): string => `${instance}/${id}`;
+  return found.sort((one, other) => (order(one) < order(other) ? -1 : 1));
+};
+
+/**
+ * Asks EC2 for the scheduled events of these instances, 100 at a call. Ids that EC2 does not know (or that are none) are set aside and never
+ * cost the others their answer. What EC2 throttles is repeated with growing waits, at most five calls for a batch; after any other trouble
+ * that concerns all of them no more is asked, and what was seen until then counts. The order of the instances makes no difference.
+ *
+ * It rejects with the signal's reason when that is aborted; every other failure is the sighting's `trouble`.
+ * EC2: at most 100 ids a call, never together with MaxResults; one unknown id fails the whole call (InvalidInstanceID.NotFound).
+ */
+export const scanEc2 = async ({ instances, source, random = Math.random, ...work }: Ec2Scan): Promise<Sighting> => {
+  const all = [...new Set(instances)].sort();
+  const ids = all.filter(id => instanceId.test(id));
+  const batches = Array.from({ length: Math.ceil(ids.length / idsPerCall) }, (_, n) => ids.slice(n * idsPerCall, (n + 1) * idsPerCall));
+  const seen: Seen = { looked: new Set(), unknown: new Set(all.filter(id => !instanceId.test(id))), statuses: [] };
+  await scanBatches({ ...work, random }, batches, seen);
+  return {
+    source,
+    looked: seen.looked,
+    events: eventsOf(seen, source, work.clock.now()),
+    unknown: [...seen.unknown].sort(),
+    ...(seen.trouble !== undefined && { trouble: seen.trouble }),
+  };
+};

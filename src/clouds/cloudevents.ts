@@ -1,0 +1,188 @@
+import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import { type EventKind, type EventState, eventKinds, eventStates, type MachineEvent } from '../core/machine/event.ts';
+import { readTime } from '../core/time.ts';
+import { instanceOfProviderId } from './aws/region.ts';
+
+/** One HTTP request: names of headers in lower case, the body as text. */
+export type CloudEventsRequest = { readonly headers: Readonly<Record<string, string | undefined>>; readonly body: string };
+
+/** Why a request was not taken, as one line for its sender, and the HTTP status that fits. */
+export type Refused = { readonly refused: string; readonly status: 400 | 413 | 415 };
+
+export type CloudEventsOptions = {
+  /** Types of other senders, and what they mean here. They win over Drydock's own. */
+  readonly types?: Readonly<Record<string, EventKind>>;
+  /** Told in every event as its source; `cloudevents` when left out. */
+  readonly source?: string;
+};
+
+const ownType = 'dev.drydock.machine.';
+const longestBody = 256 * 1024;
+const mostEvents = 1000;
+const longestName = 1024;
+
+/** What is wrong with a request. Thrown only within this file. */
+class Fault extends Error {
+  readonly status: Refused['status'];
+
+  constructor(message: string, status: Refused['status'] = 400) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const parseJson = (body: string): Json => {
+  try {
+    return JSON.parse(body) as Json;
+  } catch {
+    throw new Fault('the body is not JSON');
+  }
+};
+
+/** RFC 3986 escapes, as the HTTP binding wants values of headers to be read (section 3.1.3.2); a broken one is left as it is. */
+const unescaped = (value: string): string => {
+  try {
+    return decodeURIComponent(value.replace(/^"(.*)"$/, '$1'));
+  } catch {
+    return value;
+  }
+};
+
+const fromHeaders = ({ headers, body }: CloudEventsRequest, mediaType: string): JsonObject => {
+  const given = Object.entries(headers).filter(([name, value]) => name.startsWith('ce-') && value !== undefined);
+  const attributes = Object.fromEntries(given.map(([name, value = '']) => [name.slice(3), unescaped(value)]));
+  if (body.trim() === '') return attributes;
+  if (!isJson(mediaType)) throw new Fault(`the data of an event has to be JSON, not ${mediaType || 'of no type'}`, 415);
+  return { ...attributes, data: parseJson(body) };
+};
+
+const isJson = (mediaType: string): boolean => mediaType === 'application/json' || mediaType === 'text/json' || mediaType.endsWith('+json');
+
+/** CloudEvents HTTP binding 1.0.2, section 3: the media type tells structured and batched mode; anything else is binary mode. */
+const envelopesOf = (request: CloudEventsRequest): readonly Json[] => {
+  const mediaType = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  if (mediaType === 'application/cloudevents+json') return [parseJson(request.body)];
+  if (mediaType === 'application/cloudevents-batch+json') {
+    const batch = parseJson(request.body);
+    if (!Array.isArray(batch)) throw new Fault('a batch has to be a list of events');
+    return batch as readonly Json[];
+  }
+  if (mediaType.startsWith('application/cloudevents')) throw new Fault(`events have to be sent as JSON, not as ${mediaType}`, 415);
+  if (request.headers['ce-specversion'] !== undefined) return [fromHeaders(request, mediaType)];
+  throw new Fault(`this is no CloudEvent: its content type is ${mediaType || 'missing'} and it has no header ce-specversion`, 415);
+};
+
+/** Names end up in logs, statuses and keys: no control characters (as the specification says of its type String), and no novels. */
+const isName = (value: string): boolean => value.length <= longestName && !/\p{Cc}/u.test(value);
+
+const attribute = (envelope: JsonObject, name: string): string => {
+  const value = envelope[name];
+  if (typeof value !== 'string' || value.trim() === '') throw new Fault(`the attribute ${name} is missing`);
+  if (!isName(value.trim())) throw new Fault(`the attribute ${name} is longer than ${longestName} characters or has control characters`);
+  return value.trim();
+};
+
+const dataOf = ({ data, data_base64: encoded }: JsonObject): JsonObject => {
+  const value = typeof encoded === 'string' ? parseJson(Buffer.from(encoded, 'base64').toString('utf8')) : (data ?? {});
+  if (!isObject(value)) throw new Fault('data has to be a JSON object');
+  return value;
+};
+
+const timeOf = (data: JsonObject, name: string): Temporal.Instant | undefined => {
+  const value = data[name];
+  if (value === undefined || value === null) return undefined;
+  const time = readTime(value);
+  if (time === undefined) throw new Fault(`data.${name} has to be an RFC 3339 time with a zone, for example 2030-01-01T00:00:00Z`);
+  return time;
+};
+
+const stringOf = (data: JsonObject, name: string): string | undefined => {
+  const value = data[name];
+  if (value !== undefined && value !== null && typeof value !== 'string') throw new Fault(`data.${name} has to be a string`);
+  return value ?? undefined;
+};
+
+/** What stays the same when an event is announced anew; the id of the message where its sender has no such thing. */
+const idOf = (data: JsonObject, id: string): string => {
+  const own = stringOf(data, 'id')?.trim();
+  if (own !== undefined && !isName(own)) throw new Fault(`data.id is longer than ${longestName} characters or has control characters`);
+  return own === undefined || own === '' ? id : own;
+};
+
+const kindOf = (type: string, types: Readonly<Record<string, EventKind>>): EventKind => {
+  if (Object.hasOwn(types, type) && types[type] !== undefined) return types[type];
+  const kind = eventKinds.find(kind => type === `${ownType}${kind}`);
+  if (kind === undefined) {
+    throw new Fault(
+      `the type ${type} is not known: map it to a kind in the configuration, or send one of ${ownType}${eventKinds.join('|')}`,
+    );
+  }
+  return kind;
+};
+
+const stateOf = (data: JsonObject): EventState => {
+  const text = stringOf(data, 'state') ?? 'Scheduled';
+  const state = eventStates.find(state => state.toLowerCase() === text.toLowerCase().replace('canceled', 'cancelled'));
+  if (state === undefined) throw new Fault(`data.state ${text} is not known: it is one of ${eventStates.join(', ')}`);
+  return state;
+};
+
+const eventOf = (envelope: Json, { types = {}, source = 'cloudevents' }: CloudEventsOptions): MachineEvent => {
+  if (!isObject(envelope)) throw new Fault('an event has to be a JSON object');
+  const version = attribute(envelope, 'specversion');
+  if (version !== '1.0') throw new Fault(`specversion ${version} is not spoken here: send 1.0`);
+  const id = attribute(envelope, 'id');
+  const provider = attribute(envelope, 'source');
+  const type = attribute(envelope, 'type');
+  const subject = attribute(envelope, 'subject');
+  const kind = kindOf(type, types);
+  const data = dataOf(envelope);
+  const notBefore = timeOf(data, 'notBefore');
+  const notAfter = timeOf(data, 'notAfter');
+  const deadline = timeOf(data, 'deadline') ?? notBefore;
+  const description = stringOf(data, 'description');
+  const instance = instanceOfProviderId(subject);
+  return {
+    provider,
+    id: idOf(data, id),
+    kind,
+    code: type,
+    instance: instance ?? subject,
+    ...(instance !== undefined && { resource: subject }),
+    ...(notBefore !== undefined && { notBefore }),
+    ...(notAfter !== undefined && { notAfter }),
+    ...(deadline !== undefined && { deadline }),
+    state: stateOf(data),
+    ...(description !== undefined && { description }),
+    source,
+  };
+};
+
+const eventsIn = (request: CloudEventsRequest, options: CloudEventsOptions): readonly MachineEvent[] => {
+  if (Buffer.byteLength(request.body) > longestBody) throw new Fault(`the body is longer than ${longestBody / 1024} KiB`, 413);
+  const envelopes = envelopesOf(request);
+  if (envelopes.length > mostEvents) throw new Fault(`${envelopes.length} events at once are more than ${mostEvents}`, 413);
+  return envelopes.map((envelope, index) => {
+    try {
+      return eventOf(envelope, options);
+    } catch (error) {
+      if (error instanceof Fault && envelopes.length > 1) throw new Fault(`event ${index + 1}: ${error.message}`, error.status);
+      throw error;
+    }
+  });
+};
+
+/**
+ * Reads one request of the CloudEvents 1.0 HTTP binding (structured, batched or binary mode, JSON only) as events about machines. The type is
+ * `dev.drydock.machine.<kind>` or one of `options.types`; the subject is the machine: a node's name, a machine's name, a providerID or an
+ * instance id. `data` may have notBefore, notAfter, deadline (RFC 3339; the deadline is notBefore when left out), state, description, and an id
+ * that stays the same when the same event is announced anew. All of a batch is taken or none of it.
+ */
+export const readCloudEvents = (request: CloudEventsRequest, options: CloudEventsOptions = {}): readonly MachineEvent[] | Refused => {
+  try {
+    return eventsIn(request, options);
+  } catch (error) {
+    if (error instanceof Fault) return { refused: error.message, status: error.status };
+    throw error;
+  }
+};

@@ -1,0 +1,164 @@
+import { isObject, type Json, type JsonObject } from '../../core/json.ts';
+import type { MachineEvent } from '../../core/machine/event.ts';
+import { isBefore, secondsAfter } from '../../core/time.ts';
+import { type AwsEvent, machineEvents } from '../aws/events.ts';
+import { readCloudTime } from '../times.ts';
+import type { Told } from '../trouble.ts';
+import { askMetadata, type MetadataAccess, type MetadataReader, parsed, type Reply, unexpected } from './http.ts';
+
+const tokenSeconds = 21_600;
+const root = '/latest/meta-data/';
+
+/** A session token of IMDSv2: asked for once, renewed in good time, dropped when the service refuses it. */
+const tokens = (access: MetadataAccess) => {
+  let kept: { readonly token: string; readonly until: Temporal.Instant } | undefined;
+  const fetchToken = async (signal: AbortSignal): Promise<Told<string>> => {
+    const headers = { 'X-aws-ec2-metadata-token-ttl-seconds': String(tokenSeconds) };
+    const { told, trouble } = await askMetadata(access, { path: '/latest/api/token', method: 'PUT', headers }, signal);
+    if (trouble !== undefined) {
+      const help = 'In a pod without hostNetwork the hop limit of the instance (HttpPutResponseHopLimit) has to be 2.';
+      return { trouble: { ...trouble, message: `${trouble.message} ${help}` } };
+    }
+    const help = told.status === 403 ? 'The metadata service of this instance is turned off (HttpEndpoint): turn it on.' : undefined;
+    if (told.status !== 200 || told.text === '') return { trouble: unexpected('/latest/api/token', told, help) };
+    kept = { token: told.text, until: secondsAfter(access.clock.now(), tokenSeconds * 0.8) };
+    return { told: told.text };
+  };
+  return {
+    get: async (signal: AbortSignal): Promise<Told<string>> =>
+      kept !== undefined && isBefore(access.clock.now(), kept.until) ? { told: kept.token } : fetchToken(signal),
+    drop: (): void => {
+      kept = undefined;
+    },
+  };
+};
+
+/** Undefined: the service knows no such thing, which is how it says that there is none. */
+type Ask = (path: string, signal: AbortSignal) => Promise<Told<Reply | 'none'>>;
+
+const asking = (access: MetadataAccess): Ask => {
+  const session = tokens(access);
+  const once: Ask = async (path, signal) => {
+    const { told: token, trouble } = await session.get(signal);
+    if (trouble !== undefined) return { trouble };
+    return askMetadata(access, { path: `${root}${path}`, headers: { 'X-aws-ec2-metadata-token': token } }, signal);
+  };
+  return async (path, signal) => {
+    let reply = await once(path, signal);
+    if (typeof reply.told === 'object' && reply.told.status === 401) {
+      session.drop();
+      reply = await once(path, signal);
+    }
+    if (typeof reply.told !== 'object') return reply;
+    if (reply.told.status === 404) return { told: 'none' };
+    return reply.told.status === 200 ? reply : { trouble: unexpected(path, reply.told) };
+  };
+};
+
+const json = async (ask: Ask, path: string, signal: AbortSignal): Promise<Told<unknown>> => {
+  const { told, trouble } = await ask(path, signal);
+  if (trouble !== undefined) return { trouble };
+  return told === 'none' || told.text.trim() === '' ? { told: undefined } : parsed(path, told);
+};
+
+const string = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
+
+const listed = (document: unknown): readonly JsonObject[] => (Array.isArray(document) ? document.filter(isObject) : []);
+
+const maintenance = (raw: JsonObject): AwsEvent => ({
+  id: string(raw['EventId']),
+  code: string(raw['Code']),
+  description: string(raw['Description']),
+  notBefore: readCloudTime(raw['NotBefore']),
+  notAfter: readCloudTime(raw['NotAfter']),
+  state: string(raw['State']),
+});
+
+const interruption = (raw: unknown, instance: string, source: string, now: Temporal.Instant): readonly MachineEvent[] => {
+  if (!isObject(raw) || typeof raw['action'] !== 'string') return [];
+  const time = readCloudTime(raw['time']);
+  return [
+    {
+      provider: 'aws',
+      id: 'spot-interruption',
+      kind: 'preemption',
+      code: raw['action'],
+      instance,
+      ...(time !== undefined && { notBefore: time, deadline: time }),
+      state: time !== undefined && isBefore(now, time) ? 'Scheduled' : 'Active',
+      description: `AWS takes this Spot instance back: ${raw['action']}`,
+      source,
+    },
+  ];
+};
+
+const rebalance = (raw: unknown, instance: string, source: string): readonly MachineEvent[] => {
+  if (!isObject(raw)) return [];
+  const since = string(raw['noticeTime']);
+  const description = `This Spot instance is at elevated risk of being taken back${since === undefined ? '' : `, as of ${since}`}`;
+  return [
+    {
+      provider: 'aws',
+      id: 'rebalance-recommendation',
+      kind: 'rebalance',
+      code: 'rebalance',
+      instance,
+      state: 'Scheduled',
+      description,
+      source,
+    },
+  ];
+};
+
+const identifying = (ask: Ask): MetadataReader['identity'] => {
+  let instance: string | undefined;
+  return async signal => {
+    if (instance !== undefined) return { told: instance };
+    const { told, trouble } = await ask('instance-id', signal);
+    if (trouble !== undefined) return { trouble };
+    if (told === 'none')
+      return { trouble: { reason: 'Failed', message: 'The metadata service knows no instance-id: is this an EC2 instance?' } };
+    instance = told.text.trim();
+    return { told: instance };
+  };
+};
+
+/** Asks for the instance's id and two documents; no document where the service has none. */
+const asksTwo =
+  (ask: Ask, identity: MetadataReader['identity'], one: string, other: string) =>
+  async (signal: AbortSignal): Promise<Told<readonly [string, unknown, unknown]>> => {
+    const id = await identity(signal);
+    if (id.trouble !== undefined) return id;
+    const [first, second] = await Promise.all([json(ask, one, signal), json(ask, other, signal)]);
+    const trouble = first.trouble ?? second.trouble;
+    return trouble === undefined ? { told: [id.told, first.told, second.told] } : { trouble };
+  };
+
+/**
+ * Reads what EC2's metadata service (IMDSv2 only) announces about this machine: scheduled events and their history, the two minutes' notice of
+ * a Spot instance, and the recommendation to rebalance. All times are UTC. What the service does not know (404) is announced by nobody.
+ */
+export const awsMetadata = (access: MetadataAccess): MetadataReader => {
+  const { clock, source } = access;
+  const ask = asking(access);
+  const identity = identifying(ask);
+  const notices = asksTwo(ask, identity, 'spot/instance-action', 'events/recommendations/rebalance');
+  const maintenances = asksTwo(ask, identity, 'events/maintenance/scheduled', 'events/maintenance/history');
+  return {
+    identity,
+    urgent: async signal => {
+      const { told, trouble } = await notices(signal);
+      if (trouble !== undefined) return { trouble };
+      const [id, action, notice] = told;
+      return { told: [...interruption(action, id, source, clock.now()), ...rebalance(notice, id, source)] };
+    },
+    scheduled: async signal => {
+      const { told, trouble } = await maintenances(signal);
+      if (trouble !== undefined) return { trouble };
+      const [id, scheduled, history] = told;
+      // One that is over may for a moment be in both: then it is over.
+      const events = machineEvents([...listed(scheduled), ...listed(history)].map(maintenance), id, source, clock.now());
+      return { told: [...new Map(events.map(event => [event.id, event])).values()] };
+    },
+  };
+};

@@ -1,0 +1,125 @@
+import { isObject, type Json, type JsonObject } from '../../core/json.ts';
+import type { EventKind, MachineEvent } from '../../core/machine/event.ts';
+import { readCloudTime } from '../times.ts';
+import type { Told, Trouble } from '../trouble.ts';
+import { askMetadata, type MetadataAccess, type MetadataReader, parsed, type Question, unexpected } from './http.ts';
+
+const eventsPath = '/metadata/scheduledevents?api-version=2020-07-01';
+const computePath = '/metadata/instance/compute?api-version=2021-02-01';
+
+/** The first question ever enables scheduled events for the machine and can take two minutes (Azure, "Enabling and disabling"). */
+const firstAnswerMs = 130_000;
+
+const kinds: ReadonlyMap<string, EventKind> = new Map([
+  ['Freeze', 'freeze'],
+  ['Reboot', 'reboot'],
+  ['Redeploy', 'redeploy'],
+  ['Preempt', 'preemption'],
+  ['Terminate', 'termination'],
+]);
+
+type Self = { readonly name: string; readonly resourceId: string };
+
+const string = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
+
+const describe = (raw: JsonObject): string => {
+  const seconds = raw['DurationInSeconds'];
+  const lasts =
+    typeof seconds !== 'number' || seconds < 0 ? '' : seconds === 0 ? ' (without interruption)' : ` (expected to last ${seconds} s)`;
+  const by = raw['EventSource'] === 'User' ? ', asked for by a user' : '';
+  return `${string(raw['Description']) || string(raw['EventType'])}${by}${lasts}`;
+};
+
+/** A document names machines of the whole availability set or placement group: names of resources know no case. */
+const concerns = (raw: JsonObject, { name }: Self): boolean => {
+  const { Resources: resources } = raw;
+  return Array.isArray(resources) && resources.some(resource => string(resource as Json).toLowerCase() === name.toLowerCase());
+};
+
+const eventOf = (raw: JsonObject, self: Self, source: string): MachineEvent => {
+  const code = string(raw['EventType']);
+  const notBefore = readCloudTime(raw['NotBefore']);
+  return {
+    provider: 'azure',
+    id: string(raw['EventId']) || code,
+    kind: kinds.get(code) ?? 'maintenance',
+    code,
+    instance: self.name,
+    ...(self.resourceId !== '' && { resource: self.resourceId }),
+    ...(notBefore !== undefined && { notBefore, deadline: notBefore }),
+    state: raw['EventStatus'] === 'Started' ? 'Active' : 'Scheduled',
+    description: describe(raw),
+    source,
+  };
+};
+
+const asking = (access: MetadataAccess) => async (question: Question, signal: AbortSignal) => {
+  const headers = { Metadata: 'true', ...question.headers };
+  const { told, trouble } = await askMetadata(access, { ...question, headers }, signal);
+  if (trouble !== undefined) return { trouble };
+  return told.status === 200 ? { told } : { trouble: unexpected(question.path, told) };
+};
+
+type Ask = ReturnType<typeof asking>;
+
+const selfOf = async (ask: Ask, signal: AbortSignal): Promise<Told<Self>> => {
+  const { told, trouble } = await ask({ path: computePath }, signal);
+  if (trouble !== undefined) return { trouble };
+  const document = parsed(computePath, told);
+  if (document.trouble !== undefined) return document;
+  const { name, resourceId } = isObject(document.told) ? document.told : {};
+  if (typeof name !== 'string' || name === '') return { trouble: unexpected(computePath, told, 'It has no name of this machine.') };
+  return { told: { name, resourceId: string(resourceId) } };
+};
+
+const documentOf = async (ask: Ask, timeoutMs: number, signal: AbortSignal): Promise<Told<readonly JsonObject[]>> => {
+  const { told, trouble } = await ask({ path: eventsPath, timeoutMs }, signal);
+  if (trouble !== undefined) return { trouble };
+  const document = parsed(eventsPath, told);
+  if (document.trouble !== undefined) return document;
+  const { Events: events } = isObject(document.told) ? document.told : {};
+  if (!Array.isArray(events)) return { trouble: unexpected(eventsPath, told, 'It has no list of events; it is asked again.') };
+  return { told: events.filter(isObject) };
+};
+
+/** Azure lets an event begin early, for every machine that it names, once each of them has said so. */
+export interface AzureMetadata extends MetadataReader {
+  /** Says that Azure need not wait for this machine any longer. Undefined when Azure has heard it. Never called by the reader itself. */
+  acknowledge(eventId: string, signal: AbortSignal): Promise<Trouble | undefined>;
+}
+
+/**
+ * Reads Azure's Scheduled Events (api-version 2020-07-01) about this machine. NotBefore is the deadline; it is missing once the event has
+ * started. What is over is not listed any more: there is no state Completed. All times are UTC. The first answer may take two minutes.
+ */
+export const azureMetadata = (access: MetadataAccess): AzureMetadata => {
+  const ask = asking(access);
+  let self: Self | undefined;
+  let answered = false;
+  const known = async (signal: AbortSignal): Promise<Told<Self>> => {
+    if (self !== undefined) return { told: self };
+    const found = await selfOf(ask, signal);
+    self = found.told;
+    return found;
+  };
+  return {
+    identity: async signal => {
+      const { told, trouble } = await known(signal);
+      return trouble === undefined ? { told: told.name } : { trouble };
+    },
+    urgent: async signal => {
+      const { told: me, trouble } = await known(signal);
+      if (trouble !== undefined) return { trouble };
+      const document = await documentOf(ask, answered ? 5000 : firstAnswerMs, signal);
+      if (document.trouble !== undefined) return document;
+      answered = true;
+      return { told: document.told.filter(raw => concerns(raw, me)).map(raw => eventOf(raw, me, access.source)) };
+    },
+    scheduled: async () => ({ told: [] }),
+    acknowledge: async (eventId, signal) => {
+      const body = JSON.stringify({ StartRequests: [{ EventId: eventId }] });
+      const { trouble } = await ask({ path: eventsPath, method: 'POST', headers: { 'content-type': 'application/json' }, body }, signal);
+      return trouble;
+    },
+  };
+};

@@ -1,0 +1,49 @@
+import { isObject } from '../../core/json.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Told } from '../trouble.ts';
+import { askMetadata, parsed, type Question, type Reply } from './http.ts';
+
+export type MetadataProvider = 'aws' | 'azure' | 'gcp';
+
+type Probe = { readonly provider: MetadataProvider; readonly question: Question; readonly is: (reply: Reply) => boolean };
+
+/** In the order of how sure an answer is: other clouds imitate EC2's paths. */
+const probes: readonly Probe[] = [
+  {
+    provider: 'gcp',
+    question: { path: '/computeMetadata/v1/instance/id', headers: { 'Metadata-Flavor': 'Google' } },
+    is: reply => reply.headers.get('metadata-flavor')?.toLowerCase() === 'google',
+  },
+  {
+    provider: 'azure',
+    question: { path: '/metadata/instance/compute?api-version=2021-02-01', headers: { Metadata: 'true' } },
+    is: reply => {
+      const document = parsed('', reply).told;
+      return isObject(document) && typeof document['vmId'] === 'string';
+    },
+  },
+  {
+    provider: 'aws',
+    question: { path: '/latest/api/token', method: 'PUT', headers: { 'X-aws-ec2-metadata-token-ttl-seconds': '60' } },
+    is: reply => /^\S+$/.test(reply.text.trim()),
+  },
+];
+
+/**
+ * Finds out whose machine this is by asking the metadata service in the three ways at once. Undefined when none of them fits, or nobody
+ * answers within the time limit (2 s when left out): that is an answer too, not an error.
+ */
+export const detectCloud = async (options: {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly base?: string;
+  readonly timeoutMs?: number;
+}): Promise<MetadataProvider | undefined> => {
+  const { signal, timeoutMs = 2000, ...rest } = options;
+  const asked = probes.map(async ({ question, is }): Promise<boolean> => {
+    const { told }: Told<Reply> = await askMetadata({ ...rest, source: '' }, { ...question, timeoutMs }, signal);
+    return told !== undefined && told.status === 200 && is(told);
+  });
+  const answers = await Promise.all(asked);
+  return probes[answers.indexOf(true)]?.provider;
+};

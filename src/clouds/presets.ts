@@ -1,0 +1,69 @@
+import type { EventKind } from '../core/machine/event.ts';
+import type { SignalRule } from './signals.ts';
+
+/** Rules for what others put on nodes, by the name under which they are switched on. */
+
+const problem = (type: string): SignalRule => ({ condition: { type, status: 'True' }, kind: 'maintenance' });
+
+const tainted = (key: string, kind: EventKind, description: string): SignalRule => ({ taint: { key }, kind, description });
+
+/** The message of this one condition begins with the kind of event, and names its time (Azure/AKS, node problem detector). */
+const aksScheduled = (word: string, kind: EventKind): SignalRule => ({
+  condition: { type: 'VMEventScheduled', status: 'True', messageContains: `${word} Scheduled` },
+  kind,
+  notBeforeInMessage: true,
+});
+
+export const signalPresets = {
+  /** kubernetes/node-problem-detector, the permanent problems of its own configuration files; they stay until the node restarts. */
+  'node-problem-detector': [
+    problem('KernelDeadlock'),
+    problem('ReadonlyFilesystem'),
+    problem('XfsShutdown'),
+    problem('CperHardwareErrorFatal'),
+    problem('CorruptDockerOverlay2'),
+  ],
+  /** GKE, "Manage disruption to GKE nodes that don't live migrate". */
+  gke: [
+    tainted('cloud.google.com/impending-node-termination', 'termination', 'GKE is about to terminate this node'),
+    {
+      label: { key: 'cloud.google.com/active-node-maintenance', value: 'ONGOING' },
+      kind: 'maintenance',
+      state: 'Active',
+      description: 'GKE stops the workloads of this node for host maintenance',
+    },
+    {
+      label: { key: 'cloud.google.com/scheduled-maintenance-time' },
+      kind: 'maintenance',
+      notBeforeLabel: 'cloud.google.com/scheduled-maintenance-time',
+      state: 'Scheduled',
+      description: 'Google has planned host maintenance for this node',
+    },
+  ],
+  /** AKS, "Node problem detector" and "Node auto-drain". */
+  aks: [
+    aksScheduled('Preempt', 'preemption'),
+    aksScheduled('Terminate', 'termination'),
+    aksScheduled('Redeploy', 'redeploy'),
+    aksScheduled('Reboot', 'reboot'),
+    aksScheduled('Freeze', 'freeze'),
+    { condition: { type: 'PreemptionScheduled', status: 'True' }, kind: 'preemption', notBeforeInMessage: true },
+    { condition: { type: 'VMEventScheduled', status: 'True' }, kind: 'maintenance', notBeforeInMessage: true },
+  ],
+  /** aws/aws-node-termination-handler with taintNode. Its taints name the event as their value, and no time. */
+  'aws-node-termination-handler': [
+    tainted('aws-node-termination-handler/spot-itn', 'preemption', 'AWS takes this Spot instance back'),
+    tainted('aws-node-termination-handler/scheduled-maintenance', 'maintenance', 'AWS has scheduled maintenance for this instance'),
+    tainted('aws-node-termination-handler/asg-lifecycle-termination', 'termination', 'the Auto Scaling group terminates this instance'),
+    tainted('aws-node-termination-handler/rebalance-recommendation', 'rebalance', 'AWS may take this Spot instance back soon'),
+  ],
+  /** Karpenter from 1.0, and before. It drains these nodes itself: to be switched on for the sake of being told. */
+  karpenter: [
+    tainted('karpenter.sh/disrupted', 'termination', 'Karpenter removes this node'),
+    {
+      taint: { key: 'karpenter.sh/disruption', value: 'disrupting' },
+      kind: 'termination',
+      description: 'Karpenter removes this node',
+    },
+  ],
+} as const satisfies Readonly<Record<string, readonly SignalRule[]>>;

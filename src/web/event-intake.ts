@@ -1,0 +1,113 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { MachineEvent } from '../core/machine/event.ts';
+
+/** What has become of events that were received. */
+export type Received =
+  /** They are kept: the sender may forget them. */
+  | 'stored'
+  /** Not now: the sender is asked to try again. */
+  | { readonly later: string }
+  /** Never: for example because no such machine is known. */
+  | { readonly refused: string };
+
+export type EventIntake = {
+  /** Reads one request; names of headers are in lower case. */
+  readonly read: (request: {
+    readonly headers: Readonly<Record<string, string | undefined>>;
+    readonly body: string;
+  }) => readonly MachineEvent[] | { readonly refused: string; readonly status: 400 | 413 | 415 };
+  readonly received: (events: readonly MachineEvent[]) => Promise<Received>;
+};
+
+const longestBody = 256 * 1024;
+
+const answer = (response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void => {
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', ...headers });
+  response.end(`${text}\n`);
+};
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** In a time that does not depend on how much of it is right. */
+const isAuthorized = ({ headers }: IncomingMessage, token: Buffer): boolean => {
+  const given = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  return given !== undefined && timingSafeEqual(digest(given), token);
+};
+
+/** More than this of a body that is too long is not even read to be thrown away. */
+const patience = 16 * longestBody;
+
+/** The body as text; undefined when it is too long: then the rest is thrown away, so that the sender comes to read the answer. */
+const bodyOf = async (request: IncomingMessage): Promise<string | undefined> => {
+  let chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > longestBody) chunks = [];
+    else chunks.push(chunk);
+    if (length > patience) break;
+  }
+  return length > longestBody ? undefined : Buffer.concat(chunks).toString('utf8');
+};
+
+const headersOf = ({ headers }: IncomingMessage): Readonly<Record<string, string | undefined>> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]));
+
+const pass = async (events: readonly MachineEvent[], intake: EventIntake, response: ServerResponse): Promise<void> => {
+  const became = await intake.received(events);
+  if (became === 'stored') return answer(response, 202, `${events.length} ${events.length === 1 ? 'event' : 'events'} stored`);
+  if ('later' in became) return answer(response, 503, became.later, { 'retry-after': '10' });
+  answer(response, 422, became.refused);
+};
+
+const serve = async (request: IncomingMessage, response: ServerResponse, token: Buffer, intake: EventIntake): Promise<void> => {
+  // Whoever is refused before its body was read is not listened to any longer.
+  const closing = { connection: 'close' };
+  if (request.method !== 'POST') return answer(response, 405, 'only POST is served here', { allow: 'POST', ...closing });
+  if (!isAuthorized(request, token)) {
+    return answer(response, 401, 'send the token as Authorization: Bearer <token>', { 'www-authenticate': 'Bearer', ...closing });
+  }
+  const body = await bodyOf(request);
+  if (body === undefined)
+    return answer(response, 413, `the body is longer than ${longestBody / 1024} KiB: send fewer events at once`, closing);
+  const events = intake.read({ headers: headersOf(request), body });
+  if ('refused' in events) return answer(response, events.status, events.refused);
+  await pass(events, intake, response);
+};
+
+/**
+ * Takes events about machines over plain HTTP, from whoever has the token: TLS is the business of the Service or mesh before it. Resolves once
+ * it listens; rejects when the address cannot be had, or with an empty token, which would let in everybody. Answers are one line: 202 stored,
+ * 400 and 415 not understood, 401 without the token, 405 other than POST, 413 longer than 256 KiB, 422 not wanted, 503 try again, 500 a fault.
+ */
+export const serveEvents = async (
+  address: { readonly host: string | undefined; readonly port: number },
+  token: string,
+  intake: EventIntake,
+): Promise<{ readonly port: number; readonly close: () => void }> => {
+  if (token.trim() === '')
+    throw new Error('Events are not received without a token: put one into the Secret or file that is named for it.');
+  const wanted = digest(token.trim());
+  const server = createServer((request, response) => {
+    serve(request, response, wanted, intake).catch((error: unknown) => {
+      if (response.headersSent || response.destroyed) response.destroy();
+      else answer(response, 500, error instanceof Error ? error.message : String(error), { connection: 'close' });
+    });
+  });
+  server.headersTimeout = 10_000;
+  server.requestTimeout = 15_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port: address.port, ...(address.host !== undefined && { host: address.host }) }, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+};
