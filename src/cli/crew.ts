@@ -7,7 +7,10 @@ import { scanner, signals } from './machines/scanner.ts';
 
 /** What the crew is told about machines. */
 export type MachineTerms = Pick<MachineRoomOptions, 'limits' | 'drainLeadSeconds' | 'namespace'> &
-  Partial<Pick<MachineRoomOptions, 'scanner'>>;
+  Partial<Pick<MachineRoomOptions, 'scanner'>> & {
+    /** Of machines whose providerIDs do not tell it, where the cluster does not say it either. */
+    readonly region?: string | undefined;
+  };
 
 type CrewOptions = Omit<OperatorOptions, 'readWindow' | 'decide' | 'scope'> & { readonly machines: MachineTerms };
 
@@ -20,9 +23,9 @@ export type Crew = {
 /** Puts it together. */
 export const crew = ({ machines, ...options }: CrewOptions): Crew => {
   const operator = new Operator({ ...options, readWindow: machineTongue.readWindow });
-  const { api, log, clock } = options;
+  const { api, clock } = options;
   const room = new MachineRoom({
-    scanner: scanner({ api, log, clock }),
+    scanner: scanner({ api, clock, region: machines.region }),
     ...options,
     ...machines,
     world: operator.world,

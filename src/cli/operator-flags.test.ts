@@ -26,6 +26,8 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     operatorNamespace: 'node-maintenance',
     ownPod: undefined,
     leaseSeconds: 3600,
+    machineNamespace: undefined,
+    machines: { limits: { perSet: 1, perZone: 0 }, region: undefined, drainLeadSeconds: 1800 },
     logFormat: 'json',
     logLevel: 'info',
     webhook: undefined,

@@ -117,6 +117,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
         perSet: countOf('--machines-per-set', flags.machinesPerSet),
         perZone: countOf('--machines-per-zone', flags.machinesPerZone),
       },
+      region: env['AWS_REGION'],
       drainLeadSeconds: countOf('--drain-lead-seconds', flags.drainLeadSeconds),
     },
     logFormat: chosen ?? (terminal ? 'text' : 'json'),

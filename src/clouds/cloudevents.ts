@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { type EventKind, type EventState, eventKinds, eventStates, type MachineEvent } from '../core/machine/event.ts';
+import { instanceOf } from '../core/machine/machine.ts';
 import { readTime } from '../core/time.ts';
-import { instanceOfProviderId } from './aws/region.ts';
 
 /** One HTTP request: names of headers in lower case, the body as text. */
 export type CloudEventsRequest = { readonly headers: Readonly<Record<string, string | undefined>>; readonly body: string };
@@ -141,7 +141,7 @@ const eventOf = (envelope: Json, { types = {}, source = 'cloudevents' }: CloudEv
   const notAfter = timeOf(data, 'notAfter');
   const deadline = timeOf(data, 'deadline') ?? notBefore;
   const description = stringOf(data, 'description');
-  const instance = instanceOfProviderId(subject);
+  const instance = instanceOf(subject);
   return {
     provider,
     id: idOf(data, id),

@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { eventKinds, eventStates, troubleReasons } from '../core/machine/event.ts';
+import type { Signal } from '../core/machine/source.ts';
 import { ec2Codes } from './aws/ec2.ts';
 import { machineEvents } from './aws/events.ts';
 import { readCloudEvents } from './cloudevents.ts';
 import { signalPresets } from './presets.ts';
-import { eventsOfNode, type SignalRule } from './signals.ts';
+import { eventsOfNode } from './signals.ts';
 
 const text = readFileSync(new URL('../../docs/machine-events.md', import.meta.url), 'utf8');
 const blocks = (language: string): readonly string[] =>
@@ -45,7 +46,7 @@ test('the rules that are shown are rules', () => {
     taints: [{ key: 'example.com/rack-work', value: 'tonight', effect: 'NoSchedule' }],
     conditions: [{ type: 'KernelDeadlock', status: 'True', reason: '', message: '' }],
   };
-  const events = eventsOfNode(node, parse(yaml) as readonly SignalRule[], 's');
+  const events = eventsOfNode(node, parse(yaml) as readonly Signal[], 's');
   assert.deepEqual(
     events.map(({ id, deadline }) => [id, deadline?.toString()]),
     [
@@ -59,7 +60,7 @@ test('the rules that are shown are rules', () => {
 test('every preset and every signal of it is in the table', () => {
   for (const [name, rules] of Object.entries(signalPresets)) {
     assert.ok(rows.has(`\`${name}\``), name);
-    for (const rule of rules as readonly SignalRule[]) {
+    for (const rule of rules as readonly Signal[]) {
       const word = 'condition' in rule ? rule.condition.type : 'taint' in rule ? rule.taint.key : 'label' in rule ? rule.label.key : '';
       const short = word.replace('aws-node-termination-handler/', '');
       assert.ok(short !== '' && text.includes(short), `${name}: ${word}`);

@@ -1,14 +1,14 @@
 import type { EventKind } from '../core/machine/event.ts';
-import type { SignalRule } from './signals.ts';
+import type { Signal } from '../core/machine/source.ts';
 
 /** Rules for what others put on nodes, by the name under which they are switched on. */
 
-const problem = (type: string): SignalRule => ({ condition: { type, status: 'True' }, kind: 'maintenance' });
+const problem = (type: string): Signal => ({ condition: { type, status: 'True' }, kind: 'maintenance' });
 
-const tainted = (key: string, kind: EventKind, description: string): SignalRule => ({ taint: { key }, kind, description });
+const tainted = (key: string, kind: EventKind, description: string): Signal => ({ taint: { key }, kind, description });
 
 /** The message of this one condition begins with the kind of event, and names its time (Azure/AKS, node problem detector). */
-const aksScheduled = (word: string, kind: EventKind): SignalRule => ({
+const aksScheduled = (word: string, kind: EventKind): Signal => ({
   condition: { type: 'VMEventScheduled', status: 'True', messageContains: `${word} Scheduled` },
   kind,
   notBeforeInMessage: true,
@@ -66,4 +66,4 @@ export const signalPresets = {
       description: 'Karpenter removes this node',
     },
   ],
-} as const satisfies Readonly<Record<string, readonly SignalRule[]>>;
+} as const satisfies Readonly<Record<string, readonly Signal[]>>;

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { MachineEvent } from '../core/machine/event.ts';
+import type { Signal } from '../core/machine/source.ts';
 import { signalPresets } from './presets.ts';
-import { eventsOfNode, type SignalNode, type SignalRule } from './signals.ts';
+import { eventsOfNode, type SignalNode } from './signals.ts';
 import { plain } from './testing/plain.ts';
 
 const bare: SignalNode = { name: 'n1', labels: {}, annotations: {}, taints: [], conditions: [] };
@@ -14,10 +15,10 @@ const taint = (key: string, effect = 'NoSchedule', value?: string): Partial<Sign
   taints: [{ key, effect, ...(value !== undefined && { value }) }],
 });
 
-const events = (node: Partial<SignalNode>, rules: readonly SignalRule[]): readonly MachineEvent[] =>
+const events = (node: Partial<SignalNode>, rules: readonly Signal[]): readonly MachineEvent[] =>
   eventsOfNode({ ...bare, ...node }, rules, 'signals');
 
-const fitting: readonly (readonly [string, SignalRule, Partial<SignalNode>, boolean])[] = [
+const fitting: readonly (readonly [string, Signal, Partial<SignalNode>, boolean])[] = [
   ['a condition', { kind: 'reboot', condition: { type: 'A', status: 'True' } }, condition('A'), true],
   ['a condition of another status', { kind: 'reboot', condition: { type: 'A', status: 'True' } }, condition('A', 'False'), false],
   ['a condition that is to be False', { kind: 'reboot', condition: { type: 'A', status: 'False' } }, condition('A', 'False'), true],
@@ -79,7 +80,7 @@ test('an event says what it comes from, and which machine it is about', () => {
   );
 });
 
-const times: readonly (readonly [string, Partial<SignalRule>, Partial<SignalNode>, readonly (string | undefined)[]])[] = [
+const times: readonly (readonly [string, Partial<Signal>, Partial<SignalNode>, readonly (string | undefined)[]])[] = [
   ['no time', {}, {}, [undefined, undefined, 'Active']],
   [
     'when it begins',
@@ -116,7 +117,7 @@ for (const [what, more, node, wanted] of times) {
 }
 
 test('of rules that fit the same thing the first counts; different things are different events', () => {
-  const rules: readonly SignalRule[] = [
+  const rules: readonly Signal[] = [
     { taint: { key: 'a', effect: 'NoExecute' }, kind: 'termination' },
     { taint: { key: 'a' }, kind: 'maintenance' },
     { label: { key: 'a' }, kind: 'stop' },
@@ -189,7 +190,7 @@ test('a healthy node has no events under any preset', () => {
 });
 
 test('law: every id is there once, and a signal that is taken off takes its event with it', () => {
-  const rules: readonly SignalRule[] = Object.values(signalPresets).flat();
+  const rules: readonly Signal[] = Object.values(signalPresets).flat();
   const keys = rules.flatMap(rule => ('taint' in rule ? [rule.taint.key] : []));
   fc.assert(
     fc.property(fc.uniqueArray(fc.constantFrom(...keys, 'other/taint')), taints => {

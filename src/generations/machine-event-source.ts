@@ -98,7 +98,15 @@ export const machineEventSourceStatus = (source: EventSource, result: ScanResult
 export const readNodeNotice = (raw: unknown): Notice => {
   const { metadata, spec } = raw as { readonly metadata: Meta; readonly spec: NodeNoticeSpec };
   const { name: key, uid, resourceVersion } = metadata;
-  return { key, uid, resourceVersion, provider: spec.provider, instance: spec.instance, events: spec.events.map(readEvent) };
+  return {
+    key,
+    uid,
+    resourceVersion,
+    provider: spec.provider,
+    instance: spec.instance,
+    events: spec.events.map(readEvent),
+    incomplete: spec.trouble !== undefined,
+  };
 };
 
 /** The NodeNotice that says this. */

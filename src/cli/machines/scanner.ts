@@ -1,10 +1,157 @@
+import type { Ec2Options } from '../../clouds/aws/client.ts';
+import { openEc2 } from '../../clouds/aws/client.ts';
+import { regionOfInfrastructure, regionOfInstallConfig, regionOfProviderId } from '../../clouds/aws/region.ts';
+import { scanEc2 } from '../../clouds/aws/scan.ts';
+import { awsRegion } from '../../clouds/metadata/aws.ts';
+import { signalPresets } from '../../clouds/presets.ts';
+import { eventsOfNode } from '../../clouds/signals.ts';
+import type { Trouble } from '../../clouds/trouble.ts';
+import type { Sighting } from '../../core/machine/event.ts';
+import type { EventSource } from '../../core/machine/source.ts';
+import { saidBy } from '../../core/status.ts';
 import type { EventScanner, SignalReader } from '../../operator/machines/sources.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Log } from '../../support/log.ts';
 
-export const scanner = (_with: { readonly api: Api; readonly log: Log; readonly clock: Clock }): EventScanner => ({
-  scan: async source => ({ source: source.name, looked: new Set(), events: [], unknown: [] }),
+/** Sources of announcements as they are configured, and what they need of the cluster: region and credentials as its users have them. */
+
+type Reach = {
+  readonly api: Api;
+  readonly clock: Clock;
+  /** What the environment says. */
+  readonly region?: string | undefined;
+};
+
+/** Where the replaced operator has its credentials. */
+const seedSecret = { namespace: 'machine-maintenance-operator', name: 'machine-maintenance-operator-credentials' };
+
+/** Reads one object; undefined when it does not exist. Throws an error that says what was read and what the server answered. */
+const objectAt = async (api: Api, path: string, spare: readonly number[], signal: AbortSignal): Promise<unknown> => {
+  const answer = await api.call({ method: 'GET', path }, signal);
+  if (answer.status === 200) return answer.body;
+  if (spare.includes(answer.status)) return undefined;
+  throw new Error(`cannot read ${path}: ${saidBy(answer)}`);
+};
+
+const decoded = (secret: unknown, key: string): string | undefined => {
+  const { data = {} } = secret as { readonly data?: Readonly<Record<string, string>> };
+  const text = Buffer.from(data[key] ?? '', 'base64')
+    .toString('utf8')
+    .trim();
+  return text === '' ? undefined : text;
+};
+
+type Credentials = NonNullable<Ec2Options['credentials']>;
+
+/** Those of a Secret with the keys of the replaced operator. Nothing: what the SDK finds by itself. */
+const credentialsFor = async ({ aws }: EventSource, api: Api, signal: AbortSignal): Promise<Credentials | undefined | Trouble> => {
+  const { namespace, name } = aws?.credentialsSecret ?? seedSecret;
+  const isAsked = aws?.credentialsSecret !== undefined;
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
+  // The usual place may be empty, or not for us to read: then there are no credentials there.
+  const secret = await objectAt(api, path, isAsked ? [404] : [403, 404], signal);
+  if (secret === undefined) {
+    if (!isAsked) return undefined;
+    return {
+      reason: 'CredentialsMissing',
+      message: `Secret ${namespace}/${name} does not exist: create it with the keys aws_access_key_id and aws_secret_access_key.`,
+    };
+  }
+  const [accessKeyId, secretAccessKey] = [decoded(secret, 'aws_access_key_id'), decoded(secret, 'aws_secret_access_key')];
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    return {
+      reason: 'CredentialsMissing',
+      message: `Secret ${namespace}/${name} lacks one of the keys aws_access_key_id and aws_secret_access_key.`,
+    };
+  }
+  const sessionToken = decoded(secret, 'aws_session_token');
+  return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) };
+};
+
+const infrastructure = '/apis/config.openshift.io/v1/infrastructures/cluster';
+const installConfig = '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1';
+
+/** The region of machines whose providerIDs do not tell it. */
+const usualRegion = async ({ api, clock, region }: Reach, signal: AbortSignal): Promise<string | undefined> =>
+  regionOfInfrastructure(await objectAt(api, infrastructure, [403, 404], signal)) ??
+  regionOfInstallConfig(await objectAt(api, installConfig, [403, 404], signal)) ??
+  region ??
+  (await awsRegion({ clock, source: 'operator' }, signal)).told;
+
+const unknownRegion: Trouble = {
+  reason: 'RegionUnknown',
+  message:
+    'The region cannot be told from providerIDs, Infrastructure, install-config or the metadata service: set spec.aws.region of the MachineEventSource.',
+};
+
+/** Instances by region. */
+const byRegion = async (
+  { aws }: EventSource,
+  machines: ReadonlyMap<string, string>,
+  reach: Reach,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string | undefined, readonly string[]>> => {
+  const groups = new Map<string | undefined, string[]>();
+  let usual: string | undefined;
+  let isAsked = false;
+  for (const [instance, providerId] of machines) {
+    let region = aws?.region ?? regionOfProviderId(providerId);
+    if (region === undefined) {
+      if (!isAsked) usual = await usualRegion(reach, signal);
+      isAsked = true;
+      region = usual;
+    }
+    groups.set(region, [...(groups.get(region) ?? []), instance]);
+  }
+  return groups;
+};
+
+const nothing = (source: string, trouble?: Trouble): Sighting => ({
+  source,
+  looked: new Set(),
+  events: [],
+  unknown: [],
+  ...(trouble && { trouble }),
 });
 
-export const signals: SignalReader = () => [];
+const joined = (source: string, all: readonly Sighting[]): Sighting => {
+  const trouble = all.find(one => one.trouble !== undefined)?.trouble;
+  return {
+    source,
+    looked: new Set(all.flatMap(({ looked }) => [...looked])),
+    events: all.flatMap(({ events }) => events),
+    unknown: all.flatMap(({ unknown }) => unknown),
+    ...(trouble && { trouble }),
+  };
+};
+
+/** Asks EC2 as a MachineEventSource says, one region after the other. */
+export const scanner = (reach: Reach): EventScanner => ({
+  scan: async (source, machines, signal) => {
+    if (machines.size === 0) return nothing(source.name);
+    try {
+      const credentials = await credentialsFor(source, reach.api, signal);
+      if (credentials !== undefined && 'reason' in credentials) return nothing(source.name, credentials);
+      const seen: Sighting[] = [];
+      for (const [region, instances] of await byRegion(source, machines, reach, signal)) {
+        if (region === undefined) {
+          seen.push(nothing(source.name, unknownRegion));
+          continue;
+        }
+        const endpoint = source.aws?.endpoint;
+        using client = await openEc2({ region, ...(credentials && { credentials }), ...(endpoint !== undefined && { endpoint }) });
+        seen.push(await scanEc2({ instances, client, source: source.name, clock: reach.clock, signal }));
+      }
+      return joined(source.name, seen);
+    } catch (error) {
+      signal.throwIfAborted();
+      return nothing(source.name, { reason: 'Failed', message: error instanceof Error ? error.message : String(error) });
+    }
+  },
+});
+
+/** The signals of a source: its own, then those of its presets. */
+export const signals: SignalReader = (node, source) => {
+  const presets: Readonly<Record<string, readonly EventSource['signals'][number][]>> = signalPresets;
+  return eventsOfNode(node, [...source.signals, ...source.presets.flatMap(name => presets[name] ?? [])], source.name);
+};

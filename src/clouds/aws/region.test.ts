@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { instanceOfProviderId, regionOfInfrastructure, regionOfInstallConfig, regionOfProviderId } from './region.ts';
+import { instanceOf } from '../../core/machine/machine.ts';
+import { regionOfInfrastructure, regionOfInstallConfig, regionOfProviderId } from './region.ts';
 
 const regions: readonly (readonly [string | undefined, string | undefined])[] = [
   ['aws:///us-east-1a/i-0123456789abcdef0', 'us-east-1'],
@@ -39,11 +40,11 @@ const machines: readonly (readonly [string | undefined, string | undefined])[] =
   [undefined, undefined],
 ];
 for (const [providerId, machine] of machines) {
-  test(`the machine of ${providerId} is ${machine}`, () => assert.equal(instanceOfProviderId(providerId), machine));
+  test(`the machine of ${providerId} is ${machine}`, () => assert.equal(instanceOf(providerId), machine));
 }
 
 test('machines of two scale sets with the same number are two', () => {
-  assert.notEqual(instanceOfProviderId(`${set}/0`), instanceOfProviderId(`${set.replace('pool-', 'other-')}/0`));
+  assert.notEqual(instanceOf(`${set}/0`), instanceOf(`${set.replace('pool-', 'other-')}/0`));
 });
 
 const infrastructures: readonly (readonly [unknown, string | undefined])[] = [

@@ -38,15 +38,3 @@ export const regionOfProviderId = (providerId: string | undefined): string | und
   const zone = /^aws:\/\/[^/]*\/([^/]+)\/[^/]+$/.exec(providerId ?? '')?.[1] ?? '';
   return regionOfZone.exec(zone)?.[1];
 };
-
-/**
- * The machine as the cloud calls it: the last part of its providerID. A machine of an Azure scale set is `set_0`, as Azure's metadata service
- * and its events call it: its last part alone (`0`) is the same in every set. Undefined for what is no providerID.
- */
-export const instanceOfProviderId = (providerId: string | undefined): string | undefined => {
-  const path = /^[a-z][a-z0-9+.-]*:\/\/(\S+)$/i.exec(providerId ?? '')?.[1];
-  const last = path?.split('/').at(-1);
-  if (path === undefined || last === undefined || last === '') return undefined;
-  const set = /\/virtualMachineScaleSets\/([^/]+)\/virtualMachines\/[^/]+$/i.exec(path)?.[1];
-  return set === undefined ? last : `${set}_${last}`;
-};

@@ -123,6 +123,15 @@ const identifying = (ask: Ask): MetadataReader['identity'] => {
   };
 };
 
+/** The region of this machine; trouble where there is no metadata service of EC2. */
+export const awsRegion = async (access: MetadataAccess, signal: AbortSignal): Promise<Told<string>> => {
+  const { told, trouble } = await asking(access)('placement/region', signal);
+  if (trouble !== undefined) return { trouble };
+  if (told === 'none')
+    return { trouble: { reason: 'RegionUnknown', message: 'The metadata service knows no placement/region: is this an EC2 instance?' } };
+  return { told: told.text.trim() };
+};
+
 /** Asks for the instance's id and two documents; no document where the service has none. */
 const asksTwo =
   (ask: Ask, identity: MetadataReader['identity'], one: string, other: string) =>

@@ -2,16 +2,32 @@ import type { JsonObject } from '../json.ts';
 import type { EventKind, MachineEvent, TroubleReason } from './event.ts';
 import type { Strategy } from './request.ts';
 
-/** What on a node itself counts as an announcement. Exactly one of condition, taint, label and annotation is there. */
-export type Signal = {
-  readonly condition?: { readonly type: string; readonly status?: 'True' | 'False' | 'Unknown' };
-  readonly taint?: { readonly key: string; readonly value?: string; readonly effect?: string };
-  readonly label?: { readonly key: string; readonly value?: string };
-  readonly annotation?: { readonly key: string; readonly value?: string };
+export type Mark = { readonly key: string; readonly value?: string };
+
+/** What on a Node means something. What a signal leaves out fits everything. */
+type NodeSignal =
+  | {
+      /** `messageContains` tells apart what shares a condition; letters' case makes no difference. */
+      readonly condition: { readonly type: string; readonly status: string; readonly messageContains?: string };
+    }
+  | { readonly taint: Mark & { readonly effect?: string } }
+  | { readonly annotation: Mark }
+  | { readonly label: Mark };
+
+export type Signal = NodeSignal & {
   readonly kind: EventKind;
-  readonly description?: string;
+  /** An annotation with an RFC 3339 time: when it may begin. */
   readonly notBeforeAnnotation?: string;
+  /** An annotation with an RFC 3339 time: when the machine has to be empty. Left out: when it may begin. */
   readonly deadlineAnnotation?: string;
+  /** A label with seconds since 1970: when it may begin. Labels cannot hold an RFC 3339 time. */
+  readonly notBeforeLabel?: string;
+  /** The condition's message has a time as in HTTP (`Wed, 26 Feb 2025 10:13:13 GMT`): when it may begin. */
+  readonly notBeforeInMessage?: boolean;
+  /** Left out: Scheduled where a time is known, else Active. */
+  readonly state?: 'Scheduled' | 'Active';
+  /** Left out: the condition's own message, or what the signal is. */
+  readonly description?: string;
 };
 
 /** How events of some kinds are answered. */
@@ -54,6 +70,8 @@ export type Notice = {
   readonly provider: string;
   readonly instance: string;
   readonly events: readonly MachineEvent[];
+  /** It could not ask for everything: what it does not tell may still be so. */
+  readonly incomplete: boolean;
 };
 
 /** What a scan has come to, for the status of its source. */

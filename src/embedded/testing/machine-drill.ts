@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../core/json.ts';
+import type { Limits } from '../../core/machine/picture.ts';
 import { machineTongue } from '../../generations/machine-tongue.ts';
 import { maintenance } from '../../generations/maintenance.ts';
 import { MachineRoom } from '../../operator/machines/machine-room.ts';
 import { Operator } from '../../operator/operator.ts';
-import type { Api } from '../../operator/ports.ts';
+import type { Api, Watcher } from '../../operator/ports.ts';
 import { HandClock } from '../../support/hand-clock.ts';
 import { silentLog } from '../../support/log.ts';
 import { createCluster } from '../cluster.ts';
@@ -38,118 +39,122 @@ export type MachineDrillOptions = {
   readonly seed?: number;
   /** Stands between the operator and the API server: to count, to fail, to end it. */
   readonly between?: (api: Api) => Api;
-  readonly limits?: { readonly perSet: number; readonly perZone: number };
+  readonly limits?: Limits;
   /** Milliseconds from the order of a machine to its node. */
   readonly launchMs?: number;
 };
 
-export const machineDrill = async (options: MachineDrillOptions) => {
-  const { flavour, replicas, seed = 1, limits = { perSet: 1, perZone: 0 }, launchMs = 60_000 } = options;
-  const { group } = machineGroups[flavour];
+/** Leases of nodes are nobody's business here. */
+const never = Number.POSITIVE_INFINITY;
+
+const crd = (name: string): JsonObject =>
+  parse(readFileSync(new URL(`../../../deploy/crds/${name}.yaml`, import.meta.url), 'utf8')) as JsonObject;
+
+/** A cluster with a set of machines and their nodes. */
+const furnished = async ({ flavour, replicas, seed = 1, launchMs = 60_000 }: MachineDrillOptions) => {
   const clock = new HandClock();
   const cluster = createCluster({ clock, random: seeded(seed) });
-  const { store } = cluster.machine;
+  const { machine } = cluster;
   const cloud = new SimulatedCloud(clock);
   const life = new Life({
-    machine: cluster.machine,
+    machine,
     clock,
     pace: { startMs: 2000, stopMs: 3000, spread: 0.2 },
     isAlive: runsOn(cloud),
-    nodeHealth: { renewMs: Number.POSITIVE_INFINITY, graceMs: Number.POSITIVE_INFINITY },
+    nodeHealth: { renewMs: never, graceMs: never },
     more: machineControllers({ flavour, cloud, launchMs }),
   });
-  const writes = writesOn(cluster.machine);
+  const writes = writesOn(machine);
   const make = (resource: string, draft: JsonObject): Stored => {
     const written = writes.create(resource, draft);
     if (written.kind === 'refused') throw new Error(written.message);
     return written.object;
   };
-  const crd = (name: string): JsonObject =>
-    parse(readFileSync(new URL(`../../../deploy/crds/${name}.yaml`, import.meta.url), 'utf8')) as JsonObject;
-  for (const definition of [...crdFiles.map(crd), ...machineDefinitions(flavour)]) {
-    make('customresourcedefinitions.apiextensions.k8s.io', definition);
-  }
+  for (const one of [...crdFiles.map(crd), ...machineDefinitions(flavour)]) make('customresourcedefinitions.apiextensions.k8s.io', one);
   for (const name of namespaces) make('namespaces', { metadata: { name } });
   life.start();
-  make(`machinesets.${group}`, {
+  make(`machinesets.${machineGroups[flavour].group}`, {
     metadata: { name: 'workers', namespace: 'machines' },
     spec: { replicas, template: { metadata: {}, spec: { failureDomain: 'north' } } },
   });
   make('machineeventsources.drydock.dev', { metadata: { name: 'cloud' }, spec: { aws: { intervalSeconds: 60 } } });
   await clock.advance(launchMs + 20_000);
+  return { clock, cluster, cloud, life, writes, make };
+};
 
-  const ports = inProcess(cluster, { userAgent: 'drydock' });
-  /** Starts the operator; the answer ends it, with everything that it has begun. */
-  const start = (api: Api = options.between?.(ports) ?? ports) => {
-    const dialects = [maintenance('medik8s-leases')];
-    const common = {
-      api,
-      watcher: ports,
-      recorder: { record: () => {} },
-      meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
-      fence: { mayAct: () => true },
-      clock,
-      log: silentLog,
-      dialects,
-    };
-    const operator = new Operator({
-      ...common,
-      readWindow: machineTongue.readWindow,
-      terms: { durationSeconds: 3600, renewEverySeconds: 900 },
-    });
-    const room = new MachineRoom({
-      ...common,
-      world: operator.world,
-      tongue: machineTongue,
-      limits,
-      drainLeadSeconds: 1800,
-      namespace: 'drydock-system',
-      scanner: { scan: async (source, instances) => cloud.scan(source.name, instances) },
-      signals: () => [],
-    });
-    const stop = new AbortController();
-    const running = Promise.all([operator.run(stop.signal), room.run(stop.signal)]);
-    return async (): Promise<void> => {
-      stop.abort();
-      let ended = false;
-      void running.then(() => {
-        ended = true;
-      });
-      for (let waited = 0; waited < 600 && !ended; waited += 1) await clock.advance(1000);
-      await running;
-    };
+type Furnished = Awaited<ReturnType<typeof furnished>>;
+
+const ended = async (running: Promise<unknown>, clock: HandClock): Promise<void> => {
+  const state = { over: false };
+  void running.finally(() => Object.assign(state, { over: true }));
+  for (let waited = 0; waited < 600 && !state.over; waited += 1) await clock.advance(1000);
+  await running;
+};
+
+/** Starts the operator with all its rooms; the answer ends it, with everything that it has begun. */
+const startedOn = ({ clock, cloud }: Furnished, api: Api, watcher: Watcher, limits: Limits) => {
+  const dialects = [maintenance('medik8s-leases')];
+  const common = {
+    api,
+    watcher,
+    recorder: { record: () => {} },
+    meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+    fence: { mayAct: () => true },
+    clock,
+    log: silentLog,
+    dialects,
   };
-  const machines = (): readonly Stored[] => store.list(`machines.${group}`, 'machines');
-  const instanceOf = (machine: Stored): string => text(machine, 'spec', 'providerID').split('/').at(-1) ?? '';
+  const operator = new Operator({
+    ...common,
+    readWindow: machineTongue.readWindow,
+    terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+  });
+  const room = new MachineRoom({
+    ...common,
+    world: operator.world,
+    tongue: machineTongue,
+    limits,
+    drainLeadSeconds: 1800,
+    namespace: 'drydock-system',
+    scanner: { scan: async (source, machines) => cloud.scan(source.name, [...machines.keys()]) },
+    signals: () => [],
+  });
+  const stop = new AbortController();
+  const running = Promise.all([operator.run(stop.signal), room.run(stop.signal)]);
+  return async (): Promise<void> => {
+    stop.abort();
+    await ended(running, clock);
+  };
+};
+
+export const machineDrill = async (options: MachineDrillOptions) => {
+  const { flavour, limits = { perSet: 1, perZone: 0 }, between } = options;
+  const { group } = machineGroups[flavour];
+  const stage = await furnished(options);
+  const { clock, cluster, cloud, life, writes, make } = stage;
+  const { store } = cluster.machine;
+  const ports = inProcess(cluster, { userAgent: 'drydock' });
   const maintenanceOf = (machine: string): Stored | undefined => store.get(mm, 'drydock-system', `mm-${machine}`);
+  const told = (): string => JSON.stringify(store.list(mm).map(one => one['status']));
   return {
     clock,
     store,
     cloud,
     writes,
     make,
-    start,
     ports,
-    machines,
-    instanceOf,
     maintenanceOf,
+    start: (api: Api = between?.(ports) ?? ports) => startedOn(stage, api, ports, limits),
+    machines: (): readonly Stored[] => store.list(`machines.${group}`, 'machines'),
+    instanceOf: (machine: Stored): string => text(machine, 'spec', 'providerID').split('/').at(-1) ?? '',
     phaseOf: (machine: string): string => text(maintenanceOf(machine), 'status', 'phase'),
     historyOf: (machine: string): readonly string[] =>
       objects(at(maintenanceOf(machine), 'status', 'history')).map(({ phase, reason }) => `${String(phase)} ${String(reason)}`),
     set: (): Stored | undefined => store.get(`machinesets.${group}`, 'machines', 'workers'),
     /** Until it holds, at most so many seconds of made-up time. */
     until: async (what: string, holds: () => boolean, seconds = 3600): Promise<void> => {
-      for (let waited = 0; waited < seconds; waited += 1) {
-        if (holds()) return;
-        await clock.advance(1000);
-      }
-      throw new Error(
-        `waited ${seconds} s for ${what}: ${JSON.stringify(
-          store.list(mm).map(one => one['status']),
-          null,
-          1,
-        )}`,
-      );
+      for (let waited = 0; waited < seconds && !holds(); waited += 1) await clock.advance(1000);
+      if (!holds()) throw new Error(`waited ${seconds} s for ${what}: ${told()}`);
     },
     end: (): void => life.stop(),
   };

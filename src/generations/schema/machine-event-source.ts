@@ -35,12 +35,11 @@ const signal = z
     annotation: z.object({ key: z.string().min(1).max(316), value: z.string().max(1024).optional() }).optional(),
     kind: z.enum(eventKinds).describe('What it means.'),
     description: z.string().max(1024).optional(),
-    notBeforeAnnotation: z
-      .string()
-      .max(316)
-      .optional()
-      .describe('Annotation or label of the node with the time, RFC 3339 or seconds since 1970.'),
-    deadlineAnnotation: z.string().max(316).optional(),
+    state: z.enum(['Scheduled', 'Active']).optional().describe('Scheduled where a time is known, else Active, when left out.'),
+    notBeforeAnnotation: z.string().max(316).optional().describe('Annotation of the node with an RFC 3339 time: when it may begin.'),
+    deadlineAnnotation: z.string().max(316).optional().describe('The same for when the machine has to be empty.'),
+    notBeforeLabel: z.string().max(316).optional().describe('Label of the node with seconds since 1970: when it may begin.'),
+    notBeforeInMessage: z.boolean().optional().describe("The condition's message has the time, as HTTP writes it."),
   })
   .meta(
     rules(

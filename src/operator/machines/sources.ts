@@ -14,9 +14,9 @@ import type { Writer } from '../writer.ts';
 import type { Intake } from './intake.ts';
 import type { MachineWorld } from './machine-world.ts';
 
-/** Asks a cloud about these machines. Never rejects: what goes wrong is `trouble`. */
+/** Asks a cloud about these machines: providerID by instance. Never rejects but for an aborted signal: what goes wrong is `trouble`. */
 export interface EventScanner {
-  scan(source: EventSource, instances: readonly string[], signal: AbortSignal): Promise<Sighting>;
+  scan(source: EventSource, machines: ReadonlyMap<string, string>, signal: AbortSignal): Promise<Sighting>;
 }
 
 /** What a node itself announces, as a source is configured. */
@@ -142,7 +142,7 @@ export class Sources {
     }
     const source = `agent/${notice.provider}`;
     const events = notice.events.map(event => ({ ...event, source }));
-    await this.#take({ target, events, source, complete: true }, `notice/${name}`);
+    await this.#take({ target, events, source, complete: !notice.incomplete }, `notice/${name}`);
   }
 
   async #take(look: Parameters<Intake['take']>[0], key: string): Promise<void> {
@@ -170,16 +170,18 @@ export class Sources {
   }
 
   /** Machines of this cloud, by the providerIDs of Machines and nodes, each once. */
-  #instances(): { readonly instances: readonly string[]; readonly without: readonly string[] } {
+  #instances(): { readonly instances: ReadonlyMap<string, string>; readonly without: readonly string[] } {
     const { machines, world } = this.#options;
     const all = [...machines.machines.values()];
-    const ids = [...all, ...world.nodes.values()].flatMap(({ providerId }) =>
-      providerId?.startsWith('aws:') ? (instanceOf(providerId) ?? []) : [],
-    );
+    const ids = [...all, ...world.nodes.values()].flatMap(({ providerId }) => (providerId?.startsWith('aws:') ? [providerId] : []));
     const without = all
       .filter(({ providerId, deleting }) => providerId === undefined && !deleting)
       .map(({ namespace, name }) => `${namespace}/${name}`);
-    return { instances: [...new Set(ids)].sort(), without: without.sort() };
+    const named = ids.toSorted().flatMap(id => {
+      const instance = instanceOf(id);
+      return instance === undefined ? [] : [[instance, id] as const];
+    });
+    return { instances: new Map(named), without: without.sort() };
   }
 
   async #ask(source: EventSource): Promise<ScanResult> {
