@@ -25,7 +25,7 @@ export const crew = ({ machines, ...options }: CrewOptions): Crew => {
   const operator = new Operator({ ...options, readWindow: machineTongue.readWindow });
   const { api, clock } = options;
   const room = new MachineRoom({
-    scanner: scanner({ api, clock, region: machines.region }),
+    scanner: scanner({ api, clock, namespace: machines.namespace, region: machines.region }),
     ...options,
     ...machines,
     world: operator.world,

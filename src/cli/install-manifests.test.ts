@@ -109,7 +109,14 @@ test('with cert-manager its certificate is mounted where the operator is told to
 test('older kinds are installed by their group, and a group that is none is named', () => {
   const crds = (groups: readonly string[]): readonly string[] =>
     manifests({ ...usual, parts: new Set(['crds']), groups }).map(({ metadata }) => metadata.name);
-  assert.deepEqual(crds([]), ['maintenances.drydock.dev', 'nodemaintenances.nodemaintenance.medik8s.io']);
+  assert.deepEqual(crds([]), [
+    'machineeventsources.drydock.dev',
+    'machinemaintenances.machinemaintenance.managed.openshift.io',
+    'maintenances.drydock.dev',
+    'maintenancewindows.drydock.dev',
+    'nodemaintenances.nodemaintenance.medik8s.io',
+    'nodenotices.drydock.dev',
+  ]);
   assert.ok(crds(['kubevirt.io']).includes('nodemaintenances.kubevirt.io'));
   assert.throws(() => crds(['example.test']), /there is no kind of the group "example.test"; there are: /);
 });
@@ -138,7 +145,7 @@ test('no role grants everything of anything, or the right to grant rights', () =
 });
 
 test('what the operator may change in the whole cluster is exactly this', () => {
-  const operator = ['drydock-operator', 'drydock-pod-deletion'];
+  const operator = ['drydock-operator', 'drydock-pod-deletion', 'drydock-machines'];
   const changes = rulesOf('ClusterRole', name => operator.includes(name)).flatMap(
     ({ apiGroups = [], resources = [], resourceNames, verbs }) =>
       verbs
@@ -151,13 +158,27 @@ test('what the operator may change in the whole cluster is exactly this', () => 
   );
   assert.deepEqual(changes.sort(), [
     'create events',
+    'create machinemaintenances.machinemaintenance.managed.openshift.io',
+    'create maintenances.drydock.dev',
     'create pods/eviction',
     'create subjectaccessreviews.authorization.k8s.io',
     'create tokenreviews.authentication.k8s.io',
+    'delete machinemaintenances.machinemaintenance.managed.openshift.io',
+    'delete machines.cluster.x-k8s.io',
+    'delete machines.machine.openshift.io',
+    'delete maintenances.drydock.dev',
     'delete pods',
     'patch events',
+    'patch machinedeployments.cluster.x-k8s.io',
+    'patch machineeventsources/status.drydock.dev',
+    'patch machinemaintenances.machinemaintenance.managed.openshift.io',
+    'patch machinemaintenances/status.machinemaintenance.managed.openshift.io',
+    'patch machines.cluster.x-k8s.io',
+    'patch machines.machine.openshift.io',
+    'patch machinesets.cluster.x-k8s.io',
     'patch maintenances.drydock.dev',
     'patch maintenances/status.drydock.dev',
+    'patch maintenancewindows/status.drydock.dev',
     'patch nodemaintenances.kubevirt.io',
     'patch nodemaintenances.nodemaintenance.kubevirt.io',
     'patch nodemaintenances.nodemaintenance.medik8s.io',
@@ -180,7 +201,7 @@ test('secrets and leases are out of reach but in the namespaces that are for the
   const bound = manifests(everything)
     .filter(({ kind }) => kind === 'ClusterRoleBinding')
     .map(binding => (binding['roleRef'] as { readonly name: string }).name);
-  assert.deepEqual(bound.sort(), ['drydock-operator', 'drydock-pod-deletion']);
+  assert.deepEqual(bound.sort(), ['drydock-machines', 'drydock-operator', 'drydock-pod-deletion']);
   const reads = rulesOf('Role', () => true).filter(({ resources = [] }) => resources.includes('secrets'));
   for (const { verbs, resourceNames } of reads)
     assert.ok(resourceNames?.length === 1 || verbs.join() === 'create', 'one secret, by its name');

@@ -18,12 +18,19 @@ import type { Clock } from '../../support/clock.ts';
 type Reach = {
   readonly api: Api;
   readonly clock: Clock;
+  /** Where the operator is. */
+  readonly namespace: string;
   /** What the environment says. */
   readonly region?: string | undefined;
 };
 
+type Place = { readonly namespace: string; readonly name: string };
+
 /** Where the replaced operator has its credentials. */
-const seedSecret = { namespace: 'machine-maintenance-operator', name: 'machine-maintenance-operator-credentials' };
+const seedSecret: Place = { namespace: 'machine-maintenance-operator', name: 'machine-maintenance-operator-credentials' };
+
+/** Where credentials are looked for when the source does not say it: beside the operator, then where the replaced one has them. */
+const usualSecrets = ({ namespace }: Reach): readonly Place[] => [{ namespace, name: 'drydock-cloud-credentials' }, seedSecret];
 
 /** Reads one object; undefined when it does not exist. Throws an error that says what was read and what the server answered. */
 const objectAt = async (api: Api, path: string, spare: readonly number[], signal: AbortSignal): Promise<unknown> => {
@@ -43,29 +50,38 @@ const decoded = (secret: unknown, key: string): string | undefined => {
 
 type Credentials = NonNullable<Ec2Options['credentials']>;
 
-/** Those of a Secret with the keys of the replaced operator. Nothing: what the SDK finds by itself. */
-const credentialsFor = async ({ aws }: EventSource, api: Api, signal: AbortSignal): Promise<Credentials | undefined | Trouble> => {
-  const { namespace, name } = aws?.credentialsSecret ?? seedSecret;
-  const isAsked = aws?.credentialsSecret !== undefined;
+const read = async (
+  { namespace, name }: Place,
+  spare: readonly number[],
+  { api }: Reach,
+  signal: AbortSignal,
+): Promise<Credentials | 'none' | Trouble> => {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
-  // The usual place may be empty, or not for us to read: then there are no credentials there.
-  const secret = await objectAt(api, path, isAsked ? [404] : [403, 404], signal);
-  if (secret === undefined) {
-    if (!isAsked) return undefined;
-    return {
-      reason: 'CredentialsMissing',
-      message: `Secret ${namespace}/${name} does not exist: create it with the keys aws_access_key_id and aws_secret_access_key.`,
-    };
-  }
+  const secret = await objectAt(api, path, spare, signal);
+  if (secret === undefined) return 'none';
   const [accessKeyId, secretAccessKey] = [decoded(secret, 'aws_access_key_id'), decoded(secret, 'aws_secret_access_key')];
   if (accessKeyId === undefined || secretAccessKey === undefined) {
-    return {
-      reason: 'CredentialsMissing',
-      message: `Secret ${namespace}/${name} lacks one of the keys aws_access_key_id and aws_secret_access_key.`,
-    };
+    const message = `Secret ${namespace}/${name} lacks one of the keys aws_access_key_id and aws_secret_access_key.`;
+    return { reason: 'CredentialsMissing', message };
   }
   const sessionToken = decoded(secret, 'aws_session_token');
   return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) };
+};
+
+/** Those of a Secret with the keys of the replaced operator; none: what the SDK finds by itself. */
+const credentialsFor = async ({ aws }: EventSource, reach: Reach, signal: AbortSignal): Promise<Credentials | 'none' | Trouble> => {
+  const asked = aws?.credentialsSecret;
+  if (asked !== undefined) {
+    const found = await read(asked, [404], reach, signal);
+    const message = `Secret ${asked.namespace}/${asked.name} does not exist: create it with the keys aws_access_key_id and aws_secret_access_key.`;
+    return found === 'none' ? { reason: 'CredentialsMissing', message } : found;
+  }
+  for (const place of usualSecrets(reach)) {
+    // A usual place may be empty, or not for us to read: then there are no credentials there.
+    const found = await read(place, [403, 404], reach, signal);
+    if (found !== 'none') return found;
+  }
+  return 'none';
 };
 
 const infrastructure = '/apis/config.openshift.io/v1/infrastructures/cluster';
@@ -130,8 +146,8 @@ export const scanner = (reach: Reach): EventScanner => ({
   scan: async (source, machines, signal) => {
     if (machines.size === 0) return nothing(source.name);
     try {
-      const credentials = await credentialsFor(source, reach.api, signal);
-      if (credentials !== undefined && 'reason' in credentials) return nothing(source.name, credentials);
+      const credentials = await credentialsFor(source, reach, signal);
+      if (credentials !== 'none' && 'reason' in credentials) return nothing(source.name, credentials);
       const seen: Sighting[] = [];
       for (const [region, instances] of await byRegion(source, machines, reach, signal)) {
         if (region === undefined) {
@@ -139,7 +155,11 @@ export const scanner = (reach: Reach): EventScanner => ({
           continue;
         }
         const endpoint = source.aws?.endpoint;
-        using client = await openEc2({ region, ...(credentials && { credentials }), ...(endpoint !== undefined && { endpoint }) });
+        using client = await openEc2({
+          region,
+          ...(credentials !== 'none' && { credentials }),
+          ...(endpoint !== undefined && { endpoint }),
+        });
         seen.push(await scanEc2({ instances, client, source: source.name, clock: reach.clock, signal }));
       }
       return joined(source.name, seen);
