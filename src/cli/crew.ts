@@ -1,5 +1,6 @@
+import type { MachineEvent } from '../core/machine/event.ts';
 import { machineTongue } from '../generations/machine-tongue.ts';
-import { MachineRoom, type MachineRoomOptions } from '../operator/machines/machine-room.ts';
+import { MachineRoom, type MachineRoomOptions, type Reception } from '../operator/machines/machine-room.ts';
 import { Operator, type OperatorOptions } from '../operator/operator.ts';
 import { countedByState } from '../operator/overview.ts';
 import type { Overview } from '../operator/ports.ts';
@@ -18,6 +19,8 @@ type CrewOptions = Omit<OperatorOptions, 'readWindow' | 'decide' | 'scope'> & { 
 export type Crew = {
   run(signal: AbortSignal): Promise<void>;
   overview(): Overview;
+  /** Takes in what somebody has sent about machines. */
+  receive(events: readonly MachineEvent[]): Promise<Reception>;
 };
 
 /** Puts it together. */
@@ -36,6 +39,7 @@ export const crew = ({ machines, ...options }: CrewOptions): Crew => {
     run: async signal => {
       await Promise.all([operator.run(signal), room.run(signal)]);
     },
+    receive: events => room.receive(events),
     overview: () => {
       const { maintenances, unsynced, ...rest } = operator.overview();
       return { ...rest, maintenances: [...maintenances, ...countedByState(room.states())], unsynced: [...unsynced, ...room.unsynced] };
@@ -62,6 +66,10 @@ export class Duty {
 
   overview(): Overview {
     return this.#crew?.overview() ?? nothingYet;
+  }
+
+  async receive(events: readonly MachineEvent[]): Promise<Reception> {
+    return this.#crew?.receive(events) ?? { later: 'another replica leads: send it to the Service again' };
   }
 
   /** Acts until the signal is aborted. */

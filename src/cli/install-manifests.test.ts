@@ -7,7 +7,7 @@ import { usualNamespace, usualParts } from './install-parts.ts';
 import { version } from './version.ts';
 
 const usual: Wish = { parts: new Set(usualParts), groups: [], namespace: usualNamespace };
-const everything: Wish = { ...usual, parts: new Set([...usualParts, 'monitoring', 'cert-manager']) };
+const everything: Wish = { ...usual, parts: new Set([...usualParts, 'agent', 'monitoring', 'cert-manager']) };
 
 const namesOf = (all: readonly Manifest[]): readonly string[] => all.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 
@@ -62,7 +62,7 @@ test('another namespace is another one everywhere', () => {
   const all = manifests({ ...everything, namespace: 'elsewhere' }).filter(({ kind }) => kind !== 'CustomResourceDefinition');
   assert.doesNotMatch(JSON.stringify(all), /drydock-system/);
   const homes = all.map(({ metadata }) => metadata.namespace).filter(namespace => namespace !== undefined);
-  assert.deepEqual([...new Set(homes)].sort(), ['elsewhere', 'medik8s-leases', 'node-maintenance']);
+  assert.deepEqual([...new Set(homes)].sort(), ['drydock-agent', 'elsewhere', 'kube-system', 'medik8s-leases', 'node-maintenance']);
   assert.ok(namesOf(all).includes('Namespace elsewhere'));
 });
 
@@ -201,7 +201,7 @@ test('secrets and leases are out of reach but in the namespaces that are for the
   const bound = manifests(everything)
     .filter(({ kind }) => kind === 'ClusterRoleBinding')
     .map(binding => (binding['roleRef'] as { readonly name: string }).name);
-  assert.deepEqual(bound.sort(), ['drydock-machines', 'drydock-operator', 'drydock-pod-deletion']);
+  assert.deepEqual(bound.sort(), ['drydock-agent', 'drydock-machines', 'drydock-operator', 'drydock-pod-deletion']);
   const reads = rulesOf('Role', () => true).filter(({ resources = [] }) => resources.includes('secrets'));
   for (const { verbs, resourceNames } of reads)
     assert.ok(resourceNames?.length === 1 || verbs.join() === 'create', 'one secret, by its name');

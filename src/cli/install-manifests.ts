@@ -16,7 +16,7 @@ export type Wish = {
 
 /** What others need comes first; what sends the API server to the operator comes last. */
 const order = ['Namespace', 'CustomResourceDefinition', 'ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'];
-const last = ['Deployment', 'ValidatingWebhookConfiguration'];
+const last = ['Deployment', 'DaemonSet', 'ValidatingWebhookConfiguration'];
 const rank = ({ kind }: Manifest): number => {
   const early = order.indexOf(kind);
   return early === -1 ? order.length + 1 + last.indexOf(kind) : early;
@@ -57,7 +57,7 @@ const patched = (manifest: Manifest, patches: readonly Patch[]): Manifest =>
     .reduce(added, manifest);
 
 type Container = { readonly image: string; readonly args: readonly string[] };
-type DeploymentSpec = { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
+type PodSpecs = { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
 
 /** A webhook that nobody is sent to is not served. */
 const withoutWebhook = (args: readonly string[]): readonly string[] => [
@@ -65,17 +65,24 @@ const withoutWebhook = (args: readonly string[]): readonly string[] => [
   '--webhook-port=0',
 ];
 
-const tailored = (manifest: Manifest, { image, replicas, parts }: Wish): Manifest => {
-  if (manifest.kind !== 'Deployment') return manifest;
-  const spec = manifest['spec'] as DeploymentSpec;
+const containersOf = (manifest: Manifest): readonly Container[] => (manifest['spec'] as PodSpecs).template.spec.containers;
+
+const withContainers = (manifest: Manifest, containers: readonly Container[]): Manifest => {
+  const spec = manifest['spec'] as PodSpecs;
   const { template } = spec;
-  const containers = template.spec.containers.map(container => ({
+  return { ...manifest, spec: { ...spec, template: { ...template, spec: { ...template.spec, containers } } } };
+};
+
+const tailored = (manifest: Manifest, { image, replicas, parts }: Wish): Manifest => {
+  if (manifest.kind !== 'Deployment' && manifest.kind !== 'DaemonSet') return manifest;
+  const isOperator = manifest.kind === 'Deployment';
+  const containers = containersOf(manifest).map(container => ({
     ...container,
     ...(image !== undefined && { image }),
-    ...(!parts.has('webhook') && { args: withoutWebhook(container.args) }),
+    ...(isOperator && !parts.has('webhook') && { args: withoutWebhook(container.args) }),
   }));
-  const pods = { ...template, spec: { ...template.spec, containers } };
-  return { ...manifest, spec: { ...spec, ...(replicas !== undefined && { replicas }), template: pods } };
+  const changed = withContainers(manifest, containers);
+  return isOperator && replicas !== undefined ? { ...changed, spec: { ...(changed['spec'] as object), replicas } } : changed;
 };
 
 const filesOf = (part: Part, groups: readonly string[]): readonly Manifest[] =>

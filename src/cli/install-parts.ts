@@ -2,7 +2,7 @@
 export const usualParts = ['crds', 'rbac', 'operator', 'webhook'] as const;
 
 /** Installed when asked for. */
-export const extraParts = ['monitoring', 'cert-manager'] as const;
+export const extraParts = ['agent', 'monitoring', 'cert-manager'] as const;
 
 /** A folder of deploy/. */
 export type Part = (typeof usualParts)[number] | (typeof extraParts)[number];

@@ -4,6 +4,7 @@ import type { MaintainFlags } from './maintain.ts';
 import type { ReleaseFlags } from './release.ts';
 import type { StatusFlags } from './status.ts';
 import type { WhyFlags } from './why.ts';
+import type { WindowsFlags } from './windows.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -46,10 +47,20 @@ const whyCommand = (env: Env): Command =>
     .option('-n, --namespace <name>', "of the pod; the context's when left out")
     .action(async (target: string, flags: WhyFlags) => (await import('./why.ts')).why(target, flags, env));
 
+const windowsCommand = (env: Env): Command =>
+  connectionFlags(new Command('windows'))
+    .description('when maintenances may begin: the next openings of each MaintenanceWindow, or of all that have a say about a node')
+    .argument('[node]', 'only what concerns this node')
+    .addOption(new Option('--count <n>', 'openings that are shown').default('3'))
+    .addOption(new Option('--kind <kind>', 'of maintenance').choices(['Maintenance', 'MachineMaintenance']).default('Maintenance'))
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
+    .action(async (node: string | undefined, flags: WindowsFlags) => (await import('./windows.ts')).windows(node, flags, env));
+
 /** The commands about maintenance objects. */
 export const maintenanceCommands = (env: Env): readonly Command[] => [
   maintainCommand(env),
   releaseCommand(env),
   statusCommand(env),
   whyCommand(env),
+  windowsCommand(env),
 ];

@@ -30,6 +30,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     machines: { limits: { perSet: 1, perZone: 0 }, region: undefined, drainLeadSeconds: 1800 },
     logFormat: 'json',
     logLevel: 'info',
+    eventIntake: undefined,
     webhook: undefined,
   });
 });
@@ -99,6 +100,7 @@ const wrong: readonly (readonly [string, Partial<OperatorFlags>])[] = [
   ['--node-lease-duration-seconds', { nodeLeaseDurationSeconds: '10.5' }],
   ['--node-lease-duration-seconds', { nodeLeaseDurationSeconds: 'soon' }],
   ['--machines-per-set', { machinesPerSet: '-1' }],
+  ['--event-intake-bind-address', { eventIntakeBindAddress: 'nowhere' }],
   ['--machines-per-zone', { machinesPerZone: 'all' }],
   ['--drain-lead-seconds', { drainLeadSeconds: '' }],
 ];

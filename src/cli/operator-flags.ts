@@ -2,6 +2,7 @@ import type { LogFormat } from '../support/pino-log.ts';
 import { parseAddress } from '../web/server.ts';
 import type { ConnectionFlags } from './connection-flags.ts';
 import type { MachineTerms } from './crew.ts';
+import { type IntakeFlags, type IntakeSettings, intakeSettings } from './event-intake.ts';
 import { UsageError } from './fail.ts';
 import { leaseNamespaces } from './kinds.ts';
 import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
@@ -10,6 +11,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 /** As the command line gives them. */
 export type OperatorFlags = WebhookFlags &
+  IntakeFlags &
   ConnectionFlags & {
     readonly metricsBindAddress: string;
     readonly healthProbeBindAddress: string;
@@ -46,6 +48,8 @@ export type OperatorSettings = {
   readonly machines: Omit<MachineTerms, 'namespace'>;
   readonly logFormat: LogFormat;
   readonly logLevel: string;
+  /** Undefined switches it off. */
+  readonly eventIntake: IntakeSettings | undefined;
   /** Undefined switches it off. */
   readonly webhook: WebhookSettings | undefined;
 };
@@ -122,6 +126,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     },
     logFormat: chosen ?? (terminal ? 'text' : 'json'),
     logLevel: levelOf(flags.zapLogLevel),
+    eventIntake: intakeSettings(flags, addressOf('--event-intake-bind-address', flags.eventIntakeBindAddress ?? '0')),
     webhook: webhookSettings(flags, env),
   };
 };

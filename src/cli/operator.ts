@@ -13,11 +13,13 @@ import { type Metrics, metrics } from '../web/metrics.ts';
 import { listen, type Page } from '../web/server.ts';
 import { connectionOf } from './connection-flags.ts';
 import { type Crew, crew, Duty } from './crew.ts';
+import { openEventIntake } from './event-intake.ts';
 import { UsageError } from './fail.ts';
 import { kindsHere } from './kinds.ts';
 import { isOpenShift } from './openshift.ts';
 import { openOperatorDashboard } from './operator-dashboard.ts';
 import { type Address, type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
+import { stopSignal } from './stop-signal.ts';
 import { version } from './version.ts';
 import { openWebhook } from './webhook.ts';
 
@@ -28,18 +30,6 @@ const leaderLease = '135b1886.medik8s.io';
 
 /** Events that are still on their way at the end get this long. */
 const flushMs = 2000;
-
-/** Aborted by the first SIGINT or SIGTERM; a second one ends the process at once, as people expect. */
-const stopSignal = (log: Log): AbortSignal => {
-  const controller = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(name, () => {
-      log.info('stopping', { signal: name });
-      controller.abort();
-    });
-  }
-  return controller.signal;
-};
 
 const text = (status: number, body: string): Awaited<ReturnType<Page>> => ({ status, type: 'text/plain; charset=utf-8', text: body });
 
@@ -180,6 +170,7 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   const webhook = await openWebhook(settings.webhook, connection, log);
   const closers = [
     await serve('health', settings.healthAddress, healthPages(duty, webhook, settings.leaderElect), log),
+    await openEventIntake(settings.eventIntake, duty, log),
     await serve('metrics', settings.metricsAddress, metricsPages(all), log),
   ];
   log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });

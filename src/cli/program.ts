@@ -1,4 +1,5 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
+import type { AgentFlags } from './agent.ts';
 import { complete, completionScript, shells } from './completion.ts';
 import { connectionFlags } from './connection-flags.ts';
 import { crds, usualGroups } from './crds.ts';
@@ -61,6 +62,14 @@ const operatorCommand = (env: Env): Command => {
         'a node is drained this long before its cloud may begin, where no window says otherwise',
       ).default('1800'),
     );
+  command
+    .option('--event-intake-bind-address <address>', 'where CloudEvents about machines are taken, for example :8090; 0 switches it off')
+    .option('--event-intake-token-file <file>', 'a file with the token that senders have to show')
+    .addOption(
+      new Option('--event-intake-type <type=kind>', 'what a foreign type of CloudEvent means; may be repeated').argParser(
+        (text: string, before: readonly string[] = []) => [...before, text],
+      ),
+    );
   webhookFlags(command);
   for (const [flags, text] of accepted) command.addOption(new Option(flags, text).hideHelp());
   return command.action(async (flags: OperatorFlags) => (await import('./operator.ts')).operator(flags, env));
@@ -87,6 +96,15 @@ const dashboardCommand = (env: Env): Command =>
     .option(...portFlag)
     .action(async (flags: DashboardFlags) => (await import('./dashboard.ts')).dashboard(flags, env));
 
+const agentCommand = (env: Env): Command =>
+  connectionFlags(new Command('agent'))
+    .description("on a node of AWS, Azure or Google Cloud: tell the operator what the machine's cloud announces about it")
+    .option('--node-name <name>', 'the node that it runs on; NODE_NAME of the environment when left out')
+    .addOption(new Option('--provider <name>', 'whose metadata service it is').choices(['auto', 'aws', 'azure', 'gcp']).default('auto'))
+    .option('--metadata-endpoint <url>', 'another metadata service than http://169.254.169.254, for tests')
+    .addOption(new Option('--log-format <name>', 'json, or text for people; text on a terminal').choices(['json', 'text']))
+    .action(async (flags: AgentFlags) => (await import('./agent.ts')).agent(flags, env));
+
 const completionCommand = (): Command =>
   new Command('completion')
     .description('print a script that completes commands, flags and nodes in your shell')
@@ -112,6 +130,7 @@ const program = (env: Env): Command => {
     connectionFlags(installCommand(env)),
     dashboardCommand(env),
     demoCommand(),
+    agentCommand(env),
     crdsCommand(),
     completionCommand(),
   ];

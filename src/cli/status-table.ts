@@ -20,7 +20,7 @@ export type Shown = {
 const mostBlockers = 10;
 
 /** Columns as wide as their widest cell, two blanks apart, like kubectl's. */
-const table = (rows: readonly (readonly string[])[]): string => {
+export const table = (rows: readonly (readonly string[])[]): string => {
   const widths = rows.reduce<readonly number[]>((all, row) => row.map((cell, column) => Math.max(all[column] ?? 0, cell.length)), []);
   return rows
     .map(row =>

@@ -5,6 +5,9 @@ import type { RawMachineEvent } from './schema/machine-maintenance.ts';
 
 /** Announcements as the API has them. */
 
+/** Characters that the CRD allows. */
+const longestDescription = 4096;
+
 const times = ['notBefore', 'notAfter', 'deadline'] as const;
 
 /** Reads one; the API server has checked it. */
@@ -17,6 +20,7 @@ export const readEvent = (raw: RawMachineEvent): MachineEvent => {
 /** The same as JSON, always in the same order of keys. */
 export const eventJson = ({ notBefore, notAfter, deadline, ...event }: MachineEvent): JsonObject => ({
   ...event,
+  ...(event.description !== undefined && { description: event.description.slice(0, longestDescription) }),
   ...(notBefore && { notBefore: timeText(notBefore) }),
   ...(notAfter && { notAfter: timeText(notAfter) }),
   ...(deadline && { deadline: timeText(deadline) }),

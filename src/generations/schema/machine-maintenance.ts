@@ -8,11 +8,11 @@ import { condition, drain } from './maintenance.ts';
 
 export const machineEvent = z
   .object({
-    provider: z.string().min(1).max(63).describe('Whose word it is: aws, azure, gcp, node, or what the sender calls itself.'),
-    id: z.string().min(1).max(253),
+    provider: z.string().min(1).max(1024).describe('Whose word it is: aws, azure, gcp, node, or what the sender calls itself.'),
+    id: z.string().min(1).max(1024),
     kind: z.enum(eventKinds),
-    code: z.string().max(253).optional().describe("The provider's own word, for example instance-stop."),
-    instance: z.string().max(253).optional().describe('The machine as its cloud calls it.'),
+    code: z.string().max(1024).optional().describe("The provider's own word, for example instance-stop."),
+    instance: z.string().max(1024).optional().describe('The machine as its cloud calls it.'),
     resource: z.string().max(2048).optional(),
     notBefore: time.optional(),
     notAfter: time.optional(),

@@ -66,6 +66,16 @@ export class Intake {
     return node && { name: nodeName, instance, nodeName };
   }
 
+  /** Whatever somebody calls a machine: the name of a node, of a Machine, or what the cloud calls it. */
+  targetNamed(name: string): Target | undefined {
+    const { machines, world } = this.#options;
+    if (world.nodes.get(name) !== undefined) return this.targetOfNode(name);
+    const [machine, ...others] = machines.machines.in(name);
+    if (machine === undefined || others.length > 0) return this.targetOf(name);
+    const { nodeName, providerId } = machine;
+    return { name, instance: instanceOf(providerId) ?? name, machine, ...(nodeName !== undefined && { nodeName }) };
+  }
+
   /** Answers undefined when everything is stored, else what went wrong. */
   async take(look: Look): Promise<string | undefined> {
     let problem: string | undefined;

@@ -1,7 +1,11 @@
+import type { MachineEvent } from '../../core/machine/event.ts';
 import { WindowKeeper } from '../window-keeper.ts';
 import { Intake } from './intake.ts';
 import { Machines, type MachinesOptions } from './machines.ts';
 import { type EventScanner, type SignalReader, Sources } from './sources.ts';
+
+/** What has become of events that somebody has sent. */
+export type Reception = 'stored' | { readonly later: string } | { readonly refused: string };
 
 export type MachineRoomOptions = MachinesOptions & {
   /** Where new MachineMaintenances are made. */
@@ -12,7 +16,7 @@ export type MachineRoomOptions = MachinesOptions & {
 
 /** Everything about machines beside the loop of the nodes: what is announced, what is done about it, and when it may be. */
 export class MachineRoom {
-  readonly intake: Intake;
+  readonly #intake: Intake;
   readonly #machines: Machines;
   readonly #sources: Sources;
   readonly #windows: WindowKeeper;
@@ -27,8 +31,8 @@ export class MachineRoom {
       complete: () => this.#sources.everything(),
     });
     const { machines, writer } = this.#machines;
-    this.intake = new Intake({ ...options, machines, writer });
-    this.#sources = new Sources({ ...options, machines, writer, intake: this.intake });
+    this.#intake = new Intake({ ...options, machines, writer });
+    this.#sources = new Sources({ ...options, machines, writer, intake: this.#intake });
     this.#windows = new WindowKeeper({ world, writer, clock, windowStatus: tongue.windowStatus });
   }
 
@@ -40,6 +44,20 @@ export class MachineRoom {
   /** Kind and phase of every machine maintenance. */
   states(): readonly (readonly [kind: string, state: string])[] {
     return [...this.#machines.machines.requests.values()].map(({ history }) => ['MachineMaintenance', history.phase ?? 'Pending'] as const);
+  }
+
+  /** Takes in what somebody has sent about machines, whatever he calls them. Nothing of it is stored when one of them is not known here. */
+  async receive(events: readonly MachineEvent[]): Promise<Reception> {
+    if (this.unsynced.length > 0 || this.#options.world.unsynced.length > 0) return { later: 'the cluster has not been read yet' };
+    const looks = events.map(event => ({ event, target: this.#intake.targetNamed(event.instance ?? '') }));
+    const stranger = looks.find(({ target }) => target === undefined);
+    if (stranger !== undefined) return { refused: `no node or machine of this cluster is called ${stranger.event.instance ?? ''}` };
+    for (const { event, target } of looks) {
+      if (target === undefined) continue;
+      const problem = await this.#intake.take({ target, events: [event], source: event.source, complete: false });
+      if (problem !== undefined) return { later: problem };
+    }
+    return 'stored';
   }
 
   /** Works until the signal is aborted, and ends what it has begun. The loop of the nodes has to run as well. */
