@@ -26,11 +26,8 @@ type Reach = {
 
 type Place = { readonly namespace: string; readonly name: string };
 
-/** Where the replaced operator has its credentials. */
-const seedSecret: Place = { namespace: 'machine-maintenance-operator', name: 'machine-maintenance-operator-credentials' };
-
-/** Where credentials are looked for when the source does not say it: beside the operator, then where the replaced one has them. */
-const usualSecrets = ({ namespace }: Reach): readonly Place[] => [{ namespace, name: 'drydock-cloud-credentials' }, seedSecret];
+/** Where credentials are looked for when the source does not say it: beside the operator. */
+const usualSecret = ({ namespace }: Reach): Place => ({ namespace, name: 'drydock-cloud-credentials' });
 
 /** Reads one object; undefined when it does not exist. Throws an error that says what was read and what the server answered. */
 const objectAt = async (api: Api, path: string, spare: readonly number[], signal: AbortSignal): Promise<unknown> => {
@@ -76,12 +73,8 @@ const credentialsFor = async ({ aws }: EventSource, reach: Reach, signal: AbortS
     const message = `Secret ${asked.namespace}/${asked.name} does not exist: create it with the keys aws_access_key_id and aws_secret_access_key.`;
     return found === 'none' ? { reason: 'CredentialsMissing', message } : found;
   }
-  for (const place of usualSecrets(reach)) {
-    // A usual place may be empty, or not for us to read: then there are no credentials there.
-    const found = await read(place, [403, 404], reach, signal);
-    if (found !== 'none') return found;
-  }
-  return 'none';
+  // The usual place may be empty, or not for us to read: then there are no credentials there.
+  return read(usualSecret(reach), [403, 404], reach, signal);
 };
 
 const infrastructure = '/apis/config.openshift.io/v1/infrastructures/cluster';

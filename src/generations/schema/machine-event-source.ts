@@ -18,7 +18,7 @@ const aws = z
       .object({ namespace: z.string().min(1).max(63), name: z.string().min(1).max(253) })
       .optional()
       .describe(
-        "Secret with the keys aws_access_key_id and aws_secret_access_key. When left out: the replaced operator's, if there is one, else what the SDK finds (environment, web identity, instance role).",
+        'Secret with the keys aws_access_key_id and aws_secret_access_key. When left out: drydock-cloud-credentials beside the operator, if there is one, else what the SDK finds (environment, web identity, instance role).',
       ),
     endpoint: z.string().max(2048).optional().describe('Another EC2 endpoint, for private clouds and tests.'),
     intervalSeconds: z.int32().min(60).max(86_400).default(3600).describe('Between two scans; sooner near a deadline.'),
