@@ -90,6 +90,8 @@ export interface Ec2Emulator {
   clearCalls(): Promise<void>;
   /** The next calls of an action fail. */
   fault(fault: Fault): Promise<void>;
+  /** From now on nothing fails any more. */
+  clearFaults(): Promise<void>;
   /** From now on every call of an action takes this much longer. */
   delay(action: string, seconds: number): Promise<void>;
   stop(): Promise<void>;
@@ -224,6 +226,7 @@ const emulator = (endpoint: string, end: () => Promise<void>): Ec2Emulator => {
     },
     clearCalls: async () => void (await administer('DELETE', 'calls')),
     fault: async fault => void (await administer('POST', 'faults', faultOf(fault))),
+    clearFaults: async () => void (await administer('DELETE', 'faults')),
     delay: async (action, seconds) => void (await administer('PUT', 'delay', { action, seconds })),
     stop: end,
     [Symbol.asyncDispose]: end,

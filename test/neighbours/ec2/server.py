@@ -7,7 +7,7 @@ What is no EC2 lies under /_drydock/ and speaks JSON:
   GET    instances   what there is: [{"id","state","zone","dns","ip","tags","boots"}]
   PUT    events      {"i-1": [{"InstanceEventId","Code","Description","NotBefore","NotAfter","NotBeforeDeadline"}]}: replaces them
   POST   faults      {"action","code","status","message","times","harness"[,"retryAfterSeconds"]}: the next calls of that action fail, those
-                     of the harness or those of everybody else; "*" is any
+                     of the harness or those of everybody else; "*" is any. DELETE ends them
   PUT    delay       {"action","seconds"}: every call of that action waits first
   POST   forget      ["i-1"]: nobody knows it any more, as an hour after it was terminated
   GET    calls       [{"action","params","agent","at","fault"}]; DELETE forgets them
@@ -157,6 +157,8 @@ def administer(method, what, data):
         EVENTS.update({instance: [event_of(event) for event in events] for instance, events in data.items()})
     elif asked == "POST faults":
         FAULTS[:] = [fault for fault in FAULTS if fault["times"] > 0] + [data]
+    elif asked == "DELETE faults":
+        FAULTS.clear()
     elif asked == "PUT delay":
         DELAYS[data["action"]] = data["seconds"]
     elif asked == "POST forget":
