@@ -38,9 +38,19 @@ const ready = (status: 'True' | 'Unknown'): object => {
   return { type: 'Ready', status, lastHeartbeatTime: now, lastTransitionTime: now, ...(status === 'True' ? up : down) };
 };
 
+const pressure = (type: string, reason: string): object => {
+  const now = new Date().toISOString();
+  return { type, status: 'False', reason, message: '', lastHeartbeatTime: now, lastTransitionTime: now };
+};
+
 /** What a kubelet says of itself; with every boot another id. */
 const statusOf = ({ ip, dns }: Instance): object => ({
-  conditions: [ready('True')],
+  conditions: [
+    pressure('MemoryPressure', 'KubeletHasSufficientMemory'),
+    pressure('DiskPressure', 'KubeletHasNoDiskPressure'),
+    pressure('PIDPressure', 'KubeletHasSufficientPID'),
+    ready('True'),
+  ],
   addresses: [
     { type: 'InternalIP', address: ip },
     { type: 'InternalDNS', address: dns },

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { Api } from '../control-plane/api.ts';
+import { apply } from '../control-plane/cluster.ts';
 import { run } from '../control-plane/command.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Condition, List } from '../control-plane/objects.ts';
@@ -20,6 +21,10 @@ export const sourcesOf = async (module: string, dependency: string): Promise<str
 /** Documents of YAML files, in their order. */
 export const documentsIn = (...files: readonly string[]): readonly unknown[] =>
   files.flatMap(file => parseAllDocuments(readFileSync(file, 'utf8')).map(document => document.toJS() as unknown)).filter(Boolean);
+
+/** Applies documents in their order. JSON is YAML. */
+export const applyAll = (api: Api, documents: readonly unknown[]): Promise<void> =>
+  apply(api, documents.map(document => JSON.stringify(document)).join('\n---\n'));
 
 /** Waits until the API server serves all kinds. */
 export const kindsServed = (api: Api): Promise<void> =>

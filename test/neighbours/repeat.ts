@@ -16,7 +16,7 @@ export const repeat = (what: string, everyMs: number, turn: () => Promise<void>)
         () => undefined,
         (error: unknown) => error,
       );
-      await sleep(everyMs, undefined, { ref: false });
+      await sleep(everyMs, undefined, { ref: false, signal: done.signal }).catch(() => {});
     }
     return failure;
   };

@@ -44,7 +44,7 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
   const hooked = (machine: Machine, preDrain: readonly object[]): Promise<unknown> => api.patch(pathOf(machine), { spec: { lifecycleHooks: { preDrain } } });
   const eventsOf = async ({ metadata }: Machine): Promise<readonly { readonly reason: string; readonly message: string; readonly type: string }[]> => {
     type Event = { readonly reason: string; readonly message: string; readonly type: string; readonly involvedObject: { readonly name: string } };
-    const { items } = await api.get<List<never> & { readonly items: readonly Event[] }>(`/api/v1/namespaces/${openshift.namespace}/events`);
+    const { items } = await api.get<List<Event>>(`/api/v1/namespaces/${openshift.namespace}/events`);
     return items.filter(({ involvedObject }) => involvedObject.name === metadata.name);
   };
   /** Waits for a Machine of the pool that was not there before, with a Ready node. */
@@ -218,7 +218,6 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
     });
     await until('its event', async () => (await eventsOf(made)).some(({ message }) => message.includes('We have no m5.large today')));
     const waiting = await look(made);
-    console.log(JSON.stringify([waiting.status, await eventsOf(made)].map(x => x)));
     assert.equal(waiting.status?.phase, 'Provisioning');
     assert.equal(await isThere(old!), true);
     await ec2.clearFaults();
@@ -232,7 +231,6 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
     await api.delete(pathOf(first));
     await until('the drain to be refused', async () => (await eventsOf(first)).some(({ reason, message }) => reason === 'DrainRequeued' && message.includes('drain not permitted')));
     assert.equal(await isCordoned(first), false);
-    console.log(JSON.stringify(await eventsOf(first)));
     await cordon(api, nodeOf(first));
     await timed(context, 'gone once it was cordoned itself', () => untilGone(first));
     await sleep(1000);

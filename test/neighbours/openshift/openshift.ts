@@ -1,7 +1,6 @@
 import { cpSync, globSync, mkdirSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Api } from '../../control-plane/api.ts';
-import { apply } from '../../control-plane/cluster.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { GoBuild } from '../../control-plane/go-build.ts';
 import { type Condition, isReady, type List, type Metadata, type Node } from '../../control-plane/objects.ts';
@@ -10,7 +9,7 @@ import { waitFor } from '../../control-plane/wait.ts';
 import { ensureNeighbour, type LeftOut } from '../builds.ts';
 import type { Ec2Emulator } from '../ec2/ec2.ts';
 import { startFakeKubelets } from '../fake-kubelets.ts';
-import { bundle, certificates, documentsIn, kindsServed, managerReady, sourcesOf } from '../installed.ts';
+import { applyAll, bundle, certificates, documentsIn, kindsServed, managerReady, sourcesOf } from '../installed.ts';
 import { apiVersion, infrastructureStatus, labels, machine, machineSet, namespace, surroundings, webhooks } from './manifests.ts';
 
 /** Kinds of OpenShift that are served by Kubernetes: newest versions that the Go module proxy has a checksum of. */
@@ -92,10 +91,6 @@ const install = async ({ api }: ControlPlane, folder: string): Promise<void> => 
   await applyAll(api, surroundings);
   await api.patch('/apis/config.openshift.io/v1/infrastructures/cluster/status', { status: infrastructureStatus });
 };
-
-/** JSON is YAML. */
-const applyAll = (api: Api, documents: readonly unknown[]): Promise<void> =>
-  apply(api, documents.map(document => JSON.stringify(document)).join('\n---\n'));
 
 const startControllers = async (controlPlane: ControlPlane, folder: string, endpoint: string): Promise<() => Promise<void>> => {
   const [webhookPort = 0, healthPort = 0, metricsPort = 0] = await freePorts(3);
