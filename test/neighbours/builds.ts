@@ -11,18 +11,29 @@ export type LeftOut = { readonly kind: 'left-out'; readonly why: string };
 /** `npm test` takes only what has been built before; whoever names the tier, or a file of it, waits for the builds. */
 const onlyBuilt = (): boolean => process.env['DRYDOCK_TEST_NEIGHBOURS'] === 'cached';
 
-const notBuilt = (what: string): LeftOut => ({
+const notBuilt: LeftOut = {
   kind: 'left-out',
-  why: `${what} is not built yet; npm run test:machines builds it, once, and npm test runs these tests from then on`,
-});
+  why: 'they are not built yet; npm run test:machines builds them, once, in about ten minutes, and npm test runs these tests from then on',
+};
+
+/** For the option `skip` of tests: the reason why they cannot run, or false. */
+export const skipOf = (started: LeftOut | { readonly kind: 'started' }): string | false =>
+  started.kind === 'left-out' ? `real neighbours left out: ${started.why}` : false;
 
 /** Programs of a neighbour, from Go modules. */
-export const ensureNeighbour = async (wanted: GoBuild): Promise<Built> =>
-  onlyBuilt() && !isBuilt(wanted) ? notBuilt(wanted.name) : ensureBuilt(wanted);
+export const ensureProgram = async (wanted: GoBuild): Promise<Built> => (onlyBuilt() && !isBuilt(wanted) ? notBuilt : ensureBuilt(wanted));
 
 const must = async (command: string, ...args: readonly string[]): Promise<void> => {
   const { code, stdout, stderr } = await run(command, args, { timeoutMs: 15 * 60_000 });
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+};
+
+const works = async (python: string): Promise<boolean> => {
+  try {
+    return (await run(python, ['-c', 'import moto'])).code === 0;
+  } catch {
+    return false;
+  }
 };
 
 /** Debian has the module that makes them in a package of its own. */
@@ -39,13 +50,17 @@ export const ensurePython = async (
   name: string,
   requirements: string,
 ): Promise<{ readonly kind: 'ready'; readonly python: string } | LeftOut> => {
-  const key = createHash('sha256').update(`${process.platform}/${process.arch}\n`).update(readFileSync(requirements)).digest('hex').slice(0, 16);
+  const key = createHash('sha256')
+    .update(`${process.platform}/${process.arch}\n`)
+    .update(readFileSync(requirements))
+    .digest('hex')
+    .slice(0, 16);
   // A venv can be moved as long as only its python is called: that one finds its packages by where it is itself.
   const pythonIn = (folder: string): string => join(folder, 'bin', 'python');
   const before = cached({ name, key });
   // The system's Python may have gone since, and the venv is only a link to it.
   if (before !== undefined && (await works(pythonIn(before)))) return { kind: 'ready', python: pythonIn(before) };
-  if (onlyBuilt()) return notBuilt(name);
+  if (onlyBuilt()) return notBuilt;
   if (!(await canMakeVenvs()))
     return { kind: 'left-out', why: `there is no Python 3 with venv to install ${name} with (on Debian: apt-get install python3-venv)` };
   if (before !== undefined) rmSync(before, { recursive: true, force: true });
@@ -61,10 +76,11 @@ export const ensurePython = async (
   return { kind: 'ready', python: pythonIn(folder) };
 };
 
-const works = async (python: string): Promise<boolean> => {
-  try {
-    return (await run(python, ['-c', 'import moto'])).code === 0;
-  } catch {
-    return false;
-  }
+/** Programs that are no part of Drydock need a control plane of processes that is nobody else's; why there is none, where that is so. */
+export const otherCluster = (): LeftOut | undefined => {
+  if ((process.env['DRYDOCK_TEST_KUBECONFIG'] ?? '') === '' && process.env['DRYDOCK_TEST_CLUSTER'] !== 'embedded') return undefined;
+  return { kind: 'left-out', why: 'they run beside the control plane of the tests only, and another cluster was asked for' };
 };
+
+/** The same for controllers. */
+export const ensureController = async (wanted: GoBuild): Promise<Built> => otherCluster() ?? ensureProgram(wanted);

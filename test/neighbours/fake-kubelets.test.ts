@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { getNode, nodesReady } from '../control-plane/cluster.ts';
-import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { nodePath, nodesReady } from '../control-plane/cluster.ts';
 import { isReady, type Node } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import type { Ec2Emulator } from './ec2/ec2.ts';
+import { skipOf } from './builds.ts';
 import { instanceIn, nodeTag, startFakeKubelets } from './fake-kubelets.ts';
+import { type Neighbourhood, startNeighbourhood } from './neighbourhood.ts';
 import type { Repeated } from './repeat.ts';
-import { startNeighbourhood } from './neighbourhood.ts';
 
 const started = await startNeighbourhood();
-const skip = started.kind === 'left-out' ? `machines left out: ${started.why}` : false;
-const { controlPlane, ec2 } = started as { readonly controlPlane: ControlPlane; readonly ec2: Ec2Emulator };
+const skip = skipOf(started);
+const { controlPlane, ec2 } = started as Neighbourhood;
 
 type Registered = Node & {
   readonly spec: { readonly providerID?: string };
@@ -31,10 +30,9 @@ describe('nodes that are instances', { skip, timeout: 120_000 }, () => {
   });
   after(async () => {
     await kubelets.stop();
-    await controlPlane.stop();
-    await ec2.stop();
+    await (started as Neighbourhood).stop();
   });
-  const look = async (): Promise<Registered> => (await getNode(api, name)) as Registered;
+  const look = (): Promise<Registered> => api.get<Registered>(nodePath(name));
   const bootId = async (): Promise<string> => (await look()).status.nodeInfo?.bootID ?? '';
   const untilReady = (wanted: boolean): Promise<void> =>
     until(`the node to be ${wanted ? 'Ready' : 'not Ready'}`, async () => isReady(await look()) === wanted);

@@ -1,22 +1,35 @@
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
-import type { LeftOut } from './builds.ts';
+import type { GoBuild } from '../control-plane/go-build.ts';
+import { ensureController, type LeftOut, otherCluster } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
 
 /** A control plane and an EC2 whose instances can be its nodes. */
-export type Neighbourhood = { readonly kind: 'started'; readonly controlPlane: ControlPlane; readonly ec2: Ec2Emulator };
+export interface Neighbourhood {
+  readonly kind: 'started';
+  readonly controlPlane: ControlPlane;
+  readonly ec2: Ec2Emulator;
+  stop(): Promise<void>;
+}
 
-/** Programs that are no part of Drydock need real processes around them. */
-const isReal = (): boolean =>
-  (process.env['DRYDOCK_TEST_KUBECONFIG'] ?? '') === '' && process.env['DRYDOCK_TEST_CLUSTER'] !== 'embedded';
-
-/** Starts both, or says why this machine cannot. */
-export const startNeighbourhood = async (): Promise<Neighbourhood | LeftOut> => {
-  if (!isReal()) return { kind: 'left-out', why: 'controllers of others are tried on the control plane of the tests, not on another cluster' };
+/** Starts both, or says why this machine cannot. What is to be built for those who move in is built first. */
+export const startNeighbourhood = async (...builds: readonly GoBuild[]): Promise<Neighbourhood | LeftOut> => {
+  const elsewhere = otherCluster();
+  if (elsewhere !== undefined) return elsewhere;
+  for (const build of builds) {
+    const built = await ensureController(build);
+    if (built.kind === 'left-out') return built;
+  }
   const ec2 = await startEc2();
   if (ec2.kind === 'left-out') return ec2;
   try {
     const controlPlane = await startControlPlane({ audit: true });
-    if (controlPlane.kind === 'started') return { kind: 'started', controlPlane, ec2 };
+    if (controlPlane.kind === 'started') {
+      const stop = async (): Promise<void> => {
+        await controlPlane.stop();
+        await ec2.stop();
+      };
+      return { kind: 'started', controlPlane, ec2, stop };
+    }
     await ec2.stop();
     return controlPlane;
   } catch (error) {

@@ -1,27 +1,23 @@
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { budgetAllows, clearNamespaces, create, getNode, podsOn, podsReady } from '../../control-plane/cluster.ts';
 import { budget, deployment, namespace as namespaced } from '../../control-plane/manifests.ts';
 import type { List } from '../../control-plane/objects.ts';
 import { until, waitFor } from '../../control-plane/wait.ts';
+import { skipOf } from '../builds.ts';
 import { instanceIn } from '../fake-kubelets.ts';
 import { type Neighbourhood, startNeighbourhood } from '../neighbourhood.ts';
-import { type ClusterApi, isAvailable, type Machine, type MachineGroup, startCapi } from './capi.ts';
+import { type ClusterApi, capiBuild, isAvailable, type Machine, type MachineGroup, startCapi } from './capi.ts';
 
 /** What Drydock relies on when it replaces machines of Cluster API, on its real controllers. */
 
-const started = await startNeighbourhood();
+const started = await startNeighbourhood(capiBuild);
 const clusterApi = started.kind === 'left-out' ? started : await startCapi(started.controlPlane, started.ec2);
-if (clusterApi.kind === 'left-out' && started.kind === 'started') await stopAll(started);
-const skip = clusterApi.kind === 'left-out' ? `Cluster API left out: ${clusterApi.why}` : false;
+if (clusterApi.kind === 'left-out' && started.kind === 'started') await started.stop();
+const skip = skipOf(clusterApi);
 const { controlPlane, ec2 } = started as Neighbourhood;
 const capi = clusterApi as ClusterApi;
-
-async function stopAll({ controlPlane, ec2 }: Neighbourhood): Promise<void> {
-  await controlPlane.stop();
-  await ec2.stop();
-}
 
 const shop = 'shop';
 const pool = 'workers';
@@ -75,7 +71,7 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
   });
   after(async () => {
     await capi.stop();
-    await stopAll({ kind: 'started', controlPlane, ec2 });
+    await (started as Neighbourhood).stop();
   });
 
   test('a Machine that is deleted counts until it is gone: only then is there another one', async context => {
@@ -185,7 +181,10 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
     await annotate(leaving!, { [preDrain('somebody')]: null });
     await untilGone(leaving!);
     const ready = (await capi.poolReady(pool, replicas)).map(nameOf);
-    assert.ok([other!, made!].map(nameOf).every(name => ready.includes(name)), 'nobody else went');
+    assert.ok(
+      [other!, made!].map(nameOf).every(name => ready.includes(name)),
+      'nobody else went',
+    );
   });
 
   test('replicas and an annotation go in one write, guarded, without a rollout; the MachineSet below gets the annotation too', async () => {
@@ -193,7 +192,10 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
     const target = capi.pathOf('machinedeployments', pool);
     const note = 'drydock.dev/surge';
     const { metadata } = await deployed();
-    const guarded = { metadata: { resourceVersion: metadata.resourceVersion, annotations: { [note]: 'm-1' } }, spec: { replicas: replicas + 1 } };
+    const guarded = {
+      metadata: { resourceVersion: metadata.resourceVersion, annotations: { [note]: 'm-1' } },
+      spec: { replicas: replicas + 1 },
+    };
     await api.patch(target, guarded);
     const again = await api.call('PATCH', target, guarded, 'application/merge-patch+json');
     assert.equal(again.status, 409);
@@ -233,7 +235,10 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
     const old = await busy(await capi.poolReady(pool, replicas));
     await api.delete(path(old));
     const message = await untilStage(old, 'DrainingNode', { deadlineMs: 60_000 });
-    assert.match(message, /^Drain not completed yet \(started at .*\):\n\* Pods? shop\/web-.*cannot evict pod as it would violate the pod's disruption budget/);
+    assert.match(
+      message,
+      /^Drain not completed yet \(started at .*\):\n\* Pods? shop\/web-.*cannot evict pod as it would violate the pod's disruption budget/,
+    );
     assert.equal((await look(old)).metadata.annotations?.['machine.cluster.x-k8s.io/exclude-node-draining'], undefined);
     await api.delete(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`);
     await timed(context, 'gone once there was no budget', () => untilGone(old));

@@ -6,7 +6,7 @@ import type { GoBuild } from '../../control-plane/go-build.ts';
 import type { Condition, List, Metadata } from '../../control-plane/objects.ts';
 import { freePorts } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait.ts';
-import { ensureNeighbour, type LeftOut } from '../builds.ts';
+import { ensureController, type LeftOut } from '../builds.ts';
 import type { Ec2Emulator } from '../ec2/ec2.ts';
 import { startFakeKubelets } from '../fake-kubelets.ts';
 import { applyAll, bundle, certificates, documentsIn, kindsServed, managerReady, sourcesOf } from '../installed.ts';
@@ -16,7 +16,7 @@ import { apiVersion, cluster, controlPlaneMachine, definitions, labels, machineD
 const core = 'sigs.k8s.io/cluster-api';
 const module = import.meta.dirname;
 
-const build: GoBuild = {
+export const capiBuild: GoBuild = {
   name: 'neighbours/capi',
   module,
   salt: '',
@@ -93,7 +93,10 @@ const webhooksIn = (folder: string, port: number, caBundle: string): readonly ob
   const documents = documentsIn(join(folder, 'webhooks.yaml')) as readonly { readonly webhooks: readonly Hook[] }[];
   return documents.map(({ webhooks, ...rest }) => ({
     ...rest,
-    webhooks: webhooks.map(hook => ({ ...hook, clientConfig: { url: `https://127.0.0.1:${port}${hook.clientConfig.service.path}`, caBundle } })),
+    webhooks: webhooks.map(hook => ({
+      ...hook,
+      clientConfig: { url: `https://127.0.0.1:${port}${hook.clientConfig.service.path}`, caBundle },
+    })),
   }));
 };
 
@@ -143,7 +146,8 @@ const poolOf = (api: Api): Pick<ClusterApi, 'machines' | 'poolReady' | 'pathOf' 
           const found = await machines(name);
           const waiting = found.filter(machine => !isAvailable(machine));
           const deployment = await api.get<MachineGroup>(pathOf('machinedeployments', name));
-          if (found.length === replicas && waiting.length === 0 && deployment.status?.availableReplicas === replicas) return { done: found };
+          if (found.length === replicas && waiting.length === 0 && deployment.status?.availableReplicas === replicas)
+            return { done: found };
           return { yet: `${found.length}, not Available: ${waiting.map(stateOf).join('; ')}` };
         },
         { deadlineMs: 120_000 },
@@ -157,7 +161,7 @@ const poolOf = (api: Api): Pick<ClusterApi, 'machines' | 'poolReady' | 'pathOf' 
  * a provider of infrastructure whose machines are instances, which become nodes (fake-kubelets.ts). Says why where this machine cannot.
  */
 export const startCapi = async (controlPlane: ControlPlane, ec2: Ec2Emulator): Promise<ClusterApi | LeftOut> => {
-  const built = await ensureNeighbour(build);
+  const built = await ensureController(capiBuild);
   if (built.kind === 'left-out') return built;
   const { api, server, kubeconfig } = controlPlane;
   const stopManager = await startManager(controlPlane, built.folder);

@@ -3,13 +3,14 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { until } from '../../control-plane/wait.ts';
+import { skipOf } from '../builds.ts';
 import { type Ec2Emulator, listed, startEc2 } from './ec2.ts';
 import { type Element, elementsAt, textAt } from './xml.ts';
 
 /** What EC2 says of scheduled events, as far as Drydock relies on it. The errors are in the words in which other projects have reported them. */
 
 const started = await startEc2();
-const skip = started.kind === 'left-out' ? `EC2 left out: ${started.why}` : false;
+const skip = skipOf(started);
 const ec2 = started as Ec2Emulator;
 
 const describeStatus = 'DescribeInstanceStatus';
@@ -113,8 +114,7 @@ describe('EC2', { skip, timeout: 120_000 }, () => {
     assert.deepEqual(await refusal(listed('InstanceId', ids)), {
       status: 400,
       code: 'InvalidRequest',
-      message:
-        '101 exceeds the maximum number of instance IDs that can be specificied (100). Please specify fewer than 100 instance IDs.',
+      message: '101 exceeds the maximum number of instance IDs that can be specificied (100). Please specify fewer than 100 instance IDs.',
     });
     assert.deepEqual(await refusal({ ...listed('InstanceId', ids.slice(0, 2)), MaxResults: '10' }), {
       status: 400,
@@ -146,7 +146,7 @@ describe('EC2', { skip, timeout: 120_000 }, () => {
     assert.deepEqual([stateOf(stopped), stateOf(ended)], ['stopped', 'terminated']);
     assert.equal(eventsOf(all.get(stopped)!).length, 1);
     await ec2.forget(ended);
-    assert.equal((await refusal(both) as { readonly code: string }).code, 'InvalidInstanceID.NotFound');
+    assert.equal(((await refusal(both)) as { readonly code: string }).code, 'InvalidInstanceID.NotFound');
   });
 
   test('a fault is what the next calls get, calls are counted without it, and the harness is in nobody’s way', async () => {
@@ -190,7 +190,11 @@ test('EC2 dies with its test process, even one that is killed', { skip, timeout:
     const { promise, resolve } = Promise.withResolvers<string>();
     child.stdout.setEncoding('utf8').once('data', resolve);
     const endpoint = (await promise).trim();
-    const answers = (): Promise<boolean> => fetch(`${endpoint}/_drydock/calls`).then(({ ok }) => ok, () => false);
+    const answers = (): Promise<boolean> =>
+      fetch(`${endpoint}/_drydock/calls`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
     assert.equal(await answers(), true);
     child.kill('SIGKILL');
     await until('it to be gone', async () => !(await answers()), { deadlineMs: 10_000 });

@@ -19,7 +19,7 @@ export type Instance = {
 };
 
 /** What AWS announces. */
-export type Announcement = {
+type Announcement = {
   readonly code: 'instance-reboot' | 'system-reboot' | 'system-maintenance' | 'instance-retirement' | 'instance-stop';
   readonly notBefore: Date;
   readonly notAfter?: Date;
@@ -27,7 +27,7 @@ export type Announcement = {
   readonly description?: string;
 };
 
-export type Fault = {
+type Fault = {
   /** `*`: any. */
   readonly action: string;
   readonly code: string;
@@ -42,7 +42,7 @@ export type Fault = {
 };
 
 /** One call of the API, as it arrived. */
-export type Call = {
+type Call = {
   readonly action: string;
   readonly params: Readonly<Record<string, string>>;
   /** The caller's User-Agent. */
@@ -54,7 +54,7 @@ export type Call = {
 };
 
 /** What EC2 says: an answer, or an error with its code. */
-export type Ec2Answer =
+type Ec2Answer =
   | { readonly kind: 'answer'; readonly root: Element }
   | { readonly kind: 'error'; readonly status: number; readonly code: string; readonly message: string };
 
@@ -100,7 +100,7 @@ export interface Ec2Emulator {
 
 const region = 'us-east-1';
 /** Callers with this name are not counted. */
-export const harnessAgent = 'drydock-harness';
+const harnessAgent = 'drydock-harness';
 const authorization = `AWS4-HMAC-SHA256 Credential=x/20300101/${region}/ec2/aws4_request, SignedHeaders=host, Signature=0`;
 
 /** `InstanceId.1=…&InstanceId.2=…`, as the query API has lists. */
@@ -184,7 +184,10 @@ const emulator = (endpoint: string, end: () => Promise<void>): Ec2Emulator => {
     if (answer.kind === 'error') throw new Error(`${action}: ${answer.status} ${answer.code}: ${answer.message}`);
     return answer.root;
   };
-  const forIds = (action: string) => async (...ids: readonly string[]) => void (await must(action, listed('InstanceId', ids)));
+  const forIds =
+    (action: string) =>
+    async (...ids: readonly string[]) =>
+      void (await must(action, listed('InstanceId', ids)));
   const log = async (): Promise<readonly Call[]> =>
     ((await administer('GET', 'calls')) as readonly Call[]).filter(({ agent }) => agent !== harnessAgent);
   const events = new Events(async (instance, all) => void (await administer('PUT', 'events', { [instance]: all })));

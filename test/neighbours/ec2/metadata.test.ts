@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { after, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { skipOf } from '../builds.ts';
 import { type MetadataService, startMetadata } from './metadata.ts';
 
 /** What an instance learns of itself, as AWS's own mock has it. */
 
 const scheduled = '/latest/meta-data/events/maintenance/scheduled';
 const started = await startMetadata({ serves: 'events', tokensOnly: true, flags: ['-o', 'instance-stop', '-b', '2030-01-01T00:00:00Z'] });
-const skip = started.kind === 'left-out' ? `the metadata service left out: ${started.why}` : false;
+const skip = skipOf(started);
 const service = started as MetadataService;
 
 const askToken = (headers: Readonly<Record<string, string>>): Promise<Response> =>
   fetch(`${service.endpoint}/latest/api/token`, { method: 'PUT', headers });
-const tokenFor = async (seconds: string): Promise<string> =>
-  (await askToken({ 'X-aws-ec2-metadata-token-ttl-seconds': seconds })).text();
+const tokenFor = async (seconds: string): Promise<string> => (await askToken({ 'X-aws-ec2-metadata-token-ttl-seconds': seconds })).text();
 const get = (path: string, token?: string): Promise<Response> =>
   fetch(service.endpoint + path, token === undefined ? {} : { headers: { 'X-aws-ec2-metadata-token': token } });
 
@@ -21,8 +21,7 @@ describe('the metadata service of an instance', { skip, timeout: 60_000 }, () =>
   after(() => service.stop());
 
   test('a token has to say how long it lives: 1 s to 6 hours', async () => {
-    const status = async (seconds: string): Promise<number> =>
-      (await askToken({ 'X-aws-ec2-metadata-token-ttl-seconds': seconds })).status;
+    const status = async (seconds: string): Promise<number> => (await askToken({ 'X-aws-ec2-metadata-token-ttl-seconds': seconds })).status;
     assert.deepEqual(await Promise.all(['1', '21600', '0', '21601', 'soon'].map(status)), [200, 200, 400, 400, 400]);
     assert.equal((await askToken({})).status, 400);
   });

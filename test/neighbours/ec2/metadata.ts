@@ -4,7 +4,7 @@ import type { GoBuild } from '../../control-plane/go-build.ts';
 import { freePorts } from '../../control-plane/ports.ts';
 import { start } from '../../control-plane/process.ts';
 import { waitFor } from '../../control-plane/wait.ts';
-import { ensureNeighbour, type LeftOut } from '../builds.ts';
+import { ensureProgram, type LeftOut } from '../builds.ts';
 
 const build: GoBuild = {
   name: 'neighbours/metadata',
@@ -34,7 +34,7 @@ export interface MetadataService {
 
 /** Starts AWS's own mock of it on 127.0.0.1, or says why this machine has none. */
 export const startMetadata = async ({ serves, tokensOnly = false, flags = [] }: Options): Promise<MetadataService | LeftOut> => {
-  const built = await ensureNeighbour(build);
+  const built = await ensureProgram(build);
   if (built.kind === 'left-out') return built;
   const [port = 0] = await freePorts(1);
   const folder = makeFolder();

@@ -1,7 +1,7 @@
 /** What the machine API needs to find in a cluster, and what its operator would have put there. */
 
 export const namespace = 'openshift-machine-api';
-export const group = 'machine.openshift.io';
+const group = 'machine.openshift.io';
 export const apiVersion = `${group}/v1beta1`;
 const cluster = 'c1-abcde';
 

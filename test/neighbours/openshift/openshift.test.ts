@@ -1,27 +1,23 @@
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { budgetAllows, clearNamespaces, cordon, create, failureIn, getNode, podsOn, podsReady } from '../../control-plane/cluster.ts';
 import { budget, deployment, namespace as namespaced } from '../../control-plane/manifests.ts';
 import type { List } from '../../control-plane/objects.ts';
 import { until, waitFor } from '../../control-plane/wait.ts';
+import { skipOf } from '../builds.ts';
 import { instanceIn } from '../fake-kubelets.ts';
 import { type Neighbourhood, startNeighbourhood } from '../neighbourhood.ts';
-import { type Machine, type MachineApi, type MachineSet, startMachineApi } from './openshift.ts';
+import { type Machine, type MachineApi, type MachineSet, machineApiBuild, startMachineApi } from './openshift.ts';
 
 /** What Drydock relies on when it replaces machines of OpenShift, on its real controllers. */
 
-const started = await startNeighbourhood();
+const started = await startNeighbourhood(machineApiBuild);
 const machineApi = started.kind === 'left-out' ? started : await startMachineApi(started.controlPlane, started.ec2);
-if (machineApi.kind === 'left-out' && started.kind === 'started') await stopAll(started);
-const skip = machineApi.kind === 'left-out' ? `OpenShift machines left out: ${machineApi.why}` : false;
+if (machineApi.kind === 'left-out' && started.kind === 'started') await started.stop();
+const skip = skipOf(machineApi);
 const { controlPlane, ec2 } = started as Neighbourhood;
 const openshift = machineApi as MachineApi;
-
-async function stopAll({ controlPlane, ec2 }: Neighbourhood): Promise<void> {
-  await controlPlane.stop();
-  await ec2.stop();
-}
 
 const shop = 'shop';
 const pool = 'c1-worker';
@@ -36,14 +32,24 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
   const instanceState = async ({ spec }: Machine): Promise<string | undefined> =>
     (await ec2.instances()).find(({ id }) => id === instanceIn(spec.providerID))?.state;
   const isThere = async (machine: Machine): Promise<boolean> => (await api.call('GET', pathOf(machine))).status === 200;
-  const untilGone = (machine: Machine): Promise<void> => until(`${machine.metadata.name} to be gone`, async () => !(await isThere(machine)), { deadlineMs: 90_000 });
+  const untilGone = (machine: Machine): Promise<void> =>
+    until(`${machine.metadata.name} to be gone`, async () => !(await isThere(machine)), { deadlineMs: 90_000 });
   const look = (machine: Machine): Promise<Machine> => api.get<Machine>(pathOf(machine));
   const condition = ({ status }: Machine, wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
   const isCordoned = async (machine: Machine): Promise<boolean> => (await getNode(api, nodeOf(machine))).spec.unschedulable === true;
-  const annotate = (machine: Machine, annotations: Readonly<Record<string, string | null>>): Promise<unknown> => api.patch(pathOf(machine), { metadata: { annotations } });
-  const hooked = (machine: Machine, preDrain: readonly object[]): Promise<unknown> => api.patch(pathOf(machine), { spec: { lifecycleHooks: { preDrain } } });
-  const eventsOf = async ({ metadata }: Machine): Promise<readonly { readonly reason: string; readonly message: string; readonly type: string }[]> => {
-    type Event = { readonly reason: string; readonly message: string; readonly type: string; readonly involvedObject: { readonly name: string } };
+  const annotate = (machine: Machine, annotations: Readonly<Record<string, string | null>>): Promise<unknown> =>
+    api.patch(pathOf(machine), { metadata: { annotations } });
+  const hooked = (machine: Machine, preDrain: readonly object[]): Promise<unknown> =>
+    api.patch(pathOf(machine), { spec: { lifecycleHooks: { preDrain } } });
+  const eventsOf = async ({
+    metadata,
+  }: Machine): Promise<readonly { readonly reason: string; readonly message: string; readonly type: string }[]> => {
+    type Event = {
+      readonly reason: string;
+      readonly message: string;
+      readonly type: string;
+      readonly involvedObject: { readonly name: string };
+    };
     const { items } = await api.get<List<Event>>(`/api/v1/namespaces/${openshift.namespace}/events`);
     return items.filter(({ involvedObject }) => involvedObject.name === metadata.name);
   };
@@ -73,7 +79,7 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
   });
   after(async () => {
     await openshift.stop();
-    await stopAll({ kind: 'started', controlPlane, ec2 });
+    await (started as Neighbourhood).stop();
   });
 
   test('a Machine that is deleted no longer counts: its replacement is made at once', async context => {
@@ -95,7 +101,12 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
     assert.deepEqual([blocked?.status, blocked?.severity, blocked?.reason], ['False', 'Warning', 'HookPresent']);
     assert.match(blocked?.message ?? '', /Name:HoldForDrydock Owner:drydock/);
 
-    const late = await api.call('PATCH', pathOf(old!), { spec: { lifecycleHooks: { preTerminate: [hook] } } }, 'application/merge-patch+json');
+    const late = await api.call(
+      'PATCH',
+      pathOf(old!),
+      { spec: { lifecycleHooks: { preTerminate: [hook] } } },
+      'application/merge-patch+json',
+    );
     assert.equal(late.status, 403);
     assert.match(failureIn(late).message, /pre-terminate hooks are immutable when machine is marked for deletion.*HoldForDrydock/);
 
@@ -120,7 +131,10 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
         if (status === 200) keys.add(((body as { spec: { taints?: { key: string }[] } }).spec.taints ?? []).map(({ key }) => key).join());
         return !(await isThere(old!));
       });
-      assert.ok([...keys].every(seen => seen.split(',').includes(taint.key)), [...keys].join(' | '));
+      assert.ok(
+        [...keys].every(seen => seen.split(',').includes(taint.key)),
+        [...keys].join(' | '),
+      );
     });
     assert.deepEqual(
       (await eventsOf(old!)).map(({ reason }) => reason).filter(reason => reason.startsWith('Drain')),
@@ -183,7 +197,11 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
     await openshift.scale(pool, replicas + 1);
     await until('all to be Running', async () => {
       const now = await openshift.machines(pool);
-      return now.length === replicas + 2 && now.filter(({ metadata, status }) => metadata.deletionTimestamp === undefined && status?.phase === 'Running').length === replicas + 1;
+      return (
+        now.length === replicas + 2 &&
+        now.filter(({ metadata, status }) => metadata.deletionTimestamp === undefined && status?.phase === 'Running').length ===
+          replicas + 1
+      );
     });
     await openshift.scale(pool, replicas);
     await timed(context, 'the marked one gone', () => untilGone(marked!));
@@ -209,11 +227,20 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
   test('without capacity the replacement waits, and an event of its own says why', async () => {
     const machines = await openshift.poolReady(pool, replicas);
     const [old] = machines;
-    await ec2.fault({ action: 'RunInstances', code: 'InsufficientInstanceCapacity', message: 'We have no m5.large today.', status: 500, times: 1000, of: 'harness' });
+    await ec2.fault({
+      action: 'RunInstances',
+      code: 'InsufficientInstanceCapacity',
+      message: 'We have no m5.large today.',
+      status: 500,
+      times: 1000,
+      of: 'harness',
+    });
     await hooked(old!, [hook]);
     await api.delete(pathOf(old!));
     const made = await waitFor('the replacement to be there', async () => {
-      const found = (await openshift.machines(pool)).find(({ metadata }) => machines.every(machine => machine.metadata.name !== metadata.name));
+      const found = (await openshift.machines(pool)).find(({ metadata }) =>
+        machines.every(machine => machine.metadata.name !== metadata.name),
+      );
       return found === undefined ? { yet: 'no' } : { done: found };
     });
     await until('its event', async () => (await eventsOf(made)).some(({ message }) => message.includes('We have no m5.large today')));
@@ -229,11 +256,17 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
     const [first, second] = [await openshift.makeMachine('c1-master-0', 'master'), await openshift.makeMachine('c1-master-1', 'master')];
     await cordon(api, nodeOf(second));
     await api.delete(pathOf(first));
-    await until('the drain to be refused', async () => (await eventsOf(first)).some(({ reason, message }) => reason === 'DrainRequeued' && message.includes('drain not permitted')));
+    await until('the drain to be refused', async () =>
+      (await eventsOf(first)).some(({ reason, message }) => reason === 'DrainRequeued' && message.includes('drain not permitted')),
+    );
     assert.equal(await isCordoned(first), false);
     await cordon(api, nodeOf(first));
     await timed(context, 'gone once it was cordoned itself', () => untilGone(first));
     await sleep(1000);
-    assert.equal((await openshift.machines()).some(({ metadata }) => metadata.name.startsWith('c1-master') && metadata.name !== second.metadata.name), false, 'nothing replaces it');
+    assert.equal(
+      (await openshift.machines()).some(({ metadata }) => metadata.name.startsWith('c1-master') && metadata.name !== second.metadata.name),
+      false,
+      'nothing replaces it',
+    );
   });
 });

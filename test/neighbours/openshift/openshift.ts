@@ -6,7 +6,7 @@ import type { GoBuild } from '../../control-plane/go-build.ts';
 import { type Condition, isReady, type List, type Metadata, type Node } from '../../control-plane/objects.ts';
 import { freePorts } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait.ts';
-import { ensureNeighbour, type LeftOut } from '../builds.ts';
+import { ensureController, type LeftOut } from '../builds.ts';
 import type { Ec2Emulator } from '../ec2/ec2.ts';
 import { startFakeKubelets } from '../fake-kubelets.ts';
 import { applyAll, bundle, certificates, documentsIn, kindsServed, managerReady, sourcesOf } from '../installed.ts';
@@ -25,7 +25,7 @@ const crds = [
   `${apiModule} config/v1/zz_generated.crd-manifests/*_dnses*.crd.yaml`,
 ] as const;
 
-const build: GoBuild = {
+export const machineApiBuild: GoBuild = {
   name: 'neighbours/openshift',
   module,
   salt: crds.join('\n'),
@@ -48,7 +48,9 @@ export type Machine = {
   readonly metadata: Metadata;
   readonly spec: {
     readonly providerID?: string;
-    readonly lifecycleHooks?: Readonly<Partial<Record<'preDrain' | 'preTerminate', readonly { readonly name: string; readonly owner: string }[]>>>;
+    readonly lifecycleHooks?: Readonly<
+      Partial<Record<'preDrain' | 'preTerminate', readonly { readonly name: string; readonly owner: string }[]>>
+    >;
   };
   readonly status?: {
     readonly phase?: string;
@@ -125,7 +127,7 @@ const notReady = async (api: Api, machines: readonly Machine[]): Promise<readonl
  * Instances become nodes (fake-kubelets.ts). Says why where this machine cannot.
  */
 export const startMachineApi = async (controlPlane: ControlPlane, ec2: Ec2Emulator): Promise<MachineApi | LeftOut> => {
-  const built = await ensureNeighbour(build);
+  const built = await ensureController(machineApiBuild);
   if (built.kind === 'left-out') return built;
   const { api } = controlPlane;
   await install(controlPlane, built.folder);
@@ -143,7 +145,9 @@ export const startMachineApi = async (controlPlane: ControlPlane, ec2: Ec2Emulat
       async () => {
         const found = await look();
         const waiting = await notReady(api, found);
-        return found.length === count && waiting.length === 0 ? { done: found } : { yet: `${found.length}, not ready: ${waiting.join(', ')}` };
+        return found.length === count && waiting.length === 0
+          ? { done: found }
+          : { yet: `${found.length}, not ready: ${waiting.join(', ')}` };
       },
       { deadlineMs: 60_000 },
     );
