@@ -227,6 +227,20 @@ describe('Cluster API', { skip, timeout: 900_000 }, () => {
     await capi.poolReady(pool, replicas);
   });
 
+  test('an instance that is terminated behind its back is told by a condition, and nothing replaces it until somebody deletes the Machine', async context => {
+    const [old] = await capi.poolReady(pool, replicas);
+    await ec2.terminate(instanceIn(old!.spec.providerID));
+    await waitFor('NodeHealthy to say so', async () => {
+      const { status } = await look(old!);
+      const seen = status?.conditions?.find(({ type }) => type === 'NodeHealthy');
+      return status?.phase === 'Running' && seen?.reason === 'NodeDeleted' ? { done: undefined } : { yet: JSON.stringify(seen) };
+    });
+    await sleep(2000);
+    assert.equal((await capi.machines(pool)).length, replicas);
+    await api.delete(path(old!));
+    await timed(context, 'replaced once it was deleted', () => capi.poolReady(pool, replicas));
+  });
+
   test('a budget holds its drain, its condition says why, and it looks again every 20 s only', async context => {
     await create(api, deployment('web', { namespace: shop, replicas: 3 }));
     await podsReady(api, shop, 3);

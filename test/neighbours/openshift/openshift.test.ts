@@ -224,6 +224,19 @@ describe('the machine API of OpenShift', { skip, timeout: 600_000 }, () => {
     await openshift.poolReady(pool, replicas);
   });
 
+  test('an instance that is terminated behind its back makes its Machine Failed, and nothing replaces it until somebody deletes it', async context => {
+    const [old] = await openshift.poolReady(pool, replicas);
+    await ec2.terminate(instanceIn(old!.spec.providerID));
+    // It looks every ten minutes, and whenever the Machine changes.
+    await annotate(old!, { 'drydock.test/look': 'now' });
+    await until('it to be Failed', async () => (await look(old!)).status?.phase === 'Failed');
+    assert.match((await look(old!)).status?.errorMessage ?? '', /find created instance/);
+    await sleep(2000);
+    assert.equal((await openshift.machines(pool)).length, replicas);
+    await api.delete(pathOf(old!));
+    await timed(context, 'replaced once it was deleted', () => openshift.poolReady(pool, replicas));
+  });
+
   test('without capacity the replacement waits, and an event of its own says why', async () => {
     const machines = await openshift.poolReady(pool, replicas);
     const [old] = machines;
