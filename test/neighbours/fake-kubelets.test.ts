@@ -48,15 +48,20 @@ describe('nodes that are instances', { skip, timeout: 120_000 }, () => {
     assert.notEqual(await bootId(), '');
   });
 
-  test('a reboot is a moment of silence and another boot id; marks on the node stay', async () => {
+  test('a reboot is a moment of silence and another boot id; what others have said of the node stays', async () => {
     const first = await bootId();
-    await api.patch(`/api/v1/nodes/${name}`, { spec: { unschedulable: true } });
+    const theirs = { type: 'Drained', status: 'True', reason: 'Test', message: 'somebody else says so' };
+    const conditions = { status: { conditions: [theirs] } };
+    await api.call('PATCH', `${nodePath(name)}/status`, conditions, 'application/strategic-merge-patch+json');
+    await api.patch(nodePath(name), { spec: { unschedulable: true } });
     await ec2.reboot(id);
     await untilReady(false);
     await untilReady(true);
     assert.notEqual(await bootId(), first);
-    assert.equal((await look()).spec.unschedulable, true);
-    await api.patch(`/api/v1/nodes/${name}`, { spec: { unschedulable: null } });
+    const { spec, status } = await look();
+    assert.equal(spec.unschedulable, true);
+    assert.equal(status.conditions?.find(({ type }) => type === 'Drained')?.message, 'somebody else says so');
+    await api.patch(nodePath(name), { spec: { unschedulable: null } });
   });
 
   test('stopped, it is not Ready and tainted as shut down; started, all goes on', async () => {

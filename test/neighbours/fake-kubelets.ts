@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Api } from '../control-plane/api.ts';
 import { nodePath } from '../control-plane/cluster.ts';
 import { node } from '../control-plane/manifests.ts';
@@ -44,7 +43,7 @@ const pressure = (type: string, reason: string): object => {
 };
 
 /** What a kubelet says of itself; with every boot another id. */
-const statusOf = ({ ip, dns }: Instance): object => ({
+const statusOf = ({ id, ip, dns, boots }: Instance): object => ({
   conditions: [
     pressure('MemoryPressure', 'KubeletHasSufficientMemory'),
     pressure('DiskPressure', 'KubeletHasNoDiskPressure'),
@@ -58,7 +57,7 @@ const statusOf = ({ ip, dns }: Instance): object => ({
   ],
   nodeInfo: {
     architecture: 'amd64',
-    bootID: randomUUID(),
+    bootID: `${id}-boot-${boots}`,
     containerRuntimeVersion: 'containerd://2.2.0',
     kernelVersion: '6.12.0',
     kubeProxyVersion: '',
@@ -103,28 +102,33 @@ class Kubelets {
   }
 
   async look(): Promise<void> {
-    for (const instance of await this.#ec2.instances()) if (nodeTag in instance.tags) await this.#attend(instance);
+    const tagged = (await this.#ec2.instances()).filter(({ tags }) => nodeTag in tags);
+    // Somebody else's write in between is a conflict, and the next turn's business; it keeps no other node waiting.
+    const turns = await Promise.allSettled(tagged.map(instance => this.#attend(instance)));
+    for (const turn of turns) if (turn.status === 'rejected') throw turn.reason;
   }
 
   async #attend(instance: Instance): Promise<void> {
     const known = this.#known.get(instance.id) ?? this.#meet(instance);
-    const age = performance.now() - known.since;
-    if (instance.state === 'terminated') {
-      if (known.state === 'up') await this.#down(known, false);
-      if (known.state === 'down' && age >= this.#options.vanishAfterMs) {
-        await this.#api.delete(nodePath(known.name));
-        become(known, 'gone');
-      }
-      if (known.state === 'starting') become(known, 'gone');
-    } else if (instance.state !== 'running') {
-      if (known.state === 'up') await this.#down(known, true);
+    // One that starts may have said so already: the write before the last of its turn.
+    const speaks = known.state === 'up' || known.state === 'starting';
+    if (instance.state !== 'running') {
+      if (speaks) await this.#down(known, instance.state !== 'terminated');
+      else if (instance.state === 'terminated') await this.#vanish(known);
     } else if (known.boots !== instance.boots) {
-      if (known.state === 'up') await this.#down(known, false);
+      if (speaks) await this.#down(known, false);
       known.boots = instance.boots;
       become(known, 'starting');
-    } else if (known.state === 'starting' && age >= (instance.boots === 1 ? this.#options.joinAfterMs : this.#options.bootMs)) {
-      await this.#up(instance, known);
+    } else if (known.state === 'starting') {
+      const { joinAfterMs, bootMs } = this.#options;
+      if (performance.now() - known.since >= (instance.boots === 1 ? joinAfterMs : bootMs)) await this.#up(instance, known);
     }
+  }
+
+  async #vanish(known: Known): Promise<void> {
+    if (known.state === 'gone' || performance.now() - known.since < this.#options.vanishAfterMs) return;
+    await this.#api.delete(nodePath(known.name));
+    become(known, 'gone');
   }
 
   #meet({ id, dns, boots }: Instance): Known {
@@ -138,7 +142,7 @@ class Kubelets {
     const { status } = await this.#api.call('GET', nodePath(known.name));
     if (status === 404) await this.#api.post('/api/v1/nodes', manifestOf(instance));
     else {
-      await this.#api.patch(`${nodePath(known.name)}/status`, { status: statusOf(instance) });
+      await this.#report(known, statusOf(instance));
       await this.#write(known, { [dead]: null }, false);
     }
     become(known, 'up');
@@ -147,14 +151,15 @@ class Kubelets {
   /** Kwok is told first, or it would make the node Ready again. */
   async #down(known: Known, isShutDown: boolean): Promise<void> {
     if (await this.#write(known, { [dead]: 'true' }, isShutDown)) {
-      await this.#api.call(
-        'PATCH',
-        `${nodePath(known.name)}/status`,
-        { status: { conditions: [ready('Unknown')] } },
-        'application/strategic-merge-patch+json',
-      );
+      await this.#report(known, { conditions: [ready('Unknown')] });
       become(known, 'down');
     } else become(known, 'gone');
+  }
+
+  /** As a kubelet does: conditions of others stay. */
+  async #report({ name }: Known, status: object): Promise<void> {
+    const reply = await this.#api.call('PATCH', `${nodePath(name)}/status`, { status }, 'application/strategic-merge-patch+json');
+    if (reply.status > 299) throw new Error(`the status of node ${name}: ${reply.status} ${JSON.stringify(reply.body)}`);
   }
 
   /** Annotations, and the taint that the cloud controller has for instances that are stopped. False: there is no such node any more. */
