@@ -12,7 +12,7 @@ import { startFakeKubelets } from '../fake-kubelets.ts';
 import { applyAll, bundle, certificates, documentsIn, kindsServed, managerReady, sourcesOf } from '../installed.ts';
 import { apiVersion, infrastructureStatus, labels, machine, machineSet, namespace, surroundings, webhooks } from './manifests.ts';
 
-/** Kinds of OpenShift that are served by Kubernetes: newest versions that the Go module proxy has a checksum of. */
+/** In go.mod of September 2024, the time of OpenShift 4.18: the newest that the Go module proxy and the checksum database both have. */
 const operatorModule = 'github.com/openshift/machine-api-operator';
 const apiModule = 'github.com/openshift/api';
 const module = import.meta.dirname;
