@@ -11,7 +11,10 @@ const testsIn = (...folder) =>
 
 const rooms = ['core', 'support', 'generations', 'operator', 'admission', 'clouds', 'web', 'ui', 'cli', 'embedded'];
 
-/** `concurrency`: test files at a time. One control plane is as much as two cores bear. `environment`: what the tests see beside the usual. */
+/**
+ * `concurrency`: test files at a time. One control plane is as much as two cores bear. `environment`: what the tests see beside the usual;
+ * `unasked`: what they see beside that when nobody has named the tier.
+ */
 export const tiers = [
   {
     name: 'unit',
@@ -43,5 +46,14 @@ export const tiers = [
     files: ['operator', 'kill', 'predecessors'].flatMap(folder => testsIn('test', folder)).filter(file => !file.includes('migrate')),
     concurrency: 2,
     environment: { DRYDOCK_TEST_CLUSTER: 'embedded' },
+  },
+  {
+    name: 'neighbours',
+    what: 'real neighbours: the machine controllers of Cluster API and OpenShift, an EC2 with events, and its metadata service',
+    files: testsIn('test', 'neighbours'),
+    concurrency: 1,
+    needs: 'Go and Python 3 with venv on PATH',
+    // Their builds take ten minutes: who has not asked for them does not wait, and is told.
+    unasked: { DRYDOCK_TEST_NEIGHBOURS: 'cached' },
   },
 ];

@@ -1,9 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sweep } from './folder.ts';
+import { cached, makeCached } from './cache.ts';
 
 /** Programs of a Go module that tests need. */
 export type GoBuild = {
@@ -25,18 +24,11 @@ type Go = (args: readonly string[], environment?: Readonly<Record<string, string
 /** Where the programs are, or why this machine has none. */
 export type Built = { readonly kind: 'ready'; readonly folder: string } | { readonly kind: 'left-out'; readonly why: string };
 
-const cacheFolder = (): string => {
-  const given = process.env['XDG_CACHE_HOME'];
-  if (given !== undefined && given !== '') return join(given, 'drydock');
-  return process.platform === 'darwin' ? join(homedir(), 'Library', 'Caches', 'drydock') : join(homedir(), '.cache', 'drydock');
-};
-
 const sources = (module: string): readonly string[] =>
   readdirSync(module, { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.go') || name === 'go.mod' || name === 'go.sum')
     .sort();
 
-/** Everything the programs depend on, so that a changed pin or source is a new folder and an old checkout still finds its own. */
 const fingerprint = ({ module, salt }: GoBuild): string => {
   const hash = createHash('sha256').update(`${salt}\n${process.platform}/${process.arch}\n`);
   for (const name of sources(module)) hash.update(`${name}\n`).update(readFileSync(join(module, name)));
@@ -55,40 +47,20 @@ const goIn =
     if (code !== 0) throw new Error(`go ${args[0] ?? ''} ended with ${String(code)}; its messages are above`);
   };
 
-/** The rename is what makes two builders at once harmless: the second finds the folder there and throws its own away. */
-const publish = (built: string, folder: string): void => {
-  try {
-    renameSync(built, folder);
-  } catch (error) {
-    if (!existsSync(folder)) throw error;
-    rmSync(built, { recursive: true, force: true });
-  }
-};
-
-const buildInto = async (parent: string, folder: string, wanted: GoBuild): Promise<void> => {
-  mkdirSync(parent, { recursive: true });
-  sweep(parent, 'building-');
-  const temporary = mkdtempSync(join(parent, `building-${process.pid}-`));
-  process.stderr.write(`drydock: ${wanted.announcement} into ${folder} …\n`);
-  try {
-    await wanted.build(temporary, goIn(wanted.module));
-    publish(temporary, folder);
-  } finally {
-    rmSync(temporary, { recursive: true, force: true });
-  }
-};
-
 /**
  * Builds from Go modules, once per version of the sources, into the user's cache folder. A machine without Go gets a value that says so, for
  * the tests to repeat loudly; a build that fails is an exception, for then something is wrong.
  */
 export const ensureBuilt = async (wanted: GoBuild): Promise<Built> => {
-  const parent = join(cacheFolder(), wanted.name);
-  const folder = join(parent, fingerprint(wanted));
-  if (existsSync(folder)) return { kind: 'ready', folder };
+  const { name, module, announcement, build } = wanted;
+  const key = fingerprint(wanted);
+  const folder = cached({ name, key });
+  if (folder !== undefined) return { kind: 'ready', folder };
   const found = spawnSync('go', ['version'], { encoding: 'utf8' });
   if (found.error !== undefined || found.status !== 0)
-    return { kind: 'left-out', why: `there is no Go on the PATH to build ${wanted.name} with (https://go.dev/dl, 1.21 or newer)` };
-  await buildInto(parent, folder, wanted);
-  return { kind: 'ready', folder };
+    return { kind: 'left-out', why: `there is no Go on the PATH to build ${name} with (https://go.dev/dl, 1.21 or newer)` };
+  return { kind: 'ready', folder: await makeCached({ name, key, announcement, make: temporary => build(temporary, goIn(module)) }) };
 };
+
+/** The same is there already, and nothing would have to be built. */
+export const isBuilt = (wanted: GoBuild): boolean => cached({ name: wanted.name, key: fingerprint(wanted) }) !== undefined;

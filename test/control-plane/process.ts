@@ -30,8 +30,11 @@ export interface Running {
   tail(lines?: number): string;
 }
 
-/** What holds programs: the `attend` of the control plane, or for programs of Node a module that they load (which needs no Go). */
-export type Leash = { readonly kind: 'attend'; readonly path: string } | { readonly kind: 'module' };
+/**
+ * What holds programs: the `attend` of the control plane, for programs of Node a module that they load (which needs no Go), or nothing for
+ * programs that end by themselves when their standard input does.
+ */
+export type Leash = { readonly kind: 'attend'; readonly path: string } | { readonly kind: 'module' } | { readonly kind: 'itself' };
 
 const lastLines = (file: string, count: number): string => readFileSync(file, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
 
@@ -52,6 +55,7 @@ type CommandLine = readonly [command: string, args: readonly string[]];
 
 const held = (by: Leash, { patience = '0s', command, args }: Program, pidFile: string): CommandLine => {
   if (by.kind === 'attend') return [by.path, ['run', patience, pidFile, command, ...args]];
+  if (by.kind === 'itself') return [command, args];
   if (command !== process.execPath) throw new Error(`${command} is no program of Node: it needs attend, which needs Go to be built`);
   return [command, ['--import', leash, ...args]];
 };

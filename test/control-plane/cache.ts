@@ -1,0 +1,57 @@
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { sweep } from './folder.ts';
+
+/** Something that tests need, that takes long to make and does not change. */
+export type Wanted = {
+  /** Of the folder in the user's cache. */
+  readonly name: string;
+  /** Everything the result depends on, so that a changed pin or source is a new folder and an old checkout still finds its own. */
+  readonly key: string;
+  /** Said before making it: what, and how long it takes. */
+  readonly announcement: string;
+  /** Makes it in a folder, which is moved to its place afterwards. */
+  readonly make: (folder: string) => Promise<void>;
+};
+
+const cacheFolder = (): string => {
+  const given = process.env['XDG_CACHE_HOME'];
+  if (given !== undefined && given !== '') return join(given, 'drydock');
+  return process.platform === 'darwin' ? join(homedir(), 'Library', 'Caches', 'drydock') : join(homedir(), '.cache', 'drydock');
+};
+
+/** The rename is what makes two builders at once harmless: the second finds the folder there and throws its own away. */
+const publish = (made: string, folder: string): void => {
+  try {
+    renameSync(made, folder);
+  } catch (error) {
+    if (!existsSync(folder)) throw error;
+    rmSync(made, { recursive: true, force: true });
+  }
+};
+
+const folderOf = ({ name, key }: Pick<Wanted, 'name' | 'key'>): string => join(cacheFolder(), name, key);
+
+/** Its folder, where it has been made before. */
+export const cached = (wanted: Pick<Wanted, 'name' | 'key'>): string | undefined => {
+  const folder = folderOf(wanted);
+  return existsSync(folder) ? folder : undefined;
+};
+
+/** Makes it and answers its folder. */
+export const makeCached = async ({ name, key, announcement, make }: Wanted): Promise<string> => {
+  const folder = folderOf({ name, key });
+  const parent = join(cacheFolder(), name);
+  mkdirSync(parent, { recursive: true });
+  sweep(parent, 'building-');
+  const temporary = mkdtempSync(join(parent, `building-${process.pid}-`));
+  process.stderr.write(`drydock: ${announcement} into ${folder} …\n`);
+  try {
+    await make(temporary);
+    publish(temporary, folder);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+  return folder;
+};
