@@ -19,7 +19,8 @@ export const deleteMarks: Readonly<Record<MachineApi, string>> = {
   capi: 'cluster.x-k8s.io/delete-machine',
 };
 
-const preDrainPrefix = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/';
+/** Of the annotations that are Cluster API's hooks. */
+export const preDrainPrefix = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/';
 
 /** A controller that owns something. */
 type Owner = { readonly kind: string; readonly name: string; readonly uid: string };

@@ -4,7 +4,7 @@ import type { Request } from '../request/request.ts';
 import { pathOf } from '../request/request.ts';
 import { secondsBetween, timeText } from '../time.ts';
 import { deadlineOf, isPending } from './event.ts';
-import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, surgePrefix } from './machine.ts';
+import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, preDrainPrefix, surgePrefix } from './machine.ts';
 import type { MachinePicture } from './picture.ts';
 import { type MachineRequest, takesAtOnce } from './request.ts';
 
@@ -76,13 +76,30 @@ export const markWrite = (machine: Machine, value: string | null): Write =>
     'machines',
   );
 
-/** With or without the hook that keeps the machine whole. */
-export const hookWrite = (machine: Machine, wanted: boolean): Write => {
+const hookOfOpenShift = (machine: Machine, wanted: boolean): JsonObject => {
   const others = machine.preDrainHooks.filter(({ name }) => name !== hookName);
   const preDrain = wanted ? [...others, { name: hookName, owner: hookOwner }] : others;
-  const what = wanted ? 'keep the machine until its replacement is ready' : 'let the machine go';
-  return merge(what, machine, { spec: { lifecycleHooks: { preDrain: preDrain.length > 0 ? preDrain : null } } }, 'machines');
+  return { spec: { lifecycleHooks: { preDrain: preDrain.length > 0 ? preDrain : null } } };
 };
+
+/** Where Cluster API has the hook, the mark goes with it: a set that is made smaller before it knows of the deletion takes the same machine. */
+const hookOfCapi = (wanted: boolean, mark: string | undefined): JsonObject => ({
+  metadata: {
+    annotations: {
+      [`${preDrainPrefix}${hookName}`]: wanted ? hookOwner : null,
+      ...(wanted && mark !== undefined && { [deleteMarks.capi]: mark }),
+    },
+  },
+});
+
+/** With or without the hook that keeps the machine whole while it is being deleted. */
+export const hookWrite = (machine: Machine, wanted: boolean, mark?: string): Write =>
+  merge(
+    wanted ? 'keep the machine until its replacement is ready' : 'let the machine go',
+    machine,
+    machine.api === 'capi' ? hookOfCapi(wanted, mark) : hookOfOpenShift(machine, wanted),
+    'machines',
+  );
 
 /** One machine more or less, with the record of it, in one write: there is no moment in which only one of them is so. */
 export const scaleWrite = (set: MachineSet, request: MachineRequest, by: 1 | -1): Write =>

@@ -18,10 +18,10 @@ export const claim: MachineStep = ({ request }) => {
 };
 
 /** A request that is deleted leaves nothing behind; a machine that is being replaced already goes on without us. */
-export const undo: MachineStep = (picture, now) => {
+export const undo: MachineStep = picture => {
   const { request } = picture;
   if (!request.deleting) return undefined;
-  const rest = withdraw(picture, now);
+  const rest = withdraw(picture);
   if (rest !== undefined) return rest;
   const common = { phase: 'Releasing', reason: 'Ending', message: 'Everything is given back' } as const;
   if (!hasFinalizer(request)) return common;
@@ -95,7 +95,7 @@ export const notify: MachineStep = picture => {
 };
 
 /** The event was cancelled while the work was under way: what can still be taken back is taken back. */
-export const calledOff: MachineStep = (picture, now) => {
+export const calledOff: MachineStep = picture => {
   const { request, machine } = picture;
   const state = ended(request);
   const committed = request.deletionIssued || machine === undefined || machine.deleting;
@@ -104,5 +104,5 @@ export const calledOff: MachineStep = (picture, now) => {
   // A node that the cloud is done with has to be fit before it is given back: that is asked later.
   if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed)) return undefined;
   const reason = state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted';
-  return withdraw(picture, now) ?? { phase: 'Cancelled', reason, message: 'The event is over; everything has been given back' };
+  return withdraw(picture) ?? { phase: 'Cancelled', reason, message: 'The event is over; everything has been given back' };
 };

@@ -22,6 +22,8 @@ const added = ({ supply }: MachinePicture): Machine | undefined =>
 export const countBack = (picture: MachinePicture, set: MachineSet): Verdict => {
   const { request, machine } = picture;
   const mark = markOf(request);
+  // It goes all the same, and counts until it is gone: the set takes it, and no other.
+  if (machine?.deleting) return releasing(`${set.kind} ${set.name} is counted back`, [scaleWrite(set, request, -1)]);
   if (machine?.deleteMark === mark && !machine.deleting) return releasing('The machine stays', [markWrite(machine, null)]);
   const young = added(picture);
   if (young !== undefined && young.key !== machine?.key && young.deleteMark === undefined) {
@@ -31,14 +33,14 @@ export const countBack = (picture: MachinePicture, set: MachineSet): Verdict => 
 };
 
 /** Takes back what is left of the work; undefined when nothing is. */
-export const withdraw = (picture: MachinePicture, _now: Temporal.Instant): Verdict | undefined => {
+export const withdraw = (picture: MachinePicture): Verdict | undefined => {
   const { request, machine, surged, child } = picture;
   const [set] = surged;
   if (set !== undefined) return countBack(picture, set);
   if (machine !== undefined && machine.deleteMark === markOf(request) && !machine.deleting) {
     return releasing('The machine stays', [markWrite(machine, null)]);
   }
-  if (machine?.api === 'openshift' && machine.preDrainHooks.some(({ name }) => name === hookName)) {
+  if (machine?.preDrainHooks.some(({ name }) => name === hookName)) {
     return releasing('The machine is left to its own controllers', [hookWrite(machine, false)]);
   }
   return endOfChild(child);

@@ -1,9 +1,9 @@
 import { conditionOf } from '../../hold/node.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
-import { hookName } from '../machine.ts';
+import { hookName, type Machine } from '../machine.ts';
 import type { MachinePicture, MachineStep, Supply, Verdict } from '../picture.ts';
 import { takesAtOnce } from '../request.ts';
-import { createChildWrite, deleteMachineWrite, flagWrite, hookWrite, markWrite, scaleWrite, stageWrite } from '../writes.ts';
+import { createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite, stageWrite } from '../writes.ts';
 import { closesAt, closing, deadlineFor } from './begin.ts';
 import { ended } from './life.ts';
 import { strategyOf } from './strategy.ts';
@@ -23,11 +23,13 @@ const isComplete = ({ set, ready }: Supply): boolean => ready >= set.replicas;
 const readyText = ({ set, ready }: Supply): string =>
   `${set.kind} ${set.name} has ${ready} of ${set.replicas} machines with a node that is Ready`;
 
+const isHooked = ({ preDrainHooks }: Machine): boolean => preDrainHooks.some(({ name }) => name === hookName);
+
 /** Cluster API counts a machine that is being deleted, so its set has to be made larger by one. */
 const surgeByScale = (picture: MachinePicture, supply: Supply): Verdict | undefined => {
   const { request, machine, surged } = picture;
   if (machine === undefined || machine.deleting || request.deletionIssued) return undefined;
-  if (machine.deleteMark === undefined) return surging('The machine is put first in line', [markWrite(machine, markOf(request))]);
+  if (!isHooked(machine)) return surging('The machine is marked and kept whole', [hookWrite(machine, true, markOf(request))]);
   const [set] = surged;
   if (set === undefined)
     return surging(`A machine is added to ${supply.set.kind} ${supply.set.name}`, [scaleWrite(supply.set, request, 1)]);
@@ -38,7 +40,7 @@ const surgeByScale = (picture: MachinePicture, supply: Supply): Verdict | undefi
 const surgeByHook = (picture: MachinePicture, supply: Supply): Verdict | undefined => {
   const { request, machine } = picture;
   if (machine === undefined) return undefined;
-  const hooked = machine.preDrainHooks.some(({ name }) => name === hookName);
+  const hooked = isHooked(machine);
   if (!machine.deleting) {
     if (!hooked) return surging('The machine is kept whole until its replacement is ready', [hookWrite(machine, true)]);
     if (!request.deletionIssued) return { ...surging('The machine is to be replaced'), own: flagWrite(request) };
@@ -82,7 +84,7 @@ const paused = (picture: MachinePicture, now: Temporal.Instant): Verdict | undef
     const writes = child !== undefined && !child.deleting && child.stage === 'Drain' ? [stageWrite(child, 'Cordon')] : [];
     return { phase: 'Draining', reason: 'WindowClosed', message: `Paused, because the window has closed: ${next}`, writes, ...again };
   }
-  const back = withdraw(picture, now);
+  const back = withdraw(picture);
   const message = `Given back, because the window has closed: ${next}`;
   return back ?? { phase: 'Scheduled', reason: 'WindowClosed', message, restarts: true, ...again };
 };
@@ -113,23 +115,29 @@ const replacing = (message: string, writes: NonNullable<Verdict['writes']> = [])
   writes,
 });
 
-/** The marked machine goes with the machine that was added counted off again. The flag is stored first: from then on only forward. */
+/**
+ * Cluster API's set takes a machine that is being deleted first when it is made smaller. So the machine is deleted, kept whole by the hook, then
+ * the one that was added is counted off, and then the hook goes: whatever else is being deleted, exactly this machine goes. The flag is stored
+ * first: from then on only forward.
+ */
 const letGoByScale = (picture: MachinePicture): Verdict | undefined => {
   const { request, surged, machine } = picture;
   const [set] = surged;
   if (set === undefined) return undefined;
-  // Somebody else has deleted it: its set has made another by itself.
+  // Its set has made another by itself.
   if (machine === undefined) return countBack(picture, set);
   if (!request.deletionIssued) return { ...replacing('The machine is to go'), own: flagWrite(request) };
+  if (!machine.deleting) return replacing('The machine is deleted', [deleteMachineWrite(machine, request)]);
   return replacing(`${set.kind} ${set.name} is counted back`, [scaleWrite(set, request, -1)]);
 };
 
-const letGoByDeletion = ({ request, machine }: MachinePicture, surges: boolean): Verdict | undefined => {
+const letGoByDeletion = ({ request, machine }: MachinePicture): Verdict | undefined => {
   if (machine === undefined) return undefined;
-  if (machine.preDrainHooks.some(({ name }) => name === hookName)) return replacing('The machine is let go', [hookWrite(machine, false)]);
-  if (machine.deleting || surges) return undefined;
-  if (!request.deletionIssued) return { ...replacing('The machine is to be deleted'), own: flagWrite(request) };
-  return replacing('The machine is deleted', [deleteMachineWrite(machine, request)]);
+  if (!machine.deleting) {
+    if (!request.deletionIssued) return { ...replacing('The machine is to be deleted'), own: flagWrite(request) };
+    return replacing('The machine is deleted', [deleteMachineWrite(machine, request)]);
+  }
+  return isHooked(machine) ? replacing('The machine is let go', [hookWrite(machine, false)]) : undefined;
 };
 
 const goneText = ({ machine }: MachinePicture): string => {
@@ -144,7 +152,7 @@ export const replace: MachineStep = picture => {
   const { strategy } = strategyOf(picture);
   if (strategy !== 'Replace' && strategy !== 'ReplaceWithSurge') return undefined;
   const byScale = strategy === 'ReplaceWithSurge' && (machine ?? supply?.set)?.api === 'capi';
-  const going = (byScale ? letGoByScale(picture) : undefined) ?? letGoByDeletion(picture, byScale);
+  const going = (byScale ? letGoByScale(picture) : undefined) ?? letGoByDeletion(picture);
   if (going !== undefined) return going;
   if (machine !== undefined) return replacing(goneText(picture));
   if (supply === undefined || isComplete(supply)) return undefined;

@@ -1,0 +1,344 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { MachineEventSourceStatus } from '../../src/generations/schema/machine-event-source.ts';
+import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '../../src/generations/schema/machine-maintenance.ts';
+import type { Api } from '../control-plane/api.ts';
+import { create, getNode, podsReady } from '../control-plane/cluster.ts';
+import { budget, deployment, type Manifest, namespace } from '../control-plane/manifests.ts';
+import { isReady, type List, type Metadata, type Node, type Pod } from '../control-plane/objects.ts';
+import { until, waitFor } from '../control-plane/wait.ts';
+import { type OperatorProcess, type Stand, startStand } from '../operator/stand.ts';
+import { type LeftOut, skipOf } from './builds.ts';
+import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
+import { instanceIn } from './fake-kubelets.ts';
+
+/** Whole stories on real machine controllers and a real EC2 client: an event appears, and in the end everything is as it was, with another machine. */
+
+type Machine = {
+  readonly metadata: Metadata;
+  readonly spec: { readonly providerID?: string; readonly lifecycleHooks?: unknown };
+  readonly status?: { readonly nodeRef?: { readonly name: string } };
+};
+
+/** A machine API, as far as the stories look at it. */
+export type Pools = {
+  readonly kind: 'started';
+  readonly namespace: string;
+  pathOf(resource: 'machines', name?: string): string;
+  makePool(name: string, replicas: number): Promise<readonly Machine[]>;
+  machines(pool?: string): Promise<readonly Machine[]>;
+  poolReady(name: string, replicas: number): Promise<readonly Machine[]>;
+  stop(): Promise<void>;
+};
+
+type MachineMaintenance = {
+  readonly metadata: Metadata;
+  readonly spec: MachineMaintenanceSpec;
+  readonly status?: MachineMaintenanceStatus;
+};
+
+const maintenances = '/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances';
+const source = '/apis/drydock.dev/v1alpha1/machineeventsources/aws';
+const windows = '/apis/drydock.dev/v1alpha1/maintenancewindows';
+const credentials = { AWS_ACCESS_KEY_ID: 'testing', AWS_SECRET_ACCESS_KEY: 'testing' };
+const inSeconds = (seconds: number): Date => new Date(Date.now() + seconds * 1000);
+const inTwoWeeks = (): Date => inSeconds(14 * 86_400);
+const shop = 'shop';
+const pool = 'workers';
+
+const windowOf = (name: string, spec: object): Manifest => ({
+  apiVersion: 'drydock.dev/v1alpha1',
+  kind: 'MaintenanceWindow',
+  metadata: { name },
+  spec,
+});
+
+type Scene = { readonly stand: Stand; readonly ec2: Ec2Emulator; readonly pools: Pools };
+
+/** Starts everything, or says why this machine cannot. */
+export const startScene = async (start: (stand: Stand, ec2: Ec2Emulator) => Promise<Pools | LeftOut>): Promise<Scene | LeftOut> => {
+  const ec2 = await startEc2();
+  if (ec2.kind === 'left-out') return ec2;
+  const stand = await startStand();
+  if (stand.kind === 'left-out') {
+    await ec2.stop();
+    return stand;
+  }
+  const pools = await start(stand, ec2);
+  if (pools.kind === 'started') return { stand, ec2, pools };
+  await stand.stop();
+  await ec2.stop();
+  return pools;
+};
+
+class Watcher {
+  readonly #api: Api;
+  readonly #ec2: Ec2Emulator;
+  #generation = 3600;
+
+  constructor(api: Api, ec2: Ec2Emulator) {
+    this.#api = api;
+    this.#ec2 = ec2;
+  }
+
+  /** What the operator would see at the next scan, it sees now: a source that is changed is asked at once. */
+  async scan(): Promise<MachineEventSourceStatus> {
+    this.#generation += 1;
+    const { metadata } = await this.#api.patch<{ readonly metadata: Metadata }>(source, {
+      spec: { aws: { intervalSeconds: this.#generation } },
+    });
+    return waitFor('the scan', async () => {
+      const { status } = await this.#api.get<{ readonly status?: MachineEventSourceStatus }>(source);
+      return status !== undefined && status.observedGeneration === metadata.generation ? { done: status } : { yet: JSON.stringify(status) };
+    });
+  }
+
+  async announce(machine: Machine, code: Parameters<Ec2Emulator['announce']>[1]['code'], notBefore = inTwoWeeks()): Promise<string> {
+    const id = await this.#ec2.announce(instanceIn(machine.spec.providerID) ?? '', { code, notBefore });
+    await this.scan();
+    return id;
+  }
+
+  of(machine: Machine): Promise<MachineMaintenance> {
+    return this.#api.get<MachineMaintenance>(`${maintenances}/mm-${machine.metadata.name}`);
+  }
+
+  until(machine: Machine, phase: string, seconds = 120): Promise<MachineMaintenance> {
+    return waitFor(
+      `${machine.metadata.name} to be ${phase}`,
+      async () => {
+        const found = await this.of(machine);
+        return found.status?.phase === phase ? { done: found } : { yet: JSON.stringify(found.status) };
+      },
+      { deadlineMs: seconds * 1000, everyMs: 100 },
+    );
+  }
+}
+
+/** The stories, on one machine API. */
+export const tell = (what: string, started: Scene | LeftOut): void => {
+  describe(`${what}: from the event to the new machine`, { skip: 'kind' in started ? skipOf(started) : false, timeout: 900_000 }, () => {
+    const { stand, ec2, pools } = started as Scene;
+    const { api } = stand ?? {};
+    let watcher: Watcher;
+    let operator: OperatorProcess;
+    let history: Node[] = [];
+    const watching = new AbortController();
+
+    before(async () => {
+      watcher = new Watcher(api, ec2);
+      await pools.makePool(pool, 3);
+      await create(
+        api,
+        namespace(shop),
+        deployment('web', { namespace: shop, replicas: 6 }),
+        budget('web', { namespace: shop, maxUnavailable: 1 }),
+      );
+      await podsReady(api, shop, 6);
+      await create(api, {
+        apiVersion: 'drydock.dev/v1alpha1',
+        kind: 'MachineEventSource',
+        metadata: { name: 'aws' },
+        spec: { aws: { endpoint: ec2.endpoint } },
+      });
+      operator = await stand.startOperator({ environment: credentials });
+      const { metadata } = await api.get<List<Node>>('/api/v1/nodes');
+      api
+        .watch<Node>('/api/v1/nodes', metadata.resourceVersion, ({ object }) => void history.push(object), watching.signal)
+        .catch(() => {});
+    });
+    after(async () => {
+      watching.abort();
+      await operator?.running.stop();
+      await pools.stop();
+      await stand.stop();
+      await ec2.stop();
+    });
+
+    const upPods = async (): Promise<readonly Pod[]> => {
+      const { items } = await api.get<List<Pod>>(`/api/v1/namespaces/${shop}/pods`);
+      return items.filter(pod => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
+    };
+    /** Fewest pods that were up, asked for again and again until it is called. */
+    const counting = (): (() => Promise<number>) => {
+      let fewest = 6;
+      let on = true;
+      const work = (async () => {
+        while (on) fewest = Math.min(fewest, (await upPods()).length);
+      })();
+      return async () => {
+        on = false;
+        await work;
+        return fewest;
+      };
+    };
+    const usable = async (): Promise<number> => {
+      const nodes = await Promise.all(
+        (await pools.machines(pool)).flatMap(({ status }) =>
+          status?.nodeRef ? [getNode(api, status.nodeRef.name).catch(() => undefined)] : [],
+        ),
+      );
+      return nodes.filter(node => node !== undefined && isReady(node) && node.spec.unschedulable !== true).length;
+    };
+    const assertClean = async (): Promise<void> => {
+      for (const { metadata, spec } of await pools.machines(pool)) {
+        assert.deepEqual(
+          Object.keys(metadata.annotations ?? {}).filter(key => key.includes('delete-machine') || key.includes('Drydock')),
+          [],
+          metadata.name,
+        );
+        assert.doesNotMatch(JSON.stringify(spec.lifecycleHooks ?? {}), /Drydock/);
+      }
+      assert.deepEqual(
+        (await api.get<List<Machine>>('/apis/drydock.dev/v1alpha1/maintenances')).items.map(({ metadata }) => metadata.name),
+        [],
+      );
+    };
+
+    test('announced, scheduled, window opens, drained within its budgets, machine replaced, old event gone, clean', async context => {
+      const machines = await pools.poolReady(pool, 3);
+      const old = machines[0]!;
+      await create(
+        api,
+        windowOf('soon', { openings: [{ from: inSeconds(8).toISOString(), to: inSeconds(3600).toISOString() }], expectedDuration: '10m' }),
+      );
+      await watcher.announce(old, 'instance-retirement');
+      const waiting = await watcher.until(old, 'Scheduled');
+      assert.equal(waiting.status?.waitingFor, 'MaintenanceWindow');
+      assert.equal(await usable(), 3);
+      const [event] = waiting.spec.events ?? [];
+      assert.deepEqual([event?.provider, event?.kind, event?.state, event?.source], ['aws', 'retirement', 'Scheduled', 'aws']);
+      assert.deepEqual(
+        [waiting.spec.maintenancescheduled, waiting.spec.machinelink, waiting.spec.eventcode],
+        [false, old.metadata.name, 'instance-retirement'],
+      );
+      const fewest = counting();
+      const since = performance.now();
+      const done = await watcher.until(old, 'Succeeded', 180);
+      context.diagnostic(
+        `from Scheduled to Succeeded ${((performance.now() - since) / 1000).toFixed(1)} s: ${done.status?.history?.map(({ phase, time }) => `${phase} ${time.slice(14, 19)}`).join(', ')}`,
+      );
+      assert.ok((await fewest()) >= 5, 'the budget was kept');
+      const now = await pools.poolReady(pool, 3);
+      assert.ok(!now.some(({ metadata }) => metadata.name === old.metadata.name));
+      await podsReady(api, shop, 6);
+      const { events, machines: known, conditions } = await watcher.scan();
+      assert.deepEqual(
+        [events, known, conditions?.find(({ type }) => type === 'Ready')?.status],
+        [0, (await api.get<List<Node>>('/api/v1/nodes')).items.length, 'True'],
+      );
+      await assertClean();
+      await api.delete(`${windows}/soon`);
+    });
+
+    test('with a surge: another machine first, never one too few, exactly the announced one goes', async context => {
+      const machines = await pools.poolReady(pool, 3);
+      const old = machines[1]!;
+      await api.patch(source, { spec: { responses: [{ kinds: ['retirement'], strategy: 'ReplaceWithSurge' }] } });
+      history = [];
+      let least = 3;
+      let on = true;
+      const looking = (async () => {
+        while (on) least = Math.min(least, await usable());
+      })();
+      await watcher.announce(old, 'instance-retirement');
+      const done = await watcher.until(old, 'Succeeded', 180);
+      on = false;
+      await looking;
+      context.diagnostic(done.status?.history?.map(({ phase, time }) => `${phase} ${time.slice(14, 19)}`).join(', ') ?? '');
+      const now = await pools.poolReady(pool, 3);
+      const kept = machines.filter(({ metadata }) => metadata.name !== old.metadata.name).map(({ metadata }) => metadata.name);
+      assert.deepEqual(
+        kept.filter(name => !now.some(({ metadata }) => metadata.name === name)),
+        [],
+        'the others stay',
+      );
+      assert.ok(least >= 3, `${least} nodes could take pods`);
+      await assertClean();
+      await api.patch(source, { spec: { responses: null } });
+    });
+
+    test('a reboot: drained before, held through it, given back when EC2 says that it is over', async () => {
+      const machines = await pools.poolReady(pool, 3);
+      const machine = machines[2]!;
+      const nodeName = machine.status?.nodeRef?.name ?? '';
+      const face = (await getNode(api, nodeName)).spec;
+      const event = await watcher.announce(machine, 'system-reboot', inSeconds(600));
+      await watcher.until(machine, 'Drained');
+      assert.equal((await getNode(api, nodeName)).spec.unschedulable, true);
+      await ec2.reboot(instanceIn(machine.spec.providerID) ?? '');
+      await ec2.completeEvent(event);
+      await watcher.scan();
+      const done = await watcher.until(machine, 'Succeeded');
+      assert.match(done.status?.message ?? '', /started anew/);
+      assert.equal(done.spec.events?.[0]?.state, 'Completed');
+      await until('the node to be as it was', async () => JSON.stringify((await getNode(api, nodeName)).spec) === JSON.stringify(face));
+      assert.equal((await pools.poolReady(pool, 3)).filter(({ metadata }) => metadata.name === machine.metadata.name).length, 1);
+      await assertClean();
+    });
+
+    test('an event that is cancelled in mid-drain: the node is given back, and nothing is replaced', async () => {
+      const machines = await pools.poolReady(pool, 3);
+      const machine = machines[2]!;
+      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 0 } });
+      const event = await watcher.announce(machine, 'instance-stop');
+      await watcher.until(machine, 'Draining');
+      await ec2.cancelEvent(event);
+      await watcher.scan();
+      const done = await watcher.until(machine, 'Cancelled');
+      assert.equal(done.spec.maintenancescheduled, false);
+      assert.equal(
+        (await pools.poolReady(pool, 3)).some(({ metadata }) => metadata.name === machine.metadata.name),
+        true,
+      );
+      assert.equal(await usable(), 3);
+      await assertClean();
+      await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 1 } });
+    });
+
+    test('trouble is a condition and an event each, and the rest goes on', async () => {
+      const ready = async (): Promise<string> => (await watcher.scan()).conditions?.find(({ type }) => type === 'Ready')?.reason ?? '';
+      assert.equal(await ready(), 'Scanned');
+      for (const [code, status, reason] of [
+        ['AuthFailure', 401, 'CredentialsRefused'],
+        ['RequestExpired', 400, 'CredentialsExpired'],
+        ['UnauthorizedOperation', 403, 'NotAuthorized'],
+      ] as const) {
+        await ec2.fault({ action: 'DescribeInstanceStatus', code, status });
+        assert.equal(await ready(), reason);
+        await ec2.clearFaults();
+      }
+      await api.patch(source, { spec: { aws: { endpoint: 'http://127.0.0.1:9' } } });
+      assert.equal(await ready(), 'Unreachable');
+      await api.patch(source, { spec: { aws: { endpoint: ec2.endpoint } } });
+      const ghost: Manifest = {
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name: 'ghost' },
+        spec: { providerID: 'aws:///us-east-1a/i-0123456789abcdef0' },
+      };
+      await create(api, ghost);
+      const machine = (await pools.poolReady(pool, 3))[0]!;
+      await ec2.announce(instanceIn(machine.spec.providerID) ?? '', { code: 'instance-retirement', notBefore: inTwoWeeks() });
+      const status = await waitFor('the stranger to be told', async () => {
+        const seen = await watcher.scan();
+        return seen.unknownMachines === undefined ? { yet: JSON.stringify(seen) } : { done: seen };
+      });
+      assert.deepEqual(status.unknownMachines, ['i-0123456789abcdef0']);
+      assert.equal(status.conditions?.find(({ type }) => type === 'MachinesKnown')?.status, 'False');
+      await watcher.until(machine, 'Succeeded', 180);
+      await api.delete('/api/v1/nodes/ghost');
+      const { items } =
+        await api.get<
+          List<{
+            readonly reason: string;
+            readonly regarding?: { readonly kind?: string };
+            readonly involvedObject?: { readonly kind: string };
+          }>
+        >('/api/v1/namespaces/default/events');
+      const told = new Set(items.filter(one => one.involvedObject?.kind === 'MachineEventSource').map(({ reason }) => reason));
+      for (const reason of ['CredentialsRefused', 'CredentialsExpired', 'NotAuthorized', 'Unreachable', 'InstanceUnknown'])
+        assert.ok(told.has(reason), reason);
+    });
+  });
+};
