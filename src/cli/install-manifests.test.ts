@@ -167,6 +167,7 @@ test('what the operator may change in the whole cluster is exactly this', () => 
     'delete machines.cluster.x-k8s.io',
     'delete machines.machine.openshift.io',
     'delete maintenances.drydock.dev',
+    'delete nodenotices.drydock.dev',
     'delete pods',
     'patch events',
     'patch machinedeployments.cluster.x-k8s.io',

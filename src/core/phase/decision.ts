@@ -31,7 +31,16 @@ export type Write = {
   /** Of a patch. */
   readonly style?: 'merge' | 'strategic';
   /** Which store the answer belongs to, so that what was written is seen at once. */
-  readonly store: 'nodes' | 'leases' | 'requests' | 'machineMaintenances' | 'machines' | 'machineSets' | 'machineEventSources' | 'windows';
+  readonly store:
+    | 'nodes'
+    | 'leases'
+    | 'requests'
+    | 'machineMaintenances'
+    | 'machines'
+    | 'machineSets'
+    | 'machineEventSources'
+    | 'windows'
+    | 'nodeNotices';
   /** Of the served kind, for `requests`. */
   readonly dialect?: string;
   /** Key of the request whose status this is. */

@@ -1,10 +1,9 @@
 import type { Node } from '../../core/hold/node.ts';
-import { mergePatch } from '../../core/json.ts';
-import { isPending, type MachineEvent, type Sighting, type TroubleReason } from '../../core/machine/event.ts';
+import { isPending, type MachineEvent, type Sighting } from '../../core/machine/event.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
-import { type EventSource, type Notice, type ScanResult, sourceSubject } from '../../core/machine/source.ts';
+import { type EventSource, type Notice, type ScanResult } from '../../core/machine/source.ts';
 import type { MachineTongue } from '../../core/machine/tongue.ts';
-import { isBefore, secondsAfter, timeText } from '../../core/time.ts';
+import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { Recorder } from '../ports.ts';
@@ -13,6 +12,7 @@ import type { World } from '../world.ts';
 import type { Writer } from '../writer.ts';
 import type { Intake } from './intake.ts';
 import type { MachineWorld } from './machine-world.ts';
+import { reportScan } from './report-scan.ts';
 
 /** Asks a cloud about these machines: providerID by instance. Never rejects but for an aborted signal: what goes wrong is `trouble`. */
 export interface EventScanner {
@@ -40,8 +40,6 @@ const soon = 300;
 
 /** A source that could not be read is asked again after this many seconds at most. */
 const afterTrouble = 300;
-
-const component = 'drydock';
 
 /** Follows every source of announcements and hands what it hears to the intake. */
 export class Sources {
@@ -78,6 +76,7 @@ export class Sources {
 
   nodeChanged(node: Node): void {
     if (this.#signalSources().length > 0) this.#queue.add(`node/${node.name}`);
+    if (this.#options.machines.notices.get(node.name) !== undefined) this.#queue.add(`notice/${node.name}`);
   }
 
   /** Looks at all nodes and notices, after a start and after a change of what is to be looked for. */
@@ -125,6 +124,7 @@ export class Sources {
   async #takeNotice(name: string): Promise<void> {
     const { machines, world, intake, recorder } = this.#options;
     const notice = machines.notices.get(name);
+    if (notice !== undefined && world.nodes.get(name) === undefined) return this.#forgetNotice(notice);
     const target = intake.targetOfNode(name);
     if (notice === undefined || target === undefined) return;
     const said = instanceOf(world.nodes.get(name)?.providerId);
@@ -137,12 +137,29 @@ export class Sources {
         resourceVersion: notice.resourceVersion,
       };
       const message = `Not believed: it speaks of machine ${notice.instance}, node ${name} is machine ${said}`;
-      recorder.record({ type: 'Warning', reason: 'NotOwnNode', message, component, about });
+      recorder.record({ type: 'Warning', reason: 'NotOwnNode', message, component: 'drydock', about });
       return;
     }
     const source = `agent/${notice.provider}`;
     const events = notice.events.map(event => ({ ...event, source }));
     await this.#take({ target, events, source, complete: !notice.incomplete }, `notice/${name}`);
+  }
+
+  /** Of a node that is gone: one that is made anew under the name has an agent of its own. */
+  async #forgetNotice({ key, uid }: Notice): Promise<void> {
+    const { writer, clock } = this.#options;
+    const { result } = await writer.write(
+      {
+        what: 'forget the notice of a node that is gone',
+        method: 'DELETE',
+        path: `/apis/drydock.dev/v1alpha1/nodenotices/${encodeURIComponent(key)}`,
+        body: { preconditions: { uid } },
+        store: 'nodeNotices',
+        announce: [],
+      },
+      key,
+    );
+    if (result !== 'stored') this.#queue.addAt(`notice/${key}`, secondsAfter(clock.now(), 5));
   }
 
   async #take(look: Parameters<Intake['take']>[0], key: string): Promise<void> {
@@ -166,7 +183,7 @@ export class Sources {
     const result = await this.#ask(source);
     this.#due.set(name, result.nextAt);
     this.#queue.addAt(`scan/${name}`, result.nextAt);
-    await this.#report(source, result);
+    await reportScan(source, result, this.#options);
   }
 
   /** Machines of this cloud, by the providerIDs of Machines and nodes, each once. */
@@ -226,56 +243,5 @@ export class Sources {
         (event.state === 'Active' || (event.deadline !== undefined && isBefore(event.deadline, secondsAfter(now, 2 * interval)))),
     );
     return near ? Math.min(interval, soon) : interval;
-  }
-
-  async #report(source: EventSource, result: ScanResult): Promise<void> {
-    const { tongue, writer, recorder } = this.#options;
-    const status = tongue.sourceStatus(source, result);
-    const patch = mergePatch(source.status, status);
-    if (patch !== undefined) {
-      await writer.write(
-        {
-          what: `report the scan of ${timeText(result.at)}`,
-          method: 'PATCH',
-          style: 'merge',
-          path: `/apis/drydock.dev/v1alpha1/machineeventsources/${encodeURIComponent(source.name)}/status`,
-          body: { status: patch },
-          store: 'machineEventSources',
-          announce: [],
-        },
-        source.name,
-      );
-    }
-    for (const { reason, message } of this.#complaints(result)) {
-      recorder.record({ type: 'Warning', reason, message, component, about: sourceSubject(source) });
-    }
-  }
-
-  #complaints({
-    trouble,
-    unknown,
-    withoutProviderId,
-  }: ScanResult): readonly { readonly reason: TroubleReason | string; readonly message: string }[] {
-    const few = (names: readonly string[]): string =>
-      `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
-    return [
-      ...(trouble ? [trouble] : []),
-      ...(unknown.length > 0
-        ? [
-            {
-              reason: 'InstanceUnknown',
-              message: `The cloud does not know ${few(unknown)}: is it another account or region, or are these machines gone?`,
-            },
-          ]
-        : []),
-      ...(withoutProviderId.length > 0
-        ? [
-            {
-              reason: 'NoProviderID',
-              message: `These Machines have no spec.providerID, so nothing can be asked about them: ${few(withoutProviderId)}`,
-            },
-          ]
-        : []),
-    ];
   }
 }

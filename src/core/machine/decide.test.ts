@@ -1,0 +1,454 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { at, makeNode, makeRequest } from '../testing/make.ts';
+import type { MaintenanceWindow } from '../window/window.ts';
+import { decideMachine } from './decide.ts';
+import { eventKinds, eventStates, type MachineEvent } from './event.ts';
+import { hookName, type Machine, type MachineSet } from './machine.ts';
+import type { MachinePicture, Verdict } from './picture.ts';
+import { type MachineHistory, type MachineRequest, machinePhases, strategies } from './request.ts';
+import { machineMaintenanceFinalizer } from './writes.ts';
+
+const now = at(0);
+const day = 86_400;
+
+const event = (over: Partial<MachineEvent> = {}): MachineEvent => ({
+  provider: 'aws',
+  id: 'e1',
+  kind: 'retirement',
+  instance: 'i-1',
+  deadline: at(14 * day),
+  state: 'Scheduled',
+  source: 'aws',
+  ...over,
+});
+
+const history = (over: Partial<MachineHistory> = {}): MachineHistory => ({ becauseOfDeadline: false, handled: new Set(), ...over });
+
+const request = (over: Partial<MachineRequest> = {}): MachineRequest => ({
+  key: 'drydock-system/mm-m1',
+  namespace: 'drydock-system',
+  name: 'mm-m1',
+  uid: 'uid-mm',
+  resourceVersion: '7',
+  generation: 1,
+  createdAt: at(-100),
+  deleting: false,
+  finalizers: [machineMaintenanceFinalizer],
+  deletionIssued: false,
+  machineName: 'm1',
+  instance: 'i-1',
+  nodeOnly: false,
+  events: [event()],
+  needsApproval: false,
+  approved: false,
+  gates: [],
+  drain: {},
+  keepSeconds: 3600,
+  history: history(),
+  status: {},
+  ...over,
+});
+
+const common = { apiVersion: 'machine.openshift.io/v1beta1', namespace: 'machines', resourceVersion: '1', labels: {} };
+
+const machine = (over: Partial<Machine> = {}): Machine => ({
+  ...common,
+  key: 'openshift/machines/m1',
+  api: 'openshift',
+  kind: 'Machine',
+  name: 'm1',
+  uid: 'uid-m1',
+  path: '/m1',
+  createdAt: at(-1000),
+  deleting: false,
+  nodeName: 'n1',
+  controlPlane: false,
+  available: true,
+  preDrainHooks: [],
+  ...over,
+});
+
+const set = (over: Partial<MachineSet> = {}): MachineSet => ({
+  ...common,
+  key: 'openshift/MachineSet/machines/workers',
+  api: 'openshift',
+  kind: 'MachineSet',
+  name: 'workers',
+  uid: 'uid-set',
+  path: '/workers',
+  replicas: 3,
+  deleting: false,
+  controlPlane: false,
+  topologyOwned: false,
+  surges: new Map(),
+  ...over,
+});
+
+const ready = { type: 'Ready', status: 'True', reason: '', message: '' };
+
+const picture = (over: Partial<MachinePicture> = {}): MachinePicture => ({
+  request: request(),
+  machineApi: true,
+  machine: machine(),
+  node: makeNode({ conditions: [ready] }),
+  supply: { set: set(), members: [machine()], ready: 3 },
+  surged: [],
+  windows: [],
+  others: [],
+  limits: { perSet: 1, perZone: 0 },
+  seen: new Map(),
+  drainLeadSeconds: 1800,
+  ...over,
+});
+
+const without = <K extends keyof MachinePicture>(from: MachinePicture, ...keys: readonly K[]): MachinePicture =>
+  Object.fromEntries(Object.entries(from).filter(([key]) => !keys.includes(key as K))) as MachinePicture;
+
+const decided = (over: Partial<MachinePicture> = {}): Verdict => decideMachine(picture(over), now);
+const says = ({ phase, reason }: Verdict): string => `${phase} ${reason}`;
+
+describe('before it begins', () => {
+  test('the finalizer comes first', () => {
+    const { own } = decided({ request: request({ finalizers: ['somebody.else/x'] }) });
+    assert.deepEqual(own?.body, { metadata: { finalizers: ['somebody.else/x', machineMaintenanceFinalizer], resourceVersion: '7' } });
+  });
+
+  test('a machine to be retired begins at once where no window says otherwise; the beginning is noted, and nothing else is done', () => {
+    const verdict = decided();
+    assert.equal(says(verdict), 'Draining Begun');
+    assert.deepEqual(verdict.begins, { strategy: 'Replace', becauseOfDeadline: false, set: set().key, nodeName: 'n1' });
+    assert.equal(verdict.writes, undefined);
+  });
+
+  test('a reboot is drained for half an hour before, not two weeks before', () => {
+    const verdict = decided({ request: request({ events: [event({ kind: 'reboot' })] }) });
+    assert.equal(says(verdict), 'Scheduled NotYetDue');
+    assert.equal(verdict.startsAt?.toString(), at(14 * day - 1800).toString());
+  });
+
+  test('what cannot be begun in an opening before the deadline begins outside of them, and says so', () => {
+    const nights: MaintenanceWindow = {
+      key: 'nights',
+      name: 'nights',
+      uid: 'w',
+      resourceVersion: '1',
+      generation: 1,
+      timeZone: 'UTC',
+      kinds: ['MachineMaintenance'],
+      openings: [{ cron: '0 22 * * *', seconds: 4 * 3600 }],
+      freezes: [],
+      atEnd: 'Continue',
+      missed: 'BeforeDeadline',
+      status: {},
+    };
+    const soon = decided({ windows: [nights], request: request({ events: [event({ deadline: at(3 * 3600) })] }) });
+    assert.equal(says(soon), 'Scheduled WindowMissed');
+    assert.equal(soon.startsAt?.toString(), at(3 * 3600 - 1800).toString());
+    assert.match(soon.message, /No opening of nights comes before the deadline 2026-11-21T11:00:00Z: it begins outside of them/);
+    const due = decideMachine(
+      picture({ windows: [nights], request: request({ events: [event({ deadline: at(3 * 3600) })] }) }),
+      at(2.6 * 3600),
+    );
+    assert.equal(due.begins?.becauseOfDeadline, true);
+    assert.equal(due.warning, true);
+  });
+
+  test('a reboot waits in the last opening before the cloud begins, not in the first', () => {
+    const nights = { cron: '0 22 * * *', seconds: 4 * 3600 };
+    const window = {
+      ...({} as MaintenanceWindow),
+      key: 'n',
+      name: 'n',
+      kinds: ['MachineMaintenance'],
+      openings: [nights],
+      freezes: [],
+      timeZone: 'UTC',
+      atEnd: 'Continue',
+      missed: 'BeforeDeadline',
+      status: {},
+    } as MaintenanceWindow;
+    const { startsAt } = decided({ windows: [window], request: request({ events: [event({ kind: 'reboot', deadline: at(2.5 * day) })] }) });
+    assert.equal(startsAt?.toString(), '2026-11-23T01:30:00Z', 'half an hour before the last night ends');
+  });
+
+  test('approval is waited for, but not when the machine is taken within minutes', () => {
+    assert.equal(says(decided({ request: request({ needsApproval: true }) })), 'AwaitingApproval Approval');
+    assert.equal(says(decided({ request: request({ needsApproval: true, approved: true }) })), 'Draining Begun');
+    const spot = event({ kind: 'preemption', deadline: at(120) });
+    assert.equal(says(decided({ request: request({ needsApproval: true, events: [spot] }) })), 'Draining Begun');
+  });
+
+  test('machines of one set, of one zone and of the control plane wait for each other', () => {
+    const other = { key: 'drydock-system/mm-m2', active: true, controlPlane: false };
+    assert.equal(says(decided({ others: [{ ...other, set: set().key }] })), 'Scheduled Turn');
+    assert.equal(says(decided({ others: [{ ...other, set: 'another' }] })), 'Draining Begun');
+    assert.equal(says(decided({ others: [{ ...other, set: set().key }], limits: { perSet: 2, perZone: 0 } })), 'Draining Begun');
+    const zoned = { machine: machine({ zone: 'a' }), limits: { perSet: 0, perZone: 1 } };
+    assert.equal(says(decided({ ...zoned, others: [{ ...other, zone: 'a' }] })), 'Scheduled Turn');
+    assert.equal(says(decided({ ...zoned, others: [{ ...other, zone: 'b' }] })), 'Draining Begun');
+    const master = {
+      machine: machine({ controlPlane: true }),
+      request: request({ events: [event({ kind: 'reboot', deadline: at(60) })] }),
+    };
+    assert.equal(says(decided({ ...master, others: [{ ...other, controlPlane: true }] })), 'Scheduled Turn');
+  });
+
+  test('an event that ends before anything was begun ends the request', () => {
+    assert.equal(says(decided({ request: request({ events: [event({ state: 'Cancelled' })] }) })), 'Cancelled EventCancelled');
+    assert.equal(says(decided({ request: request({ events: [event({ state: 'Completed' })] }) })), 'Cancelled EventCompleted');
+    assert.equal(says(decided({ request: request({ events: [event({ state: 'Completed' }), event({ id: 'e2' })] }) })), 'Draining Begun');
+  });
+
+  test('a machine that is gone is not looked for as long as its API is away', () => {
+    assert.equal(says(decideMachine(without(picture({ machineApi: false }), 'machine'), now)), 'Pending NoMachineApi');
+    assert.equal(says(decideMachine(without(picture(), 'machine'), now)), 'Cancelled MachineGone');
+  });
+});
+
+describe('the strategy', () => {
+  const strategyOf = (over: Partial<MachinePicture>): string | undefined => decided(over).begins?.strategy;
+
+  test('is the strongest of those of its events, and Replace for what the replaced operator made', () => {
+    const soon = { deadline: at(60) };
+    const of = (...kinds: readonly MachineEvent['kind'][]): string | undefined =>
+      strategyOf({ request: request({ events: kinds.map((kind, index) => event({ id: `e${index}`, kind, ...soon })) }) });
+    assert.deepEqual(
+      [of('reboot'), of('redeploy'), of('maintenance'), of('stop'), of('retirement'), of('termination'), of('preemption')],
+      ['Drain', 'Drain', 'Drain', 'Replace', 'Replace', 'Replace', 'Replace'],
+    );
+    assert.equal(of('reboot', 'retirement'), 'Replace');
+    assert.equal(of('freeze', 'reboot'), 'Drain');
+    assert.equal(says(decided({ request: request({ events: [event({ kind: 'rebalance' })] }) })), 'Notified EventPending');
+    assert.equal(strategyOf({ request: request({ events: [] }) }), 'Replace');
+  });
+
+  test('of the control plane is Replace only where its own controller replaces', () => {
+    const master = machine({ controlPlane: true });
+    const soon = { request: request({ events: [event({ deadline: at(60) })] }), machine: master };
+    assert.equal(strategyOf(soon), 'Drain');
+    assert.equal(
+      strategyOf({ ...soon, supply: { set: set({ kind: 'ControlPlaneMachineSet', controlPlane: true }), members: [], ready: 3 } }),
+      'Replace',
+    );
+    const asked = decided({ ...soon, request: request({ strategy: 'Replace' }) });
+    assert.equal(says(asked), 'Pending StrategyNotPossible');
+    assert.match(asked.message, /no active ControlPlaneMachineSet or KubeadmControlPlane would replace it/);
+  });
+
+  test('that cannot be followed becomes Drain when nobody has chosen it, and is told when somebody has', () => {
+    const alone = without(picture({ request: request({ events: [event({ deadline: at(60) })] }) }), 'supply');
+    assert.equal(decideMachine(alone, now).begins?.strategy, 'Drain');
+    assert.equal(
+      decideMachine({ ...alone, request: request({ strategy: 'Replace' }) }, now).begins?.strategy,
+      'Replace',
+      'asked for by name',
+    );
+    assert.equal(says(decideMachine({ ...alone, request: request({ strategy: 'ReplaceWithSurge' }) }, now)), 'Pending StrategyNotPossible');
+    const owned = { set: set({ api: 'capi', topologyOwned: true }), members: [], ready: 3 };
+    assert.equal(
+      says(decided({ machine: machine({ api: 'capi' }), supply: owned, request: request({ strategy: 'ReplaceWithSurge' }) })),
+      'Pending StrategyNotPossible',
+    );
+    const nodeOnly = request({ nodeOnly: true, nodeName: 'n1', events: [event({ deadline: at(60) })] });
+    assert.equal(decideMachine({ ...alone, request: nodeOnly, machineApi: false }, now).begins?.strategy, 'Drain');
+  });
+});
+
+describe('under way', () => {
+  const begun = (over: Partial<MachineRequest> = {}, strategy: MachineHistory['strategy'] = 'Replace'): MachineRequest =>
+    request({
+      ...over,
+      history: history({ phase: 'Draining', startedAt: at(-60), strategy: strategy ?? 'Replace', set: set().key, ...over.history }),
+    });
+  const child = (state: 'Draining' | 'Drained') =>
+    makeRequest('mm-m1-uid-m', { stage: 'Drain', history: { ...makeRequest('x').history, state } });
+
+  test('the node is emptied before the machine is deleted, and the flag is stored before that', () => {
+    const first = decided({ request: begun() });
+    assert.deepEqual(
+      first.writes?.map(({ method, path }) => `${method} ${path}`),
+      ['POST /apis/drydock.dev/v1alpha1/maintenances'],
+    );
+    assert.equal(decided({ request: begun(), child: child('Draining') }).writes, undefined);
+    const flag = decided({ request: begun(), child: child('Drained') });
+    assert.deepEqual([flag.writes?.length ?? 0, flag.own?.body['spec']], [0, { maintenancescheduled: true }]);
+    const deletion = decided({ request: begun({ deletionIssued: true }), child: child('Drained') });
+    assert.deepEqual(
+      deletion.writes?.map(({ method, path, body }) => [method, path, body]),
+      [['DELETE', '/m1', { preconditions: { uid: 'uid-m1' } }]],
+    );
+  });
+
+  test('hooks of others are waited for and named', () => {
+    const held = machine({
+      deleting: true,
+      preDrainHooks: [{ name: 'EtcdQuorumOperator', owner: 'clusteroperator/etcd' }],
+      said: 'Drain operation currently blocked',
+    });
+    const verdict = decided({ request: begun({ deletionIssued: true }), machine: held, child: child('Drained') });
+    assert.equal(says(verdict), 'Replacing MachineDeletion');
+    assert.deepEqual(verdict.writes, []);
+    assert.match(verdict.message, /Drain operation currently blocked; hooks of others: EtcdQuorumOperator \(clusteroperator\/etcd\)/);
+  });
+
+  test('it is not over before the replacement is ready', () => {
+    const gone = without(picture({ request: begun({ deletionIssued: true }), child: child('Drained') }), 'machine', 'node');
+    assert.equal(says(decideMachine({ ...gone, supply: { set: set(), members: [], ready: 2 } }, now)), 'Replacing Replacement');
+    assert.equal(says(decideMachine(gone, now)), 'Releasing Ending');
+    assert.equal(says(decideMachine(without(gone, 'child'), now)), 'Succeeded Succeeded');
+  });
+
+  test('a node that the cloud is done with comes back when it is Ready, and its gates say so', () => {
+    const over = begun({ events: [event({ kind: 'reboot', state: 'Completed' })], gates: ['StorageHealthy'] }, 'Drain');
+    const down = makeNode({ conditions: [{ ...ready, status: 'Unknown' }] });
+    assert.equal(says(decided({ request: over, node: down, child: child('Drained') })), 'Drained NodeNotFit');
+    assert.match(decided({ request: over, child: child('Drained') }).message, /condition StorageHealthy of node \S+ is not True/);
+    const fit = makeNode({ conditions: [ready, { type: 'StorageHealthy', status: 'True', reason: '', message: '' }] });
+    assert.equal(says(decided({ request: over, node: fit, child: child('Drained') })), 'Releasing Ending');
+    assert.equal(
+      says(decided({ request: begun({ events: [event({ kind: 'reboot' })] }, 'Drain'), child: child('Drained') })),
+      'Drained EventPending',
+    );
+  });
+
+  test('an object of the replaced operator whose machine it has deleted is finished', () => {
+    const theirs = request({ deletionIssued: true, events: [] });
+    assert.equal(says(decideMachine(without(picture({ request: theirs }), 'machine'), now)), 'Succeeded MachineGone');
+  });
+
+  test('what is deleted gives everything back: the machine too many, the mark, the hook, the node', () => {
+    const leaving = begun({ deleting: true }, 'ReplaceWithSurge');
+    const capi = machine({ api: 'capi', deleteMark: 'uid-mm', preDrainHooks: [{ name: hookName, owner: 'x' }] });
+    const larger = set({ api: 'capi', replicas: 4, surges: new Map([['uid-mm', 'drydock-system/mm-m1']]) });
+    const young = machine({ key: 'capi/machines/m4', name: 'm4', api: 'capi', path: '/m4', createdAt: at(-10) });
+    const supply = { set: larger, members: [capi, young], ready: 4 };
+    const steps: string[] = [];
+    const step = (over: Partial<MachinePicture>): void => {
+      const { writes = [], own } = decided({ request: leaving, child: child('Draining'), supply, ...over });
+      steps.push([...writes, ...(own ? [own] : [])].map(({ what, path }) => `${what} ${path.split('/').at(-1)}`).join());
+    };
+    step({ machine: capi, surged: [larger] });
+    const { deleteMark: _mark, ...unmarked } = capi;
+    step({ machine: unmarked, surged: [larger] });
+    step({ machine: unmarked, surged: [larger], supply: { ...supply, members: [unmarked, { ...young, deleteMark: 'uid-mm' }] } });
+    step({ machine: unmarked });
+    step({ machine: machine() });
+    assert.deepEqual(steps, [
+      'take the machine out of the line m1',
+      'put the machine first in line m4',
+      'count back workers',
+      'let the machine go m1',
+      'end the maintenance of the node mm-m1-uid-m',
+    ]);
+    const { own } = decideMachine(without(picture({ request: leaving, machine: machine() }), 'child'), now);
+    assert.deepEqual(own?.body['metadata'], { finalizers: [], resourceVersion: '7' });
+  });
+});
+
+describe('laws', () => {
+  const anyEvent = fc.record({
+    kind: fc.constantFrom(...eventKinds),
+    state: fc.constantFrom(...eventStates),
+    deadlineIn: fc.integer({ min: -7200, max: 7200 }),
+  });
+  const anyPicture = fc
+    .record({
+      events: fc.array(anyEvent, { maxLength: 3 }),
+      phase: fc.option(fc.constantFrom(...machinePhases), { nil: undefined }),
+      strategy: fc.option(fc.constantFrom(...strategies), { nil: undefined }),
+      started: fc.boolean(),
+      flagged: fc.boolean(),
+      deleting: fc.boolean(),
+      approval: fc.boolean(),
+      hasMachine: fc.boolean(),
+      machineDeleting: fc.boolean(),
+      hooked: fc.boolean(),
+      surged: fc.boolean(),
+      api: fc.constantFrom('openshift' as const, 'capi' as const),
+      childState: fc.option(fc.constantFrom('Pending' as const, 'Draining' as const, 'Drained' as const), { nil: undefined }),
+      ready: fc.integer({ min: 0, max: 4 }),
+      hasNode: fc.boolean(),
+    })
+    .map(
+      ({
+        events,
+        phase,
+        strategy,
+        started,
+        flagged,
+        deleting,
+        approval,
+        hasMachine,
+        machineDeleting,
+        hooked,
+        surged,
+        api,
+        childState,
+        ready: count,
+        hasNode,
+      }) => {
+        const ours = machine({ api, deleting: machineDeleting, preDrainHooks: hooked ? [{ name: hookName, owner: 'x' }] : [] });
+        const workers = set({ api, surges: new Map(surged ? [['uid-mm', 'x']] : []) });
+        const all = picture({
+          request: request({
+            events: events.map(({ kind, state, deadlineIn }, index) => event({ id: `e${index}`, kind, state, deadline: at(deadlineIn) })),
+            deleting,
+            deletionIssued: flagged,
+            needsApproval: approval,
+            history: history({ ...(phase && { phase }), ...(started && { startedAt: at(-60), strategy: strategy ?? 'Replace' }) }),
+            ...(strategy && { strategy }),
+          }),
+          machine: ours,
+          supply: { set: workers, members: [ours], ready: count },
+          surged: surged ? [workers] : [],
+          ...(childState && {
+            child: makeRequest('mm-m1-uid-m', { stage: 'Drain', history: { ...makeRequest('x').history, state: childState } }),
+          }),
+        });
+        const gone = hasMachine ? all : without(all, 'machine');
+        return hasNode ? gone : without(gone, 'node');
+      },
+    );
+
+  test('there is always a verdict, deciding twice is the same, and one thing is done at a time', () => {
+    fc.assert(
+      fc.property(anyPicture, pictured => {
+        const verdict = decideMachine(pictured, now);
+        assert.deepEqual(decideMachine(pictured, now), verdict);
+        assert.ok((verdict.writes?.length ?? 0) + (verdict.own ? 1 : 0) <= 1);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('no machine is deleted, marked or counted before the work has begun, without approval, or with a full node that is there', () => {
+    fc.assert(
+      fc.property(anyPicture, pictured => {
+        const { writes = [] } = decideMachine(pictured, now);
+        const deletion = writes.find(({ method, store }) => method === 'DELETE' && store === 'machines');
+        if (deletion === undefined) return;
+        assert.ok(pictured.request.history.startedAt !== undefined);
+        assert.equal(pictured.request.deletionIssued, true, 'the flag is stored first');
+        assert.equal(pictured.request.deleting, false);
+        const { history: past, events } = pictured.request;
+        // OpenShift makes the replacement by the deletion, under the hook; everything else finds the node empty, or gone.
+        const surges = past.strategy === 'ReplaceWithSurge' && pictured.machine?.preDrainHooks.some(({ name }) => name === hookName);
+        const taken = events.some(({ kind }) => kind === 'preemption' || kind === 'termination');
+        assert.ok(surges === true || taken || pictured.node === undefined || pictured.child?.history.state === 'Drained');
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('what is over touches nothing but itself', () => {
+    fc.assert(
+      fc.property(anyPicture, pictured => {
+        const verdict = decideMachine(pictured, now);
+        if (verdict.phase === 'Succeeded' || verdict.phase === 'Cancelled') assert.deepEqual(verdict.writes ?? [], []);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,47 @@
+import { mergePatch } from '../../core/json.ts';
+import { type EventSource, type ScanResult, sourceSubject } from '../../core/machine/source.ts';
+import type { MachineTongue } from '../../core/machine/tongue.ts';
+import { timeText } from '../../core/time.ts';
+import type { Recorder } from '../ports.ts';
+import type { Writer } from '../writer.ts';
+
+/** Says what a scan has come to: in the status of its source, and what is wrong as events as well. */
+
+type Complaint = { readonly reason: string; readonly message: string };
+
+const few = (names: readonly string[]): string =>
+  `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
+
+const complaints = ({ trouble, unknown, withoutProviderId }: ScanResult): readonly Complaint[] => {
+  const strangers = `The cloud does not know ${few(unknown)}: is it another account or region, or are these machines gone?`;
+  const silent = `These Machines have no spec.providerID, so nothing can be asked about them: ${few(withoutProviderId)}`;
+  return [
+    ...(trouble ? [trouble] : []),
+    ...(unknown.length > 0 ? [{ reason: 'InstanceUnknown', message: strangers }] : []),
+    ...(withoutProviderId.length > 0 ? [{ reason: 'NoProviderID', message: silent }] : []),
+  ];
+};
+
+/** Never rejects: a status that could not be written is written after the next scan. */
+export const reportScan = async (
+  source: EventSource,
+  result: ScanResult,
+  { tongue, writer, recorder }: { readonly tongue: MachineTongue; readonly writer: Writer; readonly recorder: Recorder },
+): Promise<void> => {
+  const patch = mergePatch(source.status, tongue.sourceStatus(source, result));
+  if (patch !== undefined) {
+    const write = {
+      what: `report the scan of ${timeText(result.at)}`,
+      method: 'PATCH',
+      style: 'merge',
+      path: `/apis/drydock.dev/v1alpha1/machineeventsources/${encodeURIComponent(source.name)}/status`,
+      body: { status: patch },
+      store: 'machineEventSources',
+      announce: [],
+    } as const;
+    await writer.write(write, source.name);
+  }
+  for (const { reason, message } of complaints(result)) {
+    recorder.record({ type: 'Warning', reason, message, component: 'drydock', about: sourceSubject(source) });
+  }
+};
