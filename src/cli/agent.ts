@@ -1,6 +1,8 @@
 import { hostname } from 'node:os';
+import { type AzureMetadata, azureMetadata } from '../clouds/metadata/azure.ts';
 import { detectCloud, type MetadataProvider } from '../clouds/metadata/detect.ts';
 import { type OwnSighting, watchMetadata } from '../clouds/metadata/watch.ts';
+import { drainedForAnnotation } from '../core/machine/source.ts';
 import { saidBy } from '../core/status.ts';
 import { nodeNotice } from '../generations/machine-event-source.ts';
 import { connect } from '../kube/connect.ts';
@@ -18,6 +20,7 @@ export type AgentFlags = ConnectionFlags & {
   readonly nodeName?: string;
   readonly provider: 'auto' | MetadataProvider;
   readonly metadataEndpoint?: string;
+  readonly acknowledge?: boolean;
   readonly logFormat?: LogFormat;
 };
 
@@ -26,8 +29,10 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** The cloud is asked for again after so many milliseconds: an agent may be there before its network. */
 const detectAgainMs = 30_000;
 
-/** One call makes the notice or changes it: nothing has to be read for that. */
-const tell = async (api: Api, nodeName: string, provider: string, seen: OwnSighting, clock: Clock): Promise<void> => {
+type Stored = { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
+
+/** One call makes the notice or changes it: nothing has to be read for that. Answers for which events the node has been drained. */
+const tell = async (api: Api, nodeName: string, provider: string, seen: OwnSighting, clock: Clock): Promise<readonly string[]> => {
   const { instance, events, trouble } = seen;
   const answer = await api.call({
     method: 'PATCH',
@@ -37,7 +42,34 @@ const tell = async (api: Api, nodeName: string, provider: string, seen: OwnSight
     body: nodeNotice(nodeName, { provider, instance, events, ...(trouble && { trouble }) }, clock.now()),
   });
   if (answer.status !== 200 && answer.status !== 201) throw new Error(`cannot store the NodeNotice ${nodeName}: ${saidBy(answer)}`);
+  return ((answer.body as Stored).metadata.annotations?.[drainedForAnnotation] ?? '').split(',');
 };
+
+/** Whether the node is drained is asked this often, in milliseconds, where the cloud is to be told. */
+const acknowledgeEveryMs = 10_000;
+
+/** Tells Azure, once for each event, that it need not wait any longer. */
+class Acknowledging {
+  readonly #azure: AzureMetadata;
+  readonly #done = new Set<string>();
+  readonly #log: Log;
+
+  constructor(azure: AzureMetadata, log: Log) {
+    this.#azure = azure;
+    this.#log = log;
+  }
+
+  async drainedFor(ids: readonly string[], { events }: OwnSighting, signal: AbortSignal): Promise<void> {
+    const due = events.filter(({ id, state }) => state === 'Scheduled' && ids.includes(id) && !this.#done.has(id));
+    for (const { id, kind } of due) {
+      const trouble = await this.#azure.acknowledge(id, signal);
+      if (trouble === undefined) {
+        this.#done.add(id);
+        this.#log.info('told Azure that the node is drained', { event: id, kind });
+      } else this.#log.warn('cannot tell Azure that the node is drained; trying again', { event: id, error: trouble.message });
+    }
+  }
+}
 
 const providerOf = async (flags: AgentFlags, clock: Clock, log: Log, signal: AbortSignal): Promise<MetadataProvider | undefined> => {
   if (flags.provider !== 'auto') return flags.provider;
@@ -49,6 +81,42 @@ const providerOf = async (flags: AgentFlags, clock: Clock, log: Log, signal: Abo
     await clock.sleep(detectAgainMs, signal);
   }
   return undefined;
+};
+
+type Duty = {
+  readonly api: Api;
+  readonly nodeName: string;
+  readonly provider: MetadataProvider;
+  readonly flags: AgentFlags;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+};
+
+const work = async ({ api, nodeName, provider, flags, log, signal }: Duty): Promise<void> => {
+  const base = flags.metadataEndpoint === undefined ? {} : { base: flags.metadataEndpoint };
+  const clock = systemClock;
+  const latest: { sighting?: OwnSighting } = {};
+  const seen = async (sighting: OwnSighting): Promise<void> => {
+    // Before it is known which machine this is there is nothing to tell of it.
+    if (sighting.instance === '') return;
+    latest.sighting = sighting;
+    await tell(api, nodeName, provider, sighting, clock);
+  };
+  const watching = watchMetadata({ provider, clock, signal, log, ...base, seen });
+  if (flags.acknowledge === true && provider === 'azure') {
+    const acknowledging = new Acknowledging(azureMetadata({ clock, source: 'agent', ...base }), log);
+    while (!signal.aborted) {
+      await clock.sleep(acknowledgeEveryMs, signal);
+      const { sighting } = latest;
+      if (sighting === undefined || sighting.events.length === 0 || signal.aborted) continue;
+      try {
+        await acknowledging.drainedFor(await tell(api, nodeName, provider, sighting, clock), sighting, signal);
+      } catch (error) {
+        if (!signal.aborted) log.warn('cannot ask whether the node is drained; trying again', { error });
+      }
+    }
+  }
+  await watching;
 };
 
 /**
@@ -66,18 +134,7 @@ export const agent = async (flags: AgentFlags, env: Env): Promise<void> => {
     log.info('drydock agent', { version: version(), node: nodeName, host: hostname() });
     const provider = await providerOf(flags, systemClock, log, signal);
     if (provider === undefined) return;
-    const base = flags.metadataEndpoint;
-    await watchMetadata({
-      provider,
-      clock: systemClock,
-      signal,
-      log,
-      ...(base !== undefined && { base }),
-      seen: async seen => {
-        // Before it is known which machine this is there is nothing to tell of it.
-        if (seen.instance !== '') await tell(connection, nodeName, provider, seen, systemClock);
-      },
-    });
+    await work({ api: connection, nodeName, provider, flags, log, signal });
   } finally {
     connection.close();
   }

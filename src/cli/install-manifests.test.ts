@@ -186,6 +186,7 @@ test('what the operator may change in the whole cluster is exactly this', () => 
     'patch nodemaintenances/status.kubevirt.io',
     'patch nodemaintenances/status.nodemaintenance.kubevirt.io',
     'patch nodemaintenances/status.nodemaintenance.medik8s.io',
+    'patch nodenotices.drydock.dev',
     'patch nodes',
     'patch nodes/status',
     'patch pods/status',

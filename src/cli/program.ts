@@ -101,6 +101,7 @@ const agentCommand = (env: Env): Command =>
     .description("on a node of AWS, Azure or Google Cloud: tell the operator what the machine's cloud announces about it")
     .option('--node-name <name>', 'the node that it runs on; NODE_NAME of the environment when left out')
     .addOption(new Option('--provider <name>', 'whose metadata service it is').choices(['auto', 'aws', 'azure', 'gcp']).default('auto'))
+    .option('--acknowledge', 'tell Azure that it need not wait, as soon as all nodes of its event are drained')
     .option('--metadata-endpoint <url>', 'another metadata service than http://169.254.169.254, for tests')
     .addOption(new Option('--log-format <name>', 'json, or text for people; text on a terminal').choices(['json', 'text']))
     .action(async (flags: AgentFlags) => (await import('./agent.ts')).agent(flags, env));

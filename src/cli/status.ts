@@ -10,6 +10,7 @@ import type { ConnectionFlags } from './connection-flags.ts';
 import { glanceAt } from './glance.ts';
 import { kindsOf } from './kinds.ts';
 import { requestsOf } from './requests.ts';
+import { machinesOf, machinesTable, type ShownMachine } from './status-machines.ts';
 import { type Shown, statusTable } from './status-table.ts';
 import { withCluster } from './with-cluster.ts';
 
@@ -48,8 +49,10 @@ const cordonedByOthers = async (api: Api, node: string | undefined, requests: re
     .map(({ name }) => name);
 };
 
-const tell = (all: readonly Shown[], others: readonly string[], node: string | undefined, output: StatusFlags['output']): string => {
-  const everything = { maintenances: all, cordonedByOthers: others };
+type Told = { readonly all: readonly Shown[]; readonly others: readonly string[]; readonly machines: readonly ShownMachine[] };
+
+const tell = ({ all, others, machines }: Told, node: string | undefined, output: StatusFlags['output']): string => {
+  const everything = { maintenances: all, cordonedByOthers: others, machineMaintenances: machines };
   switch (output) {
     case 'json':
       return JSON.stringify(everything, undefined, 2);
@@ -57,7 +60,9 @@ const tell = (all: readonly Shown[], others: readonly string[], node: string | u
       return stringify(everything, { lineWidth: 0 }).trimEnd();
     case 'table':
     case 'wide':
-      return statusTable(all, others, { node, wide: output === 'wide' });
+      return [statusTable(all, others, { node, wide: output === 'wide' }), machinesTable(machines)]
+        .filter(text => text !== '')
+        .join('\n\n');
     default:
       return output satisfies never;
   }
@@ -74,5 +79,6 @@ export const status = (node: string | undefined, flags: StatusFlags, env: Readon
       for (const [key, list] of await blockersOn(connection, name, here)) blockers.set(key, list);
     }
     const all = requests.map(request => shown(request, blockers.get(request.key) ?? []));
-    process.stdout.write(`${tell(all, await cordonedByOthers(connection, node, requests), node, flags.output)}\n`);
+    const others = await cordonedByOthers(connection, node, requests);
+    process.stdout.write(`${tell({ all, others, machines: await machinesOf(connection, node) }, node, flags.output)}\n`);
   });

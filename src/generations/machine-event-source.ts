@@ -1,13 +1,19 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { MachineEvent } from '../core/machine/event.ts';
-import type { EventSource, Notice, ScanResult, Signal } from '../core/machine/source.ts';
+import { drainedForAnnotation, type EventSource, type Notice, type ScanResult, type Signal } from '../core/machine/source.ts';
 import { timeText } from '../core/time.ts';
 import { eventJson, readEvent } from './machine-events.ts';
 import type { MachineEventSourceSpec, MachineEventSourceStatus, NodeNoticeSpec } from './schema/machine-event-source.ts';
 
 /** drydock.dev/v1alpha1 MachineEventSource and NodeNotice. */
 
-type Meta = { readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly generation?: number };
+type Meta = {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation?: number;
+  readonly annotations?: Readonly<Record<string, string>>;
+};
 
 /** An hour: what the replaced operator did. */
 const defaultInterval = 3600;
@@ -97,7 +103,8 @@ export const machineEventSourceStatus = (source: EventSource, result: ScanResult
 /** Reads a NodeNotice; the API server has checked it. */
 export const readNodeNotice = (raw: unknown): Notice => {
   const { metadata, spec } = raw as { readonly metadata: Meta; readonly spec: NodeNoticeSpec };
-  const { name: key, uid, resourceVersion } = metadata;
+  const { name: key, uid, resourceVersion, annotations } = metadata;
+  const drainedFor = annotations?.[drainedForAnnotation] ?? '';
   return {
     key,
     uid,
@@ -106,6 +113,7 @@ export const readNodeNotice = (raw: unknown): Notice => {
     instance: spec.instance,
     events: spec.events.map(readEvent),
     incomplete: spec.trouble !== undefined,
+    drainedFor: drainedFor === '' ? [] : drainedFor.split(','),
   };
 };
 

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { serving } from '../../src/clouds/testing/serving.ts';
 import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '../../src/generations/schema/machine-maintenance.ts';
 import { clientsFor } from '../control-plane/api.ts';
-import { create, getNode, podsOn } from '../control-plane/cluster.ts';
+import { budgetAllows, create, getNode, podsOn } from '../control-plane/cluster.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
-import { type Manifest, namespace } from '../control-plane/manifests.ts';
+import { budget, type Manifest, namespace } from '../control-plane/manifests.ts';
 import type { List, Metadata } from '../control-plane/objects.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
@@ -168,6 +170,98 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
     await api.patch(`${notices}/spot`, { spec: { events: [] } });
     await untilMm('spot', 'over', ({ status }) => status?.phase === 'Succeeded' || status?.phase === 'Cancelled');
     await until('the node to be given back', async () => !isHeld(await getNode(api, 'spot'), ourTaints));
+  });
+
+  /** Runs the agent of a node against a metadata service that is made from the documents of its cloud. */
+  const agentOf = (node: string, provider: string, base: string, ...more: readonly string[]) =>
+    controlPlane.run({
+      name: `agent-${node}`,
+      command: process.execPath,
+      args: [
+        main,
+        'agent',
+        '--kubeconfig',
+        controlPlane.kubeconfig,
+        '--node-name',
+        node,
+        '--provider',
+        provider,
+        '--metadata-endpoint',
+        base,
+        ...more,
+      ],
+      patience: '5s',
+    });
+
+  test('Azure: a reboot is announced, the nodes of the event are drained, Azure is told, and the nodes come back when the event is gone', async () => {
+    const names = ['az-0', 'az-1'];
+    const set = '/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/pool';
+    for (const [index, name] of names.entries()) {
+      await makeNode(api, name, {});
+      await api.patch(`/api/v1/nodes/${name}`, { spec: { providerID: `azure://${set}/virtualMachines/${index}` } });
+    }
+    const resources = names.map((_, index) => `pool_${index}`);
+    let events: readonly object[] = [
+      {
+        EventId: 'E-1',
+        EventStatus: 'Scheduled',
+        EventType: 'Reboot',
+        ResourceType: 'VirtualMachine',
+        Resources: resources,
+        NotBefore: new Date(Date.now() + 900_000).toUTCString(),
+      },
+    ];
+    const started: string[] = [];
+    const service = (index: number) =>
+      serving(({ path, method, body }) => {
+        if (path.startsWith('/metadata/instance/compute')) {
+          return { text: JSON.stringify({ name: `pool_${index}`, resourceId: `${set}/virtualMachines/${index}`, vmId: `v${index}` }) };
+        }
+        if (method === 'POST') started.push(body);
+        return method === 'POST' ? {} : { text: JSON.stringify({ DocumentIncarnation: 1, Events: events }) };
+      });
+    await using first = await service(0);
+    await using second = await service(1);
+    await create(api, ...['az-0', 'az-1'].map(name => podAt(name, `keeper-${name}`, { namespace: 'shop', labels: { keeper: name } })));
+    await create(api, budget('keeper', { namespace: 'shop', minAvailable: 1, matchLabels: { keeper: 'az-1' } }));
+    await budgetAllows(api, 'shop', 'keeper', 0);
+    const agents = [agentOf('az-0', 'azure', first.base, '--acknowledge'), agentOf('az-1', 'azure', second.base, '--acknowledge')];
+    await untilMm('az-0', 'Drained', ({ status }) => status?.phase === 'Drained');
+    await untilMm('az-1', 'Draining', ({ status }) => status?.phase === 'Draining');
+    await setTimeout(11_000);
+    assert.deepEqual(started, [], 'one of the two is not drained yet');
+    await api.patch('/apis/policy/v1/namespaces/shop/poddisruptionbudgets/keeper', { spec: { minAvailable: 0 } });
+    await untilMm('az-1', 'Drained', ({ status }) => status?.phase === 'Drained');
+    await until('Azure to be told', async () => started.length > 0);
+    assert.deepEqual(JSON.parse(started[0] ?? ''), { StartRequests: [{ EventId: 'E-1' }] });
+    events = [];
+    for (const name of names) await untilMm(name, 'over', ({ status }) => status?.phase === 'Succeeded' || status?.phase === 'Cancelled');
+    await until('the nodes to be given back', async () =>
+      (await Promise.all(names.map(name => getNode(api, name)))).every(node => !isHeld(node, ourTaints)),
+    );
+    await Promise.all(agents.map(agent => agent.stop()));
+  });
+
+  test('Google Cloud: a machine that is preempted is drained at once, and its notice goes with its node', async () => {
+    await makeNode(api, 'gce', {});
+    await api.patch('/api/v1/nodes/gce', { spec: { providerID: 'gce://project/zone-a/gce' } });
+    let preempted = 'FALSE';
+    await using service = await serving(({ path, headers }) => {
+      if (headers['metadata-flavor'] !== 'Google') return { status: 403 };
+      if (path.endsWith('/instance/name')) return { text: 'gce' };
+      if (path.endsWith('/instance/preempted')) return { text: preempted };
+      return path.endsWith('/instance/maintenance-event') ? { text: 'NONE' } : { status: 404 };
+    });
+    const agent = agentOf('gce', 'gcp', service.base);
+    await until('the first notice', async () => (await api.call('GET', `${notices}/gce`)).status === 200);
+    preempted = 'TRUE';
+    const mm = await untilMm('gce', 'Drained', ({ status }) => status?.phase === 'Drained');
+    assert.deepEqual([mm.spec.events?.[0]?.kind, mm.status?.strategy, mm.status?.beganForDeadline], ['preemption', 'Drain', true]);
+    await agent.stop();
+    await remove(api, '/api/v1/nodes/gce');
+    await untilMm('gce', 'over', ({ status }) => status?.phase === 'Succeeded');
+    await untilGone(api, `${notices}/gce`);
+    await untilGone(api, `/apis/drydock.dev/v1alpha1/maintenances/${mm.status?.maintenanceName}`);
   });
 
   test('a notice about a machine that its node is not is not believed', async () => {

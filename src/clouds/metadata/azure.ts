@@ -82,9 +82,9 @@ const documentOf = async (ask: Ask, timeoutMs: number, signal: AbortSignal): Pro
   return { told: events.filter(isObject) };
 };
 
-/** Azure lets an event begin early, for every machine that it names, once each of them has said so. */
+/** Azure lets an event begin early once one of its machines has said so: for every machine that it names. */
 export interface AzureMetadata extends MetadataReader {
-  /** Says that Azure need not wait for this machine any longer. Undefined when Azure has heard it. Never called by the reader itself. */
+  /** Says that Azure need not wait any longer, for none of the machines of the event. Undefined when Azure has heard it. Never called by the reader itself. */
   acknowledge(eventId: string, signal: AbortSignal): Promise<Trouble | undefined>;
 }
 

@@ -181,7 +181,7 @@ describe('before it begins', () => {
   });
 
   test('machines of one set, of one zone and of the control plane wait for each other', () => {
-    const other = { key: 'drydock-system/mm-m2', active: true, controlPlane: false };
+    const other = { key: 'drydock-system/mm-m2', active: true, controlPlane: false, undrained: new Set<string>() };
     assert.equal(says(decided({ others: [{ ...other, set: set().key }] })), 'Scheduled Turn');
     assert.equal(says(decided({ others: [{ ...other, set: 'another' }] })), 'Draining Begun');
     assert.equal(says(decided({ others: [{ ...other, set: set().key }], limits: { perSet: 2, perZone: 0 } })), 'Draining Begun');

@@ -4,6 +4,7 @@ import type { Request } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { Machine, MachineSet } from './machine.ts';
 import type { MachinePhase, MachineRequest, Strategy } from './request.ts';
+import type { Notice } from './source.ts';
 
 /** Another machine maintenance, as far as it may be in the way. */
 export type Other = {
@@ -13,6 +14,8 @@ export type Other = {
   readonly set?: string;
   readonly zone?: string;
   readonly controlPlane: boolean;
+  /** Ids of pending events that its node is not drained for yet. */
+  readonly undrained: ReadonlySet<string>;
 };
 
 /** How many machines may be worked on at the same time; 0 is no limit. */
@@ -42,6 +45,8 @@ export type MachinePicture = {
   readonly surged: readonly MachineSet[];
   /** The Maintenance that drains the node for this request. */
   readonly child?: Request;
+  /** What the agent of the node has heard. */
+  readonly notice?: Notice;
   /** All there are. */
   readonly windows: readonly MaintenanceWindow[];
   readonly others: readonly Other[];

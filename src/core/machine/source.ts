@@ -72,7 +72,12 @@ export type Notice = {
   readonly events: readonly MachineEvent[];
   /** It could not ask for everything: what it does not tell may still be so. */
   readonly incomplete: boolean;
+  /** Ids of the events that the node has been drained for, as the operator has noted them there. */
+  readonly drainedFor: readonly string[];
 };
+
+/** On a NodeNotice: ids of the events that its node has been drained for, by commas. An agent that is asked to tells its cloud. */
+export const drainedForAnnotation = 'drydock.dev/drained-for';
 
 /** What a scan has come to, for the status of its source. */
 export type ScanResult = {

@@ -7,6 +7,7 @@ import { deadlineOf, isPending } from './event.ts';
 import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, preDrainPrefix, surgePrefix } from './machine.ts';
 import type { MachinePicture } from './picture.ts';
 import { type MachineRequest, takesAtOnce } from './request.ts';
+import { drainedForAnnotation, type Notice } from './source.ts';
 
 /** The changes that a machine maintenance makes of other objects, each guarded by what was seen. */
 
@@ -136,6 +137,17 @@ export const deleteChildWrite = (child: Request): Write => ({
   body: { preconditions: { uid: child.uid } },
   store: 'requests',
   dialect: child.dialect.name,
+  announce: [],
+});
+
+/** Notes for the agent of the node what it has been drained for. */
+export const drainedForWrite = (notice: Notice, ids: readonly string[]): Write => ({
+  what: 'tell the agent of the node that it is drained',
+  method: 'PATCH',
+  style: 'merge',
+  path: `/apis/drydock.dev/v1alpha1/nodenotices/${encodeURIComponent(notice.key)}`,
+  body: { metadata: { resourceVersion: notice.resourceVersion, annotations: { [drainedForAnnotation]: ids.join(',') } } },
+  store: 'nodeNotices',
   announce: [],
 });
 

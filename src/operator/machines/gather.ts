@@ -1,4 +1,5 @@
 import { conditionOf } from '../../core/hold/node.ts';
+import { isPending } from '../../core/machine/event.ts';
 import type { Machine, MachineSet } from '../../core/machine/machine.ts';
 import type { Limits, MachinePicture, Other, Supply } from '../../core/machine/picture.ts';
 import { isOver, type MachineRequest, type Strategy } from '../../core/machine/request.ts';
@@ -57,6 +58,7 @@ const otherOf = (machines: MachineWorld, request: MachineRequest): Other => {
     key: request.key,
     active: request.history.startedAt !== undefined && !isOver(request.history.phase),
     controlPlane: machine?.controlPlane ?? false,
+    undrained: new Set(request.history.phase === 'Drained' ? [] : request.events.filter(isPending).map(({ id }) => id)),
     ...(set !== undefined && { set }),
     ...(machine?.zone !== undefined && { zone: machine.zone }),
   };
@@ -86,6 +88,7 @@ export const pictureOf = (
   const node = nodeName === undefined ? undefined : world.nodes.get(nodeName);
   const recorded = request.history.set === undefined ? undefined : machines.sets.get(request.history.set);
   const supply = supplyOf(machines, world, recorded ?? (machine && setOf(machines, machine)));
+  const notice = nodeName === undefined ? undefined : machines.notices.get(nodeName);
   const child = world.requests.get(`maintenances.drydock.dev//${childName(request)}`);
   return {
     request,
@@ -99,5 +102,6 @@ export const pictureOf = (
     ...(node && { node }),
     ...(supply && { supply }),
     ...(child && { child }),
+    ...(notice && { notice }),
   };
 };

@@ -193,7 +193,8 @@ export class Machines {
     return {
       learn: (write, body) => {
         if (write.method === 'DELETE') return;
-        if (write.store === 'machineMaintenances') {
+        if (write.store === 'nodeNotices') this.machines.notices.observe(tongue.readNotice(body));
+        else if (write.store === 'machineMaintenances') {
           const request = tongue.readMaintenance(body);
           if (typeof request !== 'string') this.machines.requests.observe(request);
         } else if (write.store === 'machines' || write.store === 'machineSets') this.#learnMachine(body);

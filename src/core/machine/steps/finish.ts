@@ -1,6 +1,7 @@
 import { conditionOf } from '../../hold/node.ts';
-import { isPending } from '../event.ts';
-import type { MachinePicture, MachineStep } from '../picture.ts';
+import { isPending, type MachineEvent } from '../event.ts';
+import type { MachinePicture, MachineStep, Verdict } from '../picture.ts';
+import { drainedForWrite } from '../writes.ts';
 import { strategyOf } from './strategy.ts';
 import { endOfChild } from './withdraw.ts';
 
@@ -16,6 +17,17 @@ const notFit = ({ node, request }: MachinePicture): string | undefined => {
   return failing === undefined ? undefined : `condition ${failing} of node ${node.name} is not True`;
 };
 
+/**
+ * The cloud of an agent may be told that it need not wait any longer: which events those are, the agent reads in its notice. One word is enough
+ * for all machines of an event, so it is said only when every one of them that is known here is drained.
+ */
+const tellAgent = ({ notice, others, request }: MachinePicture, pending: readonly MachineEvent[]): NonNullable<Verdict['writes']> => {
+  const isShared = (id: string): boolean => others.some(({ key, undrained }) => key !== request.key && undrained.has(id));
+  const ids = pending.filter(({ source, id }) => source.startsWith('agent/') && !isShared(id)).map(({ id }) => id);
+  const isTold = notice === undefined || ids.every(id => notice.drainedFor.includes(id));
+  return isTold ? [] : [drainedForWrite(notice, ids)];
+};
+
 /** The node stays out through the cloud's own work, until that is over and the node is fit again. */
 export const waitThrough: MachineStep = picture => {
   const { request, node } = picture;
@@ -24,7 +36,8 @@ export const waitThrough: MachineStep = picture => {
   if (pending.length > 0 || request.events.length === 0) {
     const what = pending.map(({ code, kind, state }) => `${code ?? kind} (${state.toLowerCase()})`).join(', ');
     const until = what === '' ? 'until this object is deleted' : `until the cloud is done: ${what}`;
-    return { phase: 'Drained', reason: 'EventPending', message: `The node is drained and held ${until}` };
+    const message = `The node is drained and held ${until}`;
+    return { phase: 'Drained', reason: 'EventPending', message, writes: tellAgent(picture, pending) };
   }
   const unfit = notFit(picture);
   return unfit === undefined ? undefined : { phase: 'Drained', reason: 'NodeNotFit', message: `The event is over; ${unfit}` };
