@@ -296,6 +296,28 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 1 } });
     });
 
+    test('an object of the replaced operator, with its five fields alone, is carried out', async () => {
+      const old = (await pools.poolReady(pool, 3))[0]!;
+      const theirs = 'machine-maintenance-operator';
+      await create(api, namespace(theirs), {
+        apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1',
+        kind: 'MachineMaintenance',
+        metadata: { name: `mm-${old.metadata.name}`, namespace: theirs },
+        spec: {
+          maintenancescheduled: false,
+          eventcode: 'instance-stop',
+          eventid: 'instance-event-0d59937288b749b32',
+          machineid: instanceIn(old.spec.providerID) ?? '',
+          machinelink: old.metadata.name,
+        },
+      });
+      const path = `/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/${theirs}/machinemaintenances/mm-${old.metadata.name}`;
+      await until('its end', async () => (await api.get<MachineMaintenance>(path)).status?.phase === 'Succeeded', { deadlineMs: 120_000 });
+      assert.equal((await api.get<MachineMaintenance>(path)).spec.maintenancescheduled, true);
+      assert.ok(!(await pools.poolReady(pool, 3)).some(({ metadata }) => metadata.name === old.metadata.name));
+      await assertClean();
+    });
+
     test('trouble is a condition and an event each, and the rest goes on', async () => {
       const ready = async (): Promise<string> => (await watcher.scan()).conditions?.find(({ type }) => type === 'Ready')?.reason ?? '';
       assert.equal(await ready(), 'Scanned');
