@@ -76,6 +76,9 @@ const Facts = ({ hold }: { readonly hold: HoldView }) => (
   </dl>
 );
 
+/** Who makes the maintenances that are part of a machine's: they end with it, and would be made anew. */
+const machineRequester = 'drydock.dev/machine-maintenance';
+
 /** One maintenance of a node: by whom, how far, what is in the way. */
 export const Hold = ({ hold, node }: { readonly hold: HoldView; readonly node: string }) => (
   <div class="hold">
@@ -84,7 +87,7 @@ export const Hold = ({ hold, node }: { readonly hold: HoldView; readonly node: s
     {hold.toEvict > 0 && !hold.deleting && <Progress hold={hold} />}
     <Facts hold={hold} />
     <Blockers blockers={hold.blockers} />
-    {mayAct.value && !hold.deleting && <ReleaseButton hold={hold} node={node} />}
+    {mayAct.value && !hold.deleting && hold.requester !== machineRequester && <ReleaseButton hold={hold} node={node} />}
   </div>
 );
 
