@@ -103,7 +103,7 @@ const Known = ({ node }: { readonly node: NodeView }) => (
     ))}
     <Order node={node} />
     <HostOrders node={node} />
-    <About node={node} />
+    {!node.missing && <About node={node} />}
     <PodList node={node} />
   </>
 );

@@ -17,6 +17,8 @@ export const HostOrders = ({ node }: { readonly node: NodeView }) => {
     busy.value = true;
     say(await announce({ node: node.key, what }));
     busy.value = false;
+    // The buttons go once something is announced: whoever uses the keyboard goes on from the top of the details.
+    document.getElementById('details-title')?.focus();
   };
   return (
     <div class="host-orders" role="group" aria-labelledby="host-orders-title">
