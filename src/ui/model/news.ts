@@ -50,6 +50,7 @@ const oneNode = (before: NodeView | undefined, node: NodeView, at: string): read
     .map(({ message, whats }) => line(at, node.key, `${plural(whats.length, 'pod')} cannot go: ${message}`, { warning: true }));
   const tone = standing(node).tone;
   if (standing(before).tone === tone) return blockers;
+  if (node.replaced) return [line(at, node.key, 'is gone: its machine is being replaced'), ...blockers];
   const story = stories[tone];
   return story === undefined
     ? blockers

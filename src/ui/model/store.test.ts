@@ -203,6 +203,12 @@ test('what is announced is known with its node until it is over, and each of its
   assert.deepEqual([shown()[0], store.windows.value.length, told().length], [[], 0, 3]);
 });
 
+test('a node that is being replaced is not said to come back', () => {
+  const { store, told } = storeOf(makeScene({ nodes: [makeNode('w1', { holds: [makeHold({ drained: true, draining: false })] })] }));
+  store.apply({ nodes: [makeNode('w1', { ready: 'unknown', missing: true, replaced: true, holds: [makeHold()] })] });
+  assert.deepEqual(told(), ['w1 is gone: its machine is being replaced']);
+});
+
 test('a node that joins is news once the page has read the cluster', () => {
   const { store, told } = storeOf(makeScene({ facts: { access: 'link', cluster: 'test', loading: ['nodes'], unreadable: [] } }));
   store.apply({ nodes: [makeNode('w3')] });
