@@ -1,3 +1,4 @@
+import { machineTongue } from '../generations/machine-tongue.ts';
 import type { Connection } from '../kube/connect.ts';
 import { systemClock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
@@ -23,7 +24,7 @@ export const openOperatorDashboard = async (
   const dialects = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
   if (dialects === undefined) return closed;
   const { host, port } = address;
-  const common = { watcher: connection, dialects, cluster: connection.server, clock: systemClock, log };
+  const common = { watcher: connection, dialects, machines: machineTongue, cluster: connection.server, clock: systemClock, log };
   try {
     const dashboard = await startDashboard({ ...common, access: { kind: 'read-only' }, host, port });
     log.info('dashboard served', { url: dashboard.url });

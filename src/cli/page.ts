@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Dialect } from '../core/request/request.ts';
+import { machineTongue } from '../generations/machine-tongue.ts';
 import type { Api, Watcher } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { type Dashboard, startDashboard } from '../web/dashboard/dashboard.ts';
+import type { Hosts } from '../web/dashboard/hosts.ts';
 import { UsageError } from './fail.ts';
 
 /** Where the page is looked for first. */
@@ -25,6 +27,8 @@ type PageOptions = {
   readonly dialects: readonly Dialect[];
   readonly cluster: string;
   readonly port: number | undefined;
+  /** Those of a simulated cloud. */
+  readonly hosts?: Hosts | undefined;
   readonly log: Log;
 };
 
@@ -34,10 +38,10 @@ const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in
  * Opens the page on this machine, for whoever has its link. Without a port it is the usual one, or any free one where that is taken; a port
  * that was asked for and cannot be had is a UsageError.
  */
-export const openPage = async ({ ports, dialects, cluster, port, log }: PageOptions): Promise<Dashboard> => {
+export const openPage = async ({ ports, dialects, cluster, port, hosts, log }: PageOptions): Promise<Dashboard> => {
   const token = randomBytes(24).toString('base64url');
-  const on = (port: number): Promise<Dashboard> =>
-    startDashboard({ watcher: ports, dialects, access: { kind: 'link', token, api: ports }, cluster, port, clock: systemClock, log });
+  const common = { watcher: ports, dialects, machines: machineTongue, hosts, cluster, clock: systemClock, log };
+  const on = (port: number): Promise<Dashboard> => startDashboard({ ...common, access: { kind: 'link', token, api: ports }, port });
   try {
     return await on(port ?? usualPort);
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { MaintainOrder, Outlook, ReleaseOrder } from '../web/dashboard/scene.ts';
+import type { ApprovalOrder, HostOrder, MaintainOrder, Outlook, ReleaseOrder } from '../web/dashboard/scene.ts';
 import { credentials } from './link.ts';
 
 /** What became of an order: words for people, either way. */
@@ -12,7 +12,7 @@ const messageIn = (body: unknown): string => {
 const unreachable = (error: unknown): string =>
   `the page's server could not be reached: ${error instanceof Error ? error.message : String(error)}`;
 
-const send = async (path: string, order: MaintainOrder | ReleaseOrder): Promise<Said> => {
+const send = async (path: string, order: MaintainOrder | ReleaseOrder | ApprovalOrder | HostOrder): Promise<Said> => {
   try {
     const headers = { ...credentials(), 'content-type': 'application/json' };
     const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(order) });
@@ -26,6 +26,11 @@ export const maintain = (order: MaintainOrder): Promise<Said> => send('/api/main
 
 export const release = ({ store, namespace, name }: ReleaseOrder): Promise<Said> =>
   send('/api/release', { store, name, ...(namespace !== undefined && { namespace }) });
+
+export const approve = ({ key }: ApprovalOrder): Promise<Said> => send('/api/approve', { key });
+
+/** Only a simulated cloud does as it is told. */
+export const announce = (order: HostOrder): Promise<Said> => send('/api/announce', order);
 
 /** What a drain would be; a string says why that cannot be told. */
 export const outlook = async ({ node, force, deleteEmptyDirData }: Omit<MaintainOrder, 'reason'>): Promise<Outlook | string> => {

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { HoldView } from '../web/dashboard/scene.ts';
+import type { HoldView, MachineView } from '../web/dashboard/scene.ts';
 import { Follower } from './connection.ts';
 import { expectFlight } from './flights.ts';
 import { Store } from './model/store.ts';
@@ -15,7 +15,8 @@ export const selected = signal<string | undefined>(undefined);
 
 export type Asking =
   | { readonly kind: 'maintain'; readonly node: string }
-  | { readonly kind: 'release'; readonly node: string; readonly hold: HoldView };
+  | { readonly kind: 'release'; readonly node: string; readonly hold: HoldView }
+  | { readonly kind: 'approve'; readonly node: string; readonly machine: MachineView };
 
 /** The dialog that is open. */
 export const asking = signal<Asking | undefined>(undefined);

@@ -10,6 +10,7 @@ import { createCluster } from '../../src/embedded/cluster.ts';
 import { inProcess } from '../../src/embedded/in-process.ts';
 import { load } from '../../src/embedded/load.ts';
 import { many } from '../../src/embedded/testing/many.ts';
+import { machineTongue } from '../../src/generations/machine-tongue.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { silentLog } from '../../src/support/log.ts';
 import { type Dashboard, startDashboard } from '../../src/web/dashboard/dashboard.ts';
@@ -56,7 +57,7 @@ const evilSite = async () => {
 
 const isLive = (page: Page): Promise<void> => page.locator('.connection.live').waitFor({ timeout: patience });
 
-describe('the page in a browser', { skip: leftOut, timeout: 120_000 }, () => {
+describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
   let demo: Demo;
   let dashboard: Dashboard;
   let browser: Browser;
@@ -69,6 +70,8 @@ describe('the page in a browser', { skip: leftOut, timeout: 120_000 }, () => {
     startDashboard({
       watcher: demo.ports,
       dialects: demo.dialects,
+      machines: machineTongue,
+      hosts: demo.hosts,
       access: { kind: 'link', token, api: demo.ports },
       cluster: 'demo',
       port,
@@ -202,6 +205,65 @@ describe('the page in a browser', { skip: leftOut, timeout: 120_000 }, () => {
     await small.close();
     await ask('DELETE', `/${other}`, {});
   };
+
+  /** Another machine joins 20 s after the old one has gone. */
+  const replacement = { timeout: 60_000 };
+
+  test('a host is retired with the keyboard: the announcement, the drain, the node that comes in its place', async () => {
+    await pressUntil(page, 'Tab', ({ id }) => id === 'node-worker-1');
+    await page.keyboard.press('Enter');
+    await pressUntil(page, 'Tab', ({ text }) => text === 'Retire this host');
+    await page.keyboard.press('Space');
+    await page.locator('.notice', { hasText: 'the host of worker-1 will be retired' }).waitFor();
+    assert.equal((await page.evaluate(focus)).id, 'details-title');
+    const box = page.locator('.node[data-node=worker-1]');
+    await box.locator('.announcement', { hasText: 'retirement: being drained' }).waitFor();
+    const details = page.locator('.details');
+    assert.match(
+      await details.innerText(),
+      /simulated announces: retirement in about 14 days: The host of this machine has degraded hardware/,
+    );
+    assert.equal(await page.getByRole('button', { name: 'Reboot this host' }).count(), 0, 'one thing at a time');
+    assert.equal(await page.getByRole('button', { name: 'Release worker-1' }).count(), 0, 'it ends with the announcement');
+    assert.deepEqual(await page.evaluate(nameless), []);
+    assert.deepEqual(await page.evaluate(faint), []);
+    await box.locator('.chip', { hasText: 'Being replaced' }).waitFor();
+    assert.match(await details.innerText(), /waits for its replacement: MachineSet worker-north has 1 of 2 machines/);
+    await page.locator('.notice').waitFor({ state: 'detached' });
+    await picture(page, 'dashboard-retirement');
+    await page.keyboard.press('Escape');
+    const announced = page.locator('.announced .card');
+    assert.match(await announced.innerText(), /worker-1[^]*being replaced[^]*drain the node, then replace the machine/);
+    await page.locator('.node[data-node^=worker-north-]').waitFor(replacement);
+    await box.waitFor({ state: 'detached' });
+    await announced.waitFor({ state: 'detached' });
+    await page.locator('.moment', { hasText: 'Machine worker-1 has been replaced' }).waitFor();
+    await page.locator('.moment', { hasText: /worker-north-.*has joined the cluster/ }).waitFor();
+    assert.equal(await maintenances(), 0);
+    assert.equal(await page.locator('.node').count(), 9);
+    assert.match(await page.locator('.windows').innerText(), /sale\s+open, closes in about 29 days/);
+  });
+
+  test('what waits to be approved is approved on a phone', async () => {
+    const small = await browser.newPage({ viewport: phone, colorScheme: 'dark', hasTouch: true, isMobile: true });
+    await small.goto(dashboard.url);
+    await small.locator('#node-worker-5').waitFor({ timeout: patience });
+    const body = { metadata: { annotations: { 'demo.drydock.dev/redeploy': 'please' } } };
+    await demo.ports.call({ method: 'PATCH', path: '/api/v1/nodes/worker-5', contentType: 'application/merge-patch+json', body });
+    await small.locator('.announced .button', { hasText: 'Approve' }).tap();
+    await small.getByRole('dialog', { name: 'Approve what is to be done about worker-5' }).waitFor();
+    assert.deepEqual(await small.evaluate(nameless), []);
+    assert.equal(await small.evaluate(sideways), 0);
+    await small.getByRole('button', { name: 'Approve worker-5' }).tap();
+    await small.locator('dialog').waitFor({ state: 'detached' });
+    await small.locator('.announcement', { hasText: 'move to another host: being drained' }).waitFor();
+    assert.deepEqual(await small.evaluate(faint), []);
+    assert.equal(await small.evaluate(sideways), 0);
+    await small.locator('.node[data-node^=worker-south-]').waitFor(replacement);
+    await small.locator('.announcement').waitFor({ state: 'detached' });
+    assert.equal(await maintenances(), 0);
+    await small.close();
+  });
 
   test('Escape closes the dialog, then the details, and the focus goes back to where it came from', async () => {
     await page.locator('#node-worker-6').click();

@@ -38,14 +38,14 @@ const openApi = async (cluster: EmbeddedCluster): Promise<Open> => {
 /** In ten lines: where everything is, and what to try. */
 const welcome = (count: number, page: string, file: string): readonly string[] => [
   `A cluster of ${count} nodes lives in this process, and Drydock with it: in a moment it drains one of them. No other cluster is touched.`,
-  `Open this in a browser:  ${page}`,
+  `Open this in a browser, choose a worker there and retire its host:  ${page}`,
   'Or in another terminal, with npm or with your own kubectl:',
   `  export KUBECONFIG=${file}`,
   '  npm start -- status                      who is held, what blocks it, what would help',
   '  npm start -- maintain worker-1 --reason "new memory" --wait',
   '  npm start -- release worker-1            the node comes back as it was',
   '  npm start -- drain worker-2 --ignore-daemonsets --delete-emptydir-data',
-  '  kubectl get nodes,pods,maintenances -o wide',
+  '  kubectl get nodes,pods,maintenances,machines,machinesets,mm,mw,mes -A',
   'Ctrl-C ends it, and nothing of it is left.',
 ];
 
@@ -74,8 +74,8 @@ const runUntilStopped = async (running: Demo, flags: DemoFlags, port: number | u
   await untilStopped();
 };
 
-const pageOf = async ({ ports, dialects }: Demo, port: number | undefined, open: AsyncDisposableStack): Promise<string> => {
-  const page = await openPage({ ports, dialects, cluster: 'demo', port, log: silentLog });
+const pageOf = async ({ ports, dialects, hosts }: Demo, port: number | undefined, open: AsyncDisposableStack): Promise<string> => {
+  const page = await openPage({ ports, dialects, hosts, cluster: 'demo', port, log: silentLog });
   open.defer(() => page.close());
   return page.url;
 };

@@ -6,19 +6,29 @@ import { isReady, nodeOf } from '../../embedded/controllers/pods.ts';
 import { writesOn } from '../../embedded/controllers/writes.ts';
 import { inProcess } from '../../embedded/in-process.ts';
 import { Life } from '../../embedded/life.ts';
+import { SimulatedCloud } from '../../embedded/machines/cloud.ts';
+import { machineControllers, runsOn } from '../../embedded/machines/controllers.ts';
+import type { Stored } from '../../embedded/object.ts';
 import type { Resource } from '../../embedded/store/store.ts';
 import { served } from '../../generations/served.ts';
 import { EventRecorder } from '../../kube/events.ts';
-import { Operator } from '../../operator/operator.ts';
 import type { Api, Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
+import type { Hosts } from '../../web/dashboard/hosts.ts';
 import { crdTexts, usualGroups } from '../crds.ts';
+import { crew } from '../crew.ts';
 import { leaseNamespaces } from '../kinds.ts';
+import { hostsOf, startAgents } from './hosts.ts';
+import { furnishMachines, ownNamespace } from './machines.ts';
 import { town } from './town.ts';
 
 /** How long pods take here: long enough to be seen. */
 const pace = { startMs: 2000, stopMs: 3000, spread: 0.4 };
+
+/** From the order of a machine to its node, and from the end of one to its new beginning: long enough to be seen. */
+const launchMs = 20_000;
+const rebootMs = 20_000;
 
 /** Events that are still on their way at the end get this long. */
 const flushMs = 500;
@@ -29,6 +39,8 @@ export type Demo = {
   /** As the operator reaches it. */
   readonly ports: Api & Watcher;
   readonly dialects: readonly Dialect[];
+  /** The hosts of its machines; an empty one has none. */
+  readonly hosts?: Hosts;
   stop(): Promise<void>;
 };
 
@@ -40,40 +52,51 @@ export type DemoOptions = {
   readonly log: Log;
 };
 
-const make = (cluster: EmbeddedCluster, resource: Resource, object: JsonObject): void => {
+const make = (cluster: EmbeddedCluster, resource: Resource, object: JsonObject): Stored => {
   const written = writesOn(cluster.machine).create(resource, object);
   if (written.kind === 'refused') throw new Error(`the demo cannot have ${JSON.stringify(object['metadata'])}: ${written.message}`);
+  return written.object;
 };
 
-const settle = (cluster: EmbeddedCluster): void => {
+const settle = (cluster: EmbeddedCluster, cloud: SimulatedCloud): void => {
   for (const text of crdTexts(usualGroups)) make(cluster, 'customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
+  furnishMachines((resource, object) => make(cluster, resource, object), cloud, systemClock.now());
   for (const [resource, object] of town) make(cluster, resource, object);
 };
 
 /** Starts one. Nothing of it is outside this process. */
 export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): Demo => {
   const cluster = createCluster({ clock: systemClock, random: Math.random });
-  const life = new Life({ machine: cluster.machine, clock: systemClock, pace, record: 'events' });
+  const { machine } = cluster;
+  const cloud = new SimulatedCloud(systemClock, rebootMs);
+  const more = empty ? [] : machineControllers({ flavour: 'openshift', cloud, launchMs });
+  const life = new Life({ machine, clock: systemClock, pace, record: 'events', more, ...(!empty && { isAlive: runsOn(cloud) }) });
   life.start();
   const ports = inProcess(cluster, { userAgent: 'drydock' });
   const dialects = served(leaseNamespaces({}));
   if (empty) return { cluster, ports, dialects, stop: async () => life.stop() };
-  settle(cluster);
-  const end = startOperator(ports, dialects, log);
-  const begin = (): void => make(cluster, 'maintenances.drydock.dev', firstMaintenance(cluster));
+  settle(cluster, cloud);
+  const parts = { cloud, store: machine.store, writes: writesOn(machine), clock: systemClock };
+  const endAgents = startAgents(parts);
+  const end = startOperator({ ports, dialects, cloud, log });
+  const begin = (): void => void make(cluster, 'maintenances.drydock.dev', firstMaintenance(cluster));
   const forget = begins ? whenSettled(cluster, begin) : (): void => {};
   const stop = async (): Promise<void> => {
     forget();
+    endAgents();
+    cloud.stop();
     await end();
     life.stop();
   };
-  return { cluster, ports, dialects, stop };
+  return { cluster, ports, dialects, hosts: hostsOf(parts), stop };
 };
 
-/** The operator as in any cluster, on ports of this process. The answer ends it. */
-const startOperator = (ports: Api & Watcher, dialects: readonly Dialect[], log: Log): (() => Promise<void>) => {
+type Workplace = Pick<DemoOptions, 'log'> & Pick<Demo, 'ports' | 'dialects'> & { readonly cloud: SimulatedCloud };
+
+/** The operator as in any cluster, on ports of this process; whatever cloud it is told to ask, it asks the simulated one. The answer ends it. */
+const startOperator = ({ ports, dialects, cloud, log }: Workplace): (() => Promise<void>) => {
   const recorder = new EventRecorder({ api: ports, clock: systemClock, log, random: Math.random, instance: 'demo' });
-  const operator = new Operator({
+  const operator = crew({
     api: ports,
     watcher: ports,
     recorder,
@@ -83,6 +106,12 @@ const startOperator = (ports: Api & Watcher, dialects: readonly Dialect[], log: 
     log,
     dialects,
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+    machines: {
+      limits: { perSet: 1, perZone: 0 },
+      drainLeadSeconds: 1800,
+      namespace: ownNamespace,
+      scanner: { scan: async (source, machines) => cloud.scan(source.name, [...machines.keys()]) },
+    },
   });
   const done = new AbortController();
   const running = operator.run(done.signal);

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 
 /** A believable cluster: three zones, a control plane, and a shop with the workloads that make draining interesting. */
 
-const zones = ['north', 'middle', 'south'];
+export const zones = ['north', 'middle', 'south'];
 
 const ready = {
   type: 'Ready',
@@ -13,28 +13,48 @@ const ready = {
   lastTransitionTime: null,
 };
 
-const node = (name: string, zone: string, labels: JsonObject, taints: readonly JsonObject[] = []): JsonObject => ({
+type Extra = {
+  readonly labels: JsonObject;
+  readonly annotations?: JsonObject;
+  readonly spec?: JsonObject;
+  readonly bootId?: string;
+};
+
+const node = (name: string, zone: string, { labels, annotations = {}, spec, bootId: bootID = '' }: Extra): JsonObject => ({
   kind: 'Node',
   metadata: {
     name,
     labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', 'topology.kubernetes.io/zone': zone, ...labels },
+    annotations,
   },
-  ...(taints.length > 0 && { spec: { taints: [...taints] } }),
+  ...(spec && { spec }),
   status: {
     capacity: { cpu: '16', memory: '64Gi', pods: '110' },
     allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
     conditions: [ready],
-    nodeInfo: { kubeletVersion: 'v1.36.3', operatingSystem: 'linux', architecture: 'amd64' },
+    nodeInfo: { kubeletVersion: 'v1.36.3', operatingSystem: 'linux', architecture: 'amd64', bootID },
   },
 });
 
 const controlPlane = 'node-role.kubernetes.io/control-plane';
 
-const nodes: readonly JsonObject[] = zones.flatMap((zone, index) => [
-  node(`control-${index + 1}`, zone, { [controlPlane]: '' }, [{ key: controlPlane, effect: 'NoSchedule' }]),
-  node(`worker-${2 * index + 1}`, zone, { 'node-role.kubernetes.io/worker': '' }),
-  node(`worker-${2 * index + 2}`, zone, { 'node-role.kubernetes.io/worker': '' }),
-]);
+/** On every worker, also on those that come later. */
+export const workerLabels: JsonObject = { 'node-role.kubernetes.io/worker': '', 'kubernetes.io/os': 'linux' };
+
+/** The control plane is nobody's machine. */
+const nodes: readonly JsonObject[] = zones.map((zone, index) =>
+  node(`control-${index + 1}`, zone, {
+    labels: { [controlPlane]: '' },
+    spec: { taints: [{ key: controlPlane, effect: 'NoSchedule' }] },
+  }),
+);
+
+/** The node of a machine. */
+export const worker = (
+  name: string,
+  zone: string,
+  { providerID, bootId, annotations }: { readonly providerID: string; readonly bootId: string; readonly annotations: JsonObject },
+): JsonObject => node(name, zone, { labels: workerLabels, annotations, bootId, spec: { providerID } });
 
 type Workload = {
   readonly namespace?: string;
@@ -71,7 +91,7 @@ const budget = (name: string, spec: JsonObject): JsonObject => ({
 
 const everywhere = { tolerations: [{ operator: 'Exists' }] };
 
-/** By resource, in the order in which they are made. */
+/** All but the machines and their nodes, by resource, in the order in which they are made. */
 export const town: readonly (readonly [resource: string, object: JsonObject])[] = [
   ['namespaces', { kind: 'Namespace', metadata: { name: 'shop' } }],
   ...nodes.map(one => ['nodes', one] as const),

@@ -11,8 +11,8 @@ export type Instance = {
   readonly state: 'running' | 'rebooting' | 'stopped';
 };
 
-/** A reboot takes so long, in milliseconds. */
-const rebootMs = 45_000;
+/** A reboot takes so long where nobody says otherwise, in milliseconds. */
+const usualRebootMs = 45_000;
 
 type Announcement = { readonly kind: EventKind; readonly inSeconds: number; readonly description?: string };
 
@@ -25,13 +25,17 @@ const codes: Partial<Record<EventKind, string>> = {
 
 export class SimulatedCloud {
   readonly #clock: Clock;
+  readonly #rebootMs: number;
   readonly #instances = new Map<string, Instance>();
   readonly #events = new Map<string, MachineEvent>();
   readonly #listeners = new Set<(instance: string) => void>();
+  /** What it is going to do, to be called off. */
+  readonly #plans = new Map<string, () => void>();
   #count = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, rebootMs = usualRebootMs) {
     this.#clock = clock;
+    this.#rebootMs = rebootMs;
   }
 
   /** Tells of every change of a machine or of what is announced about it. The answer ends it. */
@@ -53,7 +57,12 @@ export class SimulatedCloud {
   /** It is gone, and so is everything that was announced about it. */
   terminate(id: string): void {
     this.#instances.delete(id);
-    for (const [key, event] of this.#events) if (event.instance === id) this.#events.delete(key);
+    for (const [key, event] of this.#events) {
+      if (event.instance !== id) continue;
+      this.#events.delete(key);
+      this.#plans.get(key)?.();
+      this.#plans.delete(key);
+    }
     this.#tell(id);
   }
 
@@ -74,7 +83,7 @@ export class SimulatedCloud {
       source: 'cloud',
     } as const;
     this.#events.set(id, { ...event, ...(code !== undefined && { code }) });
-    this.#clock.after(inSeconds * 1000, () => this.#act(id));
+    this.#plan(id, inSeconds * 1000, () => this.#act(id));
     this.#tell(instance);
     return id;
   }
@@ -84,11 +93,25 @@ export class SimulatedCloud {
     this.#change(id, 'Cancelled');
   }
 
+  /** Does nothing any more: what it has announced would keep a process from ending. */
+  stop(): void {
+    for (const callOff of this.#plans.values()) callOff();
+    this.#plans.clear();
+  }
+
   /** What it announces about these machines, as an API of a cloud would answer. */
   scan(source: string, instances: readonly string[]): Sighting {
     const looked = new Set(instances.filter(id => this.#instances.has(id)));
     const events = [...this.#events.values()].filter(({ instance = '' }) => looked.has(instance)).map(event => ({ ...event, source }));
     return { source, looked, events, unknown: instances.filter(id => !looked.has(id)) };
+  }
+
+  #plan(event: string, inMs: number, task: () => void): void {
+    const callOff = this.#clock.after(inMs, () => {
+      this.#plans.delete(event);
+      task();
+    });
+    this.#plans.set(event, callOff);
   }
 
   #set(instance: Instance): Instance {
@@ -122,7 +145,7 @@ export class SimulatedCloud {
 
   #reboot(instance: Instance, event: string): void {
     this.#set({ ...instance, state: 'rebooting' });
-    this.#clock.after(rebootMs, () => {
+    this.#plan(event, this.#rebootMs, () => {
       if (this.#instances.get(instance.id)?.state !== 'rebooting') return;
       this.#set({ ...instance, state: 'running', bootId: `${instance.bootId}+` });
       this.#change(event, 'Completed');

@@ -179,18 +179,19 @@ class MachineLoop {
     writes.update(this.#resource, { ...machine, spec: { ...part(machine, 'spec'), providerID: `aws:///${zone}/${id}` } });
   }
 
-  /** The node joins when its time has come, and follows its machine from then on. */
+  /** The node joins when its time has come, unless it was there before its Machine, and follows its machine from then on. */
   #join(machine: Stored, cluster: Cluster): number | undefined {
     const { cloud, launchMs } = this.#options;
     const instance = cloud.instance(instanceOf(machine));
     const { name } = machine.metadata;
     const joinsAt = Date.parse(machine.metadata.creationTimestamp) + launchMs;
-    if (cluster.nowMs() < joinsAt) return joinsAt - cluster.nowMs();
-    const now = new Date(cluster.nowMs()).toISOString();
     const node = cluster.store.get('nodes', '', name);
+    if (node === undefined && cluster.nowMs() < joinsAt) return joinsAt - cluster.nowMs();
+    const now = new Date(cluster.nowMs()).toISOString();
     if (instance === undefined) {
       if (node !== undefined) cluster.writes.remove('nodes', '', name);
-      return void this.#report(machine, cluster, { phase: 'Failed', errorMessage: "can't find created instance" });
+      this.#report(machine, cluster, { phase: 'Failed', errorMessage: "can't find created instance" });
+      return undefined;
     }
     if (node === undefined) {
       const fresh = nodeFor(machine, name, text(machine, 'spec', 'providerID'), instance.zone, instance.bootId, now);
@@ -240,12 +241,14 @@ class MachineLoop {
   }
 }
 
-/** Whether the kubelet of a node answers: its machine runs. Nodes of other clouds always do. */
+/** Whether the kubelet of a node answers: its machine runs, and the node says which start of it this is. Nodes of other clouds always do. */
 export const runsOn =
   (cloud: SimulatedCloud) =>
   (node: Stored): boolean => {
     const providerId = text(node, 'spec', 'providerID');
-    return !providerId.startsWith('aws:') || cloud.instance(providerId.split('/').at(-1) ?? '')?.state === 'running';
+    if (!providerId.startsWith('aws:')) return true;
+    const instance = cloud.instance(providerId.split('/').at(-1) ?? '');
+    return instance?.state === 'running' && text(node, 'status', 'nodeInfo', 'bootID') === instance.bootId;
   };
 
 /** The controllers of a machine API, for `LifeOptions.more`. */

@@ -205,7 +205,7 @@ for (const flavour of flavours) {
       drill.cloud.announce(drill.instanceOf(machine), { kind: 'preemption', inSeconds: 120 });
       await drill.until('the drain', () => drill.store.list(maintenances).length === 1, 61);
       const grace = at(drill.store.list(maintenances)[0], 'spec', 'drain', 'maxGracePeriodSeconds');
-      assert.ok(typeof grace === 'number' && grace > 0 && grace <= 110, `${String(grace)} s`);
+      assert.ok(typeof grace === 'number' && grace > 0 && grace <= 110, `${JSON.stringify(grace)} s`);
       await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
       assert.equal(drill.machines().length, 3);
       assertClean(drill);

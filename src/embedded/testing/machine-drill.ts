@@ -149,7 +149,7 @@ export const machineDrill = async (options: MachineDrillOptions) => {
     instanceOf: (machine: Stored): string => text(machine, 'spec', 'providerID').split('/').at(-1) ?? '',
     phaseOf: (machine: string): string => text(maintenanceOf(machine), 'status', 'phase'),
     historyOf: (machine: string): readonly string[] =>
-      objects(at(maintenanceOf(machine), 'status', 'history')).map(({ phase, reason }) => `${String(phase)} ${String(reason)}`),
+      objects(at(maintenanceOf(machine), 'status', 'history')).map(one => `${text(one, 'phase')} ${text(one, 'reason')}`),
     set: (): Stored | undefined => store.get(`machinesets.${group}`, 'machines', 'workers'),
     /** Until it holds, at most so many seconds of made-up time. */
     until: async (what: string, holds: () => boolean, seconds = 3600): Promise<void> => {

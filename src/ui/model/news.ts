@@ -1,5 +1,6 @@
 import { matters } from '../../core/drain/blocked.ts';
-import type { Delta, NodeView } from '../../web/dashboard/scene.ts';
+import type { Delta, MachineView, NodeView } from '../../web/dashboard/scene.ts';
+import { kindsOf, phaseOf } from './machine-words.ts';
 import type { Move } from './moves.ts';
 import { nameOf, plural, standing } from './words.ts';
 
@@ -41,15 +42,15 @@ const stories: Readonly<Record<string, string>> = {
 /** Of these the operator makes events. */
 const recorded: ReadonlySet<string> = new Set(['draining', 'held', 'returning', 'failed']);
 
-/** A node that has just been heard of is no news: the page may have been opened a moment ago. */
 const oneNode = (before: NodeView | undefined, node: NodeView, at: string): readonly News[] => {
-  if (before === undefined) return [];
+  if (before === undefined) return node.missing ? [] : [line(at, node.key, 'has joined the cluster')];
   const told = new Set(blockersOf(before).map(({ message }) => message));
   const blockers = blockersOf(node)
     .filter(({ message }) => !told.has(message))
     .map(({ message, whats }) => line(at, node.key, `${plural(whats.length, 'pod')} cannot go: ${message}`, { warning: true }));
   const tone = standing(node).tone;
   if (standing(before).tone === tone) return blockers;
+  if (node.replaced) return [line(at, node.key, 'is gone: its machine is being replaced'), ...blockers];
   const story = stories[tone];
   return story === undefined
     ? blockers
@@ -65,6 +66,18 @@ export const nodeNews = (
   ...nodes.flatMap(node => oneNode(before.get(node.key), node, at)),
   ...(gone.nodes ?? []).map(key => line(at, key, 'has been removed from the cluster', { warning: true })),
 ];
+
+/** What has been announced about machines, and what becomes of that. Every change of phase is an event of the operator's too. */
+export const machineNews = (before: ReadonlyMap<string, MachineView>, { machines = [] }: Delta, at: string): readonly News[] =>
+  machines.flatMap(machine => {
+    const known = before.get(machine.key);
+    const about = machine.node ?? machine.machine;
+    const warning = machine.phase === 'AwaitingApproval';
+    if (known === undefined)
+      return machine.over ? [] : line(at, about, `announced for its machine: ${kindsOf(machine)}`, { warning: true });
+    if (known.phase === machine.phase) return [];
+    return line(at, about, `${kindsOf(machine)}: ${phaseOf(machine)}`, { warning, recorded: true });
+  });
 
 /** Which pods have taken another's place: one line for those of a workload between the same nodes. */
 export const podNews = (moves: readonly Move[], at: string): readonly News[] => {

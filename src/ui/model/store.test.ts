@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { effect } from '@preact/signals';
-import type { BlockerView, HoldView, NodeView, PodView, Scene } from '../../web/dashboard/scene.ts';
+import type { BlockerView, HoldView, MachineView, NodeView, PodView, Scene } from '../../web/dashboard/scene.ts';
 import type { Move } from './moves.ts';
 import { Store } from './store.ts';
 
@@ -53,6 +53,8 @@ const makeScene = (over: Partial<Scene> = {}): Scene => ({
   nodes: [makeNode('w1'), makeNode('w2')],
   pods: [makePod('a', 'w1'), makePod('b', 'w2')],
   budgets: [],
+  machines: [],
+  windows: [],
   moments: [],
   ...over,
 });
@@ -164,4 +166,54 @@ test('who shows one node hears nothing of the others', () => {
   store.apply({ pods: [makePod('a', 'w1', { phase: 'leaving' })] });
   stop();
   assert.deepEqual(drawn, ['running', 'leaving']);
+});
+
+const makeMachine = (over: Partial<MachineView> = {}): MachineView => ({
+  key: 'drydock-system/mm-w1',
+  machine: 'w1',
+  node: 'w1',
+  phase: 'Draining',
+  over: false,
+  deleting: false,
+  message: '',
+  since: '2026-01-01T00:00:00Z',
+  announced: [{ provider: 'aws', kind: 'retirement', state: 'Scheduled' }],
+  ...over,
+});
+
+test('what is announced is known with its node until it is over, and each of its steps is told once', () => {
+  const { store, told } = storeOf(makeScene());
+  const shown = (): readonly (readonly string[])[] =>
+    [store.machines.value, store.machinesOn('w1').value, store.machinesOn('w2').value].map(all => all.map(({ phase }) => phase));
+  store.apply({ machines: [makeMachine({ phase: 'Scheduled' })] });
+  assert.deepEqual(shown(), [['Scheduled'], ['Scheduled'], []]);
+  store.apply({ machines: [makeMachine()] });
+  store.apply({ machines: [makeMachine({ message: 'one pod is left' })] });
+  assert.deepEqual(shown(), [['Draining'], ['Draining'], []]);
+  store.apply({ machines: [makeMachine({ phase: 'Succeeded', over: true })] });
+  assert.deepEqual(shown(), [[], [], []]);
+  assert.deepEqual(told().toReversed(), [
+    'w1 announced for its machine: retirement',
+    'w1 retirement: being drained',
+    'w1 retirement: done',
+  ]);
+  store.replace(makeScene({ machines: [makeMachine()], windows: [{ key: 'nights', open: true }] }));
+  assert.deepEqual([shown()[1], store.windows.value.length], [['Draining'], 1]);
+  store.replace(makeScene());
+  assert.deepEqual([shown()[0], store.windows.value.length, told().length], [[], 0, 3]);
+});
+
+test('a node that is being replaced is not said to come back', () => {
+  const { store, told } = storeOf(makeScene({ nodes: [makeNode('w1', { holds: [makeHold({ drained: true, draining: false })] })] }));
+  store.apply({ nodes: [makeNode('w1', { ready: 'unknown', missing: true, replaced: true, holds: [makeHold()] })] });
+  assert.deepEqual(told(), ['w1 is gone: its machine is being replaced']);
+});
+
+test('a node that joins is news once the page has read the cluster', () => {
+  const { store, told } = storeOf(makeScene({ facts: { access: 'link', cluster: 'test', loading: ['nodes'], unreadable: [] } }));
+  store.apply({ nodes: [makeNode('w3')] });
+  assert.deepEqual(told(), []);
+  store.apply({ facts: { access: 'link', cluster: 'test', loading: [], unreadable: [] } });
+  store.apply({ nodes: [makeNode('w4'), makeNode('w9', { missing: true })] });
+  assert.deepEqual(told(), ['w4 has joined the cluster']);
 });

@@ -1,7 +1,7 @@
 import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals';
-import type { BudgetView, Delta, Facts, MomentView, NodeView, PodView, Scene } from '../../web/dashboard/scene.ts';
+import type { BudgetView, Delta, Facts, MachineView, MomentView, NodeView, PodView, Scene, WindowView } from '../../web/dashboard/scene.ts';
 import { type Move, Moves } from './moves.ts';
-import { type News, nodeNews, podNews } from './news.ts';
+import { machineNews, type News, nodeNews, podNews } from './news.ts';
 import { isControlPlane } from './words.ts';
 
 const collator = new Intl.Collator('en', { numeric: true });
@@ -21,6 +21,7 @@ export type Zone = { readonly zone: string; readonly nodes: readonly string[] };
 const mostNews = 150;
 
 const noPods: readonly PodView[] = [];
+const noMachines: readonly MachineView[] = [];
 
 /** What the page knows, as signals: each part of the page hears of its own changes only. */
 export class Store {
@@ -30,12 +31,18 @@ export class Store {
   readonly held = signal<readonly NodeView[]>([]);
   readonly budgets = signal<readonly BudgetView[]>([]);
   readonly moments = signal<readonly MomentView[]>([]);
+  /** Machine maintenances that are not over, the longest known first. */
+  readonly machines = signal<readonly MachineView[]>([]);
+  readonly windows = signal<readonly WindowView[]>([]);
   /** Newest first. */
   readonly news = signal<readonly News[]>([]);
   readonly podCount = signal(0);
   readonly #nodes = new Map<string, Signal<NodeView | undefined>>();
   readonly #podsOn = new Map<string, Signal<readonly PodView[]>>();
   readonly #pods = new Map<string, PodView>();
+  readonly #machines = new Map<string, MachineView>();
+  readonly #machinesOn = new Map<string, Signal<readonly MachineView[]>>();
+  readonly #windows = new Map<string, WindowView>();
   readonly #budgets = new Map<string, BudgetView>();
   readonly #moments = new Map<string, MomentView>();
   readonly #moves = new Moves();
@@ -58,6 +65,13 @@ export class Store {
     return this.#podsSignal(node);
   }
 
+  /** What is announced about the machine of a node, and is not over. */
+  machinesOn(node: string): ReadonlySignal<readonly MachineView[]> {
+    const known = this.#machinesOn.get(node) ?? signal(noMachines);
+    this.#machinesOn.set(node, known);
+    return known;
+  }
+
   nodeCount(): number {
     return this.zones.value.reduce((sum, { nodes }) => sum + nodes.length, 0);
   }
@@ -77,6 +91,8 @@ export class Store {
         pods: gone(this.#pods, scene.pods),
         budgets: gone(this.#budgets, scene.budgets),
         moments: gone(this.#moments, scene.moments),
+        machines: gone(this.#machines, scene.machines),
+        windows: gone(this.#windows, scene.windows),
       },
     });
   }
@@ -85,15 +101,17 @@ export class Store {
   apply(delta: Delta): void {
     const at = new Date(this.#now()).toISOString();
     const before = new Map((delta.nodes ?? []).map(({ key }) => [key, this.#nodeSignal(key).peek()]));
+    const machines = new Map(this.#machines);
+    const isRead = this.facts.peek()?.loading.length === 0;
     batch(() => {
       const moves = this.#apply(delta);
-      const lines = [...nodeNews(before, delta, at), ...podNews(moves, at)];
+      const lines = isRead ? [...machineNews(machines, delta, at), ...nodeNews(before, delta, at), ...podNews(moves, at)] : [];
       if (lines.length > 0) this.news.value = [...lines.reverse(), ...this.news.value].slice(0, mostNews);
     });
   }
 
   #apply(delta: Delta): readonly Move[] {
-    const { facts, nodes = [], pods = [], budgets = [], moments = [], gone = {} } = delta;
+    const { facts, nodes = [], pods = [], budgets = [], moments = [], machines = [], windows = [], gone = {} } = delta;
     return batch(() => {
       if (facts !== undefined) this.facts.value = facts;
       for (const node of nodes) this.#nodeSignal(node.key).value = node;
@@ -105,6 +123,10 @@ export class Store {
       put(this.#moments, moments, gone.moments, all => {
         this.moments.value = [...all].sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : byName(other, one)));
       });
+      put(this.#windows, windows, gone.windows, all => {
+        this.windows.value = [...all].sort(byName);
+      });
+      put(this.#machines, machines, gone.machines, all => this.#showMachines([...all].filter(({ over }) => !over)));
       return this.#applyPods(pods, gone.pods ?? []);
     });
   }
@@ -158,6 +180,17 @@ export class Store {
     if (JSON.stringify(zones) !== JSON.stringify(this.zones.peek())) this.zones.value = zones;
     const sinceOf = ({ holds }: NodeView): string => holds[0]?.since ?? '';
     this.held.value = nodes.filter(({ holds }) => holds.length > 0).sort((one, other) => collator.compare(sinceOf(one), sinceOf(other)));
+  }
+
+  #showMachines(all: readonly MachineView[]): void {
+    const machines = all.toSorted((one, other) => collator.compare(one.since, other.since) || byName(one, other));
+    this.machines.value = machines;
+    const byNode = Map.groupBy(machines, ({ node = '' }) => node);
+    for (const node of byNode.keys()) this.machinesOn(node);
+    for (const [node, shown] of this.#machinesOn) {
+      const now = byNode.get(node) ?? noMachines;
+      if (now.length > 0 || shown.peek().length > 0) shown.value = now;
+    }
   }
 
   #nodeSignal(key: string): Signal<NodeView | undefined> {

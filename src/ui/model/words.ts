@@ -46,6 +46,7 @@ const heldStanding = (node: NodeView): Standing | undefined => {
 };
 
 export const standing = (node: NodeView): Standing => {
+  if (node.replaced) return { tone: 'returning', word: 'Being replaced' };
   if (node.missing) return { tone: 'failed', word: 'No such node' };
   const held = heldStanding(node);
   if (held !== undefined) return held;

@@ -3,6 +3,8 @@ import type { NodeView, PodView } from '../../web/dashboard/scene.ts';
 import { isControlPlane, nameOf, plural, podWords, standing } from '../model/words.ts';
 import { asking, close, mayAct, selected, store } from '../page.ts';
 import { Hold } from './hold-card.tsx';
+import { HostOrders } from './host-orders.tsx';
+import { MachineStory } from './machine-card.tsx';
 import { blockedOn } from './node-box.tsx';
 
 /** More are not listed: nobody reads them. */
@@ -61,6 +63,12 @@ const About = ({ node }: { readonly node: NodeView }) => (
     <dd>{node.roles.length === 0 ? 'none' : node.roles.join(', ')}</dd>
     <dt>ready</dt>
     <dd>{node.ready}</dd>
+    {node.instance !== undefined && (
+      <>
+        <dt>host</dt>
+        <dd>{node.instance}</dd>
+      </>
+    )}
     <dt>scheduling</dt>
     <dd>{node.cordoned ? 'cordoned: no new pods' : 'takes new pods'}</dd>
     {node.taints.length > 0 && (
@@ -94,7 +102,8 @@ const Known = ({ node }: { readonly node: NodeView }) => (
       <Hold key={`${hold.store} ${hold.namespace ?? ''} ${hold.name}`} hold={hold} node={node.key} />
     ))}
     <Order node={node} />
-    <About node={node} />
+    <HostOrders node={node} />
+    {!node.missing && <About node={node} />}
     <PodList node={node} />
   </>
 );
@@ -119,6 +128,9 @@ export const Details = () => {
           ×
         </button>
       </div>
+      {store.machinesOn(name).value.map(machine => (
+        <MachineStory key={machine.key} machine={machine} />
+      ))}
       {node === undefined ? <p class="quiet">It is not in the cluster any more.</p> : <Known node={node} />}
     </section>
   );

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { asking } from '../page.ts';
+import { ApproveForm } from './approve-form.tsx';
 import { MaintainForm } from './maintain-form.tsx';
 import { ReleaseForm } from './release-form.tsx';
 
@@ -36,6 +37,13 @@ export const Dialogs = () => {
     return (
       <Modal key={key} title={`Take ${value.node} out of service`}>
         <MaintainForm node={value.node} shut={shut} />
+      </Modal>
+    );
+  }
+  if (value.kind === 'approve') {
+    return (
+      <Modal key={key} title={`Approve what is to be done about ${value.node}`}>
+        <ApproveForm asked={value} shut={shut} />
       </Modal>
     );
   }

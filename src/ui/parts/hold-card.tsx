@@ -1,7 +1,7 @@
 import { matters } from '../../core/drain/blocked.ts';
 import type { BlockerView, HoldView, NodeView } from '../../web/dashboard/scene.ts';
 import { plural, since, standing, until } from '../model/words.ts';
-import { asking, mayAct, now, open } from '../page.ts';
+import { asking, mayAct, now, open, store } from '../page.ts';
 import { Progress } from './progress.tsx';
 
 /** So many pods are named; the rest is counted. */
@@ -76,15 +76,21 @@ const Facts = ({ hold }: { readonly hold: HoldView }) => (
   </dl>
 );
 
-/** One maintenance of a node: by whom, how far, what is in the way. */
+/** Who makes the maintenances that are part of a machine's: they end with it, and would be made anew. */
+const machineRequester = 'drydock.dev/machine-maintenance';
+
+const isTold = ({ requester }: HoldView, node: string): boolean =>
+  requester === machineRequester && store.machinesOn(node).value.length > 0;
+
+/** One maintenance of a node: by whom, how far, what is in the way. What is announced about its machine is said already where that is shown. */
 export const Hold = ({ hold, node }: { readonly hold: HoldView; readonly node: string }) => (
   <div class="hold">
-    {hold.reason !== undefined && <p class="reason">“{hold.reason}”</p>}
-    {hold.message !== '' && <p class="message">{hold.message}</p>}
+    {hold.reason !== undefined && !isTold(hold, node) && <p class="reason">“{hold.reason}”</p>}
+    {hold.message !== '' && store.node(node).value?.replaced !== true && <p class="message">{hold.message}</p>}
     {hold.toEvict > 0 && !hold.deleting && <Progress hold={hold} />}
     <Facts hold={hold} />
     <Blockers blockers={hold.blockers} />
-    {mayAct.value && !hold.deleting && <ReleaseButton hold={hold} node={node} />}
+    {mayAct.value && !hold.deleting && hold.requester !== machineRequester && <ReleaseButton hold={hold} node={node} />}
   </div>
 );
 

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { NodeView, PodView } from '../../web/dashboard/scene.ts';
 import { glide, land } from '../flights.ts';
+import { kindsOf, phaseOf, toneOf } from '../model/machine-words.ts';
 import { isControlPlane, nameOf, type PodState, plural, podWords, standing, tally } from '../model/words.ts';
 import { condensed, open, search, selected, store } from '../page.ts';
 import { Progress } from './progress.tsx';
@@ -109,6 +110,17 @@ const Name = ({ node }: { readonly node: NodeView }) => {
   );
 };
 
+/** What is announced about its machine, and how far that is. */
+const Announcements = ({ name }: { readonly name: string }) => (
+  <>
+    {store.machinesOn(name).value.map(machine => (
+      <p key={machine.key} class={`announcement ${toneOf(machine)}`}>
+        {kindsOf(machine)}: {phaseOf(machine)}
+      </p>
+    ))}
+  </>
+);
+
 /** A node as a box filled with its pods. */
 export const NodeBox = ({ name }: { readonly name: string }) => {
   const node = store.node(name).value;
@@ -126,6 +138,7 @@ export const NodeBox = ({ name }: { readonly name: string }) => {
         )}
         {tone !== 'service' && <span class={`chip ${tone}`}>{word}</span>}
       </div>
+      <Announcements name={name} />
       <Pods node={node} />
       {hold?.draining === true && hold.toEvict > 0 && <Progress hold={hold} />}
     </li>

@@ -2,6 +2,7 @@ import { computed } from '@preact/signals';
 import type { BudgetView } from '../../web/dashboard/scene.ts';
 import { nameOf, plural } from '../model/words.ts';
 import { mayAct, selected, store } from '../page.ts';
+import { Announced, Windows } from './announced.tsx';
 import { Details } from './details.tsx';
 import { HoldCard } from './hold-card.tsx';
 
@@ -73,7 +74,9 @@ const Budgets = () => {
 export const Side = () => (
   <div class="side">
     <Details />
+    <Announced />
     <Held />
+    <Windows />
     <Budgets />
   </div>
 );

@@ -97,6 +97,8 @@ describe('the page', { timeout: 30_000 }, () => {
     ['/api/outlook?node=w1', 'GET'],
     ['/api/maintain', 'POST'],
     ['/api/release', 'POST'],
+    ['/api/approve', 'POST'],
+    ['/api/announce', 'POST'],
   ] as const;
 
   test('without the token, or with another one, nobody looks and nobody acts', async () => {
@@ -215,11 +217,49 @@ describe('the page', { timeout: 30_000 }, () => {
     const read = await ask(looking.port, '/api/scene');
     assert.equal(read.status, 200);
     for (const headers of [{ 'content-type': 'application/json' }, json]) {
-      const refused = await ask(looking.port, '/api/maintain', headers, 'POST', '{"node":"w1"}');
-      assert.equal(refused.status, 403);
-      assert.match(messageIn(refused), /for looking only/);
+      for (const path of ['/api/maintain', '/api/approve', '/api/announce']) {
+        const refused = await ask(looking.port, path, headers, 'POST', '{"node":"w1","what":"reboot"}');
+        assert.equal(refused.status, 403, path);
+        assert.match(messageIn(refused), /for looking only/);
+      }
     }
     assert.equal((await ask(looking.port, '/api/scene', { host: 'evil.example' })).status, 403);
+  });
+
+  test('where the machines are no simulation, nothing is announced from the page', async () => {
+    const { scene } = JSON.parse((await ask(link.port, '/api/scene', bearer)).body) as { readonly scene: Scene };
+    assert.equal(scene.facts.simulated, undefined);
+    const answer = await ask(link.port, '/api/announce', json, 'POST', '{"node":"w1","what":"reboot"}');
+    assert.deepEqual([answer.status, messageIn(answer).includes('no simulation')], [404, true]);
+  });
+
+  test('a simulated cloud is told what to announce, and says what cannot be', async () => {
+    const told: string[] = [];
+    const hosts = {
+      announce: (node: string, what: string): string | undefined => {
+        told.push(`${node} ${what}`);
+        return node === 'w2' ? 'w2 is no machine' : undefined;
+      },
+    };
+    const common = { watcher: at.ports, dialects: at.dialects, cluster: 'test', port: 0, clock: systemClock, log: silentLog };
+    const simulated = await startDashboard({ ...common, hosts, access: { kind: 'link', token, api: at.ports } });
+    const send = (order: unknown): Promise<Answer> => ask(simulated.port, '/api/announce', json, 'POST', JSON.stringify(order));
+    try {
+      const { scene } = JSON.parse((await ask(simulated.port, '/api/scene', bearer)).body) as { readonly scene: Scene };
+      assert.equal(scene.facts.simulated, true);
+      for (const order of [null, {}, { node: 'w1' }, { node: 7, what: 'reboot' }, { node: 'w1', what: 'explosion' }]) {
+        assert.equal((await send(order)).status, 400, JSON.stringify(order));
+      }
+      assert.deepEqual(told, []);
+      assert.equal((await send({ node: 'w1', what: 'retirement' })).status, 201);
+      const refused = await send({ node: 'w2', what: 'reboot' });
+      assert.deepEqual([refused.status, messageIn(refused)], [409, 'w2 is no machine']);
+      assert.deepEqual(told, ['w1 retirement', 'w2 reboot']);
+      const foreign = await ask(simulated.port, '/api/announce', { ...json, origin: 'http://evil.example' }, 'POST', '{}');
+      assert.equal(foreign.status, 403);
+    } finally {
+      await simulated.close();
+    }
   });
 
   test('a taken port is said at once', async () => {

@@ -7,6 +7,8 @@ import type { Log } from '../../support/log.ts';
 import { answerJson } from './answer.ts';
 import { readAssets } from './assets.ts';
 import { hostsOf } from './guard.ts';
+import type { Hosts } from './hosts.ts';
+import type { MachineReader } from './machine-watch.ts';
 import { Observer } from './observer.ts';
 import { Readers } from './readers.ts';
 import { type Access, answer, type Served } from './routes.ts';
@@ -15,6 +17,10 @@ export type DashboardOptions = {
   /** Follows the cluster that is shown. */
   readonly watcher: Watcher;
   readonly dialects: readonly Dialect[];
+  /** Reads what is announced about machines; they are not looked at when left out. */
+  readonly machines?: MachineReader;
+  /** The hosts of a simulated cloud: whoever may act has something announced about them. */
+  readonly hosts?: Hosts | undefined;
   readonly access: Access;
   /** Which cluster this is, for people. */
   readonly cluster: string;
@@ -57,13 +63,14 @@ const urlOf = (host: string, port: number, access: Access): string => {
 
 /** Serves the page and follows the cluster for it. Rejects when the address cannot be had. */
 export const startDashboard = async (options: DashboardOptions): Promise<Dashboard> => {
-  const { watcher, dialects, access, cluster, host = '127.0.0.1', clock, log } = options;
+  const { watcher, dialects, machines, hosts, access, cluster, host = '127.0.0.1', clock, log } = options;
   const assets = readAssets();
-  const observer = new Observer({ watcher, dialects, access: access.kind, cluster, clock });
+  const simulated = hosts !== undefined;
+  const observer = new Observer({ watcher, dialects, ...(machines && { machines }), simulated, access: access.kind, cluster, clock });
   const readers = new Readers(observer, clock);
-  let hosts: ReadonlySet<string> = new Set();
+  let names: ReadonlySet<string> = new Set();
   const server = createServer((request, response) => {
-    const served: Served = { access, assets, observer, readers, hosts };
+    const served: Served = { access, assets, observer, readers, hosts, names };
     answer(request, response, served).catch((error: unknown) => failed(error, response, log));
   });
   const done = new AbortController();
@@ -71,7 +78,7 @@ export const startDashboard = async (options: DashboardOptions): Promise<Dashboa
     readers.end();
     throw error;
   });
-  hosts = hostsOf(host, port);
+  names = hostsOf(host, port);
   const running = observer.run(done.signal);
   const close = async (): Promise<void> => {
     done.abort();

@@ -25,13 +25,15 @@ export const readMoment = (raw: unknown): Moment => {
   const { metadata, involvedObject = {}, type, reason = '', message = '', count, lastTimestamp, eventTime } = raw as RawEvent;
   const key = `${metadata.namespace ?? ''}/${metadata.name}`;
   const { kind = '', namespace, name = '' } = involvedObject;
+  // The namespace of these is where the operator is: it says nothing, and leaves no room for the rest.
+  const place = namespace === undefined || namespace === '' || kind === 'MachineMaintenance' ? '' : `${namespace}/`;
   const view: MomentView = {
     key,
     at: lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? '',
     warning: type === 'Warning',
     reason,
     message,
-    about: `${kind} ${namespace === undefined || namespace === '' ? '' : `${namespace}/`}${name}`,
+    about: `${kind} ${place}${name}`,
     count: count ?? 1,
   };
   return { key, uid: metadata.uid, resourceVersion: metadata.resourceVersion, view };

@@ -4,15 +4,16 @@ import { blockersNow } from '../../core/phase/blockers-now.ts';
 import { type Pod, readPod } from '../../core/pod/pod.ts';
 import type { Dialect, Request } from '../../core/request/request.ts';
 import { isDraining } from '../../core/request/telling.ts';
-import type { Change, Collection, Sink, Watched, Watcher } from '../../operator/ports.ts';
+import type { Change, Watched, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import { Collections } from './collections.ts';
 import { Known } from './known.ts';
-import { readMoment } from './moment.ts';
+import { type MachineReader, MachineWatch } from './machine-watch.ts';
+import { type Moment, readMoment } from './moment.ts';
 import { Moments } from './moments.ts';
 import { outlookOf } from './outlook.ts';
 import type { AccessKind, BudgetView, Delta, Facts, NodeView, Outlook, PodView, Scene } from './scene.ts';
 import { Shelf } from './shelf.ts';
-import { Troubles } from './troubles.ts';
 import { budgetView, holdView, missingNodeView, nodeView, podView } from './views.ts';
 import { makerAmong } from './wishes.ts';
 
@@ -22,6 +23,10 @@ const batchMs = 100;
 export type ObserverOptions = {
   readonly watcher: Watcher;
   readonly dialects: readonly Dialect[];
+  /** Reads what is announced about machines; they are not looked at when left out. */
+  readonly machines?: MachineReader;
+  /** The machines are a simulation. */
+  readonly simulated?: boolean;
   readonly access: AccessKind;
   readonly cluster: string;
   readonly clock: Clock;
@@ -41,10 +46,8 @@ export class Observer {
   readonly #pods = new Shelf<PodView>();
   readonly #budgets = new Shelf<BudgetView>();
   readonly #moments = new Moments();
-  readonly #troubles: Troubles;
-  readonly #loading = new Set<string>();
-  /** Kinds that the cluster does not serve. */
-  readonly #missing = new Set<string>();
+  readonly #machines = new MachineWatch(node => this.#stale.add(node));
+  readonly #collections: Collections;
   readonly #stale = new Set<string>();
   readonly #listeners = new Set<Listener>();
   /** As they were told last: what they call read is in the scene by then. */
@@ -55,7 +58,7 @@ export class Observer {
 
   constructor(options: ObserverOptions) {
     this.#options = options;
-    this.#troubles = new Troubles(options.clock, () => this.#soon());
+    this.#collections = new Collections(options.watcher, options.clock, () => this.#soon());
     this.#facts = this.#factsNow();
   }
 
@@ -66,17 +69,24 @@ export class Observer {
   /** Follows everything until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true;
-    const { dialects } = this.#options;
+    const { dialects, machines } = this.#options;
     const components = [...new Set(dialects.map(({ component }) => component))];
+    const follow = <T extends Watched>(
+      what: string,
+      path: string,
+      project: (raw: unknown) => T | undefined,
+      told: (change: Change<T>) => void,
+    ): Promise<void> => this.#collections.follow({ what, collection: { path }, project, told }, signal);
     await Promise.all([
-      this.#follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeTold(change), signal),
-      this.#follow('pods', { path: '/api/v1/pods' }, readPod, change => this.#podTold(change), signal),
-      this.#follow('disruption budgets', { path: budgetsPath }, readBudget, change => this.#budgetTold(change), signal),
+      follow('nodes', '/api/v1/nodes', readNode, change => this.#nodeTold(change)),
+      follow('pods', '/api/v1/pods', readPod, change => this.#podTold(change)),
+      follow('disruption budgets', budgetsPath, readBudget, change => this.#budgetTold(change)),
       ...dialects.map(dialect => this.#followKind(dialect, signal)),
       ...components.map(component => this.#followEvents(component, signal)),
+      ...(machines ? [this.#machines.run(this.#collections, machines, signal)] : []),
     ]);
     this.#cancel?.();
-    this.#troubles.stop();
+    this.#collections.stop();
   }
 
   /** Is told of every batch from now on. The answer ends that. */
@@ -92,6 +102,8 @@ export class Observer {
       nodes: this.#nodes.values(),
       pods: this.#pods.values(),
       budgets: this.#budgets.values(),
+      machines: this.#machines.machines.values(),
+      windows: this.#machines.windows.values(),
       moments: this.#moments.newest(),
     };
   }
@@ -99,6 +111,11 @@ export class Observer {
   /** A maintenance that is there at this moment. */
   find(store: string, namespace: string | undefined, name: string): Request | undefined {
     return this.#known.requests.get(`${store}/${namespace ?? ''}/${name}`);
+  }
+
+  /** A machine maintenance that is there at this moment, by `namespace/name`. */
+  findMachine(key: string): ReturnType<MachineWatch['find']> {
+    return this.#machines.find(key);
   }
 
   hasNode(name: string): boolean {
@@ -111,7 +128,7 @@ export class Observer {
 
   /** The kind to make maintenances of; undefined when none is served. */
   maker(): Dialect | undefined {
-    return makerAmong(this.#options.dialects.filter(({ name }) => !this.#missing.has(name)));
+    return makerAmong(this.#options.dialects.filter(({ name }) => !this.#collections.lacks(name)));
   }
 
   #factsNow(): Facts {
@@ -120,75 +137,27 @@ export class Observer {
       access: this.#options.access,
       cluster: this.#options.cluster,
       ...(maker && { makes: maker.kind as 'Maintenance' | 'NodeMaintenance' }),
-      loading: this.#running ? [...this.#loading].sort() : ['everything'],
-      unreadable: this.#troubles.list(),
+      ...(this.#options.simulated === true && { simulated: true }),
+      loading: this.#running ? this.#collections.loading : ['everything'],
+      unreadable: this.#collections.unreadable,
     };
-  }
-
-  #follow<T extends Watched>(
-    what: string,
-    collection: Collection,
-    project: (raw: unknown) => T | undefined,
-    told: (change: Change<T>) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
-    this.#loading.add(what);
-    const sink: Sink<T> = {
-      changed: change => {
-        this.#troubles.mended(what);
-        told(change);
-        this.#soon();
-      },
-      synced: () => {
-        this.#troubles.mended(what);
-        this.#loading.delete(what);
-        this.#soon();
-      },
-      failing: ({ message, retryInMs }) => {
-        this.#loading.delete(what);
-        this.#troubles.failing(what, message, retryInMs);
-      },
-    };
-    return this.#options.watcher.watch(collection, project, sink, signal);
   }
 
   #followKind(dialect: Dialect, signal: AbortSignal): Promise<void> {
-    this.#loading.add(dialect.name);
     const project = (raw: unknown): Wanted | undefined => {
       const request = dialect.read(raw);
       if (typeof request === 'string') return undefined;
       return { key: request.key, uid: request.uid, resourceVersion: request.resourceVersion, request };
     };
-    const sink: Sink<Wanted> = {
-      changed: change => {
-        this.#served(dialect);
-        this.#requestTold(change);
-        this.#soon();
-      },
-      synced: () => {
-        this.#loading.delete(dialect.name);
-        this.#served(dialect);
-      },
-      failing: ({ message, status, retryInMs }) => {
-        this.#loading.delete(dialect.name);
-        if (status !== 404) return this.#troubles.failing(dialect.name, message, retryInMs);
-        // Not every cluster has every kind: that is no trouble.
-        this.#missing.add(dialect.name);
-        this.#soon();
-      },
-    };
-    return this.#options.watcher.watch({ path: dialect.path }, project, sink, signal);
+    const told = (change: Change<Wanted>): void => this.#requestTold(change);
+    const { name: what, path } = dialect;
+    return this.#collections.follow({ what, collection: { path }, project, told, mayLack: true }, signal);
   }
 
   #followEvents(component: string, signal: AbortSignal): Promise<void> {
     const collection = { path: '/api/v1/events', fieldSelector: `reportingComponent=${component}` };
-    return this.#follow('events', collection, readMoment, change => this.#moments.apply(change), signal);
-  }
-
-  #served({ name }: Dialect): void {
-    this.#missing.delete(name);
-    this.#troubles.mended(name);
-    this.#soon();
+    const told = (change: Change<Moment>): void => this.#moments.apply(change);
+    return this.#collections.follow({ what: 'events', collection, project: readMoment, told }, signal);
   }
 
   #nodeTold(change: Change<Node>): void {
@@ -226,7 +195,9 @@ export class Observer {
     const glance = draining ? this.#known.glanceAt(name) : undefined;
     const now = this.#options.clock.now();
     const holds = requests.map(request => holdView(request, glance && isDraining(request) ? blockersNow(request, glance, now) : []));
-    this.#nodes.put(node === undefined ? missingNodeView(name, holds) : nodeView(node, holds));
+    const zone = this.#nodes.get(name)?.zone ?? '';
+    const view = node === undefined ? missingNodeView(name, holds, this.#machines.isWorkedOn(name), zone) : nodeView(node, holds);
+    this.#nodes.put(view);
   }
 
   #soon(): void {
@@ -246,7 +217,14 @@ export class Observer {
   }
 
   #delta(): Delta {
-    const taken = { nodes: this.#nodes.take(), pods: this.#pods.take(), budgets: this.#budgets.take(), moments: this.#moments.take() };
+    const taken = {
+      nodes: this.#nodes.take(),
+      pods: this.#pods.take(),
+      budgets: this.#budgets.take(),
+      machines: this.#machines.machines.take(),
+      windows: this.#machines.windows.take(),
+      moments: this.#moments.take(),
+    };
     const parts = Object.entries(taken);
     const changed = Object.fromEntries(parts.flatMap(([what, { changed }]) => (changed.length > 0 ? [[what, changed]] : [])));
     const gone = Object.fromEntries(parts.flatMap(([what, { gone }]) => (gone.length > 0 ? [[what, gone]] : [])));

@@ -10,6 +10,8 @@ const scene: Scene = {
   nodes: [],
   pods: [],
   budgets: [],
+  machines: [],
+  windows: [],
   moments: [],
 };
 

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Api } from '../../operator/ports.ts';
 import { answerAsset, answerJson, openStream } from './answer.ts';
+import { approve, readApproval } from './approval.ts';
 import type { Asset } from './assets.ts';
 import { readBody } from './body.ts';
 import { strangerIn, withoutToken } from './guard.ts';
+import { announce, type Hosts } from './hosts.ts';
 import type { Observer } from './observer.ts';
 import type { Readers } from './readers.ts';
 import { maintain, type Reply, readOrder, readRelease, release, reply } from './wishes.ts';
@@ -16,11 +18,14 @@ export type Served = {
   readonly assets: ReadonlyMap<string, Asset>;
   readonly observer: Observer;
   readonly readers: Readers;
+  /** The hosts of a simulated cloud, where there is one. */
+  readonly hosts: Hosts | undefined;
   /** What the header Host may be. */
-  readonly hosts: ReadonlySet<string>;
+  readonly names: ReadonlySet<string>;
 };
 
 type Asked = { readonly request: IncomingMessage; readonly response: ServerResponse; readonly url: URL; readonly served: Served };
+type Work = (observer: Observer, api: Api, value: unknown, hosts: Hosts | undefined) => Promise<Reply>;
 type Route = { readonly method: 'GET' | 'POST'; readonly answer: (asked: Asked) => Promise<void> | void };
 
 const sendReply = (response: ServerResponse, { status, body }: Reply): void => {
@@ -59,14 +64,23 @@ const releaseOrder = async (observer: Observer, api: Api, value: unknown): Promi
   return request === undefined ? reply(404, `there is no maintenance "${order.name}" any more`) : release(api, request);
 };
 
+const approvalOrder = async (observer: Observer, api: Api, value: unknown): Promise<Reply> => {
+  const order = readApproval(value);
+  if (typeof order === 'string') return reply(400, order);
+  const request = observer.findMachine(order.key);
+  return request === undefined ? reply(404, `there is no machine maintenance "${order.key}" any more`) : approve(api, request);
+};
+
+const hostOrder: Work = async (_observer, _api, value, hosts) => announce(hosts, value);
+
 /** Whatever changes something: only with the link. */
 const write =
-  (work: typeof maintainOrder): Route['answer'] =>
-  async ({ request, response, served: { access, observer } }) => {
+  (work: Work): Route['answer'] =>
+  async ({ request, response, served: { access, observer, hosts } }) => {
     if (access.kind !== 'link')
       return sendReply(response, reply(403, 'this page is for looking only: drydock dashboard opens one that acts'));
     const body = await readBody(request);
-    sendReply(response, 'value' in body ? await work(observer, access.api, body.value) : body);
+    sendReply(response, 'value' in body ? await work(observer, access.api, body.value, hosts) : body);
   };
 
 const routes: ReadonlyMap<string, Route> = new Map([
@@ -75,6 +89,8 @@ const routes: ReadonlyMap<string, Route> = new Map([
   ['/api/outlook', { method: 'GET', answer: outlook }],
   ['/api/maintain', { method: 'POST', answer: write(maintainOrder) }],
   ['/api/release', { method: 'POST', answer: write(releaseOrder) }],
+  ['/api/approve', { method: 'POST', answer: write(approvalOrder) }],
+  ['/api/announce', { method: 'POST', answer: write(hostOrder) }],
 ]);
 
 const wrongMethod = (response: ServerResponse, allow: string): void =>
@@ -84,7 +100,7 @@ const wrongMethod = (response: ServerResponse, allow: string): void =>
 export const answer = async (request: IncomingMessage, response: ServerResponse, served: Served): Promise<void> => {
   const url = URL.parse(request.url ?? '/', 'http://page.invalid');
   const path = url?.pathname ?? '';
-  const stranger = strangerIn(request.headers, served.hosts, path === '/');
+  const stranger = strangerIn(request.headers, served.names, path === '/');
   if (stranger !== undefined) return answerJson(response, stranger.status, { message: stranger.message });
   const asset = served.assets.get(path);
   if (asset !== undefined) {

@@ -1,4 +1,6 @@
 import type { Blocked } from '../../core/drain/blocked.ts';
+import type { EventKind, EventState } from '../../core/machine/event.ts';
+import type { MachinePhase, Strategy } from '../../core/machine/request.ts';
 
 /** What the page shows, as plain data: shared by the server that keeps it and the page that draws it. */
 
@@ -45,8 +47,12 @@ export type NodeView = {
   readonly taints: readonly string[];
   /** Oldest first. */
   readonly holds: readonly HoldView[];
+  /** Its machine, as the cloud calls it; missing where the node names none. */
+  readonly instance?: string;
   /** There is no such node: a maintenance asks for it all the same. */
   readonly missing?: true;
+  /** There is no such node any more: its machine has gone, and what replaces it is waited for. */
+  readonly replaced?: true;
 };
 
 /** `starting`: it has a node and is not ready. `leaving`: somebody has deleted it and it is on its way out. */
@@ -80,6 +86,53 @@ export type BudgetView = {
   readonly trouble?: { readonly message: string; readonly remedy?: string };
 };
 
+/** Something that is announced about a machine. */
+export type AnnouncedView = {
+  /** Whose word it is. */
+  readonly provider: string;
+  readonly kind: EventKind;
+  readonly state: EventState;
+  readonly description?: string;
+  /** RFC 3339: by then the machine has to be empty, or from then on it may happen. */
+  readonly at?: string;
+};
+
+/** A MachineMaintenance: what is announced about a machine, and what is done about it. */
+export type MachineView = {
+  /** `namespace/name`. */
+  readonly key: string;
+  /** Its machine; the node's name where it has no Machine. */
+  readonly machine: string;
+  /** Missing as long as nobody knows it. It may be gone already. */
+  readonly node?: string;
+  readonly phase: MachinePhase;
+  /** It is over: nothing is done any more. */
+  readonly over: boolean;
+  readonly deleting: boolean;
+  /** What it waits for, as a word and in a sentence. */
+  readonly waitingFor?: string;
+  readonly message: string;
+  readonly strategy?: Strategy;
+  /** RFC 3339, when it was made, when it will begin, and by when the machine has to be empty. */
+  readonly since: string;
+  readonly begins?: string;
+  readonly deadline?: string;
+  /** The most urgent first. */
+  readonly announced: readonly AnnouncedView[];
+};
+
+/** A MaintenanceWindow, as the operator has last said of it. */
+export type WindowView = {
+  /** Its name. */
+  readonly key: string;
+  /** Missing when nobody has said it. */
+  readonly open?: boolean;
+  /** RFC 3339: when it opens next, or closes. */
+  readonly until?: string;
+  /** What is wrong with it. */
+  readonly problem?: string;
+};
+
 /** One line of the time line: a Kubernetes Event. */
 export type MomentView = {
   readonly key: string;
@@ -99,6 +152,8 @@ export type Facts = {
   readonly cluster: string;
   /** The kind that this page makes; missing when the cluster serves none of them. */
   readonly makes?: 'Maintenance' | 'NodeMaintenance';
+  /** The machines are a simulation: the page may have its cloud announce something. */
+  readonly simulated?: true;
   /** Collections that have not been read yet. */
   readonly loading: readonly string[];
   /** Collections that cannot be read: the page goes without them. */
@@ -111,14 +166,13 @@ export type Scene = {
   readonly nodes: readonly NodeView[];
   readonly pods: readonly PodView[];
   readonly budgets: readonly BudgetView[];
+  readonly machines: readonly MachineView[];
+  readonly windows: readonly WindowView[];
   readonly moments: readonly MomentView[];
 };
 
 /** Keys of what is not there any more. */
-type Gone = { readonly nodes?: readonly string[]; readonly pods?: readonly string[] } & {
-  readonly budgets?: readonly string[];
-  readonly moments?: readonly string[];
-};
+type Gone = { readonly [What in Exclude<keyof Scene, 'facts'>]?: readonly string[] };
 
 /** What has changed from one revision to the next: whole views by key, and the keys that are gone. Applying one twice changes nothing. */
 export type Delta = Partial<Scene> & { readonly gone?: Gone };
@@ -141,3 +195,9 @@ export type MaintainOrder = {
 
 /** What it asks for when it gives a node back: one maintenance, as its view names it. */
 export type ReleaseOrder = Pick<HoldView, 'store' | 'namespace' | 'name'>;
+
+/** What the page of a demonstration has the simulated cloud announce about the host of a node. */
+export type HostOrder = { readonly node: string; readonly what: 'retirement' | 'reboot' };
+
+/** What it asks for when somebody agrees to a machine maintenance: which one, by the key of its view. */
+export type ApprovalOrder = { readonly key: string };

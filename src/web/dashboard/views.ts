@@ -3,6 +3,7 @@ import { budgetHindrance, needsHelp } from '../../core/drain/blocker.ts';
 import { type Budget, neverAllows } from '../../core/drain/budget.ts';
 import { taintId } from '../../core/hold/before.ts';
 import { conditionOf, type Node } from '../../core/hold/node.ts';
+import { instanceOf } from '../../core/machine/machine.ts';
 import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '../../core/pod/pod.ts';
 import type { Request } from '../../core/request/request.ts';
 import { endsOf, isDraining, messageOf, phaseOf } from '../../core/request/telling.ts';
@@ -19,6 +20,11 @@ const ofEveryCordon = 'node.kubernetes.io/unschedulable:NoSchedule';
 
 const readiness: Readonly<Record<string, NodeView['ready']>> = { True: 'yes', False: 'no' };
 
+const instanceView = (node: Node): Pick<NodeView, 'instance'> => {
+  const instance = instanceOf(node.providerId);
+  return instance === undefined ? {} : { instance };
+};
+
 export const nodeView = (node: Node, holds: readonly HoldView[]): NodeView => ({
   key: node.name,
   zone: zoneLabels.map(label => node.labels[label]).find(zone => zone !== undefined) ?? '',
@@ -29,18 +35,20 @@ export const nodeView = (node: Node, holds: readonly HoldView[]): NodeView => ({
   cordoned: node.unschedulable,
   taints: node.taints.map(taintId).filter(id => id !== ofEveryCordon),
   holds,
+  ...instanceView(node),
 });
 
-/** A maintenance may name a node that has gone, or has never been. */
-export const missingNodeView = (name: string, holds: readonly HoldView[]): NodeView => ({
+/** A maintenance may name a node that has gone, or has never been. One that is being replaced stays where it was. */
+export const missingNodeView = (name: string, holds: readonly HoldView[], replaced: boolean, zone: string): NodeView => ({
   key: name,
-  zone: '',
+  zone,
   roles: [],
   ready: 'unknown',
   cordoned: false,
   taints: [],
   holds,
   missing: true,
+  ...(replaced && { replaced }),
 });
 
 export const blockerView = (blocker: Blocked): BlockerView => ({

@@ -38,7 +38,7 @@ export const readRelease = (raw: unknown): ReleaseOrder | string => {
 };
 
 /** A call that the API server refuses is answered in its own words; one that does not reach it says so. */
-const asked = async (api: Api, call: ApiCall): Promise<ApiAnswer | Reply> => {
+export const asked = async (api: Api, call: ApiCall): Promise<ApiAnswer | Reply> => {
   try {
     return await api.call(call);
   } catch (error) {
@@ -46,9 +46,11 @@ const asked = async (api: Api, call: ApiCall): Promise<ApiAnswer | Reply> => {
   }
 };
 
-const isReply = (answer: ApiAnswer | Reply): answer is Reply => !('headers' in answer);
+/** It did not reach the server. */
+export const isReply = (answer: ApiAnswer | Reply): answer is Reply => !('headers' in answer);
 
-const isGood = ({ status }: ApiAnswer): boolean => status >= 200 && status < 300;
+/** It is done. */
+export const isGood = ({ status }: ApiAnswer): boolean => status >= 200 && status < 300;
 
 /** Destruction is always asked for, and the replaced kind destroys unasked: it is made only for somebody who has agreed to both. */
 const bodyOf = (maker: Dialect, order: MaintainOrder): ReturnType<typeof maintenanceObject> | string => {

@@ -23,6 +23,8 @@ const crdFile = (name: string): JsonObject =>
 const crds = {
   maintenance: 'maintenances.drydock.dev',
   nodeMaintenance: 'nodemaintenances.nodemaintenance.medik8s.io',
+  machineMaintenance: 'machinemaintenances.machinemaintenance.managed.openshift.io',
+  window: 'maintenancewindows.drydock.dev',
 } as const;
 
 const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: null, lastTransitionTime: null };

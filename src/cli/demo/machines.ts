@@ -1,0 +1,82 @@
+import type { JsonObject } from '../../core/json.ts';
+import type { SimulatedCloud } from '../../embedded/machines/cloud.ts';
+import { machineDefinitions, machineGroups } from '../../embedded/machines/definitions.ts';
+import type { Stored } from '../../embedded/object.ts';
+import type { Resource } from '../../embedded/store/store.ts';
+import { worker, workerLabels, zones } from './town.ts';
+
+/** The machines of the town: rented from a simulated cloud, in a set for each zone, as a cluster of OpenShift has them. */
+
+const { group, version } = machineGroups.openshift;
+const namespace = 'openshift-machine-api';
+
+/** Where the MachineMaintenances are made. */
+export const ownNamespace = 'drydock-system';
+
+type Make = (resource: Resource, object: JsonObject) => Stored;
+
+const machineSpec = (zone: string): JsonObject => ({ failureDomain: zone, metadata: { labels: workerLabels } });
+
+const machineSet = (name: string, zone: string): JsonObject => ({
+  metadata: { name, namespace },
+  spec: { replicas: 2, template: { metadata: { labels: { zone } }, spec: machineSpec(zone) } },
+});
+
+const owner = ({ metadata: { name, uid } }: Stored): JsonObject => ({
+  apiVersion: `${group}/${version}`,
+  kind: 'MachineSet',
+  name,
+  uid,
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+/** A machine that has been there for long: its node is made with it. */
+const adopt = (make: Make, cloud: SimulatedCloud, set: Stored, name: string, zone: string): void => {
+  const providerID = `aws:///${zone}/${cloud.launch(zone).id}`;
+  make(`machines.${group}`, {
+    metadata: { name, namespace, labels: { zone }, finalizers: [`machine.${group}`], ownerReferences: [owner(set)] },
+    spec: { ...machineSpec(zone), providerID },
+  });
+  const bootId = cloud.instance(providerID.split('/').at(-1) ?? '')?.bootId ?? '';
+  make('nodes', worker(name, zone, { providerID, bootId, annotations: { [`${group}/machine`]: `${namespace}/${name}` } }));
+};
+
+const day = 24 * 3600 * 1000;
+
+const inDays = (now: Temporal.Instant, days: number): string =>
+  Temporal.Instant.fromEpochMilliseconds(now.epochMilliseconds + days * day).toString({ smallestUnit: 'second' });
+
+/** Nothing begins in these days; today everything may. */
+const freeze = (now: Temporal.Instant): JsonObject => ({
+  metadata: { name: 'sale' },
+  spec: { freezes: [{ from: inDays(now, 30), to: inDays(now, 33), reason: 'the big sale' }] },
+});
+
+/** Asked once a day, like a cloud; whoever wants to see something approved annotates a node with `demo.drydock.dev/redeploy`. */
+const source: JsonObject = {
+  metadata: { name: 'cloud' },
+  spec: {
+    aws: { intervalSeconds: 86_400 },
+    signals: [
+      {
+        annotation: { key: 'demo.drydock.dev/redeploy' },
+        kind: 'redeploy',
+        description: 'somebody wants this machine on another host',
+      },
+    ],
+    responses: [{ kinds: ['redeploy'], strategy: 'Replace', approval: 'Required' }],
+  },
+};
+
+/** Makes the kinds, the sets with their machines and nodes, and what is configured about them. */
+export const furnishMachines = (make: Make, cloud: SimulatedCloud, now: Temporal.Instant): void => {
+  for (const definition of machineDefinitions('openshift')) make('customresourcedefinitions.apiextensions.k8s.io', definition);
+  for (const name of [namespace, ownNamespace]) make('namespaces', { metadata: { name } });
+  for (const [index, zone] of zones.entries()) {
+    const set = make(`machinesets.${group}`, machineSet(`worker-${zone}`, zone));
+    for (const number of [2 * index + 1, 2 * index + 2]) adopt(make, cloud, set, `worker-${number}`, zone);
+  }
+  make('maintenancewindows.drydock.dev', freeze(now));
+  make('machineeventsources.drydock.dev', source);
+};

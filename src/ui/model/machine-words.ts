@@ -1,0 +1,73 @@
+import type { EventKind } from '../../core/machine/event.ts';
+import type { MachinePhase, Strategy } from '../../core/machine/request.ts';
+import type { AnnouncedView, MachineView, WindowView } from '../../web/dashboard/scene.ts';
+import { until } from './words.ts';
+
+/** What the page says of machines and windows, as text. Pure. */
+
+const kindWords: Readonly<Record<EventKind, string>> = {
+  reboot: 'reboot',
+  redeploy: 'move to another host',
+  freeze: 'freeze',
+  maintenance: 'maintenance of the host',
+  stop: 'stop',
+  retirement: 'retirement',
+  termination: 'termination',
+  preemption: 'preemption',
+  rebalance: 'risk of preemption',
+};
+
+const phaseWords: Readonly<Record<MachinePhase, string>> = {
+  Pending: 'just announced',
+  AwaitingApproval: 'waits to be approved',
+  Scheduled: 'planned',
+  Surging: 'another machine comes first',
+  Draining: 'being drained',
+  Drained: 'drained, waits for the cloud',
+  Replacing: 'being replaced',
+  Releasing: 'coming back',
+  Notified: 'noted',
+  Succeeded: 'done',
+  Cancelled: 'called off',
+};
+
+const strategyWords: Readonly<Record<Strategy, string>> = {
+  Drain: 'drain the node, wait for the cloud, give it back',
+  Replace: 'drain the node, then replace the machine',
+  ReplaceWithSurge: 'another machine first, then drain and replace this one',
+  Notify: 'nothing but saying so',
+};
+
+/** `retirement`; of several, those that say most first. Objects of others need not say what is announced. */
+export const kindsOf = ({ announced }: MachineView): string => {
+  const kinds = [...new Set(announced.map(({ kind }) => kindWords[kind]))];
+  return kinds.length === 0 ? 'replacement' : kinds.join(', ');
+};
+
+export const phaseOf = ({ phase, deleting }: MachineView): string => (deleting ? 'being ended' : phaseWords[phase]);
+
+/** What is done about it; empty before that is decided. */
+export const strategyOf = ({ strategy }: MachineView): string => (strategy === undefined ? '' : strategyWords[strategy]);
+
+const isAhead = ({ state }: AnnouncedView): boolean => state === 'Scheduled';
+
+/** `aws announces: retirement in about 13 days`. */
+export const announcedText = (event: AnnouncedView, nowMs: number): string => {
+  const { provider, kind, state, at } = event;
+  const when = isAhead(event) ? (at === undefined ? '' : ` ${until(at, nowMs)}`) : `, ${state === 'Active' ? 'now' : state.toLowerCase()}`;
+  return `${provider} announces: ${kindWords[kind]}${when}`;
+};
+
+/** How it looks: somebody has to do something, something is being done, or nothing is for now. */
+export const toneOf = ({ phase }: MachineView): 'unready' | 'draining' | 'held' => {
+  if (phase === 'AwaitingApproval') return 'unready';
+  return phase === 'Draining' || phase === 'Surging' || phase === 'Replacing' || phase === 'Releasing' ? 'draining' : 'held';
+};
+
+/** Whether a window is open, and for how long that stays so. */
+export const windowText = ({ open, until: at, problem }: WindowView, nowMs: number): string => {
+  if (problem !== undefined) return `never open: ${problem}`;
+  if (open === undefined) return 'nobody has said yet whether it is open';
+  const word = open ? 'open' : 'closed';
+  return at === undefined ? word : `${word}, ${open ? 'closes' : 'opens'} ${until(at, nowMs)}`;
+};

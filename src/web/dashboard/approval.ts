@@ -1,0 +1,28 @@
+import { isObject } from '../../core/json.ts';
+import type { MachineRequest } from '../../core/machine/request.ts';
+import { pathOfRequest } from '../../core/machine/writes.ts';
+import { saidBy } from '../../core/status.ts';
+import type { Api } from '../../operator/ports.ts';
+import type { ApprovalOrder } from './scene.ts';
+import { asked, isGood, isReply, type Reply, reply } from './wishes.ts';
+
+/** Reads which machine maintenance is agreed to; a string says what is wrong with it. */
+export const readApproval = (raw: unknown): ApprovalOrder | string => {
+  const key = isObject(raw) ? raw['key'] : undefined;
+  return typeof key === 'string' && key !== '' ? { key } : 'the body has to be an object such as {"key": "drydock-system/mm-worker-1"}';
+};
+
+/** Agrees to one that waits for it, as it was seen: one that has been changed since is looked at again. */
+export const approve = async (api: Api, request: MachineRequest): Promise<Reply> => {
+  const { machineName, history, resourceVersion } = request;
+  if (history.phase !== 'AwaitingApproval') return reply(409, `the maintenance of machine ${machineName} does not wait to be approved`);
+  const answer = await asked(api, {
+    method: 'PATCH',
+    path: pathOfRequest(request),
+    contentType: 'application/merge-patch+json',
+    body: { metadata: { resourceVersion, annotations: { 'drydock.dev/approved': 'true' } } },
+  });
+  if (isReply(answer)) return answer;
+  if (answer.status === 404) return reply(404, `there is no maintenance of machine ${machineName} any more`);
+  return isGood(answer) ? reply(200, `the maintenance of machine ${machineName} is approved`) : reply(answer.status, saidBy(answer));
+};

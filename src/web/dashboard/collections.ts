@@ -1,0 +1,75 @@
+import type { Change, Collection, Sink, Watched, Watcher } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import { Troubles } from './troubles.ts';
+
+type Followed<T extends Watched> = {
+  /** As people are told of it. */
+  readonly what: string;
+  readonly collection: Collection;
+  readonly project: (raw: unknown) => T | undefined;
+  readonly told: (change: Change<T>) => void;
+  /** Not every cluster has it: that is no trouble. */
+  readonly mayLack?: true;
+};
+
+/** Follows collections, and keeps account of them: which have not been read yet, which cannot be, which the cluster does not have. */
+export class Collections {
+  readonly #watcher: Watcher;
+  readonly #changed: () => void;
+  readonly #troubles: Troubles;
+  readonly #loading = new Set<string>();
+  readonly #missing = new Set<string>();
+
+  /** `changed` is called whenever anything has. */
+  constructor(watcher: Watcher, clock: Clock, changed: () => void) {
+    this.#watcher = watcher;
+    this.#changed = changed;
+    this.#troubles = new Troubles(clock, changed);
+  }
+
+  get loading(): readonly string[] {
+    return [...this.#loading].sort();
+  }
+
+  get unreadable(): ReturnType<Troubles['list']> {
+    return this.#troubles.list();
+  }
+
+  /** The cluster does not serve it. */
+  lacks(what: string): boolean {
+    return this.#missing.has(what);
+  }
+
+  /** Until the signal is aborted. */
+  follow<T extends Watched>({ what, collection, project, told, mayLack }: Followed<T>, signal: AbortSignal): Promise<void> {
+    this.#loading.add(what);
+    const sink: Sink<T> = {
+      changed: change => {
+        this.#heard(what);
+        told(change);
+        this.#changed();
+      },
+      synced: () => {
+        this.#loading.delete(what);
+        this.#heard(what);
+        this.#changed();
+      },
+      failing: ({ message, status, retryInMs }) => {
+        this.#loading.delete(what);
+        if (mayLack !== true || status !== 404) return this.#troubles.failing(what, message, retryInMs);
+        this.#missing.add(what);
+        this.#changed();
+      },
+    };
+    return this.#watcher.watch(collection, project, sink, signal);
+  }
+
+  stop(): void {
+    this.#troubles.stop();
+  }
+
+  #heard(what: string): void {
+    this.#missing.delete(what);
+    this.#troubles.mended(what);
+  }
+}

@@ -1,0 +1,32 @@
+import { isObject } from '../../core/json.ts';
+import type { HostOrder } from './scene.ts';
+import { type Reply, reply } from './wishes.ts';
+
+/** A cloud that does as it is told: only a demonstration has one. */
+export interface Hosts {
+  /** Has this announced about the machine of the node. A string says why that cannot be. */
+  announce(node: string, what: HostOrder['what']): string | undefined;
+}
+
+const words: Readonly<Record<HostOrder['what'], string>> = {
+  retirement: 'will be retired',
+  reboot: 'will be rebooted',
+};
+
+/** Reads an order from JSON; a string says what is wrong with it. */
+const readHostOrder = (raw: unknown): HostOrder | string => {
+  if (!isObject(raw)) return 'the body has to be an object such as {"node": "worker-1", "what": "retirement"}';
+  const { node, what } = raw;
+  if (typeof node !== 'string' || node === '') return 'node is missing: name the node whose host is meant';
+  if (what !== 'retirement' && what !== 'reboot') return 'what is retirement or reboot';
+  return { node, what };
+};
+
+/** Has the simulated cloud announce something. */
+export const announce = (hosts: Hosts | undefined, value: unknown): Reply => {
+  if (hosts === undefined) return reply(404, 'the machines of this cluster are no simulation: nothing can be announced from here');
+  const order = readHostOrder(value);
+  if (typeof order === 'string') return reply(400, order);
+  const problem = hosts.announce(order.node, order.what);
+  return problem === undefined ? reply(201, `the cloud announces: the host of ${order.node} ${words[order.what]}`) : reply(409, problem);
+};

@@ -1,0 +1,74 @@
+import { byUrgency } from '../../core/machine/announced.ts';
+import type { MachineEvent } from '../../core/machine/event.ts';
+import { isOver, type MachineRequest } from '../../core/machine/request.ts';
+import { timeText } from '../../core/time.ts';
+import type { MaintenanceWindow } from '../../core/window/window.ts';
+import type { AnnouncedView, MachineView, WindowView } from './scene.ts';
+
+/** What is shown of machine maintenances and windows, from what is known of them. Pure. */
+
+/** More are no list that anybody reads. */
+const mostAnnounced = 8;
+
+/** Two sources may tell the same event: it is shown once, as the more urgent of them. */
+const once = (events: readonly MachineEvent[]): readonly MachineEvent[] => {
+  const seen = new Set<string>();
+  return events.filter(({ provider, id }) => {
+    const name = `${provider} ${id}`;
+    if (seen.has(name)) return false;
+    seen.add(name);
+    return true;
+  });
+};
+
+const announcedView = ({ provider, kind, state, description, deadline, notBefore }: MachineEvent): AnnouncedView => {
+  const at = deadline ?? notBefore;
+  return {
+    provider,
+    kind,
+    state,
+    ...(description !== undefined && description !== '' && { description }),
+    ...(at && { at: timeText(at) }),
+  };
+};
+
+/** A field of a status that the operator has written. */
+const textIn = ({ status }: { readonly status: Readonly<Record<string, unknown>> }, name: string): string | undefined => {
+  const value = status[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+};
+
+export const machineView = (request: MachineRequest): MachineView => {
+  const { key, machineName, history, nodeName, events } = request;
+  const node = history.nodeName ?? nodeName;
+  const phase = history.phase ?? 'Pending';
+  const strategy = history.strategy ?? request.strategy;
+  const [waitingFor, begins, deadline] = ['waitingFor', 'scheduledTime', 'deadline'].map(name => textIn(request, name));
+  return {
+    key,
+    machine: machineName,
+    phase,
+    over: isOver(phase),
+    deleting: request.deleting,
+    message: textIn(request, 'message') ?? '',
+    since: timeText(request.createdAt),
+    announced: once(events.toSorted(byUrgency)).slice(0, mostAnnounced).map(announcedView),
+    ...(node !== undefined && { node }),
+    ...(strategy && { strategy }),
+    ...(waitingFor !== undefined && { waitingFor }),
+    ...(begins !== undefined && { begins }),
+    ...(deadline !== undefined && { deadline }),
+  };
+};
+
+/** Whether it is open the operator says, for all who look alike. */
+export const windowView = ({ name, problem, status }: MaintenanceWindow): WindowView => {
+  const { open, next } = status as { readonly open?: boolean; readonly next?: { readonly from: string; readonly to: string } };
+  const until = open === true ? next?.to : next?.from;
+  return {
+    key: name,
+    ...(open !== undefined && { open }),
+    ...(until !== undefined && { until }),
+    ...(problem !== undefined && { problem }),
+  };
+};

@@ -1,0 +1,83 @@
+import type { MachineRequest } from '../../core/machine/request.ts';
+import type { MachineTongue } from '../../core/machine/tongue.ts';
+import { machineMaintenancesPath } from '../../core/machine/writes.ts';
+import type { MaintenanceWindow } from '../../core/window/window.ts';
+import type { Change } from '../../operator/ports.ts';
+import type { Collections } from './collections.ts';
+import { machineView, windowView } from './machine-views.ts';
+import type { MachineView, WindowView } from './scene.ts';
+import { Shelf } from './shelf.ts';
+
+/** How the kinds about machines are read. */
+export type MachineReader = Pick<MachineTongue, 'readMaintenance' | 'readWindow'>;
+
+const windowsPath = '/apis/drydock.dev/v1alpha1/maintenancewindows';
+
+/** What is announced about machines, and when something may be done about it. */
+export class MachineWatch {
+  readonly machines = new Shelf<MachineView>();
+  readonly windows = new Shelf<WindowView>();
+  readonly #requests = new Map<string, MachineRequest>();
+  readonly #touched: (node: string) => void;
+
+  /** `touched` is told of the nodes whose machines something has become of. */
+  constructor(touched: (node: string) => void) {
+    this.#touched = touched;
+  }
+
+  /** A machine maintenance that is there at this moment. */
+  find(key: string): MachineRequest | undefined {
+    return this.#requests.get(key);
+  }
+
+  /** Something is being done about the machine of this node, which may have gone. */
+  isWorkedOn(node: string): boolean {
+    return this.machines.values().some(machine => machine.node === node && !machine.over);
+  }
+
+  /** Until the signal is aborted. A cluster may have neither of the kinds. */
+  async run(collections: Collections, read: MachineReader, signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      collections.follow(
+        {
+          what: 'machine maintenances',
+          collection: { path: machineMaintenancesPath },
+          project: raw => requestIn(read.readMaintenance(raw)),
+          told: change => this.#requestTold(change),
+          mayLack: true,
+        },
+        signal,
+      ),
+      collections.follow(
+        {
+          what: 'maintenance windows',
+          collection: { path: windowsPath },
+          project: read.readWindow,
+          told: change => this.#windowTold(change),
+          mayLack: true,
+        },
+        signal,
+      ),
+    ]);
+  }
+
+  #requestTold({ type, object }: Change<MachineRequest>): void {
+    const { node } = machineView(object);
+    if (node !== undefined) this.#touched(node);
+    if (type === 'removed') {
+      this.#requests.delete(object.key);
+      this.machines.drop(object.key);
+      return;
+    }
+    this.#requests.set(object.key, object);
+    this.machines.put(machineView(object));
+  }
+
+  #windowTold({ type, object }: Change<MaintenanceWindow>): void {
+    if (type === 'removed') this.windows.drop(object.key);
+    else this.windows.put(windowView(object));
+  }
+}
+
+/** One that cannot be worked with is nobody's announcement. */
+const requestIn = (read: MachineRequest | string): MachineRequest | undefined => (typeof read === 'string' ? undefined : read);
