@@ -95,8 +95,12 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
     assert.deepEqual(
       crds.map(crd => [crd?.kind, crd?.metadata.name, crd?.spec.scope]),
       [
+        ['CustomResourceDefinition', 'machineeventsources.drydock.dev', 'Cluster'],
+        ['CustomResourceDefinition', 'machinemaintenances.machinemaintenance.managed.openshift.io', 'Namespaced'],
         ['CustomResourceDefinition', 'maintenances.drydock.dev', 'Cluster'],
+        ['CustomResourceDefinition', 'maintenancewindows.drydock.dev', 'Cluster'],
         ['CustomResourceDefinition', 'nodemaintenances.nodemaintenance.medik8s.io', 'Cluster'],
+        ['CustomResourceDefinition', 'nodenotices.drydock.dev', 'Cluster'],
       ],
     );
   });

@@ -66,9 +66,9 @@ const operatorCommand = (env: Env): Command => {
     .option('--event-intake-bind-address <address>', 'where CloudEvents about machines are taken, for example :8090; 0 switches it off')
     .option('--event-intake-token-file <file>', 'a file with the token that senders have to show')
     .addOption(
-      new Option('--event-intake-type <type=kind>', 'what a foreign type of CloudEvent means; may be repeated').argParser(
-        (text: string, before: readonly string[] = []) => [...before, text],
-      ),
+      new Option('--event-intake-type <type=kind>', 'what a foreign type of CloudEvent means; may be repeated')
+        .default([], 'none')
+        .argParser((text: string, before: readonly string[]) => [...before, text]),
     );
   webhookFlags(command);
   for (const [flags, text] of accepted) command.addOption(new Option(flags, text).hideHelp());

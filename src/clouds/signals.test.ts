@@ -58,8 +58,8 @@ for (const [what, rule, node, fits] of fitting) {
 }
 
 test('an event says what it comes from, and which machine it is about', () => {
-  const providerID = 'aws:///us-east-1a/i-0123456789abcdef0';
-  const node = { ...condition('KernelDeadlock', 'True', 'task docker:7 blocked'), providerID };
+  const providerId = 'aws:///us-east-1a/i-0123456789abcdef0';
+  const node = { ...condition('KernelDeadlock', 'True', 'task docker:7 blocked'), providerId };
   assert.deepEqual(events(node, [{ condition: { type: 'KernelDeadlock', status: 'True' }, kind: 'reboot' }]).map(plain), [
     {
       provider: 'node',
@@ -67,7 +67,7 @@ test('an event says what it comes from, and which machine it is about', () => {
       kind: 'reboot',
       code: 'KernelDeadlock',
       instance: 'i-0123456789abcdef0',
-      resource: providerID,
+      resource: providerId,
       state: 'Active',
       description: 'task docker:7 blocked',
       source: 'signals',

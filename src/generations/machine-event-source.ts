@@ -97,7 +97,7 @@ export const machineEventSourceStatus = (source: EventSource, result: ScanResult
       const lastTransitionTime = before?.status === said.status ? before.lastTransitionTime : timeText(at);
       return { ...said, observedGeneration: source.generation, lastTransitionTime };
     }),
-  } satisfies { readonly [Field in keyof MachineEventSourceStatus]: unknown } as JsonObject;
+  } satisfies { readonly [Field in keyof MachineEventSourceStatus]: unknown };
 };
 
 /** Reads a NodeNotice; the API server has checked it. */

@@ -3,6 +3,7 @@ import { isObject } from '../core/json.ts';
 import type { MachinePicture, Verdict } from '../core/machine/picture.ts';
 import { isOver, type MachineHistory, type MachinePhase, type MachineRequest } from '../core/machine/request.ts';
 import { deadlineFor } from '../core/machine/steps/begin.ts';
+import { ended } from '../core/machine/steps/life.ts';
 import { childName } from '../core/machine/writes.ts';
 import { readTime, timeText } from '../core/time.ts';
 import { eventOfSeed, readEvent } from './machine-events.ts';
@@ -38,12 +39,14 @@ const historyOf = (status: MachineMaintenanceStatus): MachineHistory => {
   const startedAt = readTime(status.startTime);
   const completedAt = readTime(status.completionTime);
   const drainedAt = readTime(status.drainedTime);
+  const eventsOverAt = readTime(status.eventsOverTime);
   return {
     becauseOfDeadline: status.beganForDeadline ?? false,
     handled: new Set(status.handledEvents),
     ...(status.phase && { phase: status.phase }),
     ...(startedAt && { startedAt }),
     ...(drainedAt && { drainedAt }),
+    ...(eventsOverAt && { eventsOverAt }),
     ...(completedAt && { completedAt }),
     ...(startedAt && status.strategy && { strategy: status.strategy }),
     ...(status.set !== undefined && { set: status.set }),
@@ -187,11 +190,12 @@ export const machineMaintenanceStatus = (verdict: Verdict, picture: MachinePictu
     ...start,
     drainedTime: isDrained ? (start.drainedTime ?? timeText(now)) : undefined,
     scheduledTime: startsAt && timeText(startsAt),
+    eventsOverTime: start.startTime !== undefined && ended(request) !== undefined ? (stored.eventsOverTime ?? timeText(now)) : undefined,
     deadline: deadline && timeText(deadline),
     completionTime: over ? (stored.completionTime ?? timeText(now)) : undefined,
     handledEvents: over ? request.events.map(({ id }) => id) : stored.handledEvents,
     history: recordsOf(verdict, stored, now),
     conditions: conditionsOf(saidOf(verdict, request, isDrained), stored.conditions ?? [], request.generation, now),
   } satisfies { readonly [Field in keyof MachineMaintenanceStatus]: unknown };
-  return status as JsonObject;
+  return status;
 };

@@ -1,6 +1,7 @@
 import { blockerId, fewOf } from '../core/drain/blocker.ts';
 import { percentOf } from '../core/drain/tally.ts';
 import type { JsonObject } from '../core/json.ts';
+import { parentAnnotation } from '../core/machine/writes.ts';
 import type { Report } from '../core/phase/report.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import type { DrainPolicy, PodPick, Rung } from '../core/request/policy.ts';
@@ -55,6 +56,12 @@ const policyOf = (drain: RawDrain): DrainPolicy => ({
   waitForVolumeDetach: drain.waitForVolumeDetach ?? true,
 });
 
+/** The Maintenance that drains the node of a machine goes with it. */
+const isPartOfMachine = (raw: unknown): boolean => {
+  const { metadata } = raw as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
+  return metadata.annotations?.[parentAnnotation] !== undefined;
+};
+
 const startOf = ({ notBefore, deadline, windows = 'Respect', expectedSeconds }: NonNullable<MaintenanceSpec['start']>): Start => {
   const [from, by] = [readTime(notBefore), readTime(deadline)];
   return {
@@ -95,6 +102,7 @@ const read = (raw: unknown, dialect: Dialect): Request | string => {
     ...(spec.requester !== undefined && { requester: spec.requester }),
     stage: spec.stage ?? 'Drain',
     start: startOf(spec.start ?? {}),
+    ...(isPartOfMachine(raw) && { nodeMayGo: true }),
     policy: policyOf(spec.drain ?? {}),
     history: historyOf(status),
   };

@@ -20,7 +20,7 @@ export const memoryOf = (world: World, dialects: readonly Dialect[]): Memory => 
   learn: (write, body) => {
     if (write.method === 'DELETE') return write.store === 'leases' ? forgetLease(write, world) : undefined;
     if (write.store === 'nodes') return world.observeNode(readNode(body));
-    if (write.store === 'leases') return void world.leases.observe(readLease(body));
+    if (write.store === 'leases') return world.leases.observe(readLease(body));
     if (write.store !== 'requests') return undefined;
     const request = dialects.find(({ name }) => name === write.dialect)?.read(body);
     if (request !== undefined && typeof request !== 'string') world.observeRequest(request);

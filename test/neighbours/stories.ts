@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import type { MachineEventSourceStatus } from '../../src/generations/schema/machine-event-source.ts';
 import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '../../src/generations/schema/machine-maintenance.ts';
 import type { Api } from '../control-plane/api.ts';
-import { create, getNode, podsReady } from '../control-plane/cluster.ts';
+import { budgetAllows, create, getNode, podsReady } from '../control-plane/cluster.ts';
 import { budget, deployment, type Manifest, namespace } from '../control-plane/manifests.ts';
 import { isReady, type List, type Metadata, type Node, type Pod } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
@@ -162,12 +162,12 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
     /** Fewest pods that were up, asked for again and again until it is called. */
     const counting = (): (() => Promise<number>) => {
       let fewest = 6;
-      let on = true;
+      const state = { on: true };
       const work = (async () => {
-        while (on) fewest = Math.min(fewest, (await upPods()).length);
+        while (state.on) fewest = Math.min(fewest, (await upPods()).length);
       })();
       return async () => {
-        on = false;
+        state.on = false;
         await work;
         return fewest;
       };
@@ -237,13 +237,13 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       await api.patch(source, { spec: { responses: [{ kinds: ['retirement'], strategy: 'ReplaceWithSurge' }] } });
       history = [];
       let least = 3;
-      let on = true;
+      const state = { on: true };
       const looking = (async () => {
-        while (on) least = Math.min(least, await usable());
+        while (state.on) least = Math.min(least, await usable());
       })();
       await watcher.announce(old, 'instance-retirement');
       const done = await watcher.until(old, 'Succeeded', 180);
-      on = false;
+      state.on = false;
       await looking;
       context.diagnostic(done.status?.history?.map(({ phase, time }) => `${phase} ${time.slice(14, 19)}`).join(', ') ?? '');
       const now = await pools.poolReady(pool, 3);
@@ -279,8 +279,11 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
 
     test('an event that is cancelled in mid-drain: the node is given back, and nothing is replaced', async () => {
       const machines = await pools.poolReady(pool, 3);
-      const machine = machines[2]!;
+      // One that has something to lose: a node that has just come back is empty.
+      const busy = new Set((await upPods()).map(({ spec }) => spec.nodeName));
+      const machine = machines.find(({ status }) => busy.has(status?.nodeRef?.name ?? ''))!;
       await api.patch(`/apis/policy/v1/namespaces/${shop}/poddisruptionbudgets/web`, { spec: { maxUnavailable: 0 } });
+      await budgetAllows(api, shop, 'web', 0);
       const event = await watcher.announce(machine, 'instance-stop');
       await watcher.until(machine, 'Draining');
       await ec2.cancelEvent(event);

@@ -3,7 +3,16 @@ import { type EventState, isPending, type MachineEvent } from './event.ts';
 
 /** How the events of a machine go on when somebody has looked at them again. */
 
-const idOf = ({ source, id }: MachineEvent): string => `${source} ${id}`;
+/** Two sources of one cloud tell the same event under the same id: its API and the metadata service of the machine. */
+const idOf = ({ provider, id }: MachineEvent): string => `${provider} ${id}`;
+
+const progress: Readonly<Record<EventState, number>> = { Scheduled: 0, Active: 1, Completed: 2, Cancelled: 2 };
+
+/** Whoever told it first has the say; from another source only that it is further on counts: one of the two is always behind. */
+const updated = (known: MachineEvent, told: MachineEvent): MachineEvent => {
+  if (known.source === told.source) return told;
+  return progress[told.state] > progress[known.state] ? { ...known, state: told.state } : known;
+};
 
 /** An event that is not announced any more without a word: what was due has happened, what was not has been called off. */
 const vanished = (event: MachineEvent, now: Temporal.Instant): MachineEvent => {
@@ -33,7 +42,7 @@ export const afterLook = (
     .map(event => {
       const again = fresh.get(idOf(event));
       fresh.delete(idOf(event));
-      if (again !== undefined) return again;
+      if (again !== undefined) return updated(event, again);
       return look.complete && event.source === look.source ? vanished(event, now) : event;
     });
   return [...kept, ...fresh.values()];

@@ -7,8 +7,6 @@ import { readTime } from '../time.ts';
 /** openshift: machine.openshift.io. capi: cluster.x-k8s.io. */
 export type MachineApi = 'openshift' | 'capi';
 
-export const groupOf: Readonly<Record<MachineApi, string>> = { openshift: 'machine.openshift.io', capi: 'cluster.x-k8s.io' };
-
 /** Name and owner of the hook with which Drydock keeps a machine whole until its replacement is there. Both at least 3 characters. */
 export const hookName = 'DrydockReplacement';
 export const hookOwner = 'drydock.dev/machine-maintenance';

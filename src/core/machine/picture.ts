@@ -58,7 +58,7 @@ export type MachinePicture = {
 };
 
 /** What is noted when the work begins, and stays. */
-export type Beginning = {
+type Beginning = {
   readonly strategy: Strategy;
   readonly becauseOfDeadline: boolean;
   readonly set?: string;

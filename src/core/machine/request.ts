@@ -30,6 +30,8 @@ export type MachineHistory = {
   readonly startedAt?: Temporal.Instant;
   /** When the node was empty for the first time since it began. */
   readonly drainedAt?: Temporal.Instant;
+  /** When its events were first seen to be over. */
+  readonly eventsOverAt?: Temporal.Instant;
   readonly completedAt?: Temporal.Instant;
   /** It began because its deadline left no time to wait for an opening: the end of a window does not concern it. */
   readonly becauseOfDeadline: boolean;

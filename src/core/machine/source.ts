@@ -38,7 +38,7 @@ export type Response = {
 };
 
 /** EC2, asked for centrally. */
-export type AwsSource = {
+type AwsSource = {
   readonly region?: string;
   readonly credentialsSecret?: { readonly namespace: string; readonly name: string };
   readonly endpoint?: string;

@@ -55,6 +55,8 @@ export type Request = {
   readonly stage: Stage;
   /** Missing for kinds that begin at once. */
   readonly start?: Start;
+  /** Its node goes with the machine that it is part of: that is no failure. */
+  readonly nodeMayGo?: true;
   /** It may cost the control plane its quorum: whoever made it has said so. */
   readonly mayLoseQuorum: boolean;
   readonly policy: DrainPolicy;

@@ -81,6 +81,7 @@ export const machineMaintenanceStatus = z
     deadline: time.optional(),
     startTime: time.optional(),
     drainedTime: time.optional(),
+    eventsOverTime: time.optional().describe('When its events were first seen to be over.'),
     completionTime: time.optional(),
     beganForDeadline: z.boolean().optional().describe('It did not wait for an opening, because its deadline left no time.'),
     maintenanceName: z.string().optional().describe('The Maintenance that drains the node.'),

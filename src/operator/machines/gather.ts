@@ -14,10 +14,7 @@ import type { MachineWorld } from './machine-world.ts';
 const longestChain = 3;
 
 /** What would make another machine when this one is gone: the uppermost owner that is known. */
-export const setOf = (
-  { sets }: MachineWorld,
-  { api, namespace, owner }: Pick<Machine, 'api' | 'namespace' | 'owner'>,
-): MachineSet | undefined => {
+const setOf = ({ sets }: MachineWorld, { api, namespace, owner }: Pick<Machine, 'api' | 'namespace' | 'owner'>): MachineSet | undefined => {
   let found: MachineSet | undefined;
   let next = owner;
   for (let step = 0; step < longestChain && next !== undefined; step += 1) {

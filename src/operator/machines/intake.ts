@@ -144,7 +144,7 @@ const wordsOf = ({ provider, code, kind, state, deadline }: MachineEvent): strin
   `${provider} says: ${code ?? kind} ${state.toLowerCase()}${deadline ? `, deadline ${deadline.toString({ smallestUnit: 'second' })}` : ''}`;
 
 const told = (request: MachineRequest, events: readonly MachineEvent[]): Write['announce'] => {
-  const before = new Map(request.events.map(event => [`${event.source} ${event.id}`, wordsOf(event)]));
-  const news = events.filter(event => before.get(`${event.source} ${event.id}`) !== wordsOf(event));
+  const before = new Map(request.events.map(event => [`${event.provider} ${event.id}`, wordsOf(event)]));
+  const news = events.filter(event => before.get(`${event.provider} ${event.id}`) !== wordsOf(event));
   return news.map(event => announce(request, 'Normal', 'EventChanged', wordsOf(event)));
 };

@@ -32,7 +32,7 @@ const caution = 1.5;
 export const deadlineFor = ({ request }: MachinePicture): Temporal.Instant | undefined => request.deadline ?? deadlineOf(request.events);
 
 /** The cloud takes the machine within minutes: calendars, approvals and limits would not keep it. */
-export const isUrgent = (picture: MachinePicture, now: Temporal.Instant): boolean => {
+const isUrgent = (picture: MachinePicture, now: Temporal.Instant): boolean => {
   const taken = picture.request.events.filter(event => isPending(event) && takesAtOnce(event));
   const deadline = deadlineOf(taken);
   return deadline !== undefined && secondsBetween(now, deadline) <= urgentWithin;

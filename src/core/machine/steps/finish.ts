@@ -1,4 +1,5 @@
 import { conditionOf } from '../../hold/node.ts';
+import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { isPending, type MachineEvent } from '../event.ts';
 import type { MachinePicture, MachineStep, Verdict } from '../picture.ts';
 import { drainedForWrite } from '../writes.ts';
@@ -28,8 +29,19 @@ const tellAgent = ({ notice, others, request }: MachinePicture, pending: readonl
   return isTold ? [] : [drainedForWrite(notice, ids)];
 };
 
+/** Seconds that a node gets to be seen starting anew: clouds call a reboot completed before the kubelet is missed. */
+const settleSeconds = 60;
+
+/** When a node may be given back although it has not been seen to start anew: not every completed reboot was one. */
+const settlesAt = ({ request, node }: MachinePicture, now: Temporal.Instant): Temporal.Instant => {
+  const { bootId, eventsOverAt = now } = request.history;
+  const restarts = request.events.some(({ kind, state }) => state === 'Completed' && (kind === 'reboot' || kind === 'redeploy'));
+  const isSame = bootId !== undefined && node?.bootId === bootId;
+  return restarts && isSame ? secondsAfter(eventsOverAt, settleSeconds) : now;
+};
+
 /** The node stays out through the cloud's own work, until that is over and the node is fit again. */
-export const waitThrough: MachineStep = picture => {
+export const waitThrough: MachineStep = (picture, now) => {
   const { request, node } = picture;
   if (strategyOf(picture).strategy !== 'Drain' || node === undefined) return undefined;
   const pending = request.events.filter(isPending);
@@ -38,6 +50,11 @@ export const waitThrough: MachineStep = picture => {
     const until = what === '' ? 'until this object is deleted' : `until the cloud is done: ${what}`;
     const message = `The node is drained and held ${until}`;
     return { phase: 'Drained', reason: 'EventPending', message, writes: tellAgent(picture, pending) };
+  }
+  const settled = settlesAt(picture, now);
+  if (isBefore(now, settled)) {
+    const message = `The event is over, and node ${node.name} has not started anew yet: it is given back at ${timeText(settled)} at the latest`;
+    return { phase: 'Drained', reason: 'Settling', message, again: settled };
   }
   const unfit = notFit(picture);
   return unfit === undefined ? undefined : { phase: 'Drained', reason: 'NodeNotFit', message: `The event is over; ${unfit}` };

@@ -2,7 +2,7 @@ import { isBefore, secondsAfter } from '../../time.ts';
 import { type EventState, isPending } from '../event.ts';
 import type { MachineStep, Verdict } from '../picture.ts';
 import { isOver, type MachineRequest } from '../request.ts';
-import { announce, machineMaintenanceFinalizer, ownWrite, pathOfRequest } from '../writes.ts';
+import { announce, machineMaintenanceFinalizer, ownWrite, pathOfRequest, reasonOf } from '../writes.ts';
 import { strategyOf } from './strategy.ts';
 import { withdraw } from './withdraw.ts';
 
@@ -13,7 +13,9 @@ const hasFinalizer = ({ finalizers }: MachineRequest): boolean => finalizers.inc
 /** Nothing is done before the finalizer is stored: from then on nothing that was begun can be forgotten. */
 export const claim: MachineStep = ({ request }) => {
   if (request.deleting || hasFinalizer(request)) return undefined;
-  const own = ownWrite(request, 'claim', { metadata: { finalizers: [...request.finalizers, machineMaintenanceFinalizer] } });
+  const finalizers = [...request.finalizers, machineMaintenanceFinalizer];
+  const told = announce(request, 'Normal', 'EventAnnounced', reasonOf(request));
+  const own = ownWrite(request, 'claim', { metadata: { finalizers } }, [told]);
   return { phase: 'Pending', reason: 'NotClaimed', message: 'Waits to be claimed', own };
 };
 

@@ -8,11 +8,14 @@ export const missingNode: Step = course => {
     done: true,
     course: {
       ...course,
-      standings: course.standings.map(standing => ({
-        ...standing,
-        failure: 'NodeNotFound',
-        problem: { reason: 'NodeNotFound', message: `nodes "${nodeName}" not found` },
-      })),
+      // One whose node was to go has nothing more to say.
+      standings: course.standings
+        .filter(({ request }) => request.nodeMayGo !== true)
+        .map(standing => ({
+          ...standing,
+          failure: 'NodeNotFound',
+          problem: { reason: 'NodeNotFound', message: `nodes "${nodeName}" not found` },
+        })),
     },
   };
 };
