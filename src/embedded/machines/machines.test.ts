@@ -5,7 +5,7 @@ import { isReady } from '../controllers/pods.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import { budget, shop } from '../testing/drill.ts';
 import { machineDrill } from '../testing/machine-drill.ts';
-import type { Flavour } from './definitions.ts';
+import { type Flavour, machineDefinitions } from './definitions.ts';
 
 /** Whole stories of machine maintenances on a simulated cloud, in made-up time: what is announced, what is done about it, what is left of it. */
 
@@ -214,6 +214,46 @@ for (const flavour of flavours) {
     });
   });
 }
+
+test('a Machine without providerID is told, and the rest goes on', async () => {
+  const drill = await machineDrill({ flavour: 'capi', replicas: 3 });
+  for (const definition of machineDefinitions('openshift')) drill.make('customresourcedefinitions.apiextensions.k8s.io', definition);
+  drill.make('machines.machine.openshift.io', { metadata: { name: 'silent', namespace: 'machines' }, spec: {} });
+  const stop = drill.start();
+  const machine = drill.machines()[0]!;
+  drill.cloud.announce(drill.instanceOf(machine), { kind: 'retirement', inSeconds: 14 * days });
+  await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
+  const source = drill.store.get(sources, '', 'cloud');
+  assert.deepEqual(at(source, 'status', 'withoutProviderID'), ['machines/silent']);
+  const known = objects(at(source, 'status', 'conditions')).find(({ type }) => type === 'MachinesKnown');
+  assert.deepEqual(
+    [known?.['status'], known?.['reason'], known?.['message']],
+    ['False', 'NoProviderID', 'Machine machines/silent has no providerID'],
+  );
+  await stop();
+  drill.end();
+});
+
+test('what the API server refuses is told where people look, and tried again', async () => {
+  let refuses = true;
+  const between = (api: Api): Api => ({
+    call: async (call, signal) =>
+      refuses && call.method === 'POST' && call.path.endsWith('/maintenances')
+        ? { status: 403, headers: {}, body: { kind: 'Status', message: 'the quorum forbids it' } }
+        : api.call(call, signal),
+  });
+  const drill = await machineDrill({ flavour: 'capi', replicas: 3, between });
+  const stop = drill.start();
+  const machine = drill.machines()[0]!;
+  drill.cloud.announce(drill.instanceOf(machine), { kind: 'retirement', inSeconds: 14 * days });
+  const message = (): string => text(drill.maintenanceOf(nameOf(machine)), 'status', 'message');
+  await drill.until('the refusal', () => /refused so far: the quorum forbids it \(HTTP 403\)/.test(message()));
+  refuses = false;
+  await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
+  assert.doesNotMatch(message(), /refused/);
+  await stop();
+  drill.end();
+});
 
 describe('ReplaceWithSurge, with the operator killed at every call', () => {
   const play = async (flavour: Flavour, killAt: number, effect: 'done' | 'lost') => {

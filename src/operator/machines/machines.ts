@@ -49,6 +49,8 @@ export class Machines {
   readonly #options: MachinesOptions;
   readonly #queue: Queue;
   readonly #failures = new Map<string, number>();
+  /** What was refused last, by the request's key. */
+  readonly #troubles = new Map<string, string>();
   #acting = false;
 
   constructor(options: MachinesOptions, told: Pick<MachineChanges, 'source' | 'notice' | 'complete'>) {
@@ -137,7 +139,7 @@ export class Machines {
     const { clock, world } = this.#options;
     const now = clock.now();
     const picture = pictureOf(request, this.machines, world, this.#options);
-    const verdict = decideMachine(picture, now);
+    const verdict = this.#withTrouble(request.key, decideMachine(picture, now));
     this.#queue.clearAppointment(request.key);
     if (verdict.again !== undefined) this.#queue.addAt(request.key, verdict.again);
     const status = verdict.own ?? this.#statusWrite(verdict, request, this.#options.tongue.maintenanceStatus(verdict, picture, now));
@@ -149,6 +151,13 @@ export class Machines {
       if (answered.result !== 'stored') break;
     }
     this.#after(request.key, written);
+  }
+
+  /** What the API server has refused, for example because the quorum of the control plane forbids it, people are told where they look. */
+  #withTrouble(key: string, verdict: Verdict): Verdict {
+    const trouble = this.#troubles.get(key);
+    if (trouble === undefined || verdict.message === '') return verdict;
+    return { ...verdict, warning: true, message: `${verdict.message}; refused so far: ${trouble}` };
   }
 
   #statusWrite(verdict: Verdict, request: MachineRequest, wanted: ReturnType<MachineTongue['maintenanceStatus']>): Write | undefined {
@@ -173,9 +182,12 @@ export class Machines {
     const failed = written.find(({ result }) => result !== 'stored');
     if (failed === undefined) {
       this.#failures.delete(key);
+      // Whatever was refused has been stored by now, or is not wanted any more.
+      this.#troubles.delete(key);
       if (written.length > 0) this.#queue.add(key);
       return;
     }
+    if ('message' in failed) this.#troubles.set(key, failed.message);
     this.#queue.addAt(key, 'until' in failed ? failed.until : secondsAfter(clock.now(), this.#pause(key)));
   }
 
