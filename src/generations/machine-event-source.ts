@@ -3,17 +3,10 @@ import type { MachineEvent } from '../core/machine/event.ts';
 import { drainedForAnnotation, type EventSource, type Notice, type ScanResult, type Signal } from '../core/machine/source.ts';
 import { timeText } from '../core/time.ts';
 import { eventJson, readEvent } from './machine-events.ts';
+import type { RawMetadata } from './read.ts';
 import type { MachineEventSourceSpec, MachineEventSourceStatus, NodeNoticeSpec } from './schema/machine-event-source.ts';
 
 /** drydock.dev/v1alpha1 MachineEventSource and NodeNotice. */
-
-type Meta = {
-  readonly name: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
-  readonly generation?: number;
-  readonly annotations?: Readonly<Record<string, string>>;
-};
 
 /** An hour: what the replaced operator did. */
 const defaultInterval = 3600;
@@ -40,7 +33,7 @@ export const readMachineEventSource = (raw: unknown): EventSource => {
     metadata,
     spec = {},
     status,
-  } = raw as { readonly metadata: Meta; readonly spec?: MachineEventSourceSpec; readonly status?: JsonObject };
+  } = raw as { readonly metadata: RawMetadata; readonly spec?: MachineEventSourceSpec; readonly status?: JsonObject };
   return {
     key: metadata.name,
     name: metadata.name,
@@ -102,7 +95,7 @@ export const machineEventSourceStatus = (source: EventSource, result: ScanResult
 
 /** Reads a NodeNotice; the API server has checked it. */
 export const readNodeNotice = (raw: unknown): Notice => {
-  const { metadata, spec } = raw as { readonly metadata: Meta; readonly spec: NodeNoticeSpec };
+  const { metadata, spec } = raw as { readonly metadata: RawMetadata; readonly spec: NodeNoticeSpec };
   const { name: key, uid, resourceVersion, annotations } = metadata;
   const drainedFor = annotations?.[drainedForAnnotation] ?? '';
   return {

@@ -7,6 +7,7 @@ import { ended } from '../core/machine/steps/life.ts';
 import { childName } from '../core/machine/writes.ts';
 import { readTime, timeText } from '../core/time.ts';
 import { eventOfSeed, readEvent } from './machine-events.ts';
+import type { RawMetadata } from './read.ts';
 import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from './schema/machine-maintenance.ts';
 
 /** machinemaintenance.managed.openshift.io/v1alpha1 MachineMaintenance: objects of the replaced operator are read as what they were to it. */
@@ -19,21 +20,7 @@ const keepSeconds = 259_200;
 
 const approvedAnnotation = 'drydock.dev/approved';
 
-type Raw = {
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly uid: string;
-    readonly resourceVersion: string;
-    readonly generation?: number;
-    readonly creationTimestamp?: string;
-    readonly deletionTimestamp?: string;
-    readonly finalizers?: readonly string[];
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly spec?: Partial<MachineMaintenanceSpec>;
-  readonly status?: MachineMaintenanceStatus;
-};
+type Raw = { readonly metadata: RawMetadata; readonly spec?: Partial<MachineMaintenanceSpec>; readonly status?: MachineMaintenanceStatus };
 
 const historyOf = (status: MachineMaintenanceStatus): MachineHistory => {
   const startedAt = readTime(status.startTime);

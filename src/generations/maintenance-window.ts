@@ -4,6 +4,7 @@ import { timeText } from '../core/time.ts';
 import { calendarOf, longestOpening, nextSpans, openNow } from '../core/window/calendar.ts';
 import { cronProblem } from '../core/window/spans.ts';
 import type { MaintenanceWindow, Opening, Span } from '../core/window/window.ts';
+import type { RawMetadata } from './read.ts';
 import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from './schema/maintenance-window.ts';
 
 /** drydock.dev/v1alpha1 MaintenanceWindow. */
@@ -11,7 +12,7 @@ import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from './schema/ma
 export const maintenanceWindowsPath = '/apis/drydock.dev/v1alpha1/maintenancewindows';
 
 type Raw = {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly generation?: number };
+  readonly metadata: RawMetadata;
   readonly spec?: MaintenanceWindowSpec;
   readonly status?: MaintenanceWindowStatus;
 };

@@ -6,19 +6,22 @@ import { readTime } from '../core/time.ts';
 
 /** An object of a served kind as it comes from the API server, which has checked it against its CRD. */
 type RawObject<Spec, Status> = {
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly uid: string;
-    readonly resourceVersion: string;
-    readonly generation?: number;
-    readonly creationTimestamp: string;
-    readonly deletionTimestamp?: string;
-    readonly finalizers?: readonly string[];
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
+  readonly metadata: RawMetadata;
   readonly spec?: Spec;
   readonly status?: Status;
+};
+
+/** metadata as far as it is read. */
+export type RawMetadata = {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation?: number;
+  readonly creationTimestamp: string;
+  readonly deletionTimestamp?: string;
+  readonly finalizers?: readonly string[];
+  readonly annotations?: Readonly<Record<string, string>>;
 };
 
 const claims: Readonly<Record<string, Claim>> = { ours: 'ours', 'taken-over': 'takenOver' };

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { MachineEvent } from '../core/machine/event.ts';
+import { type Listening, listening } from './server.ts';
 
 /** What has become of events that were received. */
 export type Received =
@@ -86,7 +86,7 @@ export const serveEvents = async (
   address: { readonly host: string | undefined; readonly port: number },
   token: string,
   intake: EventIntake,
-): Promise<{ readonly port: number; readonly close: () => void }> => {
+): Promise<Listening> => {
   if (token.trim() === '')
     throw new Error('Events are not received without a token: put one into the Secret or file that is named for it.');
   const wanted = digest(token.trim());
@@ -98,16 +98,5 @@ export const serveEvents = async (
   });
   server.headersTimeout = 10_000;
   server.requestTimeout = 15_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port: address.port, ...(address.host !== undefined && { host: address.host }) }, resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  return {
-    port,
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+  return listening(server, address);
 };

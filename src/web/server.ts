@@ -29,25 +29,35 @@ const serve = async (page: Page | undefined, method: string | undefined, respons
   }
 };
 
-/** Serves pages over plain HTTP. Resolves once it listens; rejects when the address cannot be had. */
-export const listen = async (
-  address: { readonly host: string | undefined; readonly port: number },
-  pages: Readonly<Record<string, Page>>,
-): Promise<{ readonly port: number; readonly close: () => void }> => {
-  const server: Server = createServer((request, response) => {
-    const [path = '/'] = (request.url ?? '/').split('?');
-    void serve(Object.hasOwn(pages, path) ? pages[path] : undefined, request.method, response);
-  });
+/** Where something listens, and how it is ended: open connections are cut. */
+export type Listening = { readonly port: number; readonly close: () => void };
+
+/** Has the server listen. Rejects when the address cannot be had. */
+export const listening = async (
+  server: Server,
+  { host, port }: { readonly host: string | undefined; readonly port: number },
+): Promise<Listening> => {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ port: address.port, ...(address.host !== undefined && { host: address.host }) }, resolve);
+    server.listen({ port, ...(host !== undefined && { host }) }, resolve);
   });
-  const { port } = server.address() as AddressInfo;
   return {
-    port,
+    port: (server.address() as AddressInfo).port,
     close: () => {
       server.close();
       server.closeAllConnections();
     },
   };
+};
+
+/** Serves pages over plain HTTP. Resolves once it listens; rejects when the address cannot be had. */
+export const listen = async (
+  address: { readonly host: string | undefined; readonly port: number },
+  pages: Readonly<Record<string, Page>>,
+): Promise<Listening> => {
+  const server: Server = createServer((request, response) => {
+    const [path = '/'] = (request.url ?? '/').split('?');
+    void serve(Object.hasOwn(pages, path) ? pages[path] : undefined, request.method, response);
+  });
+  return listening(server, address);
 };

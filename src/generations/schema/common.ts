@@ -36,3 +36,18 @@ export const withoutDefaults = (object: z.ZodObject): z.ZodObject => {
   ]);
   return z.object(Object.fromEntries(fields) as Record<string, z.ZodType>).meta(object.meta() ?? {});
 };
+
+const condition = z.object({
+  type: z.string().max(316),
+  status: z.enum(['True', 'False', 'Unknown']),
+  reason: z.string().max(1024),
+  message: z.string().max(32768),
+  observedGeneration: z.int().optional(),
+  lastTransitionTime: time,
+});
+
+/** metav1.Condition, one of each type. */
+export const conditions = z
+  .array(condition)
+  .optional()
+  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });

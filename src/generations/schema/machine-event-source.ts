@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { eventKinds, troubleReasons } from '../../core/machine/event.ts';
 import { strategies } from '../../core/machine/request.ts';
-import { rule, rules, time, withoutDefaults } from './common.ts';
+import { conditions, rule, rules, time, withoutDefaults } from './common.ts';
 import { machineEvent } from './machine-maintenance.ts';
-import { condition, drain } from './maintenance.ts';
+import { drain } from './maintenance.ts';
 
 /** drydock.dev/v1alpha1 MachineEventSource and NodeNotice: where announcements come from. */
 
@@ -84,10 +84,7 @@ export const machineEventSourceStatus = z
       .optional()
       .describe('Machines (namespace/name) that say nothing of their instance; 20 at most.'),
     trouble: z.enum(troubleReasons).optional(),
-    conditions: z
-      .array(condition)
-      .optional()
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] }),
+    conditions,
   })
   .describe('Written by Drydock.');
 

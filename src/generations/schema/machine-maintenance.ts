@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { eventKinds, eventStates } from '../../core/machine/event.ts';
 import { machinePhases, strategies } from '../../core/machine/request.ts';
-import { objectName, time, withoutDefaults } from './common.ts';
-import { condition, drain } from './maintenance.ts';
+import { conditions, objectName, time, withoutDefaults } from './common.ts';
+import { drain } from './maintenance.ts';
 
 /** machinemaintenance.managed.openshift.io/v1alpha1 MachineMaintenance: the seed's five fields, and what was added to them. */
 
@@ -90,10 +90,7 @@ export const machineMaintenanceStatus = z
     set: z.string().optional().describe('What replaces the machine.'),
     handledEvents: z.array(z.string()).optional().describe('Ids of the events that have been dealt with.'),
     history: z.array(record).max(30).optional().describe('The last transitions, the oldest first.'),
-    conditions: z
-      .array(condition)
-      .optional()
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] }),
+    conditions,
   })
   .describe('Written by Drydock.');
 

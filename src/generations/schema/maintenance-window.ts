@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { eventKinds } from '../../core/machine/event.ts';
-import { labelSelector, rule, rules, time } from './common.ts';
-import { condition } from './maintenance.ts';
+import { conditions, labelSelector, rule, rules, time } from './common.ts';
 
 /** drydock.dev/v1alpha1 MaintenanceWindow. */
 
@@ -91,10 +90,7 @@ export const maintenanceWindowStatus = z
     observedGeneration: z.int().optional(),
     open: z.boolean().optional().describe('Something may begin now.'),
     next: z.object({ from: time, to: time }).optional().describe('The opening that is open, or else the next one.'),
-    conditions: z
-      .array(condition)
-      .optional()
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] }),
+    conditions,
   })
   .describe('Written by Drydock.');
 

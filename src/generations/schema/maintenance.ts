@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { labelSelector, objectName, rule, rules, time } from './common.ts';
+import { conditions, labelSelector, objectName, rule, rules, time } from './common.ts';
 
 /** drydock.dev/v1alpha1 Maintenance: the source of its CRD, of the types of its reader and of its reference. */
 
@@ -105,15 +105,6 @@ export const maintenanceSpec = z
   })
   .describe('One node that is to be out of service for as long as this object exists.');
 
-export const condition = z.object({
-  type: z.string().max(316),
-  status: z.enum(['True', 'False', 'Unknown']),
-  reason: z.string().max(1024),
-  message: z.string().max(32768),
-  observedGeneration: z.int().optional(),
-  lastTransitionTime: time,
-});
-
 const blocker = z.object({
   cause: z
     .string()
@@ -152,10 +143,7 @@ export const maintenanceStatus = z
     blockerCount: z.int().optional().describe('How many there are.'),
     failure: z.enum(['NodeNotFound', 'LeaseLost', 'DeadlineExceeded', 'GivenBack']).optional(),
     leaseErrors: z.int().optional().describe('How often in a row the node lease was found in other hands.'),
-    conditions: z
-      .array(condition)
-      .optional()
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] }),
+    conditions,
   })
   .describe('Written by Drydock.');
 
