@@ -67,16 +67,25 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     const folder = join(controlPlane.folder, 'overlay');
     mkdirSync(folder);
     const from = (name: string): string => relative(folder, join(deploy, name));
-    const resources = ['default', 'monitoring', ...legacy.map(group => `legacy/${group}`)].map(from);
+    const resources = ['default', 'agent', 'monitoring', ...legacy.map(group => `legacy/${group}`)].map(from);
     const overlay = {
       resources,
       components: [from('cert-manager')],
       images: [{ name: 'drydock', newName: 'example.test/dry', newTag: '7' }],
     };
     writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(overlay));
-    const flags = ['--with', 'monitoring', 'cert-manager', '--kind', ...legacy, '--image', 'example.test/dry:7'];
+    const flags = ['--with', 'agent', 'monitoring', 'cert-manager', '--kind', ...legacy, '--image', 'example.test/dry:7'];
     const [theirs, ours] = await Promise.all([kustomized(folder), printed(...flags)]);
     assert.deepEqual(byName(theirs), byName(ours));
+  });
+
+  test('the credentials of the replaced machine operator are used where they are, by a manifest of its own', async () => {
+    const theirs = await kustomized(join(deploy, 'legacy', 'machine-maintenance-operator'));
+    assert.deepEqual(theirs.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort(), [
+      'MachineEventSource aws',
+      'Role drydock-credentials',
+      'RoleBinding drydock-credentials',
+    ]);
   });
 
   test('is applied to an empty cluster, and changes nothing when it is applied again', async () => {
@@ -188,7 +197,7 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
       [['--namespace', 'No_Name'], /--namespace is "No_Name"/],
       [['--kind', 'example.test'], /there is no kind of the group "example\.test"/],
       [['--without', 'webhook', '--with', 'cert-manager'], /cert-manager is for the webhook/],
-      [['--with', 'magic'], /Allowed choices are monitoring, cert-manager/],
+      [['--with', 'magic'], /Allowed choices are agent, monitoring, cert-manager/],
     ] as const) {
       const { code, stdout, stderr } = await drydock(['install', ...args]);
       assert.deepEqual([code, stdout], [2, ''], stderr);
