@@ -53,6 +53,7 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
   before(async () => {
     const installed = await stand.drydock('install', '--apply', '--with', 'agent', '--without', 'crds', 'rbac', 'operator', 'webhook');
     assert.equal(installed.code, 0, installed.stderr);
+    await create(api, namespace('shop'));
     const [port = 0] = await freePorts(1);
     intake = `http://127.0.0.1:${port}/`;
     const file = join(controlPlane.folder, 'token');
@@ -110,7 +111,7 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
   test('an agent hears of a spot interruption: drained at once, with a grace period that fits, and nobody else is spoken for', async context => {
     await machineNode('spot', mockInstance);
     await machineNode('other', 'i-0aaaaaaaaaaaaaaa1');
-    await create(api, namespace('shop'), podAt('spot', 'slow', { namespace: 'shop', spec: { terminationGracePeriodSeconds: 3600 } }));
+    await create(api, podAt('spot', 'slow', { namespace: 'shop', spec: { terminationGracePeriodSeconds: 3600 } }));
     await untilPods(api, 'spot', 2);
     const bearer = await tokenOn('spot');
     const mock = await startMetadata({ serves: 'spot', tokensOnly: true });
@@ -140,9 +141,11 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
       'preemption agent/aws',
       'rebalance agent/aws',
     ]);
-    const { spec } = await api.get<{ readonly spec: { readonly drain: { readonly maxGracePeriodSeconds: number } } }>(
-      `/apis/drydock.dev/v1alpha1/maintenances/${mm.status?.maintenanceName}`,
-    );
+    type Draining = { readonly spec: { readonly drain: { readonly maxGracePeriodSeconds: number } } };
+    // It is made right after the beginning has been stored.
+    const { spec } = await waitFor('its Maintenance', async () => ({
+      done: await api.get<Draining>(`/apis/drydock.dev/v1alpha1/maintenances/${mm.status?.maintenanceName}`),
+    }));
     assert.ok(
       spec.drain.maxGracePeriodSeconds >= 60 && spec.drain.maxGracePeriodSeconds <= 110,
       `${spec.drain.maxGracePeriodSeconds} s of an hour`,
@@ -224,6 +227,8 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
     await using second = await service(1);
     await create(api, ...['az-0', 'az-1'].map(name => podAt(name, `keeper-${name}`, { namespace: 'shop', labels: { keeper: name } })));
     await create(api, budget('keeper', { namespace: 'shop', minAvailable: 1, matchLabels: { keeper: 'az-1' } }));
+    // A pod that does not run yet goes without a word of its budget. The other one is the DaemonSet's.
+    await untilPods(api, 'az-1', 2);
     await budgetAllows(api, 'shop', 'keeper', 0);
     const agents = [agentOf('az-0', 'azure', first.base, '--acknowledge'), agentOf('az-1', 'azure', second.base, '--acknowledge')];
     await untilMm('az-0', 'Drained', ({ status }) => status?.phase === 'Drained');
