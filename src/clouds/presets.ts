@@ -1,5 +1,5 @@
 import type { EventKind } from '../core/machine/event.ts';
-import type { Signal } from '../core/machine/source.ts';
+import type { PresetName, Signal } from '../core/machine/source.ts';
 
 /** Rules for what others put on nodes, by the name under which they are switched on. */
 
@@ -66,4 +66,4 @@ export const signalPresets = {
       description: 'Karpenter removes this node',
     },
   ],
-} as const satisfies Readonly<Record<string, readonly Signal[]>>;
+} satisfies Readonly<Record<PresetName, readonly Signal[]>>;

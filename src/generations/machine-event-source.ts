@@ -52,7 +52,7 @@ export const readMachineEventSource = (raw: unknown): EventSource => {
 
 type Said = { readonly type: string; readonly status: 'True' | 'False'; readonly reason: string; readonly message: string };
 
-const conditions = ({ trouble, unknown, withoutProviderId }: ScanResult): readonly Said[] => {
+const conditions = ({ trouble, unknown, withoutProviderId, nextAt }: ScanResult): readonly Said[] => {
   const strangers = [
     ...unknown.map(id => `${id} is unknown to the cloud`),
     ...withoutProviderId.map(name => `Machine ${name} has no providerID`),
@@ -60,7 +60,7 @@ const conditions = ({ trouble, unknown, withoutProviderId }: ScanResult): readon
   return [
     trouble
       ? { type: 'Ready', status: 'False', reason: trouble.reason, message: trouble.message.slice(0, 4096) }
-      : { type: 'Ready', status: 'True', reason: 'Scanned', message: '' },
+      : { type: 'Ready', status: 'True', reason: nextAt === undefined ? 'Followed' : 'Scanned', message: '' },
     strangers.length > 0
       ? {
           type: 'MachinesKnown',
@@ -79,7 +79,7 @@ export const machineEventSourceStatus = (source: EventSource, result: ScanResult
   return {
     observedGeneration: source.generation,
     lastScanTime: timeText(at),
-    nextScanTime: timeText(nextAt),
+    nextScanTime: nextAt && timeText(nextAt),
     machines,
     events: pending,
     unknownMachines: unknown.length > 0 ? unknown.slice(0, mostNames) : undefined,

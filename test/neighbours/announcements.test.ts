@@ -296,6 +296,12 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
       api,
       source('problems', { presets: ['node-problem-detector'], responses: [{ kinds: ['maintenance'], strategy: 'Drain' }] }),
     );
+    await waitFor('the source to be ready', async () => {
+      const { status } = await api.get<{ readonly status?: { readonly conditions?: readonly { readonly reason: string }[] } }>(
+        `${sources}/problems`,
+      );
+      return status?.conditions?.[0]?.reason === 'Followed' ? { done: status } : { yet: JSON.stringify(status) };
+    });
     const say = (status: string) =>
       api.call(
         'PATCH',

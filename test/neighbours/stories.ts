@@ -14,7 +14,7 @@ import { instanceIn } from './fake-kubelets.ts';
 
 /** Whole stories on real machine controllers and a real EC2 client: an event appears, and in the end everything is as it was, with another machine. */
 
-type Machine = {
+export type Machine = {
   readonly metadata: Metadata;
   readonly spec: { readonly providerID?: string; readonly lifecycleHooks?: unknown };
   readonly status?: { readonly nodeRef?: { readonly name: string } };
@@ -53,7 +53,7 @@ const windowOf = (name: string, spec: object): Manifest => ({
   spec,
 });
 
-type Scene = { readonly stand: Stand; readonly ec2: Ec2Emulator; readonly pools: Pools };
+export type Scene = { readonly stand: Stand; readonly ec2: Ec2Emulator; readonly pools: Pools };
 
 /** Starts everything, or says why this machine cannot. */
 export const startScene = async (start: (stand: Stand, ec2: Ec2Emulator) => Promise<Pools | LeftOut>): Promise<Scene | LeftOut> => {
@@ -328,6 +328,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         ['AuthFailure', 401, 'CredentialsRefused'],
         ['RequestExpired', 400, 'CredentialsExpired'],
         ['UnauthorizedOperation', 403, 'NotAuthorized'],
+        ['RequestTimeTooSkewed', 403, 'ClockSkew'],
       ] as const) {
         await ec2.fault({ action: 'DescribeInstanceStatus', code, status });
         assert.equal(await ready(), reason);
@@ -362,7 +363,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
           }>
         >('/api/v1/namespaces/default/events');
       const told = new Set(items.filter(one => one.involvedObject?.kind === 'MachineEventSource').map(({ reason }) => reason));
-      for (const reason of ['CredentialsRefused', 'CredentialsExpired', 'NotAuthorized', 'Unreachable', 'InstanceUnknown'])
+      for (const reason of ['CredentialsRefused', 'CredentialsExpired', 'NotAuthorized', 'ClockSkew', 'Unreachable', 'InstanceUnknown'])
         assert.ok(told.has(reason), reason);
     });
   });

@@ -165,6 +165,9 @@ export const scanner = (reach: Reach): EventScanner => ({
 
 /** The signals of a source: its own, then those of its presets. */
 export const signals: SignalReader = (node, source) => {
-  const presets: Readonly<Record<string, readonly EventSource['signals'][number][]>> = signalPresets;
-  return eventsOfNode(node, [...source.signals, ...source.presets.flatMap(name => presets[name] ?? [])], source.name);
+  return eventsOfNode(
+    node,
+    [...source.signals, ...source.presets.flatMap((name): EventSource['signals'] => signalPresets[name])],
+    source.name,
+  );
 };

@@ -30,6 +30,10 @@ export type Signal = NodeSignal & {
   readonly description?: string;
 };
 
+/** Ready-made signals, by the names under which they are switched on. */
+export const presetNames = ['node-problem-detector', 'gke', 'aks', 'aws-node-termination-handler', 'karpenter'] as const;
+export type PresetName = (typeof presetNames)[number];
+
 /** How events of some kinds are answered. */
 export type Response = {
   readonly kinds: readonly EventKind[];
@@ -54,7 +58,7 @@ export type EventSource = {
   readonly generation: number;
   readonly aws?: AwsSource;
   readonly signals: readonly Signal[];
-  readonly presets: readonly string[];
+  readonly presets: readonly PresetName[];
   readonly responses: readonly Response[];
   readonly drain: JsonObject;
   readonly gates: readonly string[];
@@ -82,10 +86,10 @@ export const drainedForAnnotation = 'drydock.dev/drained-for';
 /** What a scan has come to, for the status of its source. */
 export type ScanResult = {
   readonly at: Temporal.Instant;
-  readonly nextAt: Temporal.Instant;
-  /** Machines whose events are known. */
-  readonly machines: number;
-  readonly pending: number;
+  readonly nextAt?: Temporal.Instant;
+  /** Machines whose events are known; left out where nodes are looked at as they change. */
+  readonly machines?: number;
+  readonly pending?: number;
   readonly unknown: readonly string[];
   /** `namespace/name`. */
   readonly withoutProviderId: readonly string[];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { eventKinds, troubleReasons } from '../../core/machine/event.ts';
 import { strategies } from '../../core/machine/request.ts';
+import { presetNames } from '../../core/machine/source.ts';
 import { conditions, rule, rules, time, withoutDefaults } from './common.ts';
 import { machineEvent } from './machine-maintenance.ts';
 import { drain } from './maintenance.ts';
@@ -62,7 +63,7 @@ export const machineEventSourceSpec = z
   .object({
     aws: aws.optional(),
     signals: z.array(signal).max(64).optional().describe('What on a node itself counts as an announcement.'),
-    presets: z.array(z.string().max(63)).max(16).optional().describe('Ready-made signals by name: see the documentation.'),
+    presets: z.array(z.enum(presetNames)).max(16).optional().describe('Ready-made signals by name: see the documentation.'),
     responses: z.array(override).max(16).optional(),
     drain: withoutDefaults(drain).optional().describe('For the MachineMaintenances that this source makes.'),
     gates: z.array(z.string().min(1).max(316)).max(16).optional().describe('The same.'),

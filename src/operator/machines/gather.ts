@@ -73,6 +73,9 @@ const seenOf = (requests: Iterable<MachineRequest>): ReadonlyMap<Strategy, numbe
   return seen;
 };
 
+/** Cluster API copies the annotations of a MachineDeployment to its MachineSet: the record there is no machine of its own. */
+const isCopy = ({ owner }: MachineSet): boolean => owner?.kind === 'MachineDeployment';
+
 /** The picture of one request at this moment. */
 export const pictureOf = (
   request: MachineRequest,
@@ -90,7 +93,7 @@ export const pictureOf = (
   return {
     request,
     machineApi: machines.hasMachineApi,
-    surged: [...machines.sets.values()].filter(({ surges }) => surges.has(request.uid)),
+    surged: [...machines.sets.values()].filter(set => set.surges.has(request.uid) && !isCopy(set)),
     windows: [...world.windows.values()],
     others: [...machines.requests.values()].map(other => otherOf(machines, other)),
     seen: seenOf(machines.requests.values()),

@@ -173,17 +173,24 @@ export class Sources {
   async #scan(name: string): Promise<void> {
     const { machines, clock } = this.#options;
     const source = machines.sources.get(name);
-    if (source?.aws === undefined) return;
+    if (source === undefined) return;
+    if (source.aws === undefined) return this.#follows(source);
     const due = this.#due.get(name);
     const isNew = source.status['observedGeneration'] !== source.generation;
     if (due !== undefined && !isNew && isBefore(clock.now(), due)) {
       this.#queue.addAt(`scan/${name}`, due);
       return;
     }
-    const result = await this.#ask(source);
-    this.#due.set(name, result.nextAt);
-    this.#queue.addAt(`scan/${name}`, result.nextAt);
+    const { result, nextAt } = await this.#ask(source);
+    this.#due.set(name, nextAt);
+    this.#queue.addAt(`scan/${name}`, nextAt);
     await reportScan(source, result, this.#options);
+  }
+
+  /** Nodes are looked at as they change: there is nothing to be scanned, and nothing that could not be read. */
+  async #follows(source: EventSource): Promise<void> {
+    if (source.status['observedGeneration'] === source.generation) return;
+    await reportScan(source, { at: this.#options.clock.now(), unknown: [], withoutProviderId: [] }, this.#options);
   }
 
   /** Machines of this cloud, by the providerIDs of Machines and nodes, each once. */
@@ -201,7 +208,7 @@ export class Sources {
     return { instances: new Map(named), without: without.sort() };
   }
 
-  async #ask(source: EventSource): Promise<ScanResult> {
+  async #ask(source: EventSource): Promise<{ readonly result: ScanResult; readonly nextAt: Temporal.Instant }> {
     const { scanner, intake, log, clock } = this.#options;
     const { instances, without } = this.#instances();
     const seen = await scanner.scan(source, instances, this.#stop.signal);
@@ -214,15 +221,10 @@ export class Sources {
     const now = clock.now();
     const trouble = seen.trouble && { trouble: seen.trouble };
     if (trouble !== undefined) log.warn('a source of announcements cannot be read', { source: source.name, ...seen.trouble });
-    return {
-      at: now,
-      nextAt: secondsAfter(now, this.#pauseAfter(seen, source.aws?.intervalSeconds ?? soon, now)),
-      machines: seen.looked.size,
-      pending: seen.events.filter(isPending).length,
-      unknown: seen.unknown,
-      withoutProviderId: without,
-      ...trouble,
-    };
+    const nextAt = secondsAfter(now, this.#pauseAfter(seen, source.aws?.intervalSeconds ?? soon, now));
+    const machines = seen.looked.size;
+    const pending = seen.events.filter(isPending).length;
+    return { nextAt, result: { at: now, nextAt, machines, pending, unknown: seen.unknown, withoutProviderId: without, ...trouble } };
   }
 
   /** Machines that something is announced about, or was. The rest costs nothing. */
