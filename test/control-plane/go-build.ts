@@ -61,6 +61,3 @@ export const ensureBuilt = async (wanted: GoBuild): Promise<Built> => {
     return { kind: 'left-out', why: `there is no Go on the PATH to build ${name} with (https://go.dev/dl, 1.21 or newer)` };
   return { kind: 'ready', folder: await makeCached({ name, key, announcement, make: temporary => build(temporary, goIn(module)) }) };
 };
-
-/** The same is there already, and nothing would have to be built. */
-export const isBuilt = (wanted: GoBuild): boolean => cached({ name: wanted.name, key: fingerprint(wanted) }) !== undefined;

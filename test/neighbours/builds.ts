@@ -3,25 +3,17 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cached, makeCached } from '../control-plane/cache.ts';
 import { run } from '../control-plane/command.ts';
-import { type Built, ensureBuilt, type GoBuild, isBuilt } from '../control-plane/go-build.ts';
+import { type Built, ensureBuilt, type GoBuild } from '../control-plane/go-build.ts';
 
 /** Why a neighbour is not here, for the tests to say loudly. */
 export type LeftOut = { readonly kind: 'left-out'; readonly why: string };
-
-/** `npm test` takes only what has been built before; whoever names the tier, or a file of it, waits for the builds. */
-const onlyBuilt = (): boolean => process.env['DRYDOCK_TEST_NEIGHBOURS'] === 'cached';
-
-const notBuilt: LeftOut = {
-  kind: 'left-out',
-  why: 'they are not built yet; npm run test:machines builds them, once, in about ten minutes, and npm test runs these tests from then on',
-};
 
 /** For the option `skip` of tests: the reason why they cannot run, or false. */
 export const skipOf = (started: LeftOut | { readonly kind: 'started' }): string | false =>
   started.kind === 'left-out' ? `real neighbours left out: ${started.why}` : false;
 
 /** Programs of a neighbour, from Go modules. */
-export const ensureProgram = async (wanted: GoBuild): Promise<Built> => (onlyBuilt() && !isBuilt(wanted) ? notBuilt : ensureBuilt(wanted));
+export const ensureProgram = (wanted: GoBuild): Promise<Built> => ensureBuilt(wanted);
 
 const must = async (command: string, ...args: readonly string[]): Promise<void> => {
   const { code, stdout, stderr } = await run(command, args, { timeoutMs: 15 * 60_000 });
@@ -60,7 +52,6 @@ export const ensurePython = async (
   const before = cached({ name, key });
   // The system's Python may have gone since, and the venv is only a link to it.
   if (before !== undefined && (await works(pythonIn(before)))) return { kind: 'ready', python: pythonIn(before) };
-  if (onlyBuilt()) return notBuilt;
   if (!(await canMakeVenvs()))
     return { kind: 'left-out', why: `there is no Python 3 with venv to install ${name} with (on Debian: apt-get install python3-venv)` };
   if (before !== undefined) rmSync(before, { recursive: true, force: true });
