@@ -49,7 +49,7 @@ describe('maintenance windows', { skip, timeout: 180_000 }, () => {
 
   test('a Maintenance waits for the window of its node, says so, and begins by itself', async () => {
     const face = await labelled('w-waits');
-    const from = inSeconds(6);
+    const from = inSeconds(8);
     await create(api, windowOf('opens-soon', 'w-waits', { openings: [{ from, to: inSeconds(7200) }], expectedDuration: '5m' }));
     await create(api, maintenance('w-waits'));
     const waiting = await untilMaintenance(api, 'w-waits', 'Pending', ({ message }) => message !== undefined);
@@ -111,7 +111,7 @@ describe('maintenance windows', { skip, timeout: 180_000 }, () => {
         api,
         windowOf(name, name, {
           openings: [
-            { from: inSeconds(-60), to: inSeconds(5) },
+            { from: inSeconds(-60), to: inSeconds(12) },
             { from: inSeconds(3600), to: inSeconds(7200) },
           ],
           atEnd,
