@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { type AzureMetadata, azureMetadata } from '../clouds/metadata/azure.ts';
 import { detectCloud, type MetadataProvider } from '../clouds/metadata/detect.ts';
 import { type OwnSighting, watchMetadata } from '../clouds/metadata/watch.ts';
-import { drainedForAnnotation } from '../core/machine/source.ts';
+import { drainedForAnnotation, noticesPath } from '../core/machine/source.ts';
 import { saidBy } from '../core/status.ts';
 import { nodeNotice } from '../generations/machine-event-source.ts';
 import { connect } from '../kube/connect.ts';
@@ -36,7 +36,7 @@ const tell = async (api: Api, nodeName: string, provider: string, seen: OwnSight
   const { instance, events, trouble } = seen;
   const answer = await api.call({
     method: 'PATCH',
-    path: `/apis/drydock.dev/v1alpha1/nodenotices/${encodeURIComponent(nodeName)}`,
+    path: `${noticesPath}/${encodeURIComponent(nodeName)}`,
     query: { fieldManager: 'drydock-agent', force: true },
     contentType: 'application/apply-patch+yaml',
     body: nodeNotice(nodeName, { provider, instance, events, ...(trouble && { trouble }) }, clock.now()),

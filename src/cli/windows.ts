@@ -1,8 +1,8 @@
 import { readNode } from '../core/hold/node.ts';
 import { eventKinds } from '../core/machine/event.ts';
 import { calendarOf, freezeAt, nextSpans, openNow } from '../core/window/calendar.ts';
-import { appliesTo, type MaintenanceWindow, type Span, type WindowedKind } from '../core/window/window.ts';
-import { maintenanceWindowsPath, readMaintenanceWindow } from '../generations/maintenance-window.ts';
+import { appliesTo, type MaintenanceWindow, type Span, type WindowedKind, windowsPath } from '../core/window/window.ts';
+import { readMaintenanceWindow } from '../generations/maintenance-window.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
 import type { ConnectionFlags } from './connection-flags.ts';
@@ -84,12 +84,12 @@ const nodeAt = async (api: Api, name: string) => {
   return readNode(answer.body);
 };
 
-const collect = async (api: Api, node: string | undefined, flags: WindowsFlags, now: Temporal.Instant): Promise<readonly Shown[]> => {
-  const count = countOf(flags.count);
-  const windows = (await listAll(api, maintenanceWindowsPath, {}, 'none if missing')).map(readMaintenanceWindow);
+const collect = async (api: Api, node: string | undefined, kind: WindowedKind, count: number): Promise<readonly Shown[]> => {
+  const now = Temporal.Now.instant();
+  const windows = (await listAll(api, windowsPath, {}, 'none if missing')).map(readMaintenanceWindow);
   if (node === undefined) return windows.map(window => shown(window.name, [window], count, now));
   const { labels } = await nodeAt(api, node);
-  const own = windows.filter(window => appliesTo(window, { kind: flags.kind, labels, eventKinds }));
+  const own = windows.filter(window => appliesTo(window, { kind, labels, eventKinds }));
   return [shown(own.length === 0 ? '-' : own.map(({ name }) => name).join(','), own, count, now)];
 };
 
@@ -102,9 +102,9 @@ export const windows = async (
   flags: WindowsFlags,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<void> => {
-  countOf(flags.count);
+  const count = countOf(flags.count);
   await withCluster(flags, env, async api => {
-    const all = await collect(api, node, flags, Temporal.Now.instant());
+    const all = await collect(api, node, flags.kind, count);
     if (flags.output === 'json') return plainOutput.line(JSON.stringify({ windows: all }, undefined, 2));
     if (all.length === 0) return plainOutput.line('There is no MaintenanceWindow: maintenances begin at once.');
     plainOutput.line(table([['WINDOW', 'ZONE', 'NOW', 'FROM', 'TO'], ...all.flatMap(rowsOf)]));

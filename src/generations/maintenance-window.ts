@@ -9,8 +9,6 @@ import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from './schema/ma
 
 /** drydock.dev/v1alpha1 MaintenanceWindow. */
 
-export const maintenanceWindowsPath = '/apis/drydock.dev/v1alpha1/maintenancewindows';
-
 type Raw = {
   readonly metadata: RawMetadata;
   readonly spec?: MaintenanceWindowSpec;

@@ -1,7 +1,7 @@
 import { mergePatch } from '../core/json.ts';
 import type { MachineTongue } from '../core/machine/tongue.ts';
 import { secondsAfter } from '../core/time.ts';
-import type { MaintenanceWindow } from '../core/window/window.ts';
+import { type MaintenanceWindow, windowsPath } from '../core/window/window.ts';
 import type { Clock } from '../support/clock.ts';
 import { Queue } from './queue.ts';
 import type { World } from './world.ts';
@@ -49,7 +49,7 @@ export class WindowKeeper {
       what: 'report the window',
       method: 'PATCH',
       style: 'merge',
-      path: `/apis/drydock.dev/v1alpha1/maintenancewindows/${encodeURIComponent(name)}/status`,
+      path: `${windowsPath}/${encodeURIComponent(name)}/status`,
       body: { status: patch },
       store: 'windows',
       announce: [],

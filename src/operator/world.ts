@@ -4,7 +4,7 @@ import { conditionOf, type Node, readNode } from '../core/hold/node.ts';
 import { type Lease, readLease } from '../core/lease/lease.ts';
 import { memberLabels } from '../core/quorum/quorum.ts';
 import { type Dialect, leaseKey, leaseNames, type Request } from '../core/request/request.ts';
-import type { MaintenanceWindow } from '../core/window/window.ts';
+import { type MaintenanceWindow, windowsPath } from '../core/window/window.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { Cache } from './cache.ts';
@@ -37,7 +37,6 @@ export type Listener = {
 };
 
 const windowsName = 'maintenancewindows.drydock.dev';
-const windowsPath = '/apis/drydock.dev/v1alpha1/maintenancewindows';
 
 /** A DaemonSet, by name only. */
 type Named = Watched;

@@ -6,8 +6,7 @@ import { isReady, type List, type Metadata } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { Keeper } from '../kill/keeper.ts';
 import type { Blow } from '../kill/proxy.ts';
-import type { LeftOut } from './builds.ts';
-import { skipOf } from './builds.ts';
+import { type LeftOut, skipOf } from './builds.ts';
 import { instanceIn } from './fake-kubelets.ts';
 import type { Machine, Scene } from './stories.ts';
 

@@ -1,5 +1,4 @@
-import type { Ec2Options } from '../../clouds/aws/client.ts';
-import { openEc2 } from '../../clouds/aws/client.ts';
+import { type Ec2Options, openEc2 } from '../../clouds/aws/client.ts';
 import { regionOfInfrastructure, regionOfInstallConfig, regionOfProviderId } from '../../clouds/aws/region.ts';
 import { scanEc2 } from '../../clouds/aws/scan.ts';
 import { awsRegion } from '../../clouds/metadata/aws.ts';

@@ -30,6 +30,10 @@ export type Signal = NodeSignal & {
   readonly description?: string;
 };
 
+/** Collection paths. */
+export const sourcesPath = '/apis/drydock.dev/v1alpha1/machineeventsources';
+export const noticesPath = '/apis/drydock.dev/v1alpha1/nodenotices';
+
 /** Ready-made signals, by the names under which they are switched on. */
 export const presetNames = ['node-problem-detector', 'gke', 'aks', 'aws-node-termination-handler', 'karpenter'] as const;
 export type PresetName = (typeof presetNames)[number];

@@ -7,7 +7,7 @@ import { deadlineOf, isPending } from './event.ts';
 import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, preDrainPrefix, surgePrefix } from './machine.ts';
 import type { MachinePicture } from './picture.ts';
 import { type MachineRequest, takesAtOnce } from './request.ts';
-import { drainedForAnnotation, type Notice } from './source.ts';
+import { drainedForAnnotation, type Notice, noticesPath } from './source.ts';
 
 /** The changes that a machine maintenance makes of other objects, each guarded by what was seen. */
 
@@ -145,7 +145,7 @@ export const drainedForWrite = (notice: Notice, ids: readonly string[]): Write =
   what: 'tell the agent of the node that it is drained',
   method: 'PATCH',
   style: 'merge',
-  path: `/apis/drydock.dev/v1alpha1/nodenotices/${encodeURIComponent(notice.key)}`,
+  path: `${noticesPath}/${encodeURIComponent(notice.key)}`,
   body: { metadata: { resourceVersion: notice.resourceVersion, annotations: { [drainedForAnnotation]: ids.join(',') } } },
   store: 'nodeNotices',
   announce: [],

@@ -41,12 +41,19 @@ const missedOf = ({ windows }: Calendar): Missed =>
   ) ?? 'BeforeDeadline';
 
 /** What the windows themselves say of how long a maintenance takes; the longest, in seconds. */
-export const expectedOf = ({ windows }: Calendar): number | undefined => {
+const saidOf = ({ windows }: Calendar): number | undefined => {
   const said = windows.flatMap(({ expectedSeconds }) => expectedSeconds ?? []);
   return said.length === 0 ? undefined : Math.max(...said);
 };
 
 const freezesOf = ({ windows }: Calendar): readonly Span[] => union(windows.flatMap(({ freezes }) => freezes));
+
+/** What was seen gets this much room. */
+const caution = 1.5;
+
+/** How long a maintenance is expected to take, in seconds: as the windows say, else by the longest that was seen, else by a guess. */
+export const expectedIn = (calendar: Calendar, seen: number | undefined, guess: number): number =>
+  saidOf(calendar) ?? (seen === undefined ? guess : Math.ceil(seen * caution));
 
 /** When something may begin, within `range`: openings without what is frozen. */
 export const freeSpans = (calendar: Calendar, range: Span): readonly Span[] => {

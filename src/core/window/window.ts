@@ -2,6 +2,9 @@ import type { JsonObject } from '../json.ts';
 import type { EventKind } from '../machine/event.ts';
 import { type LabelSelector, type Labels, matches } from '../pod/selector.ts';
 
+/** Collection path. */
+export const windowsPath = '/apis/drydock.dev/v1alpha1/maintenancewindows';
+
 /** A stretch of time: `from` belongs to it, `to` does not. */
 export type Span = { readonly from: Temporal.Instant; readonly to: Temporal.Instant };
 

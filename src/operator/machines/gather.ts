@@ -1,6 +1,6 @@
 import { conditionOf } from '../../core/hold/node.ts';
 import { isPending } from '../../core/machine/event.ts';
-import type { Machine, MachineSet } from '../../core/machine/machine.ts';
+import { instanceOf, type Machine, type MachineSet } from '../../core/machine/machine.ts';
 import type { Limits, MachinePicture, Other, Supply } from '../../core/machine/picture.ts';
 import { isOver, type MachineRequest, type Strategy } from '../../core/machine/request.ts';
 import { childName } from '../../core/machine/writes.ts';
@@ -32,7 +32,7 @@ export const machineOf = ({ machines }: MachineWorld, request: MachineRequest): 
   const named = machines.in(request.machineName);
   const { machineNamespace } = request;
   if (machineNamespace !== undefined) return named.find(({ namespace }) => namespace === machineNamespace);
-  return named.length > 1 ? named.find(({ providerId }) => providerId?.endsWith(`/${request.instance}`)) : named[0];
+  return named.length > 1 ? named.find(({ providerId }) => instanceOf(providerId) === request.instance) : named[0];
 };
 
 /** A node that this cluster does not have belongs to another one: what its machine API says has to do. */

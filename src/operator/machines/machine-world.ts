@@ -8,7 +8,7 @@ import {
   readMachineSet,
 } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
-import type { EventSource, Notice } from '../../core/machine/source.ts';
+import { type EventSource, type Notice, noticesPath, sourcesPath } from '../../core/machine/source.ts';
 import type { MachineTongue } from '../../core/machine/tongue.ts';
 import { machineMaintenancesPath } from '../../core/machine/writes.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -100,17 +100,10 @@ export class MachineWorld {
         change => changes.maintenance(change.object),
         signal,
       ),
-      this.#follow(
-        sourcesName,
-        '/apis/drydock.dev/v1alpha1/machineeventsources',
-        tongue.readSource,
-        this.sources,
-        change => changes.source(change.object, change.type),
-        signal,
-      ),
+      this.#follow(sourcesName, sourcesPath, tongue.readSource, this.sources, change => changes.source(change.object, change.type), signal),
       this.#follow(
         noticesName,
-        '/apis/drydock.dev/v1alpha1/nodenotices',
+        noticesPath,
         tongue.readNotice,
         this.notices,
         change => change.type !== 'removed' && changes.notice(change.object),

@@ -1,5 +1,5 @@
 import { mergePatch } from '../../core/json.ts';
-import { type EventSource, type ScanResult, sourceSubject } from '../../core/machine/source.ts';
+import { type EventSource, type ScanResult, sourceSubject, sourcesPath } from '../../core/machine/source.ts';
 import type { MachineTongue } from '../../core/machine/tongue.ts';
 import { timeText } from '../../core/time.ts';
 import type { Recorder } from '../ports.ts';
@@ -34,7 +34,7 @@ export const reportScan = async (
       what: `report the scan of ${timeText(result.at)}`,
       method: 'PATCH',
       style: 'merge',
-      path: `/apis/drydock.dev/v1alpha1/machineeventsources/${encodeURIComponent(source.name)}/status`,
+      path: `${sourcesPath}/${encodeURIComponent(source.name)}/status`,
       body: { status: patch },
       store: 'machineEventSources',
       announce: [],

@@ -1,7 +1,7 @@
 import type { Node } from '../../core/hold/node.ts';
 import { isPending, type MachineEvent, type Sighting } from '../../core/machine/event.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
-import { type EventSource, type Notice, type ScanResult } from '../../core/machine/source.ts';
+import { type EventSource, type Notice, noticesPath, type ScanResult } from '../../core/machine/source.ts';
 import type { MachineTongue } from '../../core/machine/tongue.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -152,7 +152,7 @@ export class Sources {
       {
         what: 'forget the notice of a node that is gone',
         method: 'DELETE',
-        path: `/apis/drydock.dev/v1alpha1/nodenotices/${encodeURIComponent(key)}`,
+        path: `${noticesPath}/${encodeURIComponent(key)}`,
         body: { preconditions: { uid } },
         store: 'nodeNotices',
         announce: [],

@@ -1,7 +1,7 @@
 import type { MachineRequest } from '../../core/machine/request.ts';
 import type { MachineTongue } from '../../core/machine/tongue.ts';
 import { machineMaintenancesPath } from '../../core/machine/writes.ts';
-import type { MaintenanceWindow } from '../../core/window/window.ts';
+import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
 import type { Change } from '../../operator/ports.ts';
 import type { Collections } from './collections.ts';
 import { machineView, windowView } from './machine-views.ts';
@@ -10,8 +10,6 @@ import { Shelf } from './shelf.ts';
 
 /** How the kinds about machines are read. */
 export type MachineReader = Pick<MachineTongue, 'readMaintenance' | 'readWindow'>;
-
-const windowsPath = '/apis/drydock.dev/v1alpha1/maintenancewindows';
 
 /** What is announced about machines, and when something may be done about it. */
 export class MachineWatch {

@@ -3,7 +3,7 @@ import {
   atEndOf,
   type Calendar,
   calendarOf,
-  expectedOf,
+  expectedIn,
   freezeAt,
   lastStartOf,
   nextSpans,
@@ -25,9 +25,6 @@ const urgentWithin = 600;
 /** How long it takes where nothing has been seen yet, in seconds. */
 const guesses = { Drain: 900, Replace: 1800, ReplaceWithSurge: 1800, Notify: 0 } as const;
 
-/** A guess gets this much room when it comes from what was seen. */
-const caution = 1.5;
-
 /** By then the machine has to be empty: what the request says, else the earliest of its events. */
 export const deadlineFor = ({ request }: MachinePicture): Temporal.Instant | undefined => request.deadline ?? deadlineOf(request.events);
 
@@ -44,9 +41,8 @@ const calendarFor = ({ request, node, windows }: MachinePicture): Calendar => {
 };
 
 const expectedFor = (picture: MachinePicture, calendar: Calendar): number => {
-  const strategy = strategyOf(picture).strategy;
-  const seen = picture.seen.get(strategy);
-  return expectedOf(calendar) ?? (seen === undefined ? guesses[strategy] : Math.ceil(seen * caution));
+  const { strategy } = strategyOf(picture);
+  return expectedIn(calendar, picture.seen.get(strategy), guesses[strategy]);
 };
 
 /**

@@ -1,16 +1,13 @@
 import type { Node } from '../../hold/node.ts';
 import type { Request, Start } from '../../request/request.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
-import { atEndOf, type Calendar, calendarOf, expectedOf, freezeAt, nextSpans, openNow, startOf } from '../../window/calendar.ts';
+import { atEndOf, type Calendar, calendarOf, expectedIn, freezeAt, nextSpans, openNow, startOf } from '../../window/calendar.ts';
 import { appliesTo } from '../../window/window.ts';
 import type { Course, Standing, Step } from '../course.ts';
 import type { Picture } from '../picture.ts';
 
 /** How long a drain takes where nothing has been seen yet, in seconds. */
 const guess = 900;
-
-/** What was seen gets this much room. */
-const caution = 1.5;
 
 /** No opening is in sight: looked for again a day later, in seconds. */
 const lookAgainAfter = 86_400;
@@ -19,7 +16,7 @@ const calendarFor = ({ windows }: Start, node: Node, picture: Picture): Calendar
   calendarOf(windows === 'Ignore' ? [] : picture.windows.filter(window => appliesTo(window, { kind: 'Maintenance', labels: node.labels })));
 
 const expectedFor = ({ expectedSeconds }: Start, calendar: Calendar, { drainSeconds }: Picture): number =>
-  expectedSeconds ?? expectedOf(calendar) ?? (drainSeconds === undefined ? guess : Math.ceil(drainSeconds * caution));
+  expectedSeconds ?? expectedIn(calendar, drainSeconds, guess);
 
 /** It has laid hands on the node. */
 const hasBegun = ({ history }: Request): boolean =>

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type MachineKind, readMachine } from '../../core/machine/machine.ts';
+import { readMachineMaintenance } from '../../generations/machine-maintenance.ts';
+import { Cache } from '../cache.ts';
+import { machineOf } from './gather.ts';
+import type { MachineWorld } from './machine-world.ts';
+
+const kind: MachineKind = { api: 'capi', apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', plural: 'machines' };
+
+test('of two Machines of one name it is the one that the cloud calls so, in an Azure scale set too', () => {
+  const machines = new Cache<ReturnType<typeof readMachine>>(({ name }) => name);
+  for (const namespace of ['one', 'two']) {
+    const providerID = `azure:///subscriptions/s/virtualMachineScaleSets/pool-${namespace}/virtualMachines/0`;
+    const metadata = { name: 'm', namespace, uid: namespace, resourceVersion: '1' };
+    machines.apply({ type: 'added', object: readMachine({ metadata, spec: { providerID } }, kind) });
+  }
+  const request = readMachineMaintenance({
+    metadata: { name: 'mm-m', namespace: 'x', uid: 'u', resourceVersion: '1' },
+    spec: { maintenancescheduled: false, machineid: 'pool-two_0', machinelink: 'm' },
+  });
+  assert.ok(typeof request !== 'string');
+  assert.equal(machineOf({ machines } as MachineWorld, request)?.namespace, 'two');
+});
