@@ -255,6 +255,54 @@ test('what the API server refuses is told where people look, and tried again', a
   drill.end();
 });
 
+for (const atEnd of ['Pause', 'GiveBack'] as const) {
+  test(`a drain that is under way when its window closes: ${atEnd}, and on in the next opening`, async () => {
+    const drill = await machineDrill({ flavour: 'capi', replicas: 3 });
+    await workload(drill);
+    const blocked = drill.store.get('poddisruptionbudgets.policy', 'shop', 'web')!;
+    drill.writes.update('poddisruptionbudgets.policy', { ...blocked, spec: { ...part(blocked, 'spec'), maxUnavailable: 0 } });
+    const at0 = drill.clock.now().epochMilliseconds;
+    const moment = (seconds: number): string => new Date(at0 + seconds * 1000).toISOString();
+    drill.make('maintenancewindows.drydock.dev', {
+      metadata: { name: 'w' },
+      spec: {
+        atEnd,
+        expectedDuration: '5m',
+        openings: [
+          { from: moment(0), to: moment(600) },
+          { from: moment(3600), to: moment(7200) },
+        ],
+      },
+    });
+    const stop = drill.start();
+    const machine = drill.machines().find(({ metadata }) => webPods(drill).some(pod => text(pod, 'spec', 'nodeName') === metadata.name))!;
+    drill.cloud.announce(drill.instanceOf(machine), { kind: 'retirement', inSeconds: 14 * days });
+    await drill.until('the drain', () => drill.phaseOf(nameOf(machine)) === 'Draining', 300);
+    await drill.until(
+      'the end of the window',
+      () =>
+        text(drill.maintenanceOf(nameOf(machine)), 'status', 'waitingFor') === (atEnd === 'Pause' ? 'WindowClosed' : 'MaintenanceWindow'),
+      900,
+    );
+    await drill.clock.advance(60_000);
+    assert.equal(usable(drill), atEnd === 'Pause' ? 2 : 3);
+    const [child] = drill.store.list(maintenances);
+    assert.equal(text(child, 'spec', 'stage'), atEnd === 'Pause' ? 'Cordon' : '');
+    const relaxed = drill.store.get('poddisruptionbudgets.policy', 'shop', 'web')!;
+    drill.writes.update('poddisruptionbudgets.policy', { ...relaxed, spec: { ...part(relaxed, 'spec'), maxUnavailable: 1 } });
+    await drill.clock.advance(600_000);
+    assert.equal(
+      drill.machines().some(one => nameOf(one) === nameOf(machine)),
+      true,
+      'nothing happens while it is closed',
+    );
+    await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded', 4000);
+    assertClean(drill);
+    await stop();
+    drill.end();
+  });
+}
+
 describe('ReplaceWithSurge, with the operator killed at every call', () => {
   const play = async (flavour: Flavour, killAt: number, effect: 'done' | 'lost') => {
     let calls = 0;
