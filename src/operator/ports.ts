@@ -1,4 +1,5 @@
 import type { Announcement } from '../core/phase/decision.ts';
+import type { HostView, HostWish } from '../core/vm/host.ts';
 
 /** What the operator needs from the outside. The real API server, the embedded one and a test each offer it. */
 
@@ -114,3 +115,11 @@ export type Overview = {
   /** Collections that have not been read yet. */
   readonly unsynced: readonly string[];
 };
+
+/** The hypervisors that nodes are, and whoever moves the VMs on them that are no pods. */
+export interface Hosts {
+  /** unknown: it has not been found out yet. none: the node is no hypervisor. */
+  of(nodeName: string): HostView | 'unknown' | 'none';
+  /** It is to be empty, or nobody wants that any more. Told at every look at the node; the same wish again changes nothing. */
+  want(nodeName: string, wish: HostWish | undefined): void;
+}
