@@ -145,7 +145,7 @@ test('no role grants everything of anything, or the right to grant rights', () =
 });
 
 test('what the operator may change in the whole cluster is exactly this', () => {
-  const operator = ['drydock-operator', 'drydock-pod-deletion', 'drydock-machines'];
+  const operator = ['drydock-operator', 'drydock-pod-deletion', 'drydock-machines', 'drydock-virtual-machines'];
   const changes = rulesOf('ClusterRole', name => operator.includes(name)).flatMap(
     ({ apiGroups = [], resources = [], resourceNames, verbs }) =>
       verbs
@@ -169,6 +169,7 @@ test('what the operator may change in the whole cluster is exactly this', () => 
     'delete maintenances.drydock.dev',
     'delete nodenotices.drydock.dev',
     'delete pods',
+    'delete virtualmachineinstancemigrations.kubevirt.io',
     'patch events',
     'patch machinedeployments.cluster.x-k8s.io',
     'patch machineeventsources/status.drydock.dev',
@@ -191,6 +192,8 @@ test('what the operator may change in the whole cluster is exactly this', () => 
     'patch nodes/status',
     'patch pods/status',
     'patch validatingwebhookconfigurations.admissionregistration.k8s.io drydock',
+    'update virtualmachineinstances/evacuate.subresources.kubevirt.io',
+    'update virtualmachineinstances/evacuate/cancel.subresources.kubevirt.io',
   ]);
 });
 
@@ -203,7 +206,13 @@ test('secrets and leases are out of reach but in the namespaces that are for the
   const bound = manifests(everything)
     .filter(({ kind }) => kind === 'ClusterRoleBinding')
     .map(binding => (binding['roleRef'] as { readonly name: string }).name);
-  assert.deepEqual(bound.sort(), ['drydock-agent', 'drydock-machines', 'drydock-operator', 'drydock-pod-deletion']);
+  assert.deepEqual(bound.sort(), [
+    'drydock-agent',
+    'drydock-machines',
+    'drydock-operator',
+    'drydock-pod-deletion',
+    'drydock-virtual-machines',
+  ]);
   const reads = rulesOf('Role', () => true).filter(({ resources = [] }) => resources.includes('secrets'));
   for (const { verbs, resourceNames } of reads)
     assert.ok(resourceNames?.length === 1 || verbs.join() === 'create', 'one secret, by its name');

@@ -3,6 +3,7 @@ import { fewOf } from '../core/drain/blocker.ts';
 import { judge } from '../core/drain/judge.ts';
 import type { Node } from '../core/hold/node.ts';
 import { blockersNow } from '../core/phase/blockers-now.ts';
+import { circumstancesOf } from '../core/phase/circumstances.ts';
 import type { Glance } from '../core/phase/glance.ts';
 import { isTerminating, type Pod } from '../core/pod/pod.ts';
 import type { Request } from '../core/request/request.ts';
@@ -68,7 +69,7 @@ const stays: Readonly<Record<string, string>> = {
 };
 
 const podText = (pod: Pod, request: Request, { glance, now }: Known): string => {
-  const fate = judge(pod, request.policy, { now, daemonSets: glance.daemonSets });
+  const fate = judge(pod, request.policy, circumstancesOf({ nodeName: pod.nodeName, ...glance }, now));
   if (fate.fate === 'ignore') return `It stays: ${stays[fate.reason] ?? fate.reason}.`;
   const blocker = blockersNow(request, glance, now).find(({ what }) => what === pod.key);
   if (blocker !== undefined) {

@@ -5,6 +5,7 @@ import type { JsonObject } from '../core/json.ts';
 import type { Report } from '../core/phase/report.ts';
 import { noHistory, type Request } from '../core/request/request.ts';
 import { at } from '../core/testing/make.ts';
+import type { VmStanding } from '../core/vm/standing.ts';
 import { maintenance } from './maintenance.ts';
 import type { MaintenanceSpec, MaintenanceStatus } from './schema/maintenance.ts';
 
@@ -71,6 +72,8 @@ test('what a spec leaves out has the defaults of the CRD', () => {
         awaitPods: [],
         ladder: [],
         waitForVolumeDetach: true,
+        virtualMachines: { notMigratable: 'Wait', notMigrated: 'Evict', shutDownAfterSeconds: 0 },
+        servers: { active: 'LiveMigrate', paused: 'LiveMigrate', stopped: 'ColdMigrate', failed: 'Wait', localDisk: 'Migrate' },
       },
     },
   );
@@ -90,6 +93,8 @@ test('what a spec says is what counts', () => {
     ignorePods: [{ maxPriority: -1 }],
     awaitPods: [{ ownerKinds: ['Job'] }],
     waitForVolumeDetach: false,
+    virtualMachines: { notMigratable: 'ShutDown', notMigrated: 'Wait', shutDownAfterSeconds: 60, shutDownGracePeriodSeconds: 90 } as const,
+    servers: { active: 'Leave', paused: 'Leave', stopped: 'Leave', failed: 'Leave', localDisk: 'Leave' } as const,
   };
   const { policy, reason, requester, stage } = read({ stage: 'Cordon', reason: 'disk', requester: 'me.example.com/x', drain });
   assert.deepEqual(policy, { ...drain, ladder: [] });
@@ -248,4 +253,27 @@ test('marks grow with the stage; the lease is the one that all operators of a no
   assert.deepEqual(dialect.marks('Announce'), { unschedulable: false, taints: [], labels: {} });
   assert.equal(dialect.marks('Cordon').unschedulable, true);
   assert.deepEqual(dialect.lease('Node-A'), { namespace: 'leases', name: 'node-node-a', holder: 'node-maintenance', released: 'deleted' });
+});
+
+test('VMs are counted by their state, and those that need help are stored first; a process that begins anew goes on with what is stored', () => {
+  const vm = (name: string, state: VmStanding['state']): VmStanding => ({
+    platform: 'KubeVirt',
+    id: `uid-${name}`,
+    name: `vms/${name}`,
+    state,
+  });
+  const many = Array.from({ length: 25 }, (_, at) => vm(`m${String(at).padStart(2, '0')}`, 'Moved'));
+  const vms = [vm('a', 'Moved'), vm('b', 'Migrating'), { ...vm('c', 'Cannot'), remedy: 'help', since: at(7) }, vm('d', 'Waiting'), ...many];
+  const stored = status({ state: 'Draining', pods: pods(5, 2), vms, vmsBefore: { moved: 2, stopped: 1 } });
+  const { items = [], ...counts } = stored.virtualMachines ?? {};
+  assert.deepEqual(counts, { total: 32, waiting: 1, migrating: 1, moved: 28, stopped: 1, cannot: 1, left: 0 });
+  assert.deepEqual(
+    items.slice(0, 4).map(({ name, state }) => `${name} ${state}`),
+    ['vms/c Cannot', 'vms/b Migrating', 'vms/d Waiting', 'vms/a Moved'],
+  );
+  assert.equal(items.length, 20);
+  const { vms: tracked } = read({}, stored).history;
+  assert.equal(tracked?.vms.get('uid-c')?.since?.epochMilliseconds, at(7).epochMilliseconds);
+  assert.deepEqual(tracked?.before, { moved: 28 - 17, stopped: 1 });
+  assert.equal(status({ state: 'Draining', pods: pods(5, 2) }).virtualMachines, undefined);
 });

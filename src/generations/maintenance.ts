@@ -8,8 +8,11 @@ import type { DrainPolicy, PodPick, Rung } from '../core/request/policy.ts';
 import { type Dialect, type History, type Marks, noHistory, type Request, type Start } from '../core/request/request.ts';
 import type { Stage } from '../core/request/words.ts';
 import { readTime, secondsBetween, timeText } from '../core/time.ts';
+import { plainVmPolicy } from '../core/vm/policy.ts';
+import { defaultServerPolicy } from '../core/vm/server-policy.ts';
 import { sharedLease } from './leases.ts';
 import { maintenanceConditions } from './maintenance-conditions.ts';
+import { readVms, vmsStatus } from './maintenance-vms.ts';
 import { readCommon } from './read.ts';
 import type { MaintenanceSpec, MaintenanceStatus } from './schema/maintenance.ts';
 
@@ -39,6 +42,12 @@ const ladderOf = ({ ladder, timeoutSeconds = 0 }: RawDrain): readonly Rung[] => 
   return [...rungs, ...timeout].toSorted((one, other) => one.afterSeconds - other.afterSeconds);
 };
 
+/** What is given, over what is so when it is left out. */
+const definedOver = <T extends object>(defaults: T, given: { readonly [Field in keyof T]?: T[Field] | undefined } | undefined): T => ({
+  ...defaults,
+  ...(Object.fromEntries(Object.entries(given ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>),
+});
+
 /** The defaults are those of the CRD: objects stored before a field existed have them as well. */
 const policyOf = (drain: RawDrain): DrainPolicy => ({
   ...(drain.podSelector && { podSelector: drain.podSelector as LabelSelector }),
@@ -54,6 +63,8 @@ const policyOf = (drain: RawDrain): DrainPolicy => ({
   awaitPods: (drain.awaitPods ?? []) as readonly PodPick[],
   ladder: ladderOf(drain),
   waitForVolumeDetach: drain.waitForVolumeDetach ?? true,
+  virtualMachines: definedOver(plainVmPolicy, drain.virtualMachines),
+  servers: definedOver(defaultServerPolicy, drain.servers),
 });
 
 /** The Maintenance that drains the node of a machine goes with it. */
@@ -89,6 +100,7 @@ const historyOf = (status: MaintenanceStatus): History => {
     ...(drainStartedAt && { drainStartedAt }),
     ...(drainedAt && { drainedAt }),
     ...(status.failure && { failure: status.failure }),
+    ...(status.virtualMachines && { vms: readVms(status.virtualMachines) }),
   };
 };
 
@@ -156,6 +168,7 @@ const statusOf = (report: Report, request: Request, now: Temporal.Instant): Json
     completionTime: report.drainedAt && timeText(report.drainedAt),
     estimatedCompletionTime: estimateOf(report, stored),
     pods: pods && { ...pods },
+    virtualMachines: known ? vmsStatus(report) : stored.virtualMachines,
     progress: report.state === 'Drained' ? 100 : known ? percentOf(report.pods) : stored.progress,
     blockers: known ? (blockers.length > 0 ? blockers : undefined) : stored.blockers,
     blockerCount: known ? report.blockers.length || undefined : stored.blockerCount,

@@ -18,7 +18,7 @@ import { Flights } from './flights.ts';
 import { lookUp } from './look-up.ts';
 import { memoryOf } from './memory.ts';
 import { countedByState, longestDrain } from './overview.ts';
-import type { Api, Fence, Meter, Overview, Recorder, Watcher } from './ports.ts';
+import type { Api, Fence, Hosts, Meter, Overview, Recorder, Watcher } from './ports.ts';
 import { Queue } from './queue.ts';
 import { Waiters } from './waiters.ts';
 import { type Scope, World } from './world.ts';
@@ -42,6 +42,8 @@ export type OperatorOptions = {
   readonly decide?: (picture: Picture, now: Temporal.Instant) => Decision;
   /** Reads MaintenanceWindows; there are none when left out. */
   readonly readWindow?: (raw: unknown) => MaintenanceWindow;
+  /** Those who move the VMs of hypervisors; nobody does when left out. */
+  readonly hosts?: Hosts;
   /** What has to be known for it; everything when left out. */
   readonly scope?: Scope;
 };
@@ -136,6 +138,8 @@ export class Operator {
     const { notes, trouble } = this.#desk.of(nodeName);
     const namespaces = new Set(pods?.map(({ namespace }) => namespace));
     const { daemonSetNames } = world;
+    const vms = world.vms.of(nodeName, pods ?? [], new Set(notes.vms?.vms.keys()));
+    const host = this.#options.hosts?.of(nodeName);
     return {
       nodeName,
       requests: world.requests.in(nodeName),
@@ -157,6 +161,8 @@ export class Operator {
       ...(node && { node }),
       ...(pods && { pods }),
       ...(daemonSetNames && { daemonSets: daemonSetNames }),
+      ...(vms && { vms }),
+      ...(host !== undefined && { host }),
       ...(trouble && { trouble }),
     };
   }
@@ -196,6 +202,8 @@ export class Operator {
     this.#keepWatch(nodeName, decision);
     for (const call of decision.calls) this.#evictor.launch(call, nodeName);
     this.#settleWaits(nodeName, decision.waitsFor);
+    this.world.vms.setWaiting(nodeName, decision.waitsForRoom);
+    this.#options.hosts?.want(nodeName, decision.hostWish);
     this.#queue.clearAppointment(nodeName);
     if (decision.again !== undefined) this.#queue.addAt(nodeName, decision.again);
     if (decision.confirmPods) this.world.pods.confirm(nodeName);

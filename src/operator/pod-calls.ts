@@ -38,7 +38,17 @@ const deletion = (call: PodCall): ApiCall => ({
 /** The request that makes the pod leave. */
 export const podCall = (call: PodCall): ApiCall => (call.method === 'evict' ? eviction(call) : deletion(call));
 
-const escalationText = 'Deleted past its budgets: the deadline of the drain has passed, and the policy says so';
+const deadline = {
+  reason: 'DeletedPastDeadline',
+  mark: 'DrydockDeadline',
+  text: 'Deleted past its budgets: the deadline of the drain has passed, and the policy says so',
+};
+
+const shutDown = {
+  reason: 'VirtualMachineShutDown',
+  mark: 'DrydockShutDown',
+  text: 'Its VM is shut down: it cannot be migrated, and the policy of the drain says so',
+};
 
 /** What goes before a deletion by the ladder: the mark that it is a disruption (KEP-3329), and an event. */
 export const escalation = (
@@ -46,12 +56,13 @@ export const escalation = (
   nodeName: string,
   now: Temporal.Instant,
 ): { readonly mark: ApiCall; readonly note: EventNote } => {
-  const { pod } = call;
+  const { pod, shutsDownVm } = call;
+  const { reason, mark, text } = shutsDownVm ? shutDown : deadline;
   const condition = {
     type: 'DisruptionTarget',
     status: 'True',
-    reason: 'DrydockDeadline',
-    message: escalationText,
+    reason: mark,
+    message: text,
     lastTransitionTime: timeText(now),
   };
   return {
@@ -63,8 +74,8 @@ export const escalation = (
     },
     note: {
       type: 'Warning',
-      reason: 'DeletedPastDeadline',
-      message: `${escalationText} (node ${nodeName})`,
+      reason,
+      message: `${text} (node ${nodeName})`,
       component: 'drydock',
       about: { apiVersion: 'v1', kind: 'Pod', namespace: pod.namespace, name: pod.name, uid: pod.uid },
     },

@@ -11,6 +11,7 @@ import { Cache } from './cache.ts';
 import { Following } from './following.ts';
 import { PodWatches } from './pod-watches.ts';
 import type { Api, Change, Watched, Watcher } from './ports.ts';
+import { Vms, vmCollections } from './vms.ts';
 
 /** What the world tells the loop. */
 export type WorldEvents = {
@@ -81,6 +82,7 @@ export class World {
   /** Volume by claim, looked up once: a bound claim stays bound to its volume. */
   readonly volumes = new Map<string, string | null>();
   readonly windows = new Cache<MaintenanceWindow>(() => '');
+  readonly vms: Vms;
 
   readonly #following: Following;
   readonly #readWindow: ((raw: unknown) => MaintenanceWindow) | undefined;
@@ -114,6 +116,9 @@ export class World {
       lacks: (name, status) => this.#lacks(name, status),
       complete: () => this.#touchAll(),
     });
+    this.vms = new Vms(this.#following, nodeName => {
+      if (this.unsynced.length === 0 && this.#concerns(nodeName)) this.#events.touched(nodeName);
+    });
   }
 
   /** Tells of every node, maintenance and window that changes, until the answer is called. */
@@ -143,6 +148,7 @@ export class World {
         change => this.#daemonSetChanged(change),
         signal,
       ),
+      this.vms.follow(signal),
     ]);
   }
 
@@ -204,8 +210,9 @@ export class World {
   }
 
   #lacks(name: string, status: number): 'missing' | 'withheld' | undefined {
-    if (this.#scope === 'drain' && status === 403) return 'withheld';
-    const isKind = name === windowsName || this.#dialects.some(dialect => dialect.name === name);
+    // An operator whose rights are of an older version goes on as that one did: KubeVirt answers evictions anyway.
+    if (status === 403 && (this.#scope === 'drain' || vmCollections.has(name))) return 'withheld';
+    const isKind = name === windowsName || vmCollections.has(name) || this.#dialects.some(dialect => dialect.name === name);
     // A kind whose CRD is not installed has no objects: that is known as well.
     return isKind && status === 404 ? 'missing' : undefined;
   }

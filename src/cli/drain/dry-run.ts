@@ -2,6 +2,7 @@ import { classify } from '../../core/drain/answer.ts';
 import { fewOf } from '../../core/drain/blocker.ts';
 import { judge } from '../../core/drain/judge.ts';
 import type { Node } from '../../core/hold/node.ts';
+import { circumstancesOf } from '../../core/phase/circumstances.ts';
 import { evacuate } from '../../core/phase/decide.ts';
 import { type Glance, pictureOf } from '../../core/phase/glance.ts';
 import { byKey, type Pod } from '../../core/pod/pod.ts';
@@ -48,7 +49,8 @@ const askServer = async (api: Api, pods: readonly Pod[], order: DrainOrder, outp
 const rehearseNode = async (api: Api, node: Node, order: DrainOrder, output: Output): Promise<readonly string[]> => {
   const glance = await glanceAt(api, node.name);
   const now = Temporal.Now.instant();
-  const judged = glance.pods.toSorted(byKey).map(pod => ({ pod, fate: judge(pod, order.policy, { now, daemonSets: glance.daemonSets }) }));
+  const circumstances = circumstancesOf({ nodeName: node.name, ...glance }, now);
+  const judged = glance.pods.toSorted(byKey).map(pod => ({ pod, fate: judge(pod, order.policy, circumstances) }));
   const refused = refusals(judged);
   if (refused.length > 0) return refused;
   const text = warning(judged);

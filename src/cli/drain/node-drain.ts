@@ -1,5 +1,6 @@
 import { type Blocker, blockerId, fewOf } from '../../core/drain/blocker.ts';
 import { type Fate, judge } from '../../core/drain/judge.ts';
+import { circumstancesOf } from '../../core/phase/circumstances.ts';
 import { evacuate } from '../../core/phase/decide.ts';
 import type { Decision } from '../../core/phase/decision.ts';
 import type { Picture } from '../../core/phase/picture.ts';
@@ -119,8 +120,9 @@ export class NodeDrain {
     this.#options.tell(this.request.nodeName, tale);
   }
 
-  #judge(pods: readonly Pod[], { daemonSets }: Picture, now: Temporal.Instant): readonly { readonly pod: Pod; readonly fate: Fate }[] {
-    return pods.toSorted(byKey).map(pod => ({ pod, fate: judge(pod, this.request.policy, { now, daemonSets }) }));
+  #judge(pods: readonly Pod[], picture: Picture, now: Temporal.Instant): readonly { readonly pod: Pod; readonly fate: Fate }[] {
+    const circumstances = circumstancesOf(picture, now);
+    return pods.toSorted(byKey).map(pod => ({ pod, fate: judge(pod, this.request.policy, circumstances) }));
   }
 
   /** One refused pod stops everything before the first eviction. */

@@ -9,7 +9,14 @@ type Cause =
   | 'MultipleBudgets'
   | 'AdmissionDenied'
   | 'Evacuating'
+  | 'MigrationQueued'
+  | 'MigrationFailed'
+  | 'NoMigrationTarget'
   | 'NotMigratable'
+  | 'VirtualMachineStops'
+  | 'ServerMoving'
+  | 'ServerNotMovable'
+  | 'HypervisorUnknown'
   | 'Terminating'
   | 'StuckTerminating'
   | 'NamespaceTerminating'
@@ -27,11 +34,13 @@ type Cause =
 /** Something that keeps the drain from being complete. */
 export type Blocker = {
   readonly cause: Cause;
-  /** Missing for VolumeAttached. */
+  /** Missing for volumes, and for what is no pod. */
   readonly pod?: { readonly namespace: string; readonly name: string };
   /** `namespace/name` of the budget or budgets. */
   readonly budgets?: readonly string[];
   readonly volume?: string;
+  /** A server of OpenStack. */
+  readonly server?: { readonly id: string; readonly name: string };
   /** What is the matter, in a sentence. */
   readonly message: string;
   /** What would help; missing where waiting is all there is to do. */
@@ -50,11 +59,13 @@ export const needsHelp = ({ cause }: Hindrance): boolean =>
   cause !== 'Throttled' &&
   cause !== 'NamespaceTerminating' &&
   cause !== 'Evacuating' &&
+  cause !== 'MigrationQueued' &&
+  cause !== 'ServerMoving' &&
   cause !== 'VolumeAttached';
 
 /** The same blocker, however its text has changed meanwhile. */
-export const blockerId = ({ cause, pod, volume }: Hindrance): string =>
-  `${cause} ${pod ? `${pod.namespace}/${pod.name}` : ''} ${volume ?? ''}`;
+export const blockerId = ({ cause, pod, volume, server }: Hindrance): string =>
+  `${cause} ${pod ? `${pod.namespace}/${pod.name}` : ''} ${volume ?? ''}${server?.id ?? ''}`;
 
 const about = ({ namespace, name }: Pod): NonNullable<Hindrance['pod']> => ({ namespace, name });
 

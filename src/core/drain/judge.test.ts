@@ -8,7 +8,7 @@ import { judge } from './judge.ts';
 
 const careful: DrainPolicy = { ...seedPolicy, force: false, deleteEmptyDirData: false };
 const daemon = { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' };
-const circumstances = { now: at(100), daemonSets: new Set(['shop/agent']) };
+const circumstances = { now: at(100), guests: new Map(), daemonSets: new Set(['shop/agent']) };
 const unowned = (over: Partial<Pod> = {}): Pod => {
   const { owner: _owner, ...pod } = makePod('bare', over);
   return pod;

@@ -2,6 +2,7 @@ import { isDaemonSetPod, isFinished, isTerminating, type Pod, terminatingSince }
 import { matches } from '../pod/selector.ts';
 import type { DrainPolicy, PodPick } from '../request/policy.ts';
 import { secondsBetween } from '../time.ts';
+import type { Guest } from '../vm/guest.ts';
 
 /** What the policy says of one pod. */
 export type Fate =
@@ -9,11 +10,11 @@ export type Fate =
   /** It is not the drain's business. */
   | { readonly fate: 'ignore'; readonly reason: 'TerminatingTooLong' | 'MirrorPod' | 'NotSelected' | 'LeftAlone' | 'DaemonSet' }
   /** It is left to end by itself. */
-  | { readonly fate: 'await'; readonly reason: 'AwaitingCompletion' }
+  | { readonly fate: 'await'; readonly reason: 'AwaitingCompletion' | 'GoesWithItsVm' }
   /** Evicting it would destroy something, and nobody has agreed to that. */
   | {
       readonly fate: 'refuse';
-      readonly reason: 'LocalData' | 'Unmanaged' | 'DaemonSet';
+      readonly reason: 'LocalData' | 'Unmanaged' | 'DaemonSet' | 'NotMigratable' | 'VirtualMachineStops';
       readonly message: string;
       readonly remedy: string;
     };
@@ -23,6 +24,8 @@ export type Circumstances = {
   readonly now: Temporal.Instant;
   /** `namespace/name` of the DaemonSets that exist; undefined as long as that is not known. */
   readonly daemonSets: ReadonlySet<string> | undefined;
+  /** The VMs of virt-launcher pods, by the uid of the pod. */
+  readonly guests: ReadonlyMap<string, Guest>;
 };
 
 type Rule = (pod: Pod, policy: DrainPolicy, circumstances: Circumstances) => Fate | undefined;
@@ -76,8 +79,29 @@ const leaving: Rule = (pod, policy) => (isTerminating(pod) || isFinished(pod) ? 
 const awaited: Rule = (pod, { awaitPods }) =>
   awaitPods.some(pick => picks(pick, pod)) ? { fate: 'await', reason: 'AwaitingCompletion' } : undefined;
 
-const localData: Rule = (pod, { deleteEmptyDirData }) =>
-  pod.localData && !deleteEmptyDirData
+/** A hot-plugged volume's pod ends with the VM's pod that owns it, and KubeVirt refuses its eviction before. */
+const volumeOfVm: Rule = pod =>
+  pod.owner?.kind === 'Pod' && pod.name.startsWith('hp-volume-') ? { fate: 'await', reason: 'GoesWithItsVm' } : undefined;
+
+/** Somebody would rather have nothing moved than a VM left behind, or shut down. */
+const vmRefused: Rule = (pod, { virtualMachines: { notMigratable, notMigrated } }, { guests }) => {
+  const guest = guests.get(pod.uid);
+  if (guest === undefined || guest.arrives) return undefined;
+  const { prospect, vmi } = guest;
+  if (prospect === 'Cannot' && notMigratable === 'Refuse') {
+    const message = `is VM ${vmi.name}, which cannot be migrated: ${vmi.notMigratable ?? 'KubeVirt does not say why'}`;
+    return { fate: 'refuse', reason: 'NotMigratable', message, remedy: 'make it migratable, or shut it down' };
+  }
+  if (prospect !== 'Stops' || notMigrated !== 'Refuse') return undefined;
+  const message = `is VM ${vmi.name}, which its eviction would shut down`;
+  return { fate: 'refuse', reason: 'VirtualMachineStops', message, remedy: 'set its evictionStrategy to LiveMigrate, or shut it down' };
+};
+
+/** A VM takes along what it has when it migrates. */
+const takesItAlong = (guest: Guest | undefined): boolean => guest !== undefined && guest.prospect !== 'Stops';
+
+const localData: Rule = (pod, { deleteEmptyDirData }, { guests }) =>
+  pod.localData && !deleteEmptyDirData && !takesItAlong(guests.get(pod.uid))
     ? {
         fate: 'refuse',
         reason: 'LocalData',
@@ -105,6 +129,8 @@ const rules: readonly Rule[] = [
   daemonSetPod,
   leaving,
   awaited,
+  volumeOfVm,
+  vmRefused,
   localData,
   unmanaged,
 ];

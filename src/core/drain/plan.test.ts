@@ -14,6 +14,8 @@ const leaver = (name: string, over: Partial<Leaver['pod']> = {}, wave = 0): Leav
   escalated: false,
 });
 const around = (over: Partial<Surroundings> = {}): Surroundings => ({
+  nodeName: 'n1',
+  guests: new Map(),
   budgets: [],
   flights: [],
   attempts: new Map(),

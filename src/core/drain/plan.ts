@@ -1,10 +1,14 @@
 import { byKey, isGuarded, isTerminating, type Pod } from '../pod/pod.ts';
 import { earliest, isBefore, secondsAfter } from '../time.ts';
+import type { Guest, VmsKnown } from '../vm/guest.ts';
+import { roomFor } from '../vm/room.ts';
 import { budgetHindrance, type Hindrance, multipleBudgetsHindrance, outcomeHindrance, terminatingHindrance } from './blocker.ts';
 import { type Budget, budgetsOf, costsNothing } from './budget.ts';
 import { type Flight, freeOf } from './flight.ts';
+import { guestTurn, Room } from './guest-turn.ts';
 import { type Attempt, retryAt } from './retry.ts';
 import { keepsComing, oneMore, ownerKey, type Returns, staysUntil } from './returns.ts';
+import type { Verdict } from './verdict.ts';
 
 /** A pod that has to go, and how. */
 export type Leaver = {
@@ -15,6 +19,10 @@ export type Leaver = {
   readonly gracePeriodSeconds?: number;
   /** A rung of the ladder has overruled its budgets: the deletion is announced as a disruption first. */
   readonly escalated: boolean;
+  /** The guest is shut down because it cannot be moved and the policy says so: announced as the above. */
+  readonly shutsDownVm?: true;
+  /** A request has agreed to VMs being shut down by their eviction. */
+  readonly mayStopVm?: true;
 };
 
 /** One call to make now. */
@@ -25,6 +33,7 @@ export type PodCall = Leaver & {
 
 /** What is known beside the pods. */
 export type Surroundings = {
+  readonly nodeName: string;
   readonly budgets: readonly Budget[];
   /** Of all nodes: budgets do not end at a node. */
   readonly flights: readonly Flight[];
@@ -34,6 +43,10 @@ export type Surroundings = {
   readonly heldSince?: Temporal.Instant;
   /** By owner. */
   readonly returns: ReadonlyMap<string, Returns>;
+  /** Missing where there is no KubeVirt. */
+  readonly vms?: VmsKnown;
+  /** The VMs of virt-launcher pods, by the uid of the pod. */
+  readonly guests: ReadonlyMap<string, Guest>;
   readonly now: Temporal.Instant;
 };
 
@@ -42,15 +55,12 @@ export type Plan = {
   readonly hindrances: readonly Hindrance[];
   /** Keys of the budgets that have to allow more before the rest can go. */
   readonly waitsFor: readonly string[];
+  /** VMs wait until KubeVirt has less to do. */
+  readonly waitsForRoom: boolean;
   readonly again?: Temporal.Instant;
   /** By owner, with the calls of this plan. */
   readonly returns: ReadonlyMap<string, Returns>;
 };
-
-/** What becomes of one pod now. */
-type Verdict =
-  | { readonly verdict: 'call'; readonly budget?: Budget }
-  | { readonly verdict: 'wait'; readonly hindrance?: Hindrance; readonly again?: Temporal.Instant; readonly waitsFor?: string };
 
 /** Seconds past its grace period after which a terminating pod counts as stuck. */
 const overdueAfter = 30;
@@ -91,13 +101,16 @@ const waitAfterAttempt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]
 const isLate = (pod: Pod, { heldSince }: Pick<Surroundings, 'heldSince'>): boolean =>
   heldSince !== undefined && isBefore(secondsAfter(heldSince, 1), pod.createdAt);
 
-/** Keeps count of what the budgets have to give while the pods of one plan take from them. */
+/** Keeps count of what the budgets, and KubeVirt, have to give while the pods of one plan take from them. */
 class Purse {
+  readonly room: Room;
   readonly #left = new Map<string, number>();
   readonly #surroundings: Surroundings;
 
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
+    const { nodeName, vms, guests } = surroundings;
+    this.room = new Room(vms === undefined ? 0 : roomFor(nodeName, vms, guests, surroundings));
   }
 
   /** Takes one disruption from the budget; false when there is none left. */
@@ -125,10 +138,24 @@ const comesAgain = (pod: Pod, { returns, now, ...surroundings }: Surroundings): 
   return before && until && { verdict: 'wait', hindrance: keepsComing(pod, before), again: until };
 };
 
-const consider = ({ pod, method }: Leaver, surroundings: Surroundings, purse: Purse): Verdict => {
+/** Of a VM's pod that is to be evicted; undefined for all others, and for those that go like them. */
+const askKubeVirt = (
+  { pod, method, mayStopVm }: Leaver,
+  { vms, guests, attempts, now }: Surroundings,
+  purse: Purse,
+): Verdict | undefined => {
+  const guest = guests.get(pod.uid);
+  if (vms === undefined || guest === undefined || method === 'delete') return undefined;
+  return guestTurn(pod, guest, { vms, attempt: attempts.get(pod.uid), mayStop: mayStopVm === true, room: purse.room, now });
+};
+
+const consider = (leaver: Leaver, surroundings: Surroundings, purse: Purse): Verdict => {
+  const { pod, method } = leaver;
   const { attempts, budgets, flights, now } = surroundings;
   if (isTerminating(pod)) return waitForEnd(pod, now);
   if (flights.some(({ uid, state }) => uid === pod.uid && state !== 'accepted')) return { verdict: 'wait' };
+  const answer = askKubeVirt(leaver, surroundings, purse);
+  if (answer !== undefined) return answer;
   const guards = isGuarded(pod) && method === 'evict' ? budgetsOf(pod, budgets) : [];
   const attempt = attempts.get(pod.uid);
   if (attempt === undefined) {
@@ -141,8 +168,18 @@ const consider = ({ pod, method }: Leaver, surroundings: Surroundings, purse: Pu
   return askBudget(pod, guards, purse);
 };
 
-/** Pods that are not Ready cost no budget and go first; the name decides the rest, so that the plan never depends on the order given. */
-const byTurn = (one: Leaver, other: Leaver): number => Number(one.pod.ready) - Number(other.pod.ready) || byKey(one.pod, other.pod);
+/**
+ * Pods that are not Ready cost no budget and go first, then pods, then VMs: the important ones, and of those the small ones, so that
+ * as many as possible are safe soon. The name decides the rest, so that the plan never depends on the order given.
+ */
+const byTurn =
+  (guests: ReadonlyMap<string, Guest>) =>
+  ({ pod: one }: Leaver, { pod: other }: Leaver): number => {
+    const [vm, otherVm] = [guests.get(one.uid)?.vmi, guests.get(other.uid)?.vmi];
+    if (vm === undefined && otherVm === undefined) return Number(one.ready) - Number(other.ready) || byKey(one, other);
+    if (vm === undefined || otherVm === undefined) return vm === undefined ? -1 : 1;
+    return other.priority - one.priority || (vm.memory ?? 0) - (otherVm.memory ?? 0) || byKey(one, other);
+  };
 
 const laterWave = ({ pod }: Leaver): Hindrance => ({
   cause: 'EarlierWave',
@@ -166,8 +203,9 @@ export const plan = (leavers: readonly Leaver[], surroundings: Surroundings): Pl
   const calls: PodCall[] = [];
   const hindrances: Hindrance[] = [];
   const waitsFor = new Set<string>();
+  let waitsForRoom = false;
   const moments: (Temporal.Instant | undefined)[] = [];
-  for (const leaver of leavers.toSorted(byTurn)) {
+  for (const leaver of leavers.toSorted(byTurn(surroundings.guests))) {
     if (leaver.wave !== current && !isTerminating(leaver.pod)) {
       hindrances.push(laterWave(leaver));
       continue;
@@ -179,9 +217,11 @@ export const plan = (leavers: readonly Leaver[], surroundings: Surroundings): Pl
     }
     if (verdict.hindrance !== undefined) hindrances.push(verdict.hindrance);
     if (verdict.waitsFor !== undefined) waitsFor.add(verdict.waitsFor);
+    if (verdict.waitsForRoom) waitsForRoom = true;
     moments.push(verdict.again);
   }
-  const safetyNet = waitsFor.size > 0 ? secondsAfter(surroundings.now, lookAgainAfter) : undefined;
+  const safetyNet = waitsFor.size > 0 || waitsForRoom ? secondsAfter(surroundings.now, lookAgainAfter) : undefined;
   const again = earliest([...moments, safetyNet]);
-  return { calls, hindrances, waitsFor: [...waitsFor].sort(), returns: returnsAfter(calls, surroundings), ...(again && { again }) };
+  const returns = returnsAfter(calls, surroundings);
+  return { calls, hindrances, waitsFor: [...waitsFor].sort(), waitsForRoom, returns, ...(again && { again }) };
 };

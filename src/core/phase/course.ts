@@ -4,6 +4,9 @@ import type { Count, Tally } from '../drain/tally.ts';
 import type { Node } from '../hold/node.ts';
 import { byAge, hasFinalizer, type Request } from '../request/request.ts';
 import type { Failure } from '../request/words.ts';
+import type { HostWish } from '../vm/host.ts';
+import type { VmStanding } from '../vm/standing.ts';
+import type { Tracked } from '../vm/tracking.ts';
 import type { Announcement, Subject, Write } from './decision.ts';
 import type { Picture } from './picture.ts';
 import type { Problem } from './report.ts';
@@ -20,6 +23,10 @@ export type DrainStanding = {
   readonly complete: boolean;
   /** All pods are gone. */
   readonly emptied: boolean;
+  /** Every VM that was to leave, those that have left included. */
+  readonly vms: readonly VmStanding[];
+  /** When the last VM will have moved, as far as that can be told. */
+  readonly vmsMovedAt?: Temporal.Instant;
 };
 
 /** Where one request stands, as far as the steps have come. */
@@ -62,6 +69,12 @@ export type Course = {
   /** uids of the pods that may be evicted at all: what is queued beside them is called back. */
   readonly mayLeave: ReadonlySet<string>;
   readonly leaseMissedAt?: Temporal.Instant;
+  /** How the VMs of the node stand. */
+  readonly vms?: Tracked;
+  readonly recalled: ReadonlyMap<string, Temporal.Instant>;
+  /** VMs that move although nobody wants that any more, because they had begun. */
+  readonly stillMoving: readonly string[];
+  readonly hostWish?: HostWish;
 };
 
 /** What a step makes of the course. The next one has its turn only when this one is done. */
@@ -91,12 +104,15 @@ export const startCourse = (picture: Picture, now: Temporal.Instant): Course => 
     standings: requests.filter(({ deleting }) => !deleting).map(firstStanding),
     leaving: requests.filter(request => request.deleting && hasFinalizer(request)),
     writes: [],
-    plan: { calls: [], hindrances: [], waitsFor: [], returns: picture.notes.returns },
+    plan: { calls: [], hindrances: [], waitsFor: [], waitsForRoom: false, returns: picture.notes.returns },
     moments: [],
     lookups: [],
     confirmPods: false,
     handOver: false,
     mayLeave: new Set(),
+    recalled: new Map(),
+    stillMoving: [],
+    ...(picture.notes.vms && { vms: picture.notes.vms }),
     ...(picture.notes.leaseMissedAt && { leaseMissedAt: picture.notes.leaseMissedAt }),
   };
 };

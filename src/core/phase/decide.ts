@@ -7,16 +7,18 @@ import { claim } from './steps/claim.ts';
 import { detach } from './steps/detach.ts';
 import { drain } from './steps/drain.ts';
 import { hold } from './steps/hold.ts';
+import { hypervisor } from './steps/hypervisor.ts';
 import { lease } from './steps/lease.ts';
 import { conditionsWrites, letGo } from './steps/let-go.ts';
 import { missingNode } from './steps/missing-node.ts';
 import { nodeWords } from './steps/node-report.ts';
 import { quorum } from './steps/quorum.ts';
+import { recall } from './steps/recall.ts';
 import { notesAfter, type Reported, reports } from './steps/report.ts';
 import { schedule } from './steps/schedule.ts';
 
 /** In this order, each idempotent; the first that is not done is as far as it goes today. */
-const steps: readonly Step[] = [claim, missingNode, schedule, quorum, lease, hold, letGo, drain, detach];
+const steps: readonly Step[] = [claim, missingNode, schedule, quorum, lease, hold, recall, letGo, drain, hypervisor, detach];
 
 const walk = (start: Course, steps: readonly Step[]): { readonly course: Course; readonly finished: boolean } => {
   let course = start;
@@ -39,6 +41,8 @@ const decisionOf = (course: Course, reported: readonly Reported[]): Decision => 
     calls: course.plan.calls,
     mayLeave: course.mayLeave,
     waitsFor: course.plan.waitsFor,
+    waitsForRoom: course.plan.waitsForRoom,
+    ...(course.hostWish && { hostWish: course.hostWish }),
     remaining: course.mayLeave.size,
     watchPods: course.picture.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain'),
     confirmPods: course.confirmPods,

@@ -1,5 +1,6 @@
 import type { PodCall } from '../drain/plan.ts';
 import type { JsonObject } from '../json.ts';
+import type { HostWish } from '../vm/host.ts';
 import type { Notes } from './picture.ts';
 
 /** The object that an event is about. */
@@ -25,7 +26,7 @@ export type Announcement = {
 export type Write = {
   /** For the log: what it does, in a few words. */
   readonly what: string;
-  readonly method: 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body: JsonObject;
   /** Of a patch. */
@@ -40,7 +41,8 @@ export type Write = {
     | 'machineSets'
     | 'machineEventSources'
     | 'windows'
-    | 'nodeNotices';
+    | 'nodeNotices'
+    | 'vms';
   /** Of the served kind, for `requests`. */
   readonly dialect?: string;
   /** Key of the request whose status this is. */
@@ -58,6 +60,10 @@ export type Decision = {
   readonly mayLeave: ReadonlySet<string>;
   /** Budgets (`namespace/name`) whose change must bring the node back here. */
   readonly waitsFor: readonly string[];
+  /** VMs wait until KubeVirt has less to do: any change of one must bring the node back here. */
+  readonly waitsForRoom: boolean;
+  /** The VMs on its hypervisor are to leave as well; missing when they may stay, or when nothing can be said at this look. */
+  readonly hostWish?: HostWish;
   /** Pods still to go: the fewer, the sooner the node has its turn. Infinity where nothing is drained. */
   readonly remaining: number;
   /** Its pods have to be watched. */

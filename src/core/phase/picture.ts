@@ -9,6 +9,9 @@ import type { Lease, LeaseTerms } from '../lease/lease.ts';
 import type { Pod } from '../pod/pod.ts';
 import type { Member } from '../quorum/quorum.ts';
 import type { Dialect, Request } from '../request/request.ts';
+import type { VmsKnown } from '../vm/guest.ts';
+import type { HostView } from '../vm/host.ts';
+import type { Tracked } from '../vm/tracking.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { Problem } from './report.ts';
 
@@ -24,11 +27,22 @@ export type Notes = {
   readonly returns: ReadonlyMap<string, Returns>;
   /** It is about to be held, and counts as out of the quorum until that is seen. */
   readonly seat: boolean;
+  /** Missing before the VMs were looked at. */
+  readonly vms?: Tracked;
+  /** uids of evacuations that have been called back, and when. */
+  readonly recalled: ReadonlyMap<string, Temporal.Instant>;
   /** When a lease that was ours was last found in other hands. */
   readonly leaseMissedAt?: Temporal.Instant;
 };
 
-export const noNotes: Notes = { tallies: new Map(), blockedSince: new Map(), reported: new Map(), returns: new Map(), seat: false };
+export const noNotes: Notes = {
+  tallies: new Map(),
+  blockedSince: new Map(),
+  reported: new Map(),
+  returns: new Map(),
+  seat: false,
+  recalled: new Map(),
+};
 
 /** What the rule of the quorum looks at. */
 export type Quorum = {
@@ -58,6 +72,10 @@ export type Picture = {
   readonly volumes: ReadonlyMap<string, string | null>;
   /** `namespace/name`; missing as long as they are not known. */
   readonly daemonSets?: ReadonlySet<string>;
+  /** Missing where there is no KubeVirt, or where it may not be read. */
+  readonly vms?: VmsKnown;
+  /** What is known of the hypervisor that it is; missing where nobody asks OpenStack. */
+  readonly host?: HostView | 'unknown' | 'none';
   readonly attempts: ReadonlyMap<string, Attempt>;
   /** Of all nodes. */
   readonly flights: readonly Flight[];

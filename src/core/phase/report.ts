@@ -1,6 +1,8 @@
 import type { Blocker } from '../drain/blocker.ts';
 import type { Count } from '../drain/tally.ts';
 import type { Failure, State } from '../request/words.ts';
+import type { VmStanding } from '../vm/standing.ts';
+import type { Tracked } from '../vm/tracking.ts';
 
 /** Why it does not go on as a whole: machines read the reason, people the message. */
 export type Problem = { readonly reason: string; readonly message: string };
@@ -19,6 +21,10 @@ export type Report = {
   readonly waiting: readonly { readonly namespace: string; readonly name: string }[];
   /** Sorted, all of them: the served kinds bound their lists themselves. */
   readonly blockers: readonly Blocker[];
+  /** Every VM that was to leave, those that have left included, sorted; missing where there was none. */
+  readonly vms?: readonly VmStanding[];
+  /** VMs that had left before what is remembered. */
+  readonly vmsBefore?: Tracked['before'];
   /** When it will begin, if it waits for that. */
   readonly startsAt?: Temporal.Instant;
   readonly drainStartedAt?: Temporal.Instant;

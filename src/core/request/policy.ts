@@ -1,4 +1,6 @@
 import type { LabelSelector } from '../pod/selector.ts';
+import { plainVmPolicy, type VmPolicy } from '../vm/policy.ts';
+import { defaultServerPolicy, type ServerPolicy } from '../vm/server-policy.ts';
 
 /** Picks pods. All that is given must fit; an empty one picks every pod. */
 export type PodPick = {
@@ -48,6 +50,10 @@ export type DrainPolicy = {
   readonly ladder: readonly Rung[];
   /** Drained means also: no volume of a pod that left is attached to the node any more. */
   readonly waitForVolumeDetach: boolean;
+  /** KubeVirt's. */
+  readonly virtualMachines: VmPolicy;
+  /** OpenStack's. */
+  readonly servers: ServerPolicy;
 };
 
 /** What the seed operators do and cannot change (seed contract, chapter 4.1). */
@@ -63,6 +69,8 @@ export const seedPolicy: DrainPolicy = {
   awaitPods: [],
   ladder: [],
   waitForVolumeDetach: true,
+  virtualMachines: plainVmPolicy,
+  servers: defaultServerPolicy,
 };
 
 /** The rung that is in force after `elapsedSeconds` of draining; undefined before the first. */

@@ -1,6 +1,7 @@
 import type { Taint } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
 import type { Report } from '../phase/report.ts';
+import type { Tracked } from '../vm/tracking.ts';
 import type { DrainPolicy } from './policy.ts';
 import type { Failure, Stage, State } from './words.ts';
 
@@ -21,6 +22,8 @@ export type History = {
   readonly failure?: Failure;
   /** By `blockerId`, as far as the kind stores its blockers. */
   readonly blockedSince: ReadonlyMap<string, Temporal.Instant>;
+  /** As far as the kind stores them. */
+  readonly vms?: Tracked;
 };
 
 /** A status that has never been written. */

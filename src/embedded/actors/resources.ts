@@ -1,32 +1,8 @@
-import type { Json, JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { amount } from '../../core/quantity.ts';
 import { at, objects, part } from '../object.ts';
 
 /** Amounts of what nodes have and pods ask for. */
-
-const factors: Readonly<Record<string, number>> = {
-  '': 1,
-  m: 1e-3,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  E: 1e18,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-  Ei: 2 ** 60,
-};
-
-/** A quantity (apimachinery resource.Quantity) as a number; 0 for what is none. */
-export const amount = (quantity: Json | undefined): number => {
-  if (typeof quantity === 'number') return quantity;
-  if (typeof quantity !== 'string') return 0;
-  const [, digits = '', suffix = ''] = /^([+-]?[0-9.]+(?:[eE][+-]?\d+)?)(m|k|[MGTPE]|[KMGTPE]i)?$/.exec(quantity) ?? [];
-  return digits === '' ? 0 : Number(digits) * (factors[suffix] ?? 1);
-};
 
 export type Amounts = Readonly<Record<string, number>>;
 

@@ -32,6 +32,50 @@ const rung = z
   })
   .meta(rules(rule("self.action == 'Delete' || !has(self.gracePeriodSeconds)", 'gracePeriodSeconds goes with action Delete only')));
 
+const virtualMachines = z
+  .object({
+    notMigratable: z
+      .enum(['Wait', 'ShutDown', 'Refuse'])
+      .default('Wait')
+      .describe(
+        'VMs that are to be migrated and cannot be. Wait: until they can, or somebody helps. ShutDown: their guests are shut down shutDownAfterSeconds after the drain began. Refuse: nothing on the node is moved.',
+      ),
+    notMigrated: z
+      .enum(['Evict', 'Wait', 'Refuse'])
+      .default('Evict')
+      .describe(
+        'VMs that an eviction shuts down, because their evictionStrategy says so (None is the default of KubeVirt). Evict: as it says. Wait: not before somebody moves them. Refuse: nothing on the node is moved.',
+      ),
+    shutDownAfterSeconds: z.int32().min(0).default(0).describe('For ShutDown: counted from the start of the drain.'),
+    shutDownGracePeriodSeconds: z
+      .int32()
+      .min(1)
+      .optional()
+      .describe("For ShutDown: seconds that a guest gets to shut down. The VM's own when left out."),
+  })
+  .meta(
+    rules(
+      rule(
+        "self.notMigratable == 'ShutDown' || !has(self.shutDownGracePeriodSeconds)",
+        'shutDownGracePeriodSeconds goes with notMigratable ShutDown only',
+      ),
+    ),
+  )
+  .describe("What is done about KubeVirt's VMs that an eviction does not move to another node.");
+
+const servers = z
+  .object({
+    active: z.enum(['LiveMigrate', 'Leave']).default('LiveMigrate').describe('Active ones.'),
+    paused: z.enum(['LiveMigrate', 'Leave']).default('LiveMigrate').describe('Paused ones; they stay paused.'),
+    stopped: z.enum(['ColdMigrate', 'Leave']).default('ColdMigrate').describe('Shut off ones; they stay shut off.'),
+    failed: z
+      .enum(['Wait', 'Leave'])
+      .default('Wait')
+      .describe('Those in error, which Nova does not move. Wait: until somebody has mended or deleted them.'),
+    localDisk: z.enum(['Migrate', 'Leave']).default('Migrate').describe('Those with disks on the host itself: Nova copies them.'),
+  })
+  .describe('What is done about the servers of the OpenStack hypervisor that the node is. Leave: they stay, and are not waited for.');
+
 export const drain = z
   .object({
     podSelector: labelSelector.optional().describe("Only these pods are the drain's business; all when left out."),
@@ -66,6 +110,8 @@ export const drain = z
     awaitPods: z.array(pick).max(32).optional().describe('Pods that are left to finish by themselves.'),
     ladder: z.array(rung).max(8).optional().describe('What happens when the drain takes too long, each rung at its time.'),
     waitForVolumeDetach: z.boolean().default(true).describe('Drained means also: no volume of a pod that left is attached any more.'),
+    virtualMachines: virtualMachines.optional(),
+    servers: servers.optional(),
   })
   .meta(
     rules(
@@ -112,9 +158,33 @@ const blocker = z.object({
   pod: z.object({ namespace: z.string(), name: z.string() }).optional(),
   budgets: z.array(z.string()).optional().describe('namespace/name of the budgets.'),
   volume: z.string().optional(),
+  server: z.object({ id: z.string(), name: z.string() }).optional().describe('Of OpenStack.'),
   message: z.string(),
   remedy: z.string().optional().describe('What would help.'),
   since: time,
+});
+
+const vm = z.object({
+  platform: z.enum(['KubeVirt', 'OpenStack']),
+  id: z.string().describe('uid of the VirtualMachineInstance, UUID of the server.'),
+  name: z.string().describe('namespace/name of the VirtualMachineInstance, name of the server.'),
+  state: z.enum(['Waiting', 'Migrating', 'Moved', 'Stopped', 'Cannot', 'Left']),
+  message: z.string().optional(),
+  remedy: z.string().optional().describe('What would help.'),
+  progress: z.int().optional().describe('Percent, where the platform tells it.'),
+  target: z.string().optional().describe('Where it goes, or went.'),
+  since: time.optional(),
+});
+
+const vms = z.object({
+  total: z.int(),
+  waiting: z.int(),
+  migrating: z.int(),
+  moved: z.int(),
+  stopped: z.int().describe('Shut down; whoever runs them may have started them elsewhere.'),
+  cannot: z.int().describe('That cannot move unless somebody helps.'),
+  left: z.int().describe('That stay, as the policy says.'),
+  items: z.array(vm).max(20).optional().describe('Those that need help first, those that have moved last; 20 at most.'),
 });
 
 export const maintenanceStatus = z
@@ -134,6 +204,7 @@ export const maintenanceStatus = z
         waiting: z.int().describe('That still have to leave.'),
       })
       .optional(),
+    virtualMachines: vms.optional().describe('The VMs that were to leave; missing where there was none.'),
     progress: z.int().optional().describe('Percent of the pods that have left.'),
     blockers: z
       .array(blocker)

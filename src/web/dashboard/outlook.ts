@@ -1,5 +1,6 @@
 import { judge } from '../../core/drain/judge.ts';
 import { blockersNow } from '../../core/phase/blockers-now.ts';
+import { circumstancesOf } from '../../core/phase/circumstances.ts';
 import type { Glance } from '../../core/phase/glance.ts';
 import { seedPolicy } from '../../core/request/policy.ts';
 import { drainRequest } from '../../core/request/spoken.ts';
@@ -14,7 +15,8 @@ export const outlookOf = (
   now: Temporal.Instant,
 ): Outlook => {
   const imagined = drainRequest(node, { ...seedPolicy, ...choice }, now);
-  const fates = glance.pods.map(pod => judge(pod, imagined.policy, { now, daemonSets: glance.daemonSets }).fate);
+  const circumstances = circumstancesOf({ nodeName: node, ...glance }, now);
+  const fates = glance.pods.map(pod => judge(pod, imagined.policy, circumstances).fate);
   const stay = fates.filter(fate => fate === 'ignore').length;
   return { leave: fates.length - stay, stay, blockers: blockersNow(imagined, glance, now).map(blockerView) };
 };

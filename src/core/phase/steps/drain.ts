@@ -6,7 +6,11 @@ import { byKey, isTerminating, type Pod, terminatingSince } from '../../pod/pod.
 import { type DrainPolicy, type Rung, rungAt } from '../../request/policy.ts';
 import { leaseKey, leaseNames } from '../../request/request.ts';
 import { earliest, secondsAfter, secondsBetween } from '../../time.ts';
+import type { Guest } from '../../vm/guest.ts';
+import { shutDownAt } from '../../vm/shut-down.ts';
+import { circumstancesOf } from '../circumstances.ts';
 import type { Course, DrainStanding, Standing, Step } from '../course.ts';
+import { lookAtVms, type VmsLook } from './drain-vms.ts';
 
 /** One request's view of the pods. */
 type View = {
@@ -32,6 +36,16 @@ const nextRung = ({ request }: Standing, now: Temporal.Instant): Temporal.Instan
   return next && secondsAfter(start, next.afterSeconds);
 };
 
+/** When the first VM that cannot move is to be shut down. */
+const nextShutDown = (
+  { request: { policy, history } }: Standing,
+  { guests }: VmsLook,
+  now: Temporal.Instant,
+): Temporal.Instant | undefined => {
+  const times = [...guests.values()].map(guest => shutDownAt(guest, policy.virtualMachines, history.drainStartedAt ?? now, now));
+  return earliest(times.map(time => (time === 'now' ? undefined : time)));
+};
+
 /** When pods that have been terminating for too long stop to count. */
 const waitsEnd = ({ standing, fates }: View): readonly Temporal.Instant[] => {
   const { skipWaitForDeleteTimeoutSeconds: wait } = standing.request.policy;
@@ -44,7 +58,7 @@ const waitsEnd = ({ standing, fates }: View): readonly Temporal.Instant[] => {
 
 const viewOf = (standing: Standing, pods: readonly Pod[], { picture, now }: Course): View => {
   const rung = rungOf(standing, now);
-  const circumstances = { now, daemonSets: picture.daemonSets };
+  const circumstances = circumstancesOf(picture, now);
   const fates = pods.map(pod => ({ pod, fate: judge(pod, standing.request.policy, circumstances) }));
   return { standing, fates, ...(rung && { rung }) };
 };
@@ -55,7 +69,11 @@ const about = ({ namespace, name }: Pod): { readonly namespace: string; readonly
 
 const fateHindrance = (pod: Pod, fate: Fate): Hindrance | undefined => {
   if (fate.fate === 'refuse') return { cause: fate.reason, pod: about(pod), message: fate.message, remedy: fate.remedy };
-  if (fate.fate === 'await') return { cause: fate.reason, pod: about(pod), message: 'is left to finish by itself, as the policy says' };
+  if (fate.fate === 'await') {
+    const goesAlong = fate.reason === 'GoesWithItsVm';
+    const message = goesAlong ? 'is a volume of a VM, and goes with it' : 'is left to finish by itself, as the policy says';
+    return { cause: goesAlong ? 'EarlierWave' : fate.reason, pod: about(pod), message };
+  }
   return undefined;
 };
 
@@ -68,38 +86,61 @@ const graceOf = ({ graceSeconds }: Pod, { gracePeriodSeconds, maxGracePeriodSeco
   return most !== undefined && (wanted ?? graceSeconds) > most ? most : wanted;
 };
 
-const leaverOf = ({ standing, rung }: View, pod: Pod, wave: number): Leaver => {
-  const { policy } = standing.request;
-  const escalated = rung?.action === 'Delete';
-  const grace = escalated ? rung.gracePeriodSeconds : graceOf(pod, policy);
+/** The rung in force, or the policy for VMs that cannot move: what goes past an eviction, and with how long to end. */
+const pastEviction = ({ standing, rung }: View, guest: Guest | undefined, now: Temporal.Instant): Partial<Leaver> => {
+  const { policy, history } = standing.request;
+  if (rung?.action === 'Delete') {
+    return {
+      method: 'delete',
+      escalated: true,
+      ...(rung.gracePeriodSeconds !== undefined && { gracePeriodSeconds: rung.gracePeriodSeconds }),
+    };
+  }
+  const { virtualMachines: vms } = policy;
+  if (guest === undefined || shutDownAt(guest, vms, history.drainStartedAt ?? now, now) !== 'now') return {};
+  const grace = vms.shutDownGracePeriodSeconds;
+  return { method: 'delete', escalated: true, shutsDownVm: true, ...(grace !== undefined && { gracePeriodSeconds: grace }) };
+};
+
+const leaverOf = (view: View, pod: Pod, wave: number, guest: Guest | undefined, now: Temporal.Instant): Leaver => {
+  const { policy } = view.standing.request;
+  const past = pastEviction(view, guest, now);
+  const grace = past.escalated === true ? undefined : graceOf(pod, policy);
   return {
     pod,
     wave,
-    method: escalated || policy.disableEviction ? 'delete' : 'evict',
-    escalated,
+    method: policy.disableEviction ? 'delete' : 'evict',
+    escalated: false,
+    ...(policy.virtualMachines.notMigrated === 'Evict' && { mayStopVm: true }),
     ...(grace !== undefined && { gracePeriodSeconds: grace }),
+    ...past,
   };
 };
 
 /** After every wave there may be: the operator goes when nobody needs it any more. */
 const lastWave = Number.MAX_SAFE_INTEGER;
 
+const mayMore = (one: Leaver, other: Leaver): boolean =>
+  one.method === other.method ? one.mayStopVm === true && other.mayStopVm === undefined : one.method === 'delete';
+
 /** Every pod that at least one request wants gone, once; the request that may do most decides how. */
-const leaversOf = (views: readonly View[], self: string | undefined): readonly Leaver[] => {
+const leaversOf = (views: readonly View[], self: string | undefined, { guests }: VmsLook, now: Temporal.Instant): readonly Leaver[] => {
   const leavers = new Map<string, Leaver>();
   for (const view of views) {
     const stopped = isStopped(view);
     for (const { pod, fate } of view.fates) {
       if (fate.fate !== 'evict' || (stopped && !isTerminating(pod))) continue;
       const known = leavers.get(pod.uid);
-      const leaver = leaverOf(view, pod, pod.key === self ? lastWave : fate.wave);
-      if (known === undefined || (known.method === 'evict' && leaver.method === 'delete')) leavers.set(pod.uid, leaver);
+      const leaver = leaverOf(view, pod, pod.key === self ? lastWave : fate.wave, guests.get(pod.uid), now);
+      if (known === undefined || mayMore(leaver, known)) leavers.set(pod.uid, leaver);
     }
   }
   return [...leavers.values()];
 };
 
-const standingAfter = (view: View, pods: readonly Pod[], hindrances: ReadonlyMap<string, Hindrance>, course: Course): DrainStanding => {
+type Looked = { readonly pods: readonly Pod[]; readonly hindrances: ReadonlyMap<string, Hindrance>; readonly vms: VmsLook };
+
+const standingAfter = (view: View, { pods, hindrances, vms }: Looked, course: Course): DrainStanding => {
   const { request } = view.standing;
   const left = view.fates.filter(({ fate }) => fate.fate !== 'ignore');
   const uids = left.map(({ pod }) => pod.uid);
@@ -114,6 +155,8 @@ const standingAfter = (view: View, pods: readonly Pod[], hindrances: ReadonlyMap
     hindrances: own,
     emptied: left.length === 0,
     complete: left.length === 0,
+    vms: vms.standingsOf(view.fates),
+    ...(vms.movedAt && { vmsMovedAt: vms.movedAt }),
   };
 };
 
@@ -136,14 +179,15 @@ const ended = (view: View): Pick<Standing, 'failure' | 'problem' | 'holds'> | un
 };
 
 /** The lease was acquired just before the node was held, and says so for as long as it is. */
-const surroundingsOf = ({ picture, now }: Course, draining: readonly Standing[]): Surroundings => {
-  const { budgets, flights, attempts, leases, notes, nodeName } = picture;
+const surroundingsOf = ({ picture, now }: Course, draining: readonly Standing[], { guests }: VmsLook): Surroundings => {
+  const { budgets, flights, attempts, leases, notes, nodeName, vms } = picture;
   const acquired = leaseNames(
     draining.map(({ request }) => request.dialect),
     nodeName,
   ).map(name => leases.get(leaseKey(name))?.acquireTime);
   const heldSince = earliest(acquired);
-  return { budgets, flights, attempts, returns: notes.returns, now, ...(heldSince && { heldSince }) };
+  const known = { nodeName, budgets, flights, attempts, returns: notes.returns, guests, now };
+  return { ...known, ...(vms && { vms }), ...(heldSince && { heldSince }) };
 };
 
 /** The operator does not ask for its own eviction: whoever leads after it does. */
@@ -171,23 +215,29 @@ export const drain: Step = start => {
   // The pods may have been read before the hold was in place: only a later list can say that none is left.
   if (!podsConfirmed && views.some(isEmpty)) return { done: false, course };
   const going = views.filter(view => ended(view) === undefined);
-  const leavers = leaversOf(going, course.picture.self);
-  const { planned, handOver } = withoutSelf(plan(leavers, surroundingsOf(course, draining)), course.picture.self);
+  const vms = lookAtVms(course, sorted);
+  const leavers = leaversOf(going, course.picture.self, vms, course.now);
+  const { planned, handOver } = withoutSelf(plan(leavers, surroundingsOf(course, draining, vms)), course.picture.self);
   const hindrances = new Map(planned.hindrances.flatMap(one => (one.pod ? [[`${one.pod.namespace}/${one.pod.name}`, one] as const] : [])));
   const after = new Map(
     views.map(view => {
       const { standing } = view;
-      const drain = standingAfter(view, sorted, hindrances, course);
+      const drain = standingAfter(view, { pods: sorted, hindrances, vms }, course);
       return [standing.request.key, { ...standing, ...ended(view), drain }] as const;
     }),
   );
-  const moments = [planned.again, ...views.flatMap(waitsEnd), ...draining.map(standing => nextRung(standing, course.now))];
+  const moments = [
+    planned.again,
+    ...views.flatMap(waitsEnd),
+    ...draining.flatMap(standing => [nextRung(standing, course.now), nextShutDown(standing, vms, course.now)]),
+  ];
   return {
     done: true,
     course: {
       ...course,
       plan: planned,
       handOver,
+      ...(vms.tracked && { vms: vms.tracked }),
       mayLeave: new Set(leavers.map(({ pod }) => pod.uid)),
       standings: course.standings.map(standing => after.get(standing.request.key) ?? standing),
       moments: [...course.moments, ...moments.filter(moment => moment !== undefined)],

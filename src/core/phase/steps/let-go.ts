@@ -1,7 +1,8 @@
+import { fewOf } from '../../drain/blocker.ts';
 import { conditionsPatch, type WantedConditions } from '../../hold/conditions.ts';
 import { type Dialect, leaseKey, leaseNames, pathOf, type Request } from '../../request/request.ts';
 import { announcement, type Course, type Step } from '../course.ts';
-import type { Write } from '../decision.ts';
+import type { Announcement, Write } from '../decision.ts';
 import { leaseRelease, wantsNode } from './lease.ts';
 
 /** The write that makes the node's conditions say this; none when they do. */
@@ -22,7 +23,13 @@ export const conditionsWrites = ({ picture, now }: Course, wanted: WantedConditi
   ];
 };
 
-const removeFinalizer = (request: Request): Write => ({
+const goesOn = (request: Request, vms: readonly string[]): Announcement =>
+  announcement(request, 'Warning', {
+    reason: 'VirtualMachinesStillMoving',
+    message: `The node is given back; VMs whose migration had begun move on: ${fewOf(vms)}`,
+  });
+
+const removeFinalizer = (request: Request, stillMoving: readonly string[]): Write => ({
   what: 'let go',
   method: 'PATCH',
   style: 'merge',
@@ -35,7 +42,10 @@ const removeFinalizer = (request: Request): Write => ({
   },
   store: 'requests',
   dialect: request.dialect.name,
-  announce: [announcement(request, 'Normal', request.dialect.events.removed)],
+  announce: [
+    announcement(request, 'Normal', request.dialect.events.removed),
+    ...(stillMoving.length > 0 ? [goesOn(request, stillMoving)] : []),
+  ],
 });
 
 /** Leases that were asked for on this node and that no request wants any more. A hold whose request vanished leaves one of any kind. */
@@ -67,5 +77,8 @@ export const letGo: Step = course => {
     // Whoever stays goes on meanwhile; only the finalizers wait.
     return { done: !nobody, course: { ...course, writes: [...course.writes, ...clean] } };
   }
-  return { done: true, course: { ...course, writes: [...course.writes, ...course.leaving.map(removeFinalizer)] } };
+  return {
+    done: true,
+    course: { ...course, writes: [...course.writes, ...course.leaving.map(request => removeFinalizer(request, course.stillMoving))] },
+  };
 };

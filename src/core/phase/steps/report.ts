@@ -4,7 +4,9 @@ import { mergePatch } from '../../json.ts';
 import { pathOf, statusPathOf } from '../../request/request.ts';
 import type { State } from '../../request/words.ts';
 import { earliest, isBefore, secondsAfter } from '../../time.ts';
-import { announcement, type Course, type Standing } from '../course.ts';
+import type { VmStanding } from '../../vm/standing.ts';
+import { nothingTracked } from '../../vm/tracking.ts';
+import { announcement, type Course, type DrainStanding, type Standing } from '../course.ts';
 import type { Announcement, Write } from '../decision.ts';
 import type { Notes } from '../picture.ts';
 import type { Report } from '../report.ts';
@@ -44,14 +46,34 @@ const blockersOf = ({ drain, request }: Standing, { picture, now }: Course): rea
   return (drain?.hindrances ?? []).map(one => ({ ...one, since: since(one) })).sort(order);
 };
 
+const isUnderWay = ({ state }: VmStanding): boolean => state === 'Waiting' || state === 'Migrating';
+
+/** VMs take as long as they are big; pods leave at the rate seen so far. */
+const endOf = (
+  startedAt: Temporal.Instant,
+  { count, vms, vmsMovedAt }: DrainStanding,
+  now: Temporal.Instant,
+): Temporal.Instant | undefined => {
+  const pods = estimateEnd(startedAt, now, count);
+  if (!vms.some(isUnderWay)) return pods;
+  return pods !== undefined && vmsMovedAt !== undefined && count.waiting > vms.filter(isUnderWay).length && isBefore(vmsMovedAt, pods)
+    ? pods
+    : vmsMovedAt;
+};
+
 const timesOf = ({ request, drain, restarts }: Standing, blockers: readonly Blocker[], now: Temporal.Instant): Partial<Report> => {
   const { history } = request;
   if (restarts) return {};
   const drainStartedAt = history.drainStartedAt ?? (drain === undefined ? undefined : now);
   const drainedAt = history.drainedAt ?? (drain?.complete === true ? now : undefined);
   const known = drainStartedAt !== undefined && drain !== undefined && drainedAt === undefined && !blockers.some(needsHelp);
-  const estimatedEnd = known ? estimateEnd(drainStartedAt, now, drain.count) : undefined;
+  const estimatedEnd = known ? endOf(drainStartedAt, drain, now) : undefined;
   return { ...(drainStartedAt && { drainStartedAt }), ...(drainedAt && { drainedAt }), ...(estimatedEnd && { estimatedEnd }) };
+};
+
+const vmsOf = (drain: DrainStanding | undefined, { vms: tracked = nothingTracked }: Course): Pick<Report, 'vms' | 'vmsBefore'> => {
+  const { moved, stopped } = tracked.before;
+  return drain === undefined || drain.vms.length + moved + stopped === 0 ? {} : { vms: drain.vms, vmsBefore: tracked.before };
 };
 
 const reportOf = (standing: Standing, course: Course): Report => {
@@ -64,6 +86,7 @@ const reportOf = (standing: Standing, course: Course): Report => {
     leaseErrors,
     waiting: drain?.waiting ?? [],
     blockers,
+    ...vmsOf(drain, course),
     ...(failure !== undefined && { failure }),
     ...(problem !== undefined && { problem }),
     ...(drain !== undefined && { pods: { ...drain.count, total: drain.total } }),
@@ -89,8 +112,8 @@ export type Reported = {
 };
 
 /** What a report comes to. Budgets count anew all the time; that alone is not worth a write. */
-const gistOf = ({ state, pods, problem, failure, blockers }: Report, generation: number): string =>
-  JSON.stringify([state, pods, problem, failure, generation, blockers.map(blockerId)]);
+const gistOf = ({ state, pods, problem, failure, blockers, vms }: Report, generation: number): string =>
+  JSON.stringify([state, pods, problem, failure, generation, blockers.map(blockerId), vms?.map(vm => [vm.id, vm.state, vm.target])]);
 
 /** When the status may be written next, unless it is a transition; undefined: it may be now. */
 const dueAt = ({ request }: Standing, report: Report, { picture }: Course): Temporal.Instant | undefined => {
@@ -155,6 +178,8 @@ export const notesAfter = (course: Course, reported: readonly Reported[]): Notes
   return {
     tallies: new Map([...kept(notes.tallies), ...tallies]),
     returns: course.plan.returns,
+    recalled: course.recalled,
+    ...(course.vms && { vms: course.vms }),
     seat: course.picture.node?.before === undefined && course.standings.some(({ granted, holds }) => granted && holds),
     reported: new Map([...kept(notes.reported), ...written]),
     blockedSince: drained

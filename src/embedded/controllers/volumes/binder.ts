@@ -1,4 +1,4 @@
-import { amount } from '../../actors/resources.ts';
+import { amount } from '../../../core/quantity.ts';
 import { at, items, type ObjectMeta, part, type Stored, text } from '../../object.ts';
 import { type Cluster, type Controller, keyOf, split, timeText } from '../controller.ts';
 

@@ -1,0 +1,61 @@
+import type { Pod } from '../pod/pod.ts';
+import type { VmsKnown } from '../vm/guest.ts';
+import { defaultSettings, type KubeVirtSettings, type Migration, type Vmi } from '../vm/kubevirt.ts';
+import { at, makePod } from './make.ts';
+
+/** Small VMs for tests. */
+
+const GiB = 2 ** 30;
+
+/** One that runs on n1 and can be migrated. */
+export const makeVmi = (name: string, over: Partial<Vmi> = {}): Vmi => ({
+  key: `vms/${name}`,
+  namespace: 'vms',
+  name,
+  uid: `vmi-${name}`,
+  resourceVersion: '50',
+  phase: 'Running',
+  deleting: false,
+  nodeName: 'n1',
+  strategy: 'LiveMigrate',
+  migratable: true,
+  memory: 2 * GiB,
+  ...over,
+});
+
+/** The pod that it runs in. */
+export const launcherOf = (vmi: Vmi, over: Partial<Pod> = {}): Pod =>
+  makePod(`virt-launcher-${vmi.name}-x`, {
+    namespace: vmi.namespace,
+    labels: { 'kubevirt.io': 'virt-launcher' },
+    owner: { kind: 'VirtualMachineInstance', name: vmi.name, uid: vmi.uid, apiVersion: 'kubevirt.io/v1' },
+    localData: true,
+    ...over,
+  });
+
+export const makeMigration = (vmi: Vmi, phase: string, over: Partial<Migration> = {}): Migration => ({
+  key: `${vmi.namespace}/evacuation-${vmi.name}`,
+  namespace: vmi.namespace,
+  name: `evacuation-${vmi.name}`,
+  uid: `vmim-${vmi.name}`,
+  resourceVersion: '60',
+  deleting: false,
+  vmi: vmi.key,
+  phase,
+  createdAt: at(0),
+  since: at(0),
+  evacuates: 'n1',
+  ...over,
+});
+
+export const makeSettings = (over: Partial<KubeVirtSettings> = {}): KubeVirtSettings => ({ ...defaultSettings, ...over });
+
+export const makeVms = (over: Partial<VmsKnown> = {}): VmsKnown => ({
+  settings: defaultSettings,
+  vmis: [],
+  migrations: [],
+  askedElsewhere: 0,
+  othersUnderWay: 0,
+  samples: [],
+  ...over,
+});

@@ -1,0 +1,41 @@
+import { secondsAfter, secondsBetween } from '../time.ts';
+import type { Guest, Sample, VmsKnown } from './guest.ts';
+
+/** Seconds below which Kubernetes' whole seconds say nothing of how long something took. */
+const shortest = 0.5;
+
+const median = (values: readonly number[]): number => {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+};
+
+/** Bytes that one migration copies in a second, and seconds that it takes beside. */
+const paceOf = (samples: readonly Sample[]): { readonly rate: number; readonly overhead: number } => {
+  const bytes = samples.reduce((sum, sample) => sum + sample.bytes, 0);
+  const seconds = samples.reduce((sum, sample) => sum + Math.max(shortest, sample.copiedSeconds), 0);
+  return { rate: bytes / seconds, overhead: median(samples.map(({ waitedSeconds }) => waitedSeconds)) };
+};
+
+/** Seconds that this VM still needs once it has its turn. */
+const needs = ({ vmi, migration }: Guest, pace: ReturnType<typeof paceOf>, now: Temporal.Instant): number => {
+  const whole = pace.overhead + (vmi.memory ?? 0) / pace.rate;
+  return migration === undefined ? whole : Math.max(shortest, whole - Math.max(0, secondsBetween(migration.createdAt, now)));
+};
+
+/**
+ * When the last VM will have moved, from the sizes of those that are left and from what the latest migrations of this cluster took, as many at
+ * a time as KubeVirt allows. Undefined when no migration has been seen yet, or nothing has to move.
+ */
+export const lastMoveAt = (
+  guests: Iterable<Guest>,
+  { settings, samples }: VmsKnown,
+  now: Temporal.Instant,
+): Temporal.Instant | undefined => {
+  const moving = [...guests].filter(({ arrives, prospect }) => !arrives && prospect === 'Migrates');
+  const pace = paceOf(samples);
+  if (moving.length === 0 || !Number.isFinite(pace.rate) || pace.rate <= 0) return undefined;
+  const times = moving.map(guest => needs(guest, pace, now));
+  const together =
+    times.reduce((sum, time) => sum + time, 0) / Math.max(1, Math.min(settings.parallelPerNode, settings.parallelPerCluster));
+  return secondsAfter(now, Math.max(together, ...times));
+};

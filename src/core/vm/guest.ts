@@ -1,0 +1,156 @@
+import { isFinished, type Pod } from '../pod/pod.ts';
+import { isBefore, secondsBetween } from '../time.ts';
+import { hasEnded, isOver, type KubeVirtSettings, type Migration, type Vmi } from './kubevirt.ts';
+
+/** What is known of the VMs that concern one node. */
+export type VmsKnown = {
+  readonly settings: KubeVirtSettings;
+  /** That run on the node, are meant to leave it, or have left it for this maintenance. */
+  readonly vmis: readonly Vmi[];
+  /** Of these VMs. */
+  readonly migrations: readonly Migration[];
+  /** VMs of other nodes that somebody has asked KubeVirt to move. */
+  readonly askedElsewhere: number;
+  /** Migrations under way that no drain has asked for. */
+  readonly othersUnderWay: number;
+  /** Of the whole cluster, the latest ones: what they took. */
+  readonly samples: readonly Sample[];
+};
+
+/** A migration that has come to its good end. */
+export type Sample = { readonly bytes: number; readonly waitedSeconds: number; readonly copiedSeconds: number };
+
+/** What an eviction of its pod means to a VM that runs on the node (kubevirt's pod-eviction-admitter). */
+type Prospect =
+  | 'Migrates'
+  /** It must not be shut down and cannot be migrated: its eviction is refused. */
+  | 'Cannot'
+  /** KubeVirt has not found out yet. */
+  | 'Undecided'
+  /** It is marked, for somebody else to move it. */
+  | 'External'
+  /** It is shut down, and started again elsewhere where its VirtualMachine says so. */
+  | 'Stops';
+
+/** A virt-launcher pod's VM. */
+export type Guest = {
+  readonly vmi: Vmi;
+  readonly prospect: Prospect;
+  /** The VM runs elsewhere so far, and this pod is where it will go. */
+  readonly arrives: boolean;
+  /** The one under way. */
+  readonly migration?: Migration;
+  /** The last one, when it has failed. */
+  readonly failed?: Migration;
+};
+
+/** The strategy in force, as KubeVirt reads it: the VM's own, else the cluster's, else None. */
+export const strategyOf = (vmi: Vmi, { evictionStrategy }: KubeVirtSettings): string => vmi.strategy ?? evictionStrategy ?? 'None';
+
+const prospectOf = (vmi: Vmi, settings: KubeVirtSettings): Prospect => {
+  switch (strategyOf(vmi, settings)) {
+    case 'External':
+      return 'External';
+    case 'LiveMigrate':
+      return vmi.migratable === undefined ? 'Undecided' : vmi.migratable ? 'Migrates' : 'Cannot';
+    case 'LiveMigrateIfPossible':
+      return vmi.migratable === true ? 'Migrates' : 'Stops';
+    default:
+      return 'Stops';
+  }
+};
+
+const byCreation = (one: Migration, other: Migration): number =>
+  Temporal.Instant.compare(one.createdAt, other.createdAt) || (one.name < other.name ? -1 : 1);
+
+const isLauncher = ({ owner }: Pod): boolean => owner?.kind === 'VirtualMachineInstance';
+
+/**
+ * By the uid of the pod. Pods that have ended are pods like any other, and so are those whose VM is not known (any more): the answer to their
+ * eviction says what is to be done.
+ */
+export const guestsOf = (nodeName: string, pods: readonly Pod[], known: VmsKnown | undefined): ReadonlyMap<string, Guest> => {
+  if (known === undefined) return new Map();
+  const vmis = new Map(known.vmis.map(vmi => [vmi.uid, vmi] as const));
+  const guests = pods
+    .filter(pod => isLauncher(pod) && !isFinished(pod))
+    .flatMap(pod => {
+      const vmi = vmis.get(pod.owner?.uid ?? '');
+      if (vmi === undefined || hasEnded(vmi)) return [];
+      const own = known.migrations.filter(one => one.vmi === vmi.key).toSorted(byCreation);
+      const migration = own.findLast(one => !isOver(one));
+      const last = own.findLast(isOver);
+      const guest: Guest = {
+        vmi,
+        prospect: prospectOf(vmi, known.settings),
+        arrives: vmi.nodeName !== undefined && vmi.nodeName !== nodeName,
+        ...(migration && { migration }),
+        ...(last?.phase === 'Failed' && { failed: last }),
+      };
+      return [[pod.uid, guest] as const];
+    });
+  return new Map(guests);
+};
+
+/** Seconds after which a target pod without a node counts as one that finds none; placing takes less than one where there is room. */
+const placedWithin = 60;
+
+/** Seconds that an external controller gets before somebody should look into it. */
+const movedWithin = 600;
+
+/** How far it is on its way from the node. */
+export type Journey =
+  | 'Arriving'
+  /** Nobody has asked for it. */
+  | 'None'
+  /** Asked for; KubeVirt has not begun, because of its limits. */
+  | 'Queued'
+  /** The target pod looks for a node. */
+  | 'Placing'
+  /** It has been looking for too long. */
+  | 'Lost'
+  | 'Moving'
+  /** The last attempt failed, and the next one has not begun. */
+  | 'Failing'
+  /** Somebody else is to move it. */
+  | 'External'
+  | 'ExternalLate';
+
+const placing = new Set(['Scheduling', 'Scheduled']);
+
+const ofMigration = ({ phase, since, createdAt }: Migration, failed: boolean, now: Temporal.Instant): Journey => {
+  if (phase === 'Pending') return failed ? 'Failing' : 'Queued';
+  if (phase !== 'Scheduling') return 'Moving';
+  return secondsBetween(since ?? createdAt, now) > placedWithin ? 'Lost' : 'Placing';
+};
+
+/** Where the VM is on its way now. */
+export const journeyOf = ({ vmi, prospect, arrives, migration, failed }: Guest, now: Temporal.Instant): Journey => {
+  if (arrives) return 'Arriving';
+  if (migration !== undefined) return ofMigration(migration, failed !== undefined, now);
+  if (vmi.evacuatedFrom === undefined) return 'None';
+  if (prospect === 'External') return secondsBetween(vmi.askedAt ?? now, now) > movedWithin ? 'ExternalLate' : 'External';
+  return failed !== undefined ? 'Failing' : 'Queued';
+};
+
+/** When time alone will change what there is to say of it. */
+export const looksDifferentAt = (guest: Guest, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const { migration, vmi } = guest;
+  const moments = [
+    migration?.phase === 'Scheduling' ? (migration.since ?? migration.createdAt).add({ seconds: placedWithin + 1 }) : undefined,
+    guest.prospect === 'External' ? vmi.askedAt?.add({ seconds: movedWithin + 1 }) : undefined,
+  ];
+  return moments.find(moment => moment !== undefined && isBefore(now, moment));
+};
+
+/** It is on its way, or at least in KubeVirt's queue: asking again would be in vain. */
+export const isAsked = (guest: Guest): boolean => guest.migration !== undefined || guest.vmi.evacuatedFrom !== undefined;
+
+/** Its target pod has a node: what has come so far is not called back. */
+export const hasBegun = ({ phase }: Migration): boolean => phase !== 'Pending' && !placing.has(phase);
+
+/** Nothing moves it as things are: somebody has to help, or the policy has to shut it down. */
+export const isStranded = (guest: Guest, now: Temporal.Instant): boolean => {
+  const journey = journeyOf(guest, now);
+  return (journey === 'None' && guest.prospect === 'Cannot') || journey === 'Lost' || journey === 'Failing' || journey === 'ExternalLate';
+};

@@ -1,0 +1,72 @@
+import type { Hindrance } from '../drain/blocker.ts';
+import type { Pod } from '../pod/pod.ts';
+import { type Guest, type Journey, journeyOf } from './guest.ts';
+import type { KubeVirtSettings, Migration } from './kubevirt.ts';
+
+/** Why a VM's pod has not gone yet, as a blocker. */
+
+type Text = Pick<Hindrance, 'cause' | 'message' | 'remedy'>;
+
+const limits = ({ parallelPerNode, parallelPerCluster }: KubeVirtSettings): string =>
+  `KubeVirt migrates ${parallelPerNode} at a time from a node and ${parallelPerCluster} in the cluster`;
+
+const phaseText = (migration: Migration | undefined): string => {
+  const to = migration?.target === undefined ? '' : ` to ${migration.target}`;
+  return `is being migrated${to} (${migration?.phase ?? 'begun'})`;
+};
+
+const onItsWay: Readonly<Record<Exclude<Journey, 'None'>, (guest: Guest, settings: KubeVirtSettings) => Text>> = {
+  Arriving: ({ vmi }) => ({ cause: 'Evacuating', message: `is where VM ${vmi.name} is being migrated to` }),
+  Queued: ({ vmi }, settings) => ({ cause: 'MigrationQueued', message: `VM ${vmi.name} waits for its turn: ${limits(settings)}` }),
+  Placing: ({ vmi, migration }) => ({ cause: 'Evacuating', message: `VM ${vmi.name} ${phaseText(migration)}` }),
+  Moving: ({ vmi, migration }) => ({ cause: 'Evacuating', message: `VM ${vmi.name} ${phaseText(migration)}` }),
+  Lost: ({ vmi, migration }) => ({
+    cause: 'NoMigrationTarget',
+    message: `no node takes VM ${vmi.name}: the pod that it is to be migrated to is not scheduled`,
+    remedy: `see what it lacks: kubectl -n ${vmi.namespace} describe pod -l kubevirt.io/migrationJobUID=${migration?.uid ?? ''}`,
+  }),
+  Failing: ({ vmi, failed }) => ({
+    cause: 'MigrationFailed',
+    message: `the last migration of VM ${vmi.name} failed: ${failed?.failure ?? 'KubeVirt does not say why'}; KubeVirt tries again`,
+    remedy: `look into it: kubectl -n ${vmi.namespace} describe vmim ${failed?.name ?? ''}`,
+  }),
+  External: ({ vmi }) => ({
+    cause: 'Evacuating',
+    message: `VM ${vmi.name} is marked for the controller that moves it (evictionStrategy External)`,
+  }),
+  ExternalLate: ({ vmi }) => ({
+    cause: 'NotMigratable',
+    message: `VM ${vmi.name} has been marked for the controller that moves it (evictionStrategy External), which has not done so`,
+    remedy: 'look into the controller that owns the VM, or shut it down',
+  }),
+};
+
+const notAsked = ({ vmi, prospect }: Guest): Text => {
+  if (prospect === 'Undecided') return { cause: 'Evacuating', message: `KubeVirt has not said yet whether VM ${vmi.name} can be migrated` };
+  if (prospect === 'Cannot') {
+    return {
+      cause: 'NotMigratable',
+      message: `VM ${vmi.name} must be migrated (evictionStrategy LiveMigrate) and cannot be: ${vmi.notMigratable ?? 'KubeVirt does not say why'}`,
+      remedy: 'make it migratable, shut it down, or let the policy do so (drain.virtualMachines.notMigratable)',
+    };
+  }
+  return {
+    cause: 'VirtualMachineStops',
+    message: `an eviction would shut down VM ${vmi.name}, and the policy does not want that`,
+    remedy: 'set its evictionStrategy to LiveMigrate, shut it down, or set drain.virtualMachines.notMigrated to Evict',
+  };
+};
+
+const about = ({ namespace, name }: Pod): NonNullable<Hindrance['pod']> => ({ namespace, name });
+
+/** Of a VM that is on its way, or that nobody asks for. */
+export const guestHindrance = (pod: Pod, guest: Guest, settings: KubeVirtSettings, now: Temporal.Instant): Hindrance => {
+  const journey = journeyOf(guest, now);
+  return { pod: about(pod), ...(journey === 'None' ? notAsked(guest) : onItsWay[journey](guest, settings)) };
+};
+
+/** Of a VM that could go, if KubeVirt had room. */
+export const noRoomHindrance = (pod: Pod, guest: Guest, settings: KubeVirtSettings): Hindrance => ({
+  pod: about(pod),
+  ...onItsWay.Queued(guest, settings),
+});

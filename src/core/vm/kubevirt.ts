@@ -1,0 +1,223 @@
+import type { Json } from '../json.ts';
+import { amount } from '../quantity.ts';
+import { readTime } from '../time.ts';
+
+/** What is kept of KubeVirt's objects (kubevirt.io/v1, v1.5 to v1.9): VMIs, their migrations, and the configuration. */
+
+const group = '/apis/kubevirt.io/v1';
+export const vmisPath = `${group}/virtualmachineinstances`;
+export const migrationsPath = `${group}/virtualmachineinstancemigrations`;
+export const settingsPath = `${group}/kubevirts`;
+
+/** The VM of a virt-launcher pod while it runs. */
+export type Vmi = {
+  /** `namespace/name`. */
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly phase: string;
+  readonly deleting: boolean;
+  /** Where it runs; the source while it is migrated. */
+  readonly nodeName?: string;
+  /** Somebody asked to move it away from this node: KubeVirt migrates it, sooner or later. */
+  readonly evacuatedFrom?: string;
+  /** Since when that is so (KubeVirt 1.7 and later). */
+  readonly askedAt?: Temporal.Instant;
+  /** As it says itself; the cluster's default counts where it says nothing. */
+  readonly strategy?: string;
+  /** Missing as long as KubeVirt has not said so: before it runs. */
+  readonly migratable?: boolean;
+  /** Why not, in KubeVirt's words. */
+  readonly notMigratable?: string;
+  /** Bytes of the guest's memory. */
+  readonly memory?: number;
+};
+
+/** A VirtualMachineInstanceMigration. */
+export type Migration = {
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly deleting: boolean;
+  /** `namespace/name`. */
+  readonly vmi: string;
+  readonly phase: string;
+  readonly createdAt: Temporal.Instant;
+  /** When it came into its phase, as far as that is known. */
+  readonly since?: Temporal.Instant;
+  /** When the copying began and ended. */
+  readonly runningAt?: Temporal.Instant;
+  readonly endedAt?: Temporal.Instant;
+  /** It was made to empty this node. */
+  readonly evacuates?: string;
+  readonly source?: string;
+  readonly target?: string;
+  readonly failure?: string;
+};
+
+/** What the cluster's administrator has set (KubeVirt CR, spec.configuration). */
+export type KubeVirtSettings = {
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly evictionStrategy?: string;
+  readonly parallelPerCluster: number;
+  readonly parallelPerNode: number;
+  /** The taint that empties a node of VMs without being asked for (deprecated by KubeVirt, used by the older operators). */
+  readonly drainTaint: string;
+};
+
+/** KubeVirt's own defaults (types.go and virt-config, v1.9). */
+export const defaultSettings: KubeVirtSettings = {
+  key: '',
+  uid: '',
+  resourceVersion: '0',
+  parallelPerCluster: 5,
+  parallelPerNode: 2,
+  drainTaint: 'kubevirt.io/drain',
+};
+
+type Meta = {
+  readonly metadata: {
+    readonly namespace?: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly creationTimestamp?: string;
+    readonly deletionTimestamp?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+};
+
+type RawVmi = Meta & {
+  readonly spec?: {
+    readonly evictionStrategy?: string;
+    readonly domain?: {
+      readonly memory?: { readonly guest?: Json };
+      readonly resources?: { readonly requests?: { readonly memory?: Json } };
+    };
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly nodeName?: string;
+    readonly evacuationNodeName?: string;
+    readonly memory?: { readonly guestCurrent?: Json };
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+      readonly lastTransitionTime?: string | null;
+    }[];
+  };
+};
+
+type RawMigration = Meta & {
+  readonly spec?: { readonly vmiName?: string };
+  readonly status?: {
+    readonly phase?: string;
+    readonly phaseTransitionTimestamps?: readonly { readonly phase: string; readonly phaseTransitionTimestamp: string }[];
+    readonly migrationState?: {
+      readonly sourceNode?: string;
+      readonly targetNode?: string;
+      readonly failureReason?: string;
+      readonly startTimestamp?: string;
+      readonly endTimestamp?: string;
+    };
+  };
+};
+
+type RawSettings = Meta & {
+  readonly spec?: {
+    readonly configuration?: {
+      readonly evictionStrategy?: string;
+      readonly migrations?: {
+        readonly parallelMigrationsPerCluster?: number;
+        readonly parallelOutboundMigrationsPerNode?: number;
+        readonly nodeDrainTaintKey?: string;
+      };
+    };
+  };
+};
+
+const identity = ({ metadata }: Meta): Pick<Vmi, 'key' | 'namespace' | 'name' | 'uid' | 'resourceVersion' | 'deleting'> => {
+  const { namespace = 'default', name, uid, resourceVersion, deletionTimestamp } = metadata;
+  return { key: `${namespace}/${name}`, namespace, name, uid, resourceVersion, deleting: deletionTimestamp !== undefined };
+};
+
+const given = <Name extends string>(name: Name, text: string | undefined): { readonly [N in Name]?: string } =>
+  text === undefined || text === '' ? {} : ({ [name]: text } as { readonly [N in Name]?: string });
+
+const memoryOf = ({ spec, status }: RawVmi): number =>
+  amount(status?.memory?.guestCurrent ?? spec?.domain?.memory?.guest ?? spec?.domain?.resources?.requests?.memory);
+
+/** Keeps of a VirtualMachineInstance what the type has. */
+export const readVmi = (raw: unknown): Vmi => {
+  const vmi = raw as RawVmi;
+  const { spec, status } = vmi;
+  const condition = status?.conditions?.find(({ type }) => type === 'LiveMigratable');
+  const askedAt = readTime(status?.conditions?.find(({ type }) => type === 'EvictionRequested')?.lastTransitionTime);
+  const memory = memoryOf(vmi);
+  return {
+    ...identity(vmi),
+    phase: status?.phase ?? 'Pending',
+    ...given('nodeName', status?.nodeName),
+    ...given('evacuatedFrom', status?.evacuationNodeName),
+    ...(askedAt && { askedAt }),
+    ...given('strategy', spec?.evictionStrategy),
+    ...(condition && { migratable: condition.status === 'True' }),
+    ...(condition?.status === 'False' && given('notMigratable', condition.message ?? condition.reason)),
+    ...(memory > 0 && { memory }),
+  };
+};
+
+/** Keeps of a VirtualMachineInstanceMigration what the type has. */
+export const readMigration = (raw: unknown): Migration => {
+  const migration = raw as RawMigration;
+  const { metadata, spec, status } = migration;
+  const { migrationState: state, phaseTransitionTimestamps: times = [] } = status ?? {};
+  const phase = status?.phase === undefined || status.phase === '' ? 'Pending' : status.phase;
+  const when = (name: string): Temporal.Instant | undefined => readTime(times.find(one => one.phase === name)?.phaseTransitionTimestamp);
+  const identified = identity(migration);
+  const createdAt = readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0);
+  const runningAt = readTime(state?.startTimestamp) ?? when('Running');
+  const endedAt = readTime(state?.endTimestamp) ?? when('Succeeded') ?? when('Failed');
+  return {
+    ...identified,
+    vmi: `${identified.namespace}/${spec?.vmiName ?? ''}`,
+    phase,
+    createdAt,
+    since: when(phase) ?? createdAt,
+    ...(runningAt && { runningAt }),
+    ...(endedAt && { endedAt }),
+    ...given('evacuates', metadata.annotations?.['kubevirt.io/evacuationMigration']),
+    ...given('source', state?.sourceNode),
+    ...given('target', state?.targetNode),
+    ...given('failure', state?.failureReason),
+  };
+};
+
+/** Keeps of the KubeVirt object what the type has; KubeVirt's defaults for the rest. */
+export const readSettings = (raw: unknown): KubeVirtSettings => {
+  const object = raw as RawSettings;
+  const { key, uid, resourceVersion } = identity(object);
+  const { evictionStrategy, migrations } = object.spec?.configuration ?? {};
+  return {
+    key,
+    uid,
+    resourceVersion,
+    ...given('evictionStrategy', evictionStrategy),
+    parallelPerCluster: migrations?.parallelMigrationsPerCluster ?? defaultSettings.parallelPerCluster,
+    parallelPerNode: migrations?.parallelOutboundMigrationsPerNode ?? defaultSettings.parallelPerNode,
+    drainTaint: migrations?.nodeDrainTaintKey ?? defaultSettings.drainTaint,
+  };
+};
+
+export const isOver = ({ phase }: Migration): boolean => phase === 'Succeeded' || phase === 'Failed';
+
+/** It runs nowhere any more. */
+export const hasEnded = ({ phase }: Vmi): boolean => phase === 'Succeeded' || phase === 'Failed';

@@ -1,0 +1,15 @@
+import { isBefore, secondsAfter } from '../time.ts';
+import { type Guest, isStranded } from './guest.ts';
+import type { VmPolicy } from './policy.ts';
+
+/** When a VM that cannot move is shut down, as the policy says: now, later, or never. */
+export const shutDownAt = (
+  guest: Guest,
+  { notMigratable, shutDownAfterSeconds }: VmPolicy,
+  drainStartedAt: Temporal.Instant,
+  now: Temporal.Instant,
+): 'now' | Temporal.Instant | undefined => {
+  if (notMigratable !== 'ShutDown' || !isStranded(guest, now)) return undefined;
+  const at = secondsAfter(drainStartedAt, shutDownAfterSeconds);
+  return isBefore(now, at) ? at : 'now';
+};
