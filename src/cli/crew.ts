@@ -51,6 +51,7 @@ const nothingYet: Overview = {
   maintenances: [],
   heldNodes: 0,
   blockers: [],
+  vms: [],
   evictionsUnderWay: 0,
   queueDepth: 0,
   unsynced: ['everything'],

@@ -1,6 +1,9 @@
 import { readBudget } from '../core/drain/budget.ts';
 import type { Glance } from '../core/phase/glance.ts';
-import { readPod } from '../core/pod/pod.ts';
+import { type Pod, readPod } from '../core/pod/pod.ts';
+import type { VmsKnown } from '../core/vm/guest.ts';
+import { knownFor } from '../core/vm/known.ts';
+import { defaultSettings, migrationsPath, readMigration, readSettings, readVmi, settingsPath, vmisPath } from '../core/vm/kubevirt.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
 
@@ -9,7 +12,21 @@ const nameOf = (raw: unknown): string => {
   return `${metadata.namespace}/${metadata.name}`;
 };
 
-/** Reads the pods of a node, the budgets of their namespaces and the DaemonSets. Throws an error that says what could not be read. */
+/** The VMs of the node, where it has any. Whoever may not read them is told of their pods only. */
+const vmsOf = async (api: Api, nodeName: string, pods: readonly Pod[]): Promise<VmsKnown | undefined> => {
+  if (!pods.some(({ owner }) => owner?.kind === 'VirtualMachineInstance')) return undefined;
+  const { status } = await api.call({ method: 'GET', path: vmisPath, query: { limit: 1 } });
+  if (status === 403 || status === 404) return undefined;
+  const [vmis, migrations, settings] = await Promise.all([vmisPath, migrationsPath, settingsPath].map(path => listAll(api, path)));
+  const [set = defaultSettings] = (settings ?? []).map(readSettings);
+  return knownFor(nodeName, pods, new Set(), {
+    settings: set,
+    vmis: (vmis ?? []).map(readVmi),
+    migrations: (migrations ?? []).map(readMigration),
+  });
+};
+
+/** Reads the pods of a node, the budgets of their namespaces, the DaemonSets and VMs. Throws an error that says what could not be read. */
 export const glanceAt = async (api: Api, nodeName: string): Promise<Glance> => {
   const pods = (await listAll(api, '/api/v1/pods', { fieldSelector: `spec.nodeName=${nodeName}` })).map(readPod);
   const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];
@@ -17,5 +34,6 @@ export const glanceAt = async (api: Api, nodeName: string): Promise<Glance> => {
     namespaces.map(namespace => listAll(api, `/apis/policy/v1/namespaces/${encodeURIComponent(namespace)}/poddisruptionbudgets`)),
   );
   const daemonSets = await listAll(api, '/apis/apps/v1/daemonsets');
-  return { pods, budgets: budgets.flat().map(readBudget), daemonSets: new Set(daemonSets.map(nameOf)) };
+  const vms = await vmsOf(api, nodeName, pods);
+  return { pods, budgets: budgets.flat().map(readBudget), daemonSets: new Set(daemonSets.map(nameOf)), ...(vms && { vms }) };
 };

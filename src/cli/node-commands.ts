@@ -45,6 +45,10 @@ const drainCommand = (env: Env): Command => {
         'do not wait for pods that have been terminating for longer; 0 waits for all',
       ).default('0'),
     )
+    .addOption(
+      new Option('--vm-not-migratable <what>', 'VMs of KubeVirt that cannot be migrated: Wait, ShutDown or Refuse').default('Wait'),
+    )
+    .addOption(new Option('--vm-not-migrated <what>', 'VMs that an eviction shuts down: Evict, Wait or Refuse').default('Evict'))
     .addHelpText('after', afterDrain)
     .action(async (names: readonly string[], flags: DrainFlags) => (await import('./drain/drain.ts')).drain(names, flags, env));
 };

@@ -1,4 +1,5 @@
 import type { Blocked } from '../core/drain/blocked.ts';
+import type { VmsNow } from '../core/phase/vms-now.ts';
 
 /** One maintenance as it is shown. */
 export type Shown = {
@@ -15,6 +16,8 @@ export type Shown = {
   readonly since: string;
   readonly message: string;
   readonly blockers: readonly Blocked[];
+  /** Missing where there are none. */
+  readonly virtualMachines?: VmsNow;
 };
 
 const mostBlockers = 10;
@@ -37,11 +40,22 @@ const blockerLines = ({ cause, what, message, remedy, since }: Blocked): readonl
   ...(remedy === undefined ? [] : [`      help: ${remedy}`]),
 ];
 
-const details = ({ node, kind, name, message, blockers }: Shown): readonly string[] => {
-  if (blockers.length === 0 && message === '') return [];
+/** Those that are on their way: what keeps the others is among the blockers. */
+const vmLines = ({ summary, open }: VmsNow): readonly string[] => {
+  const moving = open.filter(({ state }) => state === 'Migrating');
+  const lines = moving.slice(0, mostBlockers).map(({ name, message = '', target, progress }) => {
+    const percent = progress === undefined ? '' : ` ${progress} %`;
+    return `    ${name}${target === undefined ? '' : ` → ${target}`}${percent}${message === '' ? '' : `: ${message}`}`;
+  });
+  return [`  ${summary}`, ...lines, ...(moving.length > mostBlockers ? [`    and ${moving.length - mostBlockers} more`] : [])];
+};
+
+const details = ({ node, kind, name, message, blockers, virtualMachines }: Shown): readonly string[] => {
+  if (blockers.length === 0 && message === '' && virtualMachines === undefined) return [];
   const more = blockers.length > mostBlockers ? [`  and ${blockers.length - mostBlockers} more`] : [];
   const head = `\n${node}, ${kind} ${name}${message === '' ? '' : `: ${message}`}`;
-  return [head, ...blockers.slice(0, mostBlockers).flatMap(blockerLines), ...more];
+  const vms = virtualMachines === undefined ? [] : vmLines(virtualMachines);
+  return [head, ...vms, ...blockers.slice(0, mostBlockers).flatMap(blockerLines), ...more];
 };
 
 /** What is shown: of one node or of all, in few columns or in all of them. */

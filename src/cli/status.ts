@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import type { Blocked } from '../core/drain/blocked.ts';
 import { readNode } from '../core/hold/node.ts';
 import { blockersNow } from '../core/phase/blockers-now.ts';
+import { type VmsNow, vmsNow } from '../core/phase/vms-now.ts';
 import type { Request } from '../core/request/request.ts';
 import { endsOf, isDraining, messageOf, phaseOf } from '../core/request/telling.ts';
 import { listAll } from '../operator/list.ts';
@@ -16,7 +17,9 @@ import { withCluster } from './with-cluster.ts';
 
 export type StatusFlags = ConnectionFlags & { readonly output: 'table' | 'wide' | 'json' | 'yaml' };
 
-const shown = (request: Request, blockers: readonly Blocked[]): Shown => {
+type Looked = { readonly blockers: readonly Blocked[]; readonly vms?: VmsNow };
+
+const shown = (request: Request, { blockers, vms }: Looked): Shown => {
   const { dialect, history } = request;
   return {
     node: request.nodeName,
@@ -31,13 +34,18 @@ const shown = (request: Request, blockers: readonly Blocked[]): Shown => {
     since: request.createdAt.toString({ smallestUnit: 'second' }),
     message: messageOf(request),
     blockers,
+    ...(vms && { virtualMachines: vms }),
   };
 };
 
-const blockersOn = async (api: Api, nodeName: string, requests: readonly Request[]): Promise<ReadonlyMap<string, readonly Blocked[]>> => {
+const lookAt = async (api: Api, nodeName: string, requests: readonly Request[]): Promise<ReadonlyMap<string, Looked>> => {
   const glance = await glanceAt(api, nodeName);
   const now = Temporal.Now.instant();
-  return new Map(requests.map(request => [request.key, blockersNow(request, glance, now)] as const));
+  const looks = requests.map(request => {
+    const vms = vmsNow(request, glance, now);
+    return [request.key, { blockers: blockersNow(request, glance, now), ...(vms && { vms }) }] as const;
+  });
+  return new Map(looks);
 };
 
 /** Cordoned nodes that no maintenance answers for: people ask `status` who holds a node, and "nobody here" is an answer. */
@@ -73,12 +81,12 @@ export const status = (node: string | undefined, flags: StatusFlags, env: Readon
   withCluster(flags, env, async connection => {
     const requests = await requestsOf(connection, await kindsOf(connection, env), node);
     const nodes = [...new Set(requests.filter(isDraining).map(({ nodeName }) => nodeName))];
-    const blockers = new Map<string, readonly Blocked[]>();
+    const looks = new Map<string, Looked>();
     for (const name of nodes) {
       const here = requests.filter(({ nodeName }) => nodeName === name);
-      for (const [key, list] of await blockersOn(connection, name, here)) blockers.set(key, list);
+      for (const [key, look] of await lookAt(connection, name, here)) looks.set(key, look);
     }
-    const all = requests.map(request => shown(request, blockers.get(request.key) ?? []));
+    const all = requests.map(request => shown(request, looks.get(request.key) ?? { blockers: [] }));
     const others = await cordonedByOthers(connection, node, requests);
     process.stdout.write(`${tell({ all, others, machines: await machinesOf(connection, node) }, node, flags.output)}\n`);
   });

@@ -5,9 +5,11 @@ import type { Node } from '../core/hold/node.ts';
 import { blockersNow } from '../core/phase/blockers-now.ts';
 import { circumstancesOf } from '../core/phase/circumstances.ts';
 import type { Glance } from '../core/phase/glance.ts';
+import { vmsNow } from '../core/phase/vms-now.ts';
 import { isTerminating, type Pod } from '../core/pod/pod.ts';
 import type { Request } from '../core/request/request.ts';
 import { isDraining } from '../core/request/telling.ts';
+import { vmOutlook } from '../core/vm/outlook.ts';
 import { titleOf } from './requests.ts';
 
 /** What is known when somebody asks why. */
@@ -38,18 +40,33 @@ const phaseOf = ({ status, deleting }: Request): string => {
   return `is ${word}${said === undefined ? '' : `: ${said}`}`;
 };
 
-const requestText = (request: Request, { glance, now }: Known): string => {
-  const about = `${titleOf(request)}${reasonOf(request)}, made ${request.createdAt.toString({ smallestUnit: 'second' })}, ${phaseOf(request)}.`;
-  if (!isDraining(request)) return about;
-  return [about, ...sentences(blockersNow(request, glance, now))].join(' ');
+const vmText = (request: Request, { glance, now }: Known): readonly string[] => {
+  const vms = vmsNow(request, glance, now);
+  return vms === undefined ? [] : [`${vms.summary}.`];
 };
 
-const withoutMaintenance = ({ node, imagined, glance, now }: Known): string => {
+const requestText = (request: Request, known: Known): string => {
+  const { glance, now } = known;
+  const about = `${titleOf(request)}${reasonOf(request)}, made ${request.createdAt.toString({ smallestUnit: 'second' })}, ${phaseOf(request)}.`;
+  if (!isDraining(request)) return about;
+  return [about, ...vmText(request, known), ...sentences(blockersNow(request, glance, now))].join(' ');
+};
+
+const vmsOutlook = ({ node, imagined, glance, now }: Known): string => {
+  const { guests } = circumstancesOf({ nodeName: node.name, ...glance }, now);
+  const vms = vmOutlook(guests.values(), imagined.policy.virtualMachines);
+  const texts = new Map<string, string[]>();
+  for (const { name, text } of vms) texts.set(text, [...(texts.get(text) ?? []), name]);
+  return [...texts].map(([text, names]) => ` VM ${fewOf(names, 5)} ${text}.`).join('');
+};
+
+const withoutMaintenance = (known: Known): string => {
+  const { node, imagined, glance, now } = known;
   const cordoned = node.unschedulable ? ' It is cordoned, by somebody who left no maintenance.' : '';
   const blockers = sentences(blockersNow(imagined, glance, now));
   const outlook =
     blockers.length === 0 ? ' A drain would find nothing in its way.' : ` A drain would find in its way: ${blockers.join(' ')}`;
-  return `No maintenance holds node ${node.name}.${cordoned}${outlook}`;
+  return `No maintenance holds node ${node.name}.${cordoned}${outlook}${vmsOutlook(known)}`;
 };
 
 /** Why the node is as it is, and what would help: one paragraph. */

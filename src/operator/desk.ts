@@ -1,5 +1,6 @@
 import { type Notes, noNotes } from '../core/phase/picture.ts';
 import type { Problem } from '../core/phase/report.ts';
+import type { Overview } from './ports.ts';
 
 /** What lies on the desk for one node. */
 type Sheet = {
@@ -66,6 +67,15 @@ export class Desk {
       }
     }
     return counts;
+  }
+
+  /** How many VMs there are in which state, on the nodes that are worked on. */
+  vms(): Overview['vms'] {
+    const all = [...this.#sheets.values()].flatMap(({ notes }) => [...(notes.vms?.vms.values() ?? [])]);
+    return [...Map.groupBy(all, ({ platform, state }) => `${platform} ${state}`)].map(([key, vms]) => {
+      const [platform = '', state = ''] = key.split(' ');
+      return { platform, state, count: vms.length };
+    });
   }
 
   forget(nodeName: string): void {

@@ -120,6 +120,7 @@ export class Operator {
       maintenances: countedByState([...world.requests.values()].map(({ dialect, history }) => [dialect.kind, history.state ?? 'Pending'])),
       heldNodes: [...world.nodes.values()].filter(({ before }) => before !== undefined).length,
       blockers: [...this.#desk.blockers()].map(([cause, count]) => ({ cause, count })),
+      vms: this.#desk.vms(),
       evictionsUnderWay: this.#flights.all().length,
       queueDepth: this.#queue.depth,
       unsynced: world.unsynced,

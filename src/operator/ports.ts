@@ -110,6 +110,8 @@ export type Overview = {
   readonly maintenances: readonly { readonly kind: string; readonly state: string; readonly count: number }[];
   readonly heldNodes: number;
   readonly blockers: readonly { readonly cause: string; readonly count: number }[];
+  /** Of the nodes that are worked on. */
+  readonly vms: readonly { readonly platform: string; readonly state: string; readonly count: number }[];
   readonly evictionsUnderWay: number;
   readonly queueDepth: number;
   /** Collections that have not been read yet. */

@@ -17,6 +17,7 @@ const everything: Overview = {
   maintenances: [{ kind: 'Maintenance', state: 'Draining', count: 1 }],
   heldNodes: 1,
   blockers: [{ cause: 'DisruptionBudget', count: 1 }],
+  vms: [{ platform: 'KubeVirt', state: 'Migrating', count: 1 }],
   evictionsUnderWay: 1,
   queueDepth: 1,
   unsynced: ['nodes'],

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Overview } from '../operator/ports.ts';
 import { type Metrics, metrics } from './metrics.ts';
 
-const nothing: Overview = { maintenances: [], heldNodes: 0, blockers: [], evictionsUnderWay: 0, queueDepth: 0, unsynced: [] };
+const nothing: Overview = { maintenances: [], heldNodes: 0, blockers: [], vms: [], evictionsUnderWay: 0, queueDepth: 0, unsynced: [] };
 
 /** The lines with values, of our own metrics only. */
 const linesOf = async (all: Metrics): Promise<readonly string[]> =>
@@ -20,6 +20,7 @@ test('gauges show what is known when somebody asks, and forget what was', async 
     ],
     heldNodes: 3,
     blockers: [{ cause: 'DisruptionBudget', count: 4 }],
+    vms: [],
     evictionsUnderWay: 5,
     queueDepth: 6,
     unsynced: ['nodes', 'leases'],

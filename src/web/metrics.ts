@@ -34,6 +34,9 @@ const gauges = (registers: Registry[], overview: () => Overview, leading: () => 
   gauge('drydock_blockers', 'What keeps drains from being complete at the moment, by cause.', ['cause'], own => {
     for (const { cause, count } of overview().blockers) own.set({ cause }, count);
   });
+  gauge('drydock_virtual_machines', 'VMs that leave, or have left, the nodes that are worked on, by state.', ['platform', 'state'], own => {
+    for (const { platform, state, count } of overview().vms) own.set({ platform, state }, count);
+  });
   gauge('drydock_evictions_under_way', 'Evictions that have been asked for and are not settled.', [], own =>
     own.set(overview().evictionsUnderWay),
   );

@@ -1,4 +1,4 @@
-import { classify } from '../../core/drain/answer.ts';
+import { classify, type Outcome } from '../../core/drain/answer.ts';
 import { fewOf } from '../../core/drain/blocker.ts';
 import { judge } from '../../core/drain/judge.ts';
 import type { Node } from '../../core/hold/node.ts';
@@ -13,6 +13,7 @@ import { resultLine, setCordon } from '../cordon.ts';
 import { glanceAt } from '../glance.ts';
 import type { Output } from '../output.ts';
 import type { DrainOrder } from './order.ts';
+import { outlookOf } from './vms.ts';
 import { aggregate, evictionError, refusals, warning } from './words.ts';
 
 /** What keeps pods from going as things stand; the order of the real drain may change it. */
@@ -28,6 +29,9 @@ const foresee = (nodeName: string, order: DrainOrder, glance: Glance, output: Ou
   for (const [text, keys] of texts) output.note(`node/${nodeName} would wait: ${fewOf(keys, 5)}: ${text}`);
 };
 
+/** KubeVirt refuses the evictions of pods whose VMs it then moves. */
+const movesVm = (kind: Outcome['kind']): boolean => kind === 'evacuating' || kind === 'migrationTarget';
+
 /** Asks the server about each pod without anything being done. Answers what would fail for good. */
 const askServer = async (api: Api, pods: readonly Pod[], order: DrainOrder, output: Output): Promise<readonly string[]> => {
   const errors: string[] = [];
@@ -39,6 +43,7 @@ const askServer = async (api: Api, pods: readonly Pod[], order: DrainOrder, outp
     const outcome = classify(await api.call({ ...call, query: { dryRun: 'All' } }));
     if (outcome.kind === 'accepted' || outcome.kind === 'gone') continue;
     // A budget that allows nothing at the moment is waited for in a real drain.
+    if (movesVm(outcome.kind)) continue;
     if (outcome.kind === 'budget' || outcome.kind === 'budgetBehind' || outcome.kind === 'throttled') {
       output.note(`node/${pod.nodeName} would wait: ${pod.key}: ${outcome.message}`);
     } else errors.push(evictionError(pod, outcome.message));
@@ -56,6 +61,7 @@ const rehearseNode = async (api: Api, node: Node, order: DrainOrder, output: Out
   const text = warning(judged);
   if (text !== undefined) output.note(text);
   const pods = judged.filter(({ fate }) => fate.fate === 'evict').map(({ pod }) => pod);
+  for (const vm of outlookOf(judged, circumstances, order.policy)) output.note(`node/${node.name}: VM ${vm.name} ${vm.text}`);
   foresee(node.name, order, glance, output);
   if (order.dryRun === 'server') return askServer(api, pods, order, output);
   for (const { key } of pods) output.line(`evicting pod ${key} (dry run)`);

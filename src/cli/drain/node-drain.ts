@@ -8,7 +8,8 @@ import { byKey, isTerminating, type Pod } from '../../core/pod/pod.ts';
 import type { Request } from '../../core/request/request.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../../core/time.ts';
 import { goDuration } from '../go-values.ts';
-import { evictionError, refusals, waitError, warning } from './words.ts';
+import { outlookOf } from './vms.ts';
+import { evictionError, refusals, vmWarnings, waitError, warning } from './words.ts';
 
 /** What is worth telling of a drain while it goes on. */
 export type Tale =
@@ -34,7 +35,7 @@ const patienceSeconds = 30;
 const neverMore: readonly Blocker['cause'][] = ['MultipleBudgets', 'Forbidden'];
 const maybeLater: readonly Blocker['cause'][] = ['AdmissionDenied', 'EvictionFailed'];
 /** Pods on their way are no news. */
-const quiet: readonly Blocker['cause'][] = ['Terminating', 'EarlierWave', 'Throttled'];
+const quiet: readonly Blocker['cause'][] = ['Terminating', 'EarlierWave', 'Throttled', 'MigrationQueued'];
 
 const isFinal = ({ cause, since }: Blocker, now: Temporal.Instant): boolean =>
   neverMore.includes(cause) || (maybeLater.includes(cause) && secondsBetween(since, now) >= patienceSeconds);
@@ -108,7 +109,7 @@ export class NodeDrain {
     const { pods, ...withoutPods } = picture;
     if (pods === undefined || !picture.podsConfirmed) return evacuate({ ...withoutPods, podsConfirmed: false }, now).decision;
     const judged = this.#judge(pods, picture, now);
-    if (this.#business === undefined && !this.#begin(judged, now)) return this.decide(picture, now);
+    if (this.#business === undefined && !this.#begin(judged, picture, now)) return this.decide(picture, now);
     return this.#goOn(
       { ...picture, pods: pods.filter(({ uid }) => this.#business?.has(uid) === true) },
       judged.filter(({ pod }) => this.#business?.has(pod.uid) === true),
@@ -126,7 +127,7 @@ export class NodeDrain {
   }
 
   /** One refused pod stops everything before the first eviction. */
-  #begin(judged: readonly { readonly pod: Pod; readonly fate: Fate }[], now: Temporal.Instant): boolean {
+  #begin(judged: readonly { readonly pod: Pod; readonly fate: Fate }[], picture: Picture, now: Temporal.Instant): boolean {
     const refused = refusals(judged);
     if (refused.length > 0) {
       this.#end(refused, []);
@@ -134,6 +135,9 @@ export class NodeDrain {
     }
     const text = warning(judged);
     if (text !== undefined) this.#tell({ kind: 'warning', text });
+    for (const vmText of vmWarnings(outlookOf(judged, circumstancesOf(picture, now), this.request.policy))) {
+      this.#tell({ kind: 'warning', text: vmText });
+    }
     this.#business = new Set(judged.map(({ pod }) => pod.uid));
     this.#began = now;
     const leaving = judged.filter(({ fate }) => fate.fate === 'evict').map(({ pod }) => pod);

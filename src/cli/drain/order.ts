@@ -1,5 +1,6 @@
 import { parseSelector } from '../../core/pod/parse-selector.ts';
 import { type DrainPolicy, seedPolicy } from '../../core/request/policy.ts';
+import { plainVmPolicy, type VmPolicy } from '../../core/vm/policy.ts';
 import type { ConnectionFlags } from '../connection-flags.ts';
 import { type DryRun, dryRunOf } from '../cordon.ts';
 import { UsageError } from '../fail.ts';
@@ -20,6 +21,9 @@ export type DrainFlags = ConnectionFlags & {
   readonly skipWaitForDeleteTimeout: string;
   readonly chunkSize: string;
   readonly dryRun: string;
+  /** Not kubectl's: it waits, and evicts. */
+  readonly vmNotMigratable: string;
+  readonly vmNotMigrated: string;
 };
 
 /** What the drain command is to do, checked. */
@@ -41,6 +45,18 @@ const podSelectorOf = (text: string | undefined): Pick<DrainPolicy, 'podSelector
   return { podSelector };
 };
 
+const wordOf = <Word extends string>(flag: string, given: string, words: readonly Word[]): Word => {
+  const word = words.find(one => one.toLowerCase() === given.toLowerCase());
+  if (word === undefined) throw new UsageError(`${flag} is "${given}"; it takes ${words.join(', ')}`);
+  return word;
+};
+
+const vmPolicyOf = ({ vmNotMigratable, vmNotMigrated }: DrainFlags): VmPolicy => ({
+  ...plainVmPolicy,
+  notMigratable: wordOf('--vm-not-migratable', vmNotMigratable, ['Wait', 'ShutDown', 'Refuse']),
+  notMigrated: wordOf('--vm-not-migrated', vmNotMigrated, ['Evict', 'Wait', 'Refuse']),
+});
+
 /** Checks the flags. Throws a UsageError that names the flag and what it takes. */
 export const drainOrder = (names: readonly string[], flags: DrainFlags): DrainOrder => {
   const timeout = seconds('--timeout', flags.timeout);
@@ -56,6 +72,7 @@ export const drainOrder = (names: readonly string[], flags: DrainFlags): DrainOr
       disableEviction: flags.disableEviction === true,
       skipWaitForDeleteTimeoutSeconds: integer('--skip-wait-for-delete-timeout', flags.skipWaitForDeleteTimeout),
       waitForVolumeDetach: false,
+      virtualMachines: vmPolicyOf(flags),
     },
     timeoutSeconds: timeout > 0 ? timeout : undefined,
     timeoutText: flags.timeout,

@@ -1,11 +1,14 @@
+import { fewOf } from '../../core/drain/blocker.ts';
 import type { Fate } from '../../core/drain/judge.ts';
 import { isDaemonSetPod, isFinished, type Pod } from '../../core/pod/pod.ts';
+import type { VmOutlook } from '../../core/vm/outlook.ts';
 
 /** kubectl drain's own words (k8s.io/kubectl pkg/drain/filters.go): scripts read them. */
 
 type Judged = { readonly pod: Pod; readonly fate: Fate };
 
-const refusalOf = (pod: Pod, reason: Extract<Fate, { readonly fate: 'refuse' }>['reason']): string => {
+const refusalOf = (pod: Pod, { reason, message, remedy }: Extract<Fate, { readonly fate: 'refuse' }>): string => {
+  if (reason === 'NotMigratable' || reason === 'VirtualMachineStops') return `Pods of VMs that would not be moved: ${message} (${remedy})`;
   if (reason === 'LocalData') return 'Pods with local storage (use --delete-emptydir-data to override)';
   if (reason === 'DaemonSet') return 'DaemonSet-managed Pods (use --ignore-daemonsets to ignore)';
   if (isDaemonSetPod(pod)) return `daemonsets.apps "${pod.owner?.name ?? ''}" not found`;
@@ -20,13 +23,14 @@ const grouped = (all: readonly { readonly pod: Pod; readonly text: string }[]): 
 
 /** Why this node is not drained at all: one text for each kind of refusal. Empty when nothing is refused. */
 export const refusals = (judged: readonly Judged[]): readonly string[] =>
-  grouped(judged.flatMap(({ pod, fate }) => (fate.fate === 'refuse' ? [{ pod, text: refusalOf(pod, fate.reason) }] : []))).map(
+  grouped(judged.flatMap(({ pod, fate }) => (fate.fate === 'refuse' ? [{ pod, text: refusalOf(pod, fate) }] : []))).map(
     text => `cannot delete ${text}`,
   );
 
 const warningOf = ({ pod, fate }: Judged): string | undefined => {
   if (fate.fate === 'ignore') return fate.reason === 'DaemonSet' ? 'ignoring DaemonSet-managed Pods' : undefined;
   if (fate.fate !== 'evict' || isFinished(pod)) return undefined;
+  if (pod.owner?.kind === 'VirtualMachineInstance') return undefined;
   if (pod.owner === undefined) return 'deleting Pods that declare no controller';
   if (isDaemonSetPod(pod)) return `daemonsets.apps "${pod.owner.name}" not found`;
   return pod.localData ? 'deleting Pods with local storage' : undefined;
@@ -54,3 +58,10 @@ export const evictionError = ({ name, namespace }: Pick<Pod, 'name' | 'namespace
 /** The time is up and the pod is on its way out. */
 export const waitError = ({ name, namespace }: Pick<Pod, 'name' | 'namespace'>): string =>
   `error when waiting for pod "${name}" in namespace "${namespace}" to terminate: context deadline exceeded`;
+
+/** What becomes of VMs that are not moved: the flags allow it, and somebody should know. */
+export const vmWarnings = (outlook: readonly VmOutlook[]): readonly string[] => {
+  const groups = new Map<string, string[]>();
+  for (const { name, text, warns } of outlook) if (warns) groups.set(text, [...(groups.get(text) ?? []), name]);
+  return [...groups].map(([text, names]) => `Warning: VM ${fewOf(names, 5)} ${text}`);
+};

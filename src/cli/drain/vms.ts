@@ -1,0 +1,15 @@
+import type { Circumstances, Fate } from '../../core/drain/judge.ts';
+import type { Pod } from '../../core/pod/pod.ts';
+import type { DrainPolicy } from '../../core/request/policy.ts';
+import { type VmOutlook, vmOutlook } from '../../core/vm/outlook.ts';
+
+/** What will become of the VMs whose pods are the drain's business. */
+export const outlookOf = (
+  judged: readonly { readonly pod: Pod; readonly fate: Fate }[],
+  { guests }: Circumstances,
+  policy: DrainPolicy,
+): readonly VmOutlook[] =>
+  vmOutlook(
+    judged.flatMap(({ pod, fate }) => (fate.fate === 'ignore' ? [] : (guests.get(pod.uid) ?? []))),
+    policy.virtualMachines,
+  );
