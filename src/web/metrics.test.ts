@@ -20,7 +20,7 @@ test('gauges show what is known when somebody asks, and forget what was', async 
     ],
     heldNodes: 3,
     blockers: [{ cause: 'DisruptionBudget', count: 4 }],
-    vms: [],
+    vms: [{ platform: 'KubeVirt', state: 'Moved', count: 7 }],
     evictionsUnderWay: 5,
     queueDepth: 6,
     unsynced: ['nodes', 'leases'],
@@ -42,6 +42,7 @@ test('gauges show what is known when somebody asks, and forget what was', async 
       'drydock_maintenances{kind="NodeMaintenance",state="Drained"} 1',
       'drydock_queue_depth 6',
       'drydock_unsynced_collections 2',
+      'drydock_virtual_machines{platform="KubeVirt",state="Moved"} 7',
     ].sort(),
   );
   seen = nothing;
@@ -124,6 +125,7 @@ test('what Prometheus reads has a type and a help text for each, and the numbers
     'drydock_maintenances',
     'drydock_queue_depth',
     'drydock_unsynced_collections',
+    'drydock_virtual_machines',
     'drydock_writes_total',
   ]);
 });
