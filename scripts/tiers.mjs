@@ -19,7 +19,11 @@ export const tiers = [
   {
     name: 'unit',
     what: 'the pure core in tables and laws, each room by itself, and what the documents promise',
-    files: [...rooms.flatMap(room => testsIn('src', room)), ...testsIn('test', 'docs')],
+    files: [
+      ...rooms.flatMap(room => testsIn('src', room)),
+      ...testsIn('test', 'docs'),
+      ...testsIn('test', 'kubevirt').filter(file => file.includes('embedded')),
+    ],
     concurrency: 2,
   },
   { name: 'faults', what: 'kube against a server that misbehaves', files: testsIn('src', 'kube'), concurrency: 2 },
@@ -55,5 +59,14 @@ export const tiers = [
     needs: 'Go and Python 3 with venv on PATH',
     // Ten minutes to build, once, and twelve to run.
     asked: 'npm run test:machines',
+  },
+  {
+    name: 'kubevirt',
+    what: "KubeVirt's own virt-api and virt-controller: what a drain of nodes with VMs gets from them",
+    files: testsIn('test', 'kubevirt').filter(file => !file.includes('embedded')),
+    concurrency: 1,
+    needs: 'Go on PATH',
+    // Three to nine minutes to build, once, and five to run.
+    asked: 'npm run test:kubevirt',
   },
 ];

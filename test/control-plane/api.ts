@@ -17,7 +17,7 @@ type WatchEvent<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly
 /** A plain client for tests: it never retries and never hides an answer, so that what a test sees is what the server said. */
 export interface Api {
   /** The server's answer, whatever its status. */
-  call(method: Method, path: string, body?: unknown, contentType?: string): Promise<Reply>;
+  call(method: Method, path: string, body?: unknown, contentType?: string, accept?: string): Promise<Reply>;
   /** The body of a 2xx answer; anything else is an exception that says what was asked and what came back. */
   get<T>(path: string): Promise<T>;
   post<T>(path: string, body: unknown): Promise<T>;
@@ -72,10 +72,11 @@ export const apiFor = (access: Access, sockets = 32): Api => {
     ...extra,
   });
 
-  const callOnce: Api['call'] = (method, path, body, contentType = 'application/json') => {
+  const callOnce: Api['call'] = (method, path, body, contentType = 'application/json', accept = 'application/json') => {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
     const payload = body === undefined ? undefined : JSON.stringify(body);
-    const extra = payload === undefined ? {} : { 'content-type': contentType, 'content-length': Buffer.byteLength(payload) };
+    const extra =
+      payload === undefined ? { accept } : { accept, 'content-type': contentType, 'content-length': Buffer.byteLength(payload) };
     const asked = request(
       new URL(access.server + path),
       { ...optionsFor(access, agent), method, headers: headers(extra), timeout: 60_000 },

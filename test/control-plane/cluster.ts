@@ -22,15 +22,19 @@ export const create = async (api: Api, ...manifests: readonly Manifest[]): Promi
   }
 };
 
-/** Applies YAML documents as `kubectl apply --server-side` does, in the given order. */
+/** Applies one object as `kubectl apply --server-side` does. */
+export const applyOne = async (api: Api, manifest: Manifest): Promise<void> => {
+  const { apiVersion, kind, metadata } = manifest;
+  const path = `${collectionOf(apiVersion, kind, metadata.namespace)}/${metadata.name}?fieldManager=test&force=true`;
+  const { status, body } = await api.call('PATCH', path, manifest, 'application/apply-patch+yaml');
+  if (status > 299) throw new Error(`applying ${kind} ${metadata.name}: ${status} ${JSON.stringify(body)}`);
+};
+
+/** The same for YAML documents, in the given order. */
 export const apply = async (api: Api, documents: string): Promise<void> => {
   for (const document of parseAllDocuments(documents)) {
     const manifest = document.toJS() as Manifest | null;
-    if (manifest === null) continue;
-    const { apiVersion, kind, metadata } = manifest;
-    const path = `${collectionOf(apiVersion, kind, metadata.namespace)}/${metadata.name}?fieldManager=test&force=true`;
-    const { status, body } = await api.call('PATCH', path, manifest, 'application/apply-patch+yaml');
-    if (status > 299) throw new Error(`applying ${kind} ${metadata.name}: ${status} ${JSON.stringify(body)}`);
+    if (manifest !== null) await applyOne(api, manifest);
   }
 };
 

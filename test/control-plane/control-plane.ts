@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Access, type Api, clientsFor } from './api.ts';
 import { type Audit, auditIn } from './audit.ts';
 import { type Binaries, ensureBinaries } from './binaries.ts';
+import { writeFrontProxy } from './certificates.ts';
 import { type CommandOptions, type Outcome, run } from './command.ts';
 import { embeddedControlPlane } from './embedded.ts';
 import { externalControlPlane } from './external.ts';
@@ -23,6 +24,8 @@ export type Options = {
   readonly users?: Readonly<Record<string, readonly string[] | Identity>>;
   /** Components that are not started. */
   readonly without?: readonly ComponentName[];
+  /** Lets API servers of others stand behind this one: without it they would not believe who asks. */
+  readonly aggregation?: boolean;
 };
 
 type KubectlOptions = CommandOptions & { readonly user?: string };
@@ -76,6 +79,7 @@ const prepare = async (binaries: Ready, folder: string, options: Options): Promi
   const pki = await run(binaries.attend, ['pki', folder]);
   if (pki.code !== 0) throw new Error(`no certificates: ${pki.stderr}`);
   writeTokens(folder, options);
+  if (options.aggregation === true) await writeFrontProxy(folder);
   const [etcdPort = 0, peerPort = 0, apiPort = 0] = await freePorts(3);
   const ca = readFileSync(join(folder, 'ca.crt'), 'utf8');
   return {
@@ -86,6 +90,7 @@ const prepare = async (binaries: Ready, folder: string, options: Options): Promi
     peerPort,
     apiPort,
     audit: options.audit === true,
+    aggregation: options.aggregation === true,
     flags: options.flags ?? {},
     kubeconfigOf: user => {
       const file = join(folder, `${user}.kubeconfig`);

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { auditPolicy } from './audit.ts';
+import { filesOf, frontProxy } from './certificates.ts';
 import type { Program } from './process.ts';
 
 /** The parts of a control plane, in the order in which they start. */
@@ -16,6 +17,7 @@ export type Site = {
   readonly peerPort: number;
   readonly apiPort: number;
   readonly audit: boolean;
+  readonly aggregation: boolean;
   readonly flags: Readonly<Partial<Record<ComponentName, readonly string[]>>>;
   /** The kubeconfig that a component works with; each has a user of its own. */
   kubeconfigOf(user: string): string;
@@ -43,6 +45,21 @@ const auditFlags = (site: Site): readonly string[] => {
   return [`--audit-policy-file=${policy}`, `--audit-log-path=${join(site.folder, 'audit.log')}`, '--audit-log-maxsize=4000'];
 };
 
+/** As whom the API server speaks for its callers to API servers behind it. */
+const aggregationFlags = ({ aggregation, folder }: Site): readonly string[] => {
+  if (!aggregation) return [];
+  const { authority, certificate, key } = filesOf(folder, frontProxy);
+  return [
+    `--requestheader-client-ca-file=${authority}`,
+    `--requestheader-allowed-names=${frontProxy}`,
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-group-headers=X-Remote-Group',
+    '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+    `--proxy-client-cert-file=${certificate}`,
+    `--proxy-client-key-file=${key}`,
+  ];
+};
+
 const apiServer = (site: Site): readonly string[] => [
   `--etcd-servers=http://127.0.0.1:${site.etcdPort}`,
   '--bind-address=127.0.0.1',
@@ -61,6 +78,7 @@ const apiServer = (site: Site): readonly string[] => [
   '--disable-admission-plugins=ServiceAccount',
   '--allow-privileged=true',
   ...auditFlags(site),
+  ...aggregationFlags(site),
 ];
 
 /** With the default 20 and 50 requests a second the controllers would be what a bench measures. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Api } from '../control-plane/api.ts';
 import type { Outcome } from '../control-plane/command.ts';
-import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { type ControlPlane, type Options, startControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import type { Running } from '../control-plane/process.ts';
 import { waitFor } from '../control-plane/wait.ts';
@@ -73,8 +73,10 @@ export const operatorsOn = (controlPlane: ControlPlane): Stand['startOperator'] 
 };
 
 /** Starts a control plane with an audit log, or says why there is none. */
-export const startStand = async (): Promise<Stand | { readonly kind: 'left-out'; readonly why: string }> => {
-  const controlPlane = await startControlPlane({ audit: true, users: operatorUsers });
+export const startStand = async (
+  more: Pick<Options, 'aggregation'> = {},
+): Promise<Stand | { readonly kind: 'left-out'; readonly why: string }> => {
+  const controlPlane = await startControlPlane({ audit: true, users: operatorUsers, ...more });
   if (controlPlane.kind === 'left-out') return controlPlane;
   if (controlPlane.external) {
     await controlPlane.stop();
