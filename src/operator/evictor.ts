@@ -1,6 +1,7 @@
 import { classify, type Outcome } from '../core/drain/answer.ts';
 import type { PodCall } from '../core/drain/plan.ts';
 import { type Attempt, nextAttempt } from '../core/drain/retry.ts';
+import { isFinished } from '../core/pod/pod.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import type { Flights } from './flights.ts';
@@ -121,7 +122,13 @@ export class Evictor {
     meter.evicted(method, outcome.kind, (now.epochMilliseconds - started.epochMilliseconds) / 1000);
     const before = this.#attempts.get(pod.uid)?.attempt;
     const seen = budget && `${budget.key}@${budget.resourceVersion}`;
-    const attempt = nextAttempt(before, { method, outcome, at: now, ...(seen !== undefined && { budgetSeen: seen }) });
+    const attempt = nextAttempt(before, {
+      method,
+      outcome,
+      at: now,
+      ...(seen !== undefined && { budgetSeen: seen }),
+      ...(isFinished(pod) && { ended: true }),
+    });
     this.#attempts.set(pod.uid, { nodeName, attempt });
     this.#land(pod.uid, outcome, now);
     const fields = { node: nodeName, pod: pod.key, ...(budget && { budget: budget.key }) };

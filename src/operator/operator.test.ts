@@ -354,6 +354,7 @@ test('what can be counted: maintenances by state, held nodes, blockers by cause'
     maintenances: [{ kind: 'Maintenance', state: 'Draining', count: 3 }],
     heldNodes: 3,
     blockers: [{ cause: 'DisruptionBudget', count: 6 }],
+    vms: [],
     evictionsUnderWay: 0,
     queueDepth: 0,
     unsynced: [],

@@ -73,7 +73,7 @@ export class Writer {
   }
 
   async #send(write: Write): Promise<Answered> {
-    const { method, path, body, style } = write;
+    const { method, path, body, style, accept } = write;
     try {
       const answer = await this.#options.api.call({
         method,
@@ -82,6 +82,7 @@ export class Writer {
         lane: 'vital',
         timeoutMs: 10_000,
         ...(style && { contentType: contentTypes[style] }),
+        ...(accept !== undefined && { accept }),
       });
       const homeless = answer.status === 404 && write.method === 'POST' && write.store === 'leases';
       return homeless ? await this.#makeHome(write) : this.#sort(write, answer);

@@ -38,7 +38,7 @@ export const guestTurn = (pod: Pod, guest: Guest, { vms, attempt, mayStop, room,
   const { settings } = vms;
   const later = looksDifferentAt(guest, now);
   const wait: Verdict = { verdict: 'wait', hindrance: guestHindrance(pod, guest, settings, now), ...(later && { again: later }) };
-  if (guest.arrives || isAsked(guest)) return wait;
+  if (guest.stay !== 'here' || isAsked(guest)) return wait;
   switch (guest.prospect) {
     case 'Cannot':
     case 'Undecided':

@@ -86,7 +86,7 @@ const volumeOfVm: Rule = pod =>
 /** Somebody would rather have nothing moved than a VM left behind, or shut down. */
 const vmRefused: Rule = (pod, { virtualMachines: { notMigratable, notMigrated } }, { guests }) => {
   const guest = guests.get(pod.uid);
-  if (guest === undefined || guest.arrives) return undefined;
+  if (guest === undefined || guest.stay !== 'here') return undefined;
   const { prospect, vmi } = guest;
   if (prospect === 'Cannot' && notMigratable === 'Refuse') {
     const message = `is VM ${vmi.name}, which cannot be migrated: ${vmi.notMigratable ?? 'KubeVirt does not say why'}`;

@@ -260,3 +260,11 @@ test('law: every pod that has to go is called, hindered or silently under way, n
     }),
   );
 });
+
+test('a pod that has ended since it was refused is asked for at once, and once', () => {
+  const before = refused({ outcome: { kind: 'evacuating', message: '' } });
+  const called = (attempt: Attempt): number =>
+    plan([leaver('a', { phase: 'Succeeded' })], around({ attempts: new Map([['uid-shop-a', attempt]]), now: at(1) })).calls.length;
+  assert.equal(called(before), 1);
+  assert.equal(called({ ...before, ended: true }), 0);
+});

@@ -1,4 +1,4 @@
-import { byKey, isGuarded, isTerminating, type Pod } from '../pod/pod.ts';
+import { byKey, isFinished, isGuarded, isTerminating, type Pod } from '../pod/pod.ts';
 import { earliest, isBefore, secondsAfter } from '../time.ts';
 import type { Guest, VmsKnown } from '../vm/guest.ts';
 import { roomFor } from '../vm/room.ts';
@@ -77,8 +77,9 @@ const waitForEnd = (pod: Pod, now: Temporal.Instant): Verdict => {
 const seenText = (budget: Budget): string => `${budget.key}@${budget.resourceVersion}`;
 
 /** Something has happened since the refusal that makes the answer worth asking for again. */
-const isOutdated = ({ outcome, budgetSeen }: Attempt, budgets: readonly Budget[]): boolean => {
+const isOutdated = (pod: Pod, { outcome, budgetSeen, ended }: Attempt, budgets: readonly Budget[]): boolean => {
   const [budget] = budgets;
+  if (isFinished(pod) && ended === undefined) return true;
   if (outcome.kind === 'multipleBudgets') return budgets.length < 2;
   if (outcome.kind !== 'budget' && outcome.kind !== 'budgetBehind') return false;
   return budgets.length === 0 || (budget !== undefined && budgetSeen !== undefined && budgetSeen !== seenText(budget));
@@ -162,7 +163,7 @@ const consider = (leaver: Leaver, surroundings: Surroundings, purse: Purse): Ver
     const coming = comesAgain(pod, surroundings);
     if (coming !== undefined) return coming;
   }
-  if (attempt !== undefined && attempt.method === method && isBefore(now, retryAt(attempt, pod.uid)) && !isOutdated(attempt, guards)) {
+  if (attempt !== undefined && attempt.method === method && isBefore(now, retryAt(attempt, pod.uid)) && !isOutdated(pod, attempt, guards)) {
     return waitAfterAttempt(pod, attempt, guards);
   }
   return askBudget(pod, guards, purse);

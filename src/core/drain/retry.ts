@@ -10,6 +10,8 @@ export type Attempt = {
   readonly tries: number;
   /** `key@resourceVersion` of the budget that stood at that time: when it has changed, asking again makes sense. */
   readonly budgetSeen?: string;
+  /** The pod had ended by then: answers about what it ran are no longer of interest. */
+  readonly ended?: true;
 };
 
 /** First and longest pause, in seconds. The pause doubles from try to try. */

@@ -31,6 +31,8 @@ export type Write = {
   readonly body: JsonObject;
   /** Of a patch. */
   readonly style?: 'merge' | 'strategic';
+  /** Of the answer; JSON when left out. */
+  readonly accept?: string;
   /** Which store the answer belongs to, so that what was written is seen at once. */
   readonly store:
     | 'nodes'

@@ -183,7 +183,7 @@ test('given back: first the marks are taken off, then the migrations that have n
     first.writes.map(({ what }) => what),
     ['call back the evacuation of VM vms/a', 'call back the evacuation of VM vms/b'],
   );
-  assert.deepEqual(first.writes[0]?.body, { evacuationNodeName: 'n1' });
+  assert.deepEqual([first.writes[0]?.body, first.writes[0]?.accept], [{ evacuationNodeName: 'n1' }, '*/*']);
   const clean = [makeVmi('a'), makeVmi('b'), running];
   const second = pictureOf({ vmis: clean, migrations, ...released, notes: first.notes });
   assert.deepEqual(calledBack(second), ['end the migration vms/evacuation-b, which has not begun']);

@@ -31,7 +31,7 @@ export const lastMoveAt = (
   { settings, samples }: VmsKnown,
   now: Temporal.Instant,
 ): Temporal.Instant | undefined => {
-  const moving = [...guests].filter(({ arrives, prospect }) => !arrives && prospect === 'Migrates');
+  const moving = [...guests].filter(({ stay, prospect }) => stay === 'here' && prospect === 'Migrates');
   const pace = paceOf(samples);
   if (moving.length === 0 || !Number.isFinite(pace.rate) || pace.rate <= 0) return undefined;
   const times = moving.map(guest => needs(guest, pace, now));

@@ -59,6 +59,7 @@ const journeys: readonly (readonly [string, Vmi, readonly Migration[], number, s
   ['it must not be shut down and cannot move', makeVmi('a', { migratable: false }), [], 0, 'None', true],
   ['somebody else is to move it', makeVmi('a', { ...marked, strategy: 'External', askedAt: at(0) }), [], 600, 'External', false],
   ['somebody else does not move it', makeVmi('a', { ...marked, strategy: 'External', askedAt: at(0) }), [], 601, 'ExternalLate', true],
+  ['it has moved, and its pod is ending', makeVmi('a', { nodeName: 'n2' }), [], 0, 'Left', false],
   ['it comes here', makeVmi('a', { nodeName: 'n2' }), [makeMigration(marked, 'Running')], 0, 'Arriving', false],
 ];
 

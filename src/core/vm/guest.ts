@@ -36,8 +36,8 @@ type Prospect =
 export type Guest = {
   readonly vmi: Vmi;
   readonly prospect: Prospect;
-  /** The VM runs elsewhere so far, and this pod is where it will go. */
-  readonly arrives: boolean;
+  /** here: it runs in this pod. comes: it runs elsewhere so far, and this pod is where it will go. left: it has moved, and its pod is ending. */
+  readonly stay: 'here' | 'comes' | 'left';
   /** The one under way. */
   readonly migration?: Migration;
   /** The last one, when it has failed. */
@@ -83,7 +83,7 @@ export const guestsOf = (nodeName: string, pods: readonly Pod[], known: VmsKnown
       const guest: Guest = {
         vmi,
         prospect: prospectOf(vmi, known.settings),
-        arrives: vmi.nodeName !== undefined && vmi.nodeName !== nodeName,
+        stay: vmi.nodeName === undefined || vmi.nodeName === nodeName ? 'here' : migration === undefined ? 'left' : 'comes',
         ...(migration && { migration }),
         ...(last?.phase === 'Failed' && { failed: last }),
       };
@@ -101,6 +101,8 @@ const movedWithin = 600;
 /** How far it is on its way from the node. */
 export type Journey =
   | 'Arriving'
+  /** It has moved; its pod is ending. */
+  | 'Left'
   /** Nobody has asked for it. */
   | 'None'
   /** Asked for; KubeVirt has not begun, because of its limits. */
@@ -125,8 +127,8 @@ const ofMigration = ({ phase, since, createdAt }: Migration, failed: boolean, no
 };
 
 /** Where the VM is on its way now. */
-export const journeyOf = ({ vmi, prospect, arrives, migration, failed }: Guest, now: Temporal.Instant): Journey => {
-  if (arrives) return 'Arriving';
+export const journeyOf = ({ vmi, prospect, stay, migration, failed }: Guest, now: Temporal.Instant): Journey => {
+  if (stay !== 'here') return stay === 'comes' ? 'Arriving' : 'Left';
   if (migration !== undefined) return ofMigration(migration, failed !== undefined, now);
   if (vmi.evacuatedFrom === undefined) return 'None';
   if (prospect === 'External') return secondsBetween(vmi.askedAt ?? now, now) > movedWithin ? 'ExternalLate' : 'External';

@@ -17,6 +17,7 @@ const phaseText = (migration: Migration | undefined): string => {
 
 const onItsWay: Readonly<Record<Exclude<Journey, 'None'>, (guest: Guest, settings: KubeVirtSettings) => Text>> = {
   Arriving: ({ vmi }) => ({ cause: 'Evacuating', message: `is where VM ${vmi.name} is being migrated to` }),
+  Left: ({ vmi }) => ({ cause: 'Terminating', message: `VM ${vmi.name} has moved; the pod that it left is ending` }),
   Queued: ({ vmi }, settings) => ({ cause: 'MigrationQueued', message: `VM ${vmi.name} waits for its turn: ${limits(settings)}` }),
   Placing: ({ vmi, migration }) => ({ cause: 'Evacuating', message: `VM ${vmi.name} ${phaseText(migration)}` }),
   Moving: ({ vmi, migration }) => ({ cause: 'Evacuating', message: `VM ${vmi.name} ${phaseText(migration)}` }),

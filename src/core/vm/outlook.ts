@@ -59,7 +59,7 @@ const textOf = (guest: Guest, policy: VmPolicy): string => {
 /** Sorted by name; VMs that only come here are left out. */
 export const vmOutlook = (guests: Iterable<Guest>, policy: VmPolicy): readonly VmOutlook[] =>
   [...guests]
-    .filter(({ arrives }) => !arrives)
+    .filter(({ stay }) => stay === 'here')
     .map(guest => ({
       name: guest.vmi.key,
       warns: guest.prospect === 'Cannot' || guest.prospect === 'Stops',

@@ -20,7 +20,9 @@ export const roomFor = (
   { flights, attempts }: { readonly flights: readonly Flight[]; readonly attempts: ReadonlyMap<string, Attempt> },
 ): number => {
   const { parallelPerNode, parallelPerCluster } = known.settings;
-  const asked = [...guests].filter(([uid, guest]) => !guest.arrives && (isAsked(guest) || isBeingAsked(uid, flights, attempts))).length;
+  const asked = [...guests].filter(
+    ([uid, guest]) => guest.stay === 'here' && (isAsked(guest) || isBeingAsked(uid, flights, attempts)),
+  ).length;
   const elsewhere = known.askedElsewhere + flights.filter(flight => flight.nodeName !== nodeName && isLauncher(flight)).length;
   const onNode = parallelPerNode + 1 - asked;
   const inCluster = Math.max(1, parallelPerCluster + 1 - known.othersUnderWay) - elsewhere - asked;

@@ -60,7 +60,7 @@ export const track = (
 ): Tracked => {
   const here = pods.flatMap(pod => {
     const guest = guests.get(pod.uid);
-    return guest === undefined || guest.arrives ? [] : [[guest.vmi.uid, present(pod, guest, known.settings, now)] as const];
+    return guest === undefined || guest.stay !== 'here' ? [] : [[guest.vmi.uid, present(pod, guest, known.settings, now)] as const];
   });
   const vmis = new Map(known.vmis.map(vmi => [vmi.uid, vmi] as const));
   const after = new Map([...before.vms].map(([id, standing]) => [id, departed(standing, vmis.get(id), nodeName)] as const));
