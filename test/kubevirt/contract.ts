@@ -334,10 +334,8 @@ const acceptance = async (stage: Stage): Promise<void> => {
 
 const secondsBetween = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
 
-const timeOf = (one: Vmim, phase: string): string =>
-  (one.status?.phaseTransitionTimestamps as readonly { readonly phase: string; readonly phaseTransitionTimestamp: string }[]).find(
-    each => each.phase === phase,
-  )?.phaseTransitionTimestamp ?? '';
+const timeOf = ({ status }: Vmim, phase: string): string =>
+  status?.phaseTransitionTimestamps?.find(one => one.phase === phase)?.phaseTransitionTimestamp ?? '';
 
 /** The pause after a failure, by the times of the migrations themselves. */
 const backoff = async (stage: Stage): Promise<void> => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Access, type Api, apiFor, type Reply } from '../control-plane/api.ts';
+import { type Access, type Api, apiFor } from '../control-plane/api.ts';
 import { filesOf, issue } from '../control-plane/certificates.ts';
 import { applyOne, collectionOf } from '../control-plane/cluster.ts';
 import { run } from '../control-plane/command.ts';
@@ -8,7 +8,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { GoBuild } from '../control-plane/go-build.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import type { Manifest } from '../control-plane/manifests.ts';
-import type { Condition, List, Node, Pod } from '../control-plane/objects.ts';
+import type { Condition, Node } from '../control-plane/objects.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import type { Program, Running } from '../control-plane/process.ts';
 import { waitFor } from '../control-plane/wait.ts';
@@ -22,7 +22,7 @@ import { type Vms, vmsOn } from './vms.ts';
 /** The newest whose dependencies the Go module proxy and the checksum database all have. */
 const version = 'v1.7.0';
 
-export const kubeVirtBuild: GoBuild = {
+const kubeVirtBuild: GoBuild = {
   name: 'neighbours/kubevirt',
   module: import.meta.dirname,
   salt: '',
@@ -82,26 +82,26 @@ type Ports = Readonly<Record<Part, number>>;
 const programsOf = async (controlPlane: ControlPlane, command: string, ports: Ports): Promise<Readonly<Record<Part, Program>>> => {
   const { folder } = controlPlane;
   const [server, client] = [filesOf(folder, 'virt-api'), filesOf(folder, 'virt-handler')];
-  const program = async (part: Part, account: string, ...flags: readonly string[]): Promise<Program> => {
+  const program = async (part: Part, account: string, flags: Readonly<Record<string, string>>): Promise<Program> => {
     const kubeconfig = writeKubeconfig(join(folder, `${account}.kubeconfig`), account, await accessOf(controlPlane, account), home);
-    const common = [part, '--kubeconfig', kubeconfig, '--listen', '127.0.0.1', '--port', String(ports[part])];
-    return { name: part, command, args: [...common, ...flags], patience: '1s' };
+    const all = { kubeconfig, listen: '127.0.0.1', port: String(ports[part]), ...flags };
+    return { name: part, command, args: [part, ...Object.entries(all).map(([name, value]) => `--${name}=${value}`)], patience: '1s' };
   };
   return {
-    'virt-api': await program(
-      'virt-api',
-      'kubevirt-apiserver',
-      ...['--tls-cert-file', server.certificate, '--tls-key-file', server.key],
-      ...['--handler-cert-file', client.certificate, '--handler-key-file', client.key],
-    ),
-    'virt-controller': await program(
-      'virt-controller',
-      'kubevirt-controller',
-      ...['--launcher-image', `virt-launcher:${version}`, '--exporter-image', `virt-exportserver:${version}`],
-      ...['--prom-cert-file', server.certificate, '--prom-key-file', server.key],
+    'virt-api': await program('virt-api', 'kubevirt-apiserver', {
+      'tls-cert-file': server.certificate,
+      'tls-key-file': server.key,
+      'handler-cert-file': client.certificate,
+      'handler-key-file': client.key,
+    }),
+    'virt-controller': await program('virt-controller', 'kubevirt-controller', {
+      'launcher-image': `virt-launcher:${version}`,
+      'exporter-image': `virt-exportserver:${version}`,
+      'prom-cert-file': server.certificate,
+      'prom-key-file': server.key,
       // Started again, it waits for as long as its predecessor held the lease.
-      ...['--leader-elect-lease-duration', '15s'],
-    ),
+      'leader-elect-lease-duration': '15s',
+    }),
   };
 };
 
@@ -145,7 +145,8 @@ class Parts {
   }
 
   async stop(...parts: readonly Part[]): Promise<void> {
-    await Promise.all(parts.map(part => this.#running.get(part)?.stop()));
+    const running = parts.map(part => this.#running.get(part)).filter(one => one !== undefined);
+    await Promise.all(running.map(one => one.stop()));
   }
 }
 
