@@ -4,16 +4,14 @@ import { create, nodesReady } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { node } from '../control-plane/manifests.ts';
 import { waitFor } from '../control-plane/wait.ts';
-import { otherCluster, skipOf } from '../neighbours/builds.ts';
-import { contract } from './contract.ts';
+import { skipOf } from '../neighbours/builds.ts';
+import { callers, contract } from './contract.ts';
 import { startKubeVirt } from './kubevirt.ts';
 
 const names = ['n1', 'n2', 'n3'] as const;
 
 const start = async () => {
-  const elsewhere = otherCluster();
-  if (elsewhere !== undefined) return elsewhere;
-  const controlPlane = await startControlPlane({ aggregation: true });
+  const controlPlane = await startControlPlane({ aggregation: true, users: callers });
   if (controlPlane.kind === 'left-out') return controlPlane;
   try {
     const kubevirt = await startKubeVirt(controlPlane);
@@ -47,6 +45,7 @@ describe('KubeVirt itself', { skip: skipOf(started), timeout: 900_000 }, () => {
     api,
     vms: kubevirt,
     wait: waitFor,
+    as: user => controlPlane.apiOf(user),
     pass: milliseconds => sleep(milliseconds),
     part: (name, isThere) => (isThere ? kubevirt.startPart(name) : kubevirt.stopPart(name)),
   }));

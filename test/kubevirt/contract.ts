@@ -10,6 +10,9 @@ import type { Vms } from './vms.ts';
 
 /** What a drain gets from KubeVirt, real or simulated: the same cases on both. */
 
+/** Users whom roles in the cases are about, without groups. */
+export const callers = { exact: [], plain: [], nobody: [] } as const;
+
 /** A cluster with KubeVirt and the nodes n1, n2 and n3. */
 export type Site = {
   readonly api: Api;
@@ -17,6 +20,8 @@ export type Site = {
   /** Lets the cluster's time pass until it is so. */
   readonly wait: typeof waitFor;
   readonly pass: (milliseconds: number) => Promise<void>;
+  /** A client of somebody who may do nothing until a role says otherwise. */
+  readonly as: (user: keyof typeof callers) => Api;
   /** Takes a part away, and brings it back. */
   readonly part: (name: 'virt-api' | 'virt-controller', isThere: boolean) => Promise<void>;
 };
@@ -337,6 +342,37 @@ const secondsBetween = (from: string, to: string): number => (Date.parse(to) - D
 const timeOf = ({ status }: Vmim, phase: string): string =>
   status?.phaseTransitionTimestamps?.find(one => one.phase === phase)?.phaseTransitionTimestamp ?? '';
 
+/** Who may call an evacuation off: the API server asks for another word than the path has. */
+const roles = async (stage: Stage): Promise<void> => {
+  const { api, as, vms } = stage.site;
+  await stage.make(['a']);
+  const allow = async (user: keyof typeof callers, resource: string): Promise<void> => {
+    const apiGroup = 'rbac.authorization.k8s.io';
+    const common = { apiVersion: `${apiGroup}/v1`, metadata: { name: user, namespace: stage.namespace } };
+    const rules = [{ apiGroups: ['subresources.kubevirt.io'], resources: [resource], verbs: ['update'] }];
+    await api.post(collectionOf(common.apiVersion, 'Role', stage.namespace), { ...common, kind: 'Role', rules });
+    await api.post(collectionOf(common.apiVersion, 'RoleBinding', stage.namespace), {
+      ...common,
+      kind: 'RoleBinding',
+      roleRef: { apiGroup, kind: 'Role', name: user },
+      subjects: [{ apiGroup, kind: 'User', name: user }],
+    });
+  };
+  await allow('exact', 'virtualmachineinstances/evacuate/cancel');
+  await allow('plain', 'virtualmachineinstances/evacuate');
+  const cancelAs = (user: keyof typeof callers): Promise<Reply> => vms.cancel(stage.namespace, 'a', { evacuationNodeName: 'n1' }, as(user));
+  // Roles are seen a moment after they are made.
+  await stage.until('the role to be seen', async () => (await cancelAs('plain')).status === 200 && true, 10);
+  for (const user of ['exact', 'nobody'] as const) {
+    assert.deepEqual(said(await cancelAs(user)), {
+      code: 403,
+      message:
+        `virtualmachineinstances.subresources.kubevirt.io "a" is forbidden: User "${user}" cannot update resource ` +
+        `"virtualmachineinstances/evacuate" in API group "subresources.kubevirt.io" in the namespace "${stage.namespace}"`,
+    });
+  }
+};
+
 /** The pause after a failure, by the times of the migrations themselves. */
 const backoff = async (stage: Stage): Promise<void> => {
   await stage.make(['f'], { migration: 'fail' });
@@ -475,6 +511,7 @@ const cases: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
   'never more active than the cluster bears': stage => limits(stage, 4, 1, 2),
   'what cancel answers, and what it leaves alone': cancelled,
   'cancel answers nobody who accepts JSON only': acceptance,
+  'who may cancel': roles,
   'a failed migration is tried again after a pause': backoff,
   'no node for the target: it waits until there is one': stuck,
   "a user's migration": manual,

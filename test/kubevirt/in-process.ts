@@ -1,14 +1,18 @@
+import { makeAuthority, makeServing } from '../../src/admission/certificates/make.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';
 import { writesOn } from '../../src/embedded/controllers/writes.ts';
 import { kubeVirtDefinitions, kubeVirtObjects } from '../../src/embedded/kubevirt/definitions.ts';
 import { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
 import { Life } from '../../src/embedded/life.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
+import { serve } from '../../src/embedded/serve.ts';
+import { systemClock } from '../../src/support/clock.ts';
 import { HandClock } from '../../src/support/hand-clock.ts';
-import type { Api, Reply } from '../control-plane/api.ts';
+import { type Api, clientsFor, type Reply } from '../control-plane/api.ts';
 import { apply } from '../control-plane/cluster.ts';
+import { tokenOf } from '../control-plane/users.ts';
 import type { waitFor } from '../control-plane/wait.ts';
-import type { Site } from './contract.ts';
+import { callers, type Site } from './contract.ts';
 import { vmsOn } from './vms.ts';
 
 type Cluster = ReturnType<typeof createCluster>;
@@ -64,8 +68,25 @@ const waitOn =
     throw new Error(`waited ${deadlineMs} ms for ${what}; last seen: ${last}`);
   };
 
+/** Over HTTPS it knows who asks. */
+const servedTo = async (cluster: Cluster): Promise<{ readonly as: Site['as']; readonly close: () => Promise<void> }> => {
+  const tokens = Object.fromEntries(Object.keys(callers).map(name => [tokenOf(name), { name, groups: ['system:authenticated'] }]));
+  const now = systemClock.now();
+  const authority = await makeAuthority(now);
+  const { cert, key } = await makeServing(authority, ['127.0.0.1'], now);
+  const serving = await serve(cluster, { tokens, tls: { certificate: cert, key } });
+  const { apiOf, close } = clientsFor(user => ({ server: serving.url, ca: authority.cert, token: tokenOf(user) }));
+  return {
+    as: user => apiOf(user),
+    close: async () => {
+      close();
+      await serving.close();
+    },
+  };
+};
+
 /** An embedded cluster with a simulated KubeVirt, in made-up time. Pods take as long as on the control plane of the tests. */
-export const simulatedSite = async (): Promise<Site & { end(): void }> => {
+export const simulatedSite = async (): Promise<Site & { end(): Promise<void> }> => {
   const clock = new HandClock();
   const kubevirt = new SimulatedKubeVirt();
   const random = seeded(1);
@@ -87,12 +108,17 @@ export const simulatedSite = async (): Promise<Site & { end(): void }> => {
       .join('\n---\n'),
   );
   const wait = waitOn(clock);
+  const { as, close } = await servedTo(cluster);
   return {
+    as,
     api,
     vms: vmsOn(api, wait),
     wait,
     pass: milliseconds => clock.advance(milliseconds),
     part: async (name, isThere) => kubevirt.set(name, isThere),
-    end: () => life.stop(),
+    end: async () => {
+      life.stop();
+      await close();
+    },
   };
 };

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { kubeVirtDefinitions, kubeVirtObjects } from '../../src/embedded/kubevirt/definitions.ts';
+import type { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
 import { type Access, type Api, apiFor } from '../control-plane/api.ts';
 import { filesOf, issue } from '../control-plane/certificates.ts';
 import { applyOne, collectionOf } from '../control-plane/cluster.ts';
@@ -181,20 +183,38 @@ const begin = async (controlPlane: ControlPlane, program: string): Promise<Parts
   }
 };
 
-const schedulable = async (api: Api, names: readonly string[]): Promise<void> => {
-  type Known = Node & { readonly status: { readonly allocatable?: Readonly<Record<string, string>> } };
+type Known = Node & { readonly status: { readonly allocatable?: Readonly<Record<string, string>> } };
+
+const known = async (api: Api, names: readonly string[], isKnown: (node: Known) => boolean): Promise<void> => {
   await waitFor(`nodes ${names.join(', ')} to be known to KubeVirt`, async () => {
     const nodes = await Promise.all(names.map(name => api.get<Known>(`/api/v1/nodes/${name}`)));
-    const unknown = nodes.filter(({ status }) => status.allocatable?.['devices.kubevirt.io/tun'] === undefined);
+    const unknown = nodes.filter(node => !isKnown(node));
     return unknown.length === 0 ? { done: undefined } : { yet: unknown.map(({ metadata }) => metadata.name).join(', ') };
   });
 };
 
+/** The embedded cluster has everything but the kinds and what virt-operator leaves behind. */
+const simulated = async ({ api }: ControlPlane, kubevirt: SimulatedKubeVirt): Promise<KubeVirt> => {
+  await applyEach(api, kubeVirtDefinitions as readonly Manifest[]);
+  await kindsServed(api);
+  for (const manifest of kubeVirtObjects() as readonly Manifest[]) await applyOne(api, manifest);
+  return {
+    kind: 'started',
+    ...vmsOn(api),
+    nodesKnown: (...names) => known(api, names, ({ metadata }) => metadata.labels?.['kubevirt.io/schedulable'] === 'true'),
+    stopPart: async part => kubevirt.set(part, false),
+    startPart: async part => kubevirt.set(part, true),
+    // It ends with its cluster.
+    stop: async () => {},
+  };
+};
+
 /**
  * Starts virt-api and virt-controller on a control plane of the tests, with everything that virt-operator would have installed for them; what
- * runs on nodes is played (fake-handler.ts). Says why where this machine cannot.
+ * runs on nodes is played (fake-handler.ts). On the embedded cluster it is the simulated KubeVirt. Says why where this machine cannot.
  */
 export const startKubeVirt = async (controlPlane: ControlPlane): Promise<KubeVirt | LeftOut> => {
+  if (controlPlane.simulatedKubeVirt !== undefined) return simulated(controlPlane, controlPlane.simulatedKubeVirt);
   const built = await ensureController(kubeVirtBuild);
   if (built.kind === 'left-out') return built;
   const { api } = controlPlane;
@@ -204,13 +224,16 @@ export const startKubeVirt = async (controlPlane: ControlPlane): Promise<KubeVir
   return {
     kind: 'started',
     ...vmsOn(api),
-    nodesKnown: (...names) => schedulable(api, names),
+    nodesKnown: (...names) => known(api, names, ({ status }) => status.allocatable?.['devices.kubevirt.io/tun'] !== undefined),
     stopPart: part => parts.stop(part),
     startPart: part => parts.start(part),
     stop: async () => {
-      await handlers.stop();
-      handler.close();
-      await parts.stop('virt-api', 'virt-controller');
+      try {
+        await handlers.stop();
+      } finally {
+        handler.close();
+        await parts.stop('virt-api', 'virt-controller');
+      }
     },
   };
 };

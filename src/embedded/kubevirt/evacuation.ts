@@ -9,6 +9,7 @@ import {
   finalizers,
   hasDrainTaint,
   instances,
+  instancesOn,
   isActive,
   isFinal,
   isMigratable,
@@ -85,7 +86,7 @@ const reconcile = (name: string, cluster: Cluster): number | undefined => {
   const { store } = cluster;
   const node = store.get('nodes', '', name);
   if (node === undefined) return undefined;
-  const wanted = store.list(instances).filter(vmi => nodeOf(vmi) === name && isToMove(cluster, vmi, node));
+  const wanted = instancesOn(cluster, name).filter(vmi => isToMove(cluster, vmi, node));
   const idle = wanted.filter(vmi => !migrationsOf(store, vmi).some(isUnfinished));
   // Pods of an earlier migration are waited for.
   const candidates = idle.filter(vmi => launchersOf(cluster, vmi).filter(pod => !isFinished(pod)).length === 1);

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
-import type { Cluster } from '../controllers/controller.ts';
+import { type Cluster, split } from '../controllers/controller.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { Store } from '../store/store.ts';
 
@@ -80,11 +80,23 @@ export const strategyOf = (store: Store, vmi: Stored): string =>
 export const hasDrainTaint = (node: Stored): boolean =>
   objects(at(node, 'spec', 'taints')).some(({ key, effect }) => key === drainTaint && effect === 'NoSchedule');
 
+const isLauncher = ({ metadata }: Stored): boolean => strings(metadata.labels)[labels.launcher] === 'virt-launcher';
+
 /** Launcher pods of a VM, whatever became of them. */
 export const launchersOf = ({ store }: Cluster, vmi: Stored): readonly Stored[] =>
-  store
-    .list('pods', vmi.metadata.namespace ?? '')
-    .filter(({ metadata }) => strings(metadata.labels)[labels.createdBy] === vmi.metadata.uid);
+  store.indexed('pods', 'owner', vmi.metadata.uid).filter(isLauncher);
+
+/** VMs that run on a node. */
+export const instancesOn = ({ store }: Cluster, node: string): readonly Stored[] => {
+  const launchers = store.indexed('pods', 'spec.nodeName', node).filter(isLauncher);
+  const names = new Set(
+    launchers.map(({ metadata }) => `${metadata.namespace ?? ''}/${strings(metadata.annotations)[annotations.domain] ?? ''}`),
+  );
+  return [...names]
+    .map(key => store.get(instances, ...split(key)))
+    .filter(vmi => vmi !== undefined)
+    .filter(vmi => nodeOf(vmi) === node);
+};
 
 /** Migrations of a VM. */
 export const migrationsOf = (store: Store, vmi: Stored): readonly Stored[] =>
