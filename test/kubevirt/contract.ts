@@ -144,6 +144,7 @@ const evictionsAndEvacuation = async (stage: Stage): Promise<void> => {
   );
   const { volumes } = launcher.spec as { readonly volumes?: readonly { readonly emptyDir?: object }[] };
   assert.ok(volumes?.some(({ emptyDir }) => emptyDir !== undefined));
+  assert.equal(vmi.spec.evictionStrategy, 'LiveMigrate');
   assert.equal(vmi.metadata.labels?.['kubevirt.io/nodeName'], 'n1');
   assert.equal(conditionOf(vmi, 'LiveMigratable'), 'True');
   assert.equal(conditionOf(vmi, 'Ready'), 'True');
@@ -266,6 +267,24 @@ const limits = async (stage: Stage, count: number, cluster: number, outbound: nu
   assert.ok((await stage.migrations()).length < count);
   const seen = await followed(stage, names);
   assert.equal(Math.max(...seen.map(([, active]) => active)), Math.min(cluster, outbound));
+};
+
+/** How KubeVirt always works from version 1.9 on: what is marked has its migration at once, and the migrations wait for each other. */
+const queued = async (stage: Stage): Promise<void> => {
+  const { vms, pass } = stage.site;
+  await vms.configure({ developerConfiguration: { featureGates: ['MigrationPriorityQueue'] } });
+  await pass(2000);
+  try {
+    const names = ['v0', 'v1', 'v2', 'v3'];
+    await stage.make(names, { migration: '6s' });
+    for (const name of names) assert.equal((await stage.evictVm(name)).code, 429);
+    await stage.until('a migration for each', async () => (await stage.migrations()).length === names.length, 3);
+    const seen = await followed(stage, names);
+    assert.equal(Math.max(...seen.map(([, active]) => active)), 2);
+    assert.equal((await stage.migrations()).length, names.length);
+  } finally {
+    await vms.configure({ developerConfiguration: { featureGates: [] } });
+  }
 };
 
 const cancelled = async (stage: Stage): Promise<void> => {
@@ -509,6 +528,7 @@ const cases: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     ),
   'never more active than a node may send': stage => limits(stage, 5, 5, 2),
   'never more active than the cluster bears': stage => limits(stage, 4, 1, 2),
+  'with the priority queue all have a migration at once': queued,
   'what cancel answers, and what it leaves alone': cancelled,
   'cancel answers nobody who accepts JSON only': acceptance,
   'who may cancel': roles,

@@ -117,6 +117,7 @@ type MigrationState = {
 
 export type Vmi = {
   readonly metadata: Metadata;
+  readonly spec: { readonly evictionStrategy?: EvictionStrategy };
   readonly status?: {
     readonly phase?: string;
     readonly nodeName?: string;

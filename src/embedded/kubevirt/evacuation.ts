@@ -8,6 +8,7 @@ import {
   apiVersion,
   finalizers,
   hasDrainTaint,
+  hasQueue,
   instances,
   instancesOn,
   isActive,
@@ -91,7 +92,7 @@ const reconcile = (name: string, cluster: Cluster): number | undefined => {
   // Pods of an earlier migration are waited for.
   const candidates = idle.filter(vmi => launchersOf(cluster, vmi).filter(pod => !isFinished(pod)).length === 1);
   if (candidates.length === 0) return idle.length > 0 ? heartbeatMs : undefined;
-  const spots = freeSpots(cluster, name);
+  const spots = hasQueue(store) ? candidates.length : freeSpots(cluster, name);
   for (const vmi of candidates.slice(0, Math.max(0, spots))) move(cluster, vmi, name);
   return spots < candidates.length ? busyMs : undefined;
 };

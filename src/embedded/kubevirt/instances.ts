@@ -4,7 +4,20 @@ import { isActive, isDeleting, isFinished, isReady, nodeOf as podNodeOf, phaseOf
 import { type Stored, strings, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
 import { launcherFor, memoryOf } from './launcher.ts';
-import { annotations, conditionOf, finalizers, instances, isFinal, isUp, labels, launchersOf, markOf, nodeOf, phaseOf } from './words.ts';
+import {
+  annotations,
+  conditionOf,
+  finalizers,
+  instances,
+  isFinal,
+  isUp,
+  labels,
+  launchersOf,
+  markOf,
+  nodeOf,
+  phaseOf,
+  strategyOf,
+} from './words.ts';
 import { entered, withoutThis, withThis, writeInstance, writePod } from './writing.ts';
 
 /** The part of virt-controller that makes launcher pods and says of VMs where they are. Upstream: pkg/virt-controller/watch/vmi. */
@@ -24,6 +37,8 @@ const notRunning = { type: 'Ready', status: 'False', reason: 'GuestNotRunning', 
 const begin = (cluster: Cluster, vmi: Stored): void => {
   const pending = writeInstance(cluster, vmi, {
     finalizers: [...new Set([...(vmi.metadata.finalizers ?? []), finalizers.instance])],
+    // The real one writes it when the VM is made; an own one stays as it is.
+    spec: { evictionStrategy: strategyOf(cluster.store, vmi) },
     status: { ...entered(cluster, vmi, 'Pending'), conditions: [...withThis(cluster, vmi, notRunning)] },
   });
   cluster.writes.create('pods', launcherFor(pending));

@@ -8,6 +8,7 @@ import {
   annotations,
   drainTaint,
   finalizers,
+  hasQueue,
   instances,
   isActive,
   isFinal,
@@ -25,8 +26,9 @@ import { entered, writeInstance, writeMigration } from './writing.ts';
 
 /** The part of virt-controller that leads a migration through its phases. Upstream: pkg/virt-controller/watch/migration, v1.7. */
 
-/** A migration that has to wait for others looks again so often. */
+/** A migration that has to wait for others looks again so often; in the queue it is told sooner. */
 const busyMs = 5000;
+const queuedMs = 1000;
 const firstBackoffMs = 20_000;
 /** A target pod that finds no node is given up after so long, one that waits for anything else after that. */
 const unschedulableMs = 5 * 60_000;
@@ -85,7 +87,7 @@ const isCrowded = ({ store }: Cluster, vmi: Stored): boolean => {
 const schedule = (cluster: Cluster, migration: Stored, vmi: Stored): number | undefined => {
   const pause = backoffMs(cluster, vmi, migration);
   if (pause > 0) return pause;
-  if (isCrowded(cluster, vmi)) return busyMs;
+  if (isCrowded(cluster, vmi)) return hasQueue(cluster.store) ? queuedMs : busyMs;
   const source = launchersOf(cluster, vmi).find(pod => podNodeOf(pod) === nodeOf(vmi) && !isFinished(pod));
   if (source === undefined) return busyMs;
   if (targetOf(cluster, vmi, migration) === undefined) cluster.writes.create('pods', launcherFor(vmi, migration));

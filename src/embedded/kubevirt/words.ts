@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import { type Cluster, split } from '../controllers/controller.ts';
-import { at, objects, part, type Stored, strings, text } from '../object.ts';
+import { at, items, objects, part, type Stored, strings, text } from '../object.ts';
 import type { Store } from '../store/store.ts';
 
 /** What KubeVirt calls things, and what its objects say. */
@@ -73,6 +73,10 @@ export const limitsOf = (store: Store): { readonly cluster: number; readonly out
   return { cluster: number('parallelMigrationsPerCluster', 5), outbound: number('parallelOutboundMigrationsPerNode', 2) };
 };
 
+/** With the queue every marked VM has its migration at once, as always from version 1.9 on; the migrations wait for each other. */
+export const hasQueue = (store: Store): boolean =>
+  items(at(configurationOf(store), 'developerConfiguration', 'featureGates')).includes('MigrationPriorityQueue');
+
 /** The VM's own, else the cluster's. */
 export const strategyOf = (store: Store, vmi: Stored): string =>
   text(vmi, 'spec', 'evictionStrategy') || text(configurationOf(store), 'evictionStrategy') || 'None';
@@ -102,7 +106,7 @@ export const instancesOn = ({ store }: Cluster, node: string): readonly Stored[]
 export const migrationsOf = (store: Store, vmi: Stored): readonly Stored[] =>
   store.list(migrations, vmi.metadata.namespace ?? '').filter(one => text(one, 'spec', 'vmiName') === vmi.metadata.name);
 
-/** Neither ended nor unknown to the controller. */
+/** It has not ended. */
 export const isUnfinished = (migration: Stored): boolean => !isFinal(migration);
 
 /** It has a target pod or more: it counts for the limits. */

@@ -11,6 +11,8 @@ export type Change = {
   readonly labels?: Readonly<Record<string, string | undefined>>;
   readonly annotations?: Readonly<Record<string, string | undefined>>;
   readonly finalizers?: readonly string[];
+  /** Members of the spec. */
+  readonly spec?: JsonObject;
   /** Members of the status; undefined takes one away. */
   readonly status?: JsonObject;
 };
@@ -18,7 +20,7 @@ export type Change = {
 const merged = (before: Readonly<Record<string, string>> | undefined, change: Change['labels']): JsonObject =>
   without({ ...strings(before), ...change });
 
-const changed = (object: Stored, { labels, annotations, finalizers, status }: Change): Stored => ({
+const changed = (object: Stored, { labels, annotations, finalizers, spec, status }: Change): Stored => ({
   ...object,
   metadata: {
     ...object.metadata,
@@ -28,6 +30,7 @@ const changed = (object: Stored, { labels, annotations, finalizers, status }: Ch
     }),
     ...(finalizers !== undefined && { finalizers }),
   },
+  ...(spec !== undefined && { spec: { ...part(object, 'spec'), ...spec } }),
   ...(status !== undefined && { status: without({ ...part(object, 'status'), ...status }) }),
 });
 
