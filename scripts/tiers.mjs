@@ -66,7 +66,7 @@ export const tiers = [
     files: testsIn('test', 'kubevirt').filter(file => !file.includes('embedded')),
     concurrency: 1,
     needs: 'Go on PATH',
-    // Three to nine minutes to build, once, and five to run.
+    // Three to nine minutes to build, once, and four to run.
     asked: 'npm run test:kubevirt',
   },
 ];

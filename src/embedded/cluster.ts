@@ -10,6 +10,7 @@ import type { Request, Response } from './api/message.ts';
 import type { Server } from './api/server.ts';
 import { definitions } from './crd/definitions.ts';
 import { followDefinitions } from './crd/establish.ts';
+import { callExtensions, type Extension, extensionAt } from './extension.ts';
 import { builtInKinds, definitionKind } from './kinds/built-in.ts';
 import { indexes } from './kinds/kind.ts';
 import { KindTable } from './kinds/kind-table.ts';
@@ -25,6 +26,8 @@ export type ClusterOptions = {
   readonly historyLimit?: number;
   /** Reaches validating webhooks; over HTTPS when left out. */
   readonly callWebhook?: CallWebhook;
+  /** What stands behind the API server. */
+  readonly extensions?: readonly Extension[];
 };
 
 /** A cluster in memory: its objects, and the API over them. Nothing happens in it by itself. */
@@ -56,7 +59,7 @@ const firstObjects = [
 
 /** An empty cluster with the namespaces and priority classes that every cluster has. */
 export const createCluster = (options: ClusterOptions): EmbeddedCluster => {
-  const { clock, random, historyLimit, callWebhook = callOverHttps } = options;
+  const { clock, random, historyLimit, callWebhook = callOverHttps, extensions = [] } = options;
   const store = new MemoryStore({ indexes, ...(historyLimit === undefined ? {} : { historyLimit }) });
   const kinds = new KindTable([...builtInKinds, definitionKind(definitions)]);
   const machine: Machine = { store, kinds, clock, random };
@@ -66,9 +69,11 @@ export const createCluster = (options: ClusterOptions): EmbeddedCluster => {
     if (outcome.kind === 'refused') throw new Error(`a new cluster cannot have a ${resource}: ${outcome.failure.message}`);
   }
   const server: Server = { machine, feeds: new Feeds(store), clock };
+  const call = callExtensions(machine, extensions, callWebhook);
+  const passedOn = (request: Request): Response | undefined => extensionAt(extensions, request.path)?.answer(machine, request);
   return {
     ...server,
-    answer: request => handle(server, request),
-    respond: (request, user = inside) => respond(server, request, { call: callWebhook, user }),
+    answer: request => passedOn(request) ?? handle(server, request),
+    respond: async (request, user = inside) => passedOn(request) ?? respond(server, request, { call, user }),
   };
 };

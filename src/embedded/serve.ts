@@ -115,7 +115,7 @@ const textOf = async (incoming: IncomingMessage): Promise<string> => {
 
 const requestOf = (incoming: IncomingMessage, text: string): Request => {
   const url = new URL(incoming.url ?? '/', 'http://127.0.0.1');
-  const { accept = 'application/json', 'content-type': contentType = '', 'user-agent': userAgent = '' } = incoming.headers;
+  const { accept = '*/*', 'content-type': contentType = '', 'user-agent': userAgent = '' } = incoming.headers;
   return {
     method: incoming.method ?? 'GET',
     path: url.pathname,

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
 import { type Access, type Api, clientsFor } from './api.ts';
 import { type Audit, auditIn } from './audit.ts';
 import { type Binaries, ensureBinaries } from './binaries.ts';
@@ -24,7 +25,7 @@ export type Options = {
   readonly users?: Readonly<Record<string, readonly string[] | Identity>>;
   /** Components that are not started. */
   readonly without?: readonly ComponentName[];
-  /** Lets API servers of others stand behind this one: without it they would not believe who asks. */
+  /** Lets API servers of others stand behind this one: without it they would not believe who asks. The embedded cluster has a simulated KubeVirt then. */
   readonly aggregation?: boolean;
 };
 
@@ -59,6 +60,8 @@ export interface ControlPlane {
   component(name: ComponentName): Running;
   /** Ends a component and starts it again with the same flags; of the API server, waits until it is ready. */
   restart(name: ComponentName): Promise<void>;
+  /** What the embedded cluster has in the place of KubeVirt's parts, where it was asked for. */
+  readonly simulatedKubeVirt?: SimulatedKubeVirt;
   /** Runs a program that ends at the latest with this process: its log is in the folder. */
   run(program: Program): Running;
   stop(): Promise<void>;

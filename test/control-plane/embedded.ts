@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeAuthority, makeServing } from '../../src/admission/certificates/make.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';
+import { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
 import { Life } from '../../src/embedded/life.ts';
 import { type Heard, type Serving, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
@@ -63,13 +64,31 @@ class Ear implements Audit {
   }
 }
 
-type Open = { readonly serving: Serving; readonly ca: string; readonly ear: Ear; readonly close: () => Promise<void> };
+type Open = {
+  readonly serving: Serving;
+  readonly ca: string;
+  readonly ear: Ear;
+  readonly kubevirt: SimulatedKubeVirt | undefined;
+  readonly close: () => Promise<void>;
+};
+
+/** Migrations take as long as the played virt-handler of the control plane has them take. */
+const migrationPace = { baseMs: 3000, perGiMs: 0 };
 
 const open = async (options: Options): Promise<Open> => {
-  const cluster = createCluster({ clock: systemClock, random: Math.random });
+  const kubevirt = options.aggregation === true ? new SimulatedKubeVirt(migrationPace) : undefined;
+  const extensions = kubevirt === undefined ? [] : [kubevirt.extension()];
+  const cluster = createCluster({ clock: systemClock, random: Math.random, extensions });
   const isAlive: NonNullable<ConstructorParameters<typeof Life>[0]['isAlive']> = ({ metadata: { annotations } }) =>
     annotations?.['kwok.x-k8s.io/node'] === 'fake' && annotations['drydock.test/dead'] === undefined;
-  const life = new Life({ machine: cluster.machine, clock: systemClock, pace, isAlive, record: 'events' });
+  const life = new Life({
+    machine: cluster.machine,
+    clock: systemClock,
+    pace,
+    isAlive,
+    record: 'events',
+    more: kubevirt?.controllers() ?? [],
+  });
   life.start();
   const everyone = users(options.users);
   const tokens = Object.fromEntries(
@@ -84,7 +103,7 @@ const open = async (options: Options): Promise<Open> => {
     life.stop();
     await serving.close();
   };
-  return { serving, ca: authority.cert, ear, close };
+  return { serving, ca: authority.cert, ear, kubevirt, close };
 };
 
 /** The one that is built with the control plane, or the machine's own. */
@@ -101,7 +120,7 @@ export const embeddedControlPlane = async (options: Options): Promise<ControlPla
   if (options.flags !== undefined || options.without !== undefined) return outOfReach('what has flags or is left out');
   const { path: kubectlPath, lacks: lacksKubectl } = await findKubectl();
   const folder = makeFolder();
-  const { serving, ca, ear, close } = await open(options);
+  const { serving, ca, ear, kubevirt, close } = await open(options);
   writeFileSync(join(folder.path, 'ca.crt'), ca);
   const accessOf = (user: string): Access => ({ server: serving.url, ca, token: tokenOf(user) });
   const kubeconfigOf = (user: string): string =>
@@ -130,6 +149,7 @@ export const embeddedControlPlane = async (options: Options): Promise<ControlPla
     audit: ear,
     component: name => outOfReach(name),
     restart: name => outOfReach(name),
+    ...(kubevirt !== undefined && { simulatedKubeVirt: kubevirt }),
     run: program => {
       const running = start({ kind: 'module' }, folder.path, program);
       programs.push(running);

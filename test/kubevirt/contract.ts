@@ -10,6 +10,9 @@ import type { Vms } from './vms.ts';
 
 /** What a drain gets from KubeVirt, real or simulated: the same cases on both. */
 
+/** Users whom roles in the cases are about, without groups. */
+export const callers = { exact: [], plain: [], nobody: [] } as const;
+
 /** A cluster with KubeVirt and the nodes n1, n2 and n3. */
 export type Site = {
   readonly api: Api;
@@ -17,6 +20,8 @@ export type Site = {
   /** Lets the cluster's time pass until it is so. */
   readonly wait: typeof waitFor;
   readonly pass: (milliseconds: number) => Promise<void>;
+  /** A client of somebody who may do nothing until a role says otherwise. */
+  readonly as: (user: keyof typeof callers) => Api;
   /** Takes a part away, and brings it back. */
   readonly part: (name: 'virt-api' | 'virt-controller', isThere: boolean) => Promise<void>;
 };
@@ -139,6 +144,7 @@ const evictionsAndEvacuation = async (stage: Stage): Promise<void> => {
   );
   const { volumes } = launcher.spec as { readonly volumes?: readonly { readonly emptyDir?: object }[] };
   assert.ok(volumes?.some(({ emptyDir }) => emptyDir !== undefined));
+  assert.equal(vmi.spec.evictionStrategy, 'LiveMigrate');
   assert.equal(vmi.metadata.labels?.['kubevirt.io/nodeName'], 'n1');
   assert.equal(conditionOf(vmi, 'LiveMigratable'), 'True');
   assert.equal(conditionOf(vmi, 'Ready'), 'True');
@@ -263,6 +269,24 @@ const limits = async (stage: Stage, count: number, cluster: number, outbound: nu
   assert.equal(Math.max(...seen.map(([, active]) => active)), Math.min(cluster, outbound));
 };
 
+/** How KubeVirt always works from version 1.9 on: what is marked has its migration at once, and the migrations wait for each other. */
+const queued = async (stage: Stage): Promise<void> => {
+  const { vms, pass } = stage.site;
+  await vms.configure({ developerConfiguration: { featureGates: ['MigrationPriorityQueue'] } });
+  await pass(2000);
+  try {
+    const names = ['v0', 'v1', 'v2', 'v3'];
+    await stage.make(names, { migration: '6s' });
+    for (const name of names) assert.equal((await stage.evictVm(name)).code, 429);
+    await stage.until('a migration for each', async () => (await stage.migrations()).length === names.length, 3);
+    const seen = await followed(stage, names);
+    assert.equal(Math.max(...seen.map(([, active]) => active)), 2);
+    assert.equal((await stage.migrations()).length, names.length);
+  } finally {
+    await vms.configure({ developerConfiguration: { featureGates: [] } });
+  }
+};
+
 const cancelled = async (stage: Stage): Promise<void> => {
   const { api, vms, pass } = stage.site;
   await vms.configure({ migrations: { parallelMigrationsPerCluster: 1, parallelOutboundMigrationsPerNode: 1 } });
@@ -334,10 +358,39 @@ const acceptance = async (stage: Stage): Promise<void> => {
 
 const secondsBetween = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
 
-const timeOf = (one: Vmim, phase: string): string =>
-  (one.status?.phaseTransitionTimestamps as readonly { readonly phase: string; readonly phaseTransitionTimestamp: string }[]).find(
-    each => each.phase === phase,
-  )?.phaseTransitionTimestamp ?? '';
+const timeOf = ({ status }: Vmim, phase: string): string =>
+  status?.phaseTransitionTimestamps?.find(one => one.phase === phase)?.phaseTransitionTimestamp ?? '';
+
+/** Who may call an evacuation off: the API server asks for another word than the path has. */
+const roles = async (stage: Stage): Promise<void> => {
+  const { api, as, vms } = stage.site;
+  await stage.make(['a']);
+  const allow = async (user: keyof typeof callers, resource: string): Promise<void> => {
+    const apiGroup = 'rbac.authorization.k8s.io';
+    const common = { apiVersion: `${apiGroup}/v1`, metadata: { name: user, namespace: stage.namespace } };
+    const rules = [{ apiGroups: ['subresources.kubevirt.io'], resources: [resource], verbs: ['update'] }];
+    await api.post(collectionOf(common.apiVersion, 'Role', stage.namespace), { ...common, kind: 'Role', rules });
+    await api.post(collectionOf(common.apiVersion, 'RoleBinding', stage.namespace), {
+      ...common,
+      kind: 'RoleBinding',
+      roleRef: { apiGroup, kind: 'Role', name: user },
+      subjects: [{ apiGroup, kind: 'User', name: user }],
+    });
+  };
+  await allow('exact', 'virtualmachineinstances/evacuate/cancel');
+  await allow('plain', 'virtualmachineinstances/evacuate');
+  const cancelAs = (user: keyof typeof callers): Promise<Reply> => vms.cancel(stage.namespace, 'a', { evacuationNodeName: 'n1' }, as(user));
+  // Roles are seen a moment after they are made.
+  await stage.until('the role to be seen', async () => (await cancelAs('plain')).status === 200 && true, 10);
+  for (const user of ['exact', 'nobody'] as const) {
+    assert.deepEqual(said(await cancelAs(user)), {
+      code: 403,
+      message:
+        `virtualmachineinstances.subresources.kubevirt.io "a" is forbidden: User "${user}" cannot update resource ` +
+        `"virtualmachineinstances/evacuate" in API group "subresources.kubevirt.io" in the namespace "${stage.namespace}"`,
+    });
+  }
+};
 
 /** The pause after a failure, by the times of the migrations themselves. */
 const backoff = async (stage: Stage): Promise<void> => {
@@ -475,8 +528,10 @@ const cases: Readonly<Record<string, (stage: Stage) => Promise<void>>> = {
     ),
   'never more active than a node may send': stage => limits(stage, 5, 5, 2),
   'never more active than the cluster bears': stage => limits(stage, 4, 1, 2),
+  'with the priority queue all have a migration at once': queued,
   'what cancel answers, and what it leaves alone': cancelled,
   'cancel answers nobody who accepts JSON only': acceptance,
+  'who may cancel': roles,
   'a failed migration is tried again after a pause': backoff,
   'no node for the target: it waits until there is one': stuck,
   "a user's migration": manual,

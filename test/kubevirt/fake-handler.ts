@@ -147,7 +147,7 @@ class Handlers {
   }
 
   async look(): Promise<void> {
-    await this.#nodes();
+    const dead = await this.#nodes();
     const launchers = await this.#admin.get<List<Pod>>('/api/v1/pods?labelSelector=kubevirt.io%3Dvirt-launcher');
     const going = new Set(
       launchers.items
@@ -155,12 +155,14 @@ class Handlers {
         .map(({ metadata, spec }) => `${metadata.labels?.['kubevirt.io/created-by'] ?? ''}/${spec.nodeName ?? ''}`),
     );
     const { items } = await this.#admin.get<List<Vmi>>('/apis/kubevirt.io/v1/virtualmachineinstances');
-    for (const vmi of items) await this.#attend(vmi, going);
+    for (const vmi of items) if (!dead.has(vmi.status?.nodeName ?? '')) await this.#attend(vmi, going);
   }
 
-  async #nodes(): Promise<void> {
+  /** Answers those that are dead, by the word of tests: nothing on them says anything any more. */
+  async #nodes(): Promise<ReadonlySet<string>> {
     const { items } = await this.#admin.get<List<Node>>('/api/v1/nodes');
-    for (const { metadata } of items) {
+    const isDead = ({ metadata }: Node): boolean => metadata.annotations?.['drydock.test/dead'] !== undefined;
+    for (const { metadata } of items.filter(node => !isDead(node))) {
       const before = this.#beats.get(metadata.uid);
       if (before !== undefined && performance.now() - before < heartbeatMs) continue;
       const annotations = { 'kubevirt.io/heartbeat': nowText() };
@@ -168,6 +170,7 @@ class Handlers {
       await this.#admin.patch(`${nodePath(metadata.name)}/status`, { status: { capacity: devices, allocatable: devices } });
       this.#beats.set(metadata.uid, performance.now());
     }
+    return new Set(items.filter(isDead).map(({ metadata }) => metadata.name));
   }
 
   async #attend(vmi: Vmi, going: Going): Promise<void> {
@@ -177,8 +180,8 @@ class Handlers {
     const { status, metadata = {}, ended = [] } = change;
     // VMIs have no status subresource.
     const reply = await this.#handler.call('PUT', pathOf('virtualmachineinstances', namespace, name), merged(vmi, { status, metadata }));
-    // Somebody was faster, or it is gone: the next turn sees how things stand then.
-    if (reply.status === 409 || reply.status === 404) return;
+    // Somebody was faster, it is gone, or virt-api is away: the next turn sees how things stand then.
+    if ([404, 409, 500, 503].includes(reply.status)) return;
     if (reply.status > 299) throw new Error(`the status of VMI ${name}: ${reply.status} ${JSON.stringify(reply.body)}`);
     for (const { pod, phase } of ended) await this.#end(namespace, pod, phase);
   }

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Access, type Api, apiFor, type Reply } from '../control-plane/api.ts';
+import { kubeVirtDefinitions, kubeVirtObjects } from '../../src/embedded/kubevirt/definitions.ts';
+import type { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
+import { type Access, type Api, apiFor } from '../control-plane/api.ts';
 import { filesOf, issue } from '../control-plane/certificates.ts';
 import { applyOne, collectionOf } from '../control-plane/cluster.ts';
 import { run } from '../control-plane/command.ts';
@@ -8,7 +10,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { GoBuild } from '../control-plane/go-build.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import type { Manifest } from '../control-plane/manifests.ts';
-import type { Condition, List, Node, Pod } from '../control-plane/objects.ts';
+import type { Condition, Node } from '../control-plane/objects.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import type { Program, Running } from '../control-plane/process.ts';
 import { waitFor } from '../control-plane/wait.ts';
@@ -22,7 +24,7 @@ import { type Vms, vmsOn } from './vms.ts';
 /** The newest whose dependencies the Go module proxy and the checksum database all have. */
 const version = 'v1.7.0';
 
-export const kubeVirtBuild: GoBuild = {
+const kubeVirtBuild: GoBuild = {
   name: 'neighbours/kubevirt',
   module: import.meta.dirname,
   salt: '',
@@ -82,26 +84,26 @@ type Ports = Readonly<Record<Part, number>>;
 const programsOf = async (controlPlane: ControlPlane, command: string, ports: Ports): Promise<Readonly<Record<Part, Program>>> => {
   const { folder } = controlPlane;
   const [server, client] = [filesOf(folder, 'virt-api'), filesOf(folder, 'virt-handler')];
-  const program = async (part: Part, account: string, ...flags: readonly string[]): Promise<Program> => {
+  const program = async (part: Part, account: string, flags: Readonly<Record<string, string>>): Promise<Program> => {
     const kubeconfig = writeKubeconfig(join(folder, `${account}.kubeconfig`), account, await accessOf(controlPlane, account), home);
-    const common = [part, '--kubeconfig', kubeconfig, '--listen', '127.0.0.1', '--port', String(ports[part])];
-    return { name: part, command, args: [...common, ...flags], patience: '1s' };
+    const all = { kubeconfig, listen: '127.0.0.1', port: String(ports[part]), ...flags };
+    return { name: part, command, args: [part, ...Object.entries(all).map(([name, value]) => `--${name}=${value}`)], patience: '1s' };
   };
   return {
-    'virt-api': await program(
-      'virt-api',
-      'kubevirt-apiserver',
-      ...['--tls-cert-file', server.certificate, '--tls-key-file', server.key],
-      ...['--handler-cert-file', client.certificate, '--handler-key-file', client.key],
-    ),
-    'virt-controller': await program(
-      'virt-controller',
-      'kubevirt-controller',
-      ...['--launcher-image', `virt-launcher:${version}`, '--exporter-image', `virt-exportserver:${version}`],
-      ...['--prom-cert-file', server.certificate, '--prom-key-file', server.key],
+    'virt-api': await program('virt-api', 'kubevirt-apiserver', {
+      'tls-cert-file': server.certificate,
+      'tls-key-file': server.key,
+      'handler-cert-file': client.certificate,
+      'handler-key-file': client.key,
+    }),
+    'virt-controller': await program('virt-controller', 'kubevirt-controller', {
+      'launcher-image': `virt-launcher:${version}`,
+      'exporter-image': `virt-exportserver:${version}`,
+      'prom-cert-file': server.certificate,
+      'prom-key-file': server.key,
       // Started again, it waits for as long as its predecessor held the lease.
-      ...['--leader-elect-lease-duration', '15s'],
-    ),
+      'leader-elect-lease-duration': '15s',
+    }),
   };
 };
 
@@ -145,7 +147,8 @@ class Parts {
   }
 
   async stop(...parts: readonly Part[]): Promise<void> {
-    await Promise.all(parts.map(part => this.#running.get(part)?.stop()));
+    const running = parts.map(part => this.#running.get(part)).filter(one => one !== undefined);
+    await Promise.all(running.map(one => one.stop()));
   }
 }
 
@@ -180,20 +183,38 @@ const begin = async (controlPlane: ControlPlane, program: string): Promise<Parts
   }
 };
 
-const schedulable = async (api: Api, names: readonly string[]): Promise<void> => {
-  type Known = Node & { readonly status: { readonly allocatable?: Readonly<Record<string, string>> } };
+type Known = Node & { readonly status: { readonly allocatable?: Readonly<Record<string, string>> } };
+
+const known = async (api: Api, names: readonly string[], isKnown: (node: Known) => boolean): Promise<void> => {
   await waitFor(`nodes ${names.join(', ')} to be known to KubeVirt`, async () => {
     const nodes = await Promise.all(names.map(name => api.get<Known>(`/api/v1/nodes/${name}`)));
-    const unknown = nodes.filter(({ status }) => status.allocatable?.['devices.kubevirt.io/tun'] === undefined);
+    const unknown = nodes.filter(node => !isKnown(node));
     return unknown.length === 0 ? { done: undefined } : { yet: unknown.map(({ metadata }) => metadata.name).join(', ') };
   });
 };
 
+/** The embedded cluster has everything but the kinds and what virt-operator leaves behind. */
+const simulated = async ({ api }: ControlPlane, kubevirt: SimulatedKubeVirt): Promise<KubeVirt> => {
+  await applyEach(api, kubeVirtDefinitions as readonly Manifest[]);
+  await kindsServed(api);
+  for (const manifest of kubeVirtObjects() as readonly Manifest[]) await applyOne(api, manifest);
+  return {
+    kind: 'started',
+    ...vmsOn(api),
+    nodesKnown: (...names) => known(api, names, ({ metadata }) => metadata.labels?.['kubevirt.io/schedulable'] === 'true'),
+    stopPart: async part => kubevirt.set(part, false),
+    startPart: async part => kubevirt.set(part, true),
+    // It ends with its cluster.
+    stop: async () => {},
+  };
+};
+
 /**
  * Starts virt-api and virt-controller on a control plane of the tests, with everything that virt-operator would have installed for them; what
- * runs on nodes is played (fake-handler.ts). Says why where this machine cannot.
+ * runs on nodes is played (fake-handler.ts). On the embedded cluster it is the simulated KubeVirt. Says why where this machine cannot.
  */
 export const startKubeVirt = async (controlPlane: ControlPlane): Promise<KubeVirt | LeftOut> => {
+  if (controlPlane.simulatedKubeVirt !== undefined) return simulated(controlPlane, controlPlane.simulatedKubeVirt);
   const built = await ensureController(kubeVirtBuild);
   if (built.kind === 'left-out') return built;
   const { api } = controlPlane;
@@ -203,13 +224,16 @@ export const startKubeVirt = async (controlPlane: ControlPlane): Promise<KubeVir
   return {
     kind: 'started',
     ...vmsOn(api),
-    nodesKnown: (...names) => schedulable(api, names),
+    nodesKnown: (...names) => known(api, names, ({ status }) => status.allocatable?.['devices.kubevirt.io/tun'] !== undefined),
     stopPart: part => parts.stop(part),
     startPart: part => parts.start(part),
     stop: async () => {
-      await handlers.stop();
-      handler.close();
-      await parts.stop('virt-api', 'virt-controller');
+      try {
+        await handlers.stop();
+      } finally {
+        handler.close();
+        await parts.stop('virt-api', 'virt-controller');
+      }
     },
   };
 };

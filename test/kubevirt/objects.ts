@@ -2,7 +2,7 @@ import type { Condition, Metadata } from '../control-plane/objects.ts';
 
 /** What tests read of KubeVirt's objects, and what they make. */
 
-export const group = 'kubevirt.io';
+const group = 'kubevirt.io';
 const apiVersion = `${group}/v1`;
 
 /** Where KubeVirt itself is. */
@@ -26,7 +26,7 @@ export type EvictionStrategy = 'LiveMigrate' | 'LiveMigrateIfPossible' | 'Extern
 export const steering = { migration: 'drydock.test/migration', migratable: 'drydock.test/migratable' } as const;
 
 /** How a migration goes: for so long, until it fails, or never to an end. */
-export type Course = `${number}s` | 'fail' | 'hang';
+type Course = `${number}s` | 'fail' | 'hang';
 
 export type VmOptions = {
   readonly namespace?: string;
@@ -99,7 +99,7 @@ export const migration = (namespace: string, name: string, vmiName: string): obj
   spec: { vmiName },
 });
 
-export type MigrationState = {
+type MigrationState = {
   readonly migrationUid?: string;
   readonly sourceNode?: string;
   readonly sourcePod?: string;
@@ -117,6 +117,7 @@ export type MigrationState = {
 
 export type Vmi = {
   readonly metadata: Metadata;
+  readonly spec: { readonly evictionStrategy?: EvictionStrategy };
   readonly status?: {
     readonly phase?: string;
     readonly nodeName?: string;
@@ -131,7 +132,10 @@ export type Vmi = {
 export type Vmim = {
   readonly metadata: Metadata;
   readonly spec: { readonly vmiName: string };
-  readonly status?: { readonly phase?: string; readonly phaseTransitionTimestamps?: readonly { readonly phase: string }[] };
+  readonly status?: {
+    readonly phase?: string;
+    readonly phaseTransitionTimestamps?: readonly { readonly phase: string; readonly phaseTransitionTimestamp: string }[];
+  };
 };
 
 /** What of `KubeVirt.spec.configuration` tests change. */

@@ -68,7 +68,9 @@ const untilRunning = ({ api, wait }: Place, namespace: string, name: string): Pr
     `VM ${namespace}/${name} to run`,
     async () => {
       const vmi = await api.get<Vmi>(pathOf('virtualmachineinstances', namespace, name));
-      const isUp = vmi.status?.phase === 'Running' && vmi.status.conditions?.some(({ type }) => type === 'LiveMigratable') === true;
+      const conditions = vmi.status?.conditions ?? [];
+      const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+      const isUp = vmi.status?.phase === 'Running' && isReady && conditions.some(({ type }) => type === 'LiveMigratable');
       return isUp ? { done: vmi } : { yet: JSON.stringify(vmi.status ?? 'no status').slice(0, 500) };
     },
     { deadlineMs: 60_000 },

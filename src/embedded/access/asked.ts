@@ -55,5 +55,13 @@ export const askedBy = (request: Request, kinds: KindTable): Asked => {
     const place = of.resource === 'namespaces' ? name : namespace;
     return { kind: 'resource', verb, group: of.group, resource: of.plural, subresource, namespace: place, name };
   }
-  return { kind: 'path', verb: request.method.toLowerCase(), path: request.path };
+  return behind(request) ?? { kind: 'path', verb: request.method.toLowerCase(), path: request.path };
+};
+
+/** An object of a group that is not served here: somebody behind the server may serve it, and roles say who gets there. */
+const behind = ({ method, path }: Request): Asked | undefined => {
+  const found = /^\/apis\/([^/]+)\/[^/]+\/namespaces\/([^/]+)\/([^/]+)\/([^/]+)(?:\/([^/]+))?/.exec(path);
+  if (found === null) return undefined;
+  const [, group = '', namespace = '', resource = '', name = '', subresource = ''] = found.map(part => decodeURIComponent(part ?? ''));
+  return { kind: 'resource', verb: objectVerbs[method] ?? method.toLowerCase(), group, resource, subresource, namespace, name };
 };

@@ -30,11 +30,13 @@ export const version = (text: string | undefined): Params<number | undefined> =>
 /** Says what would happen, and writes nothing. */
 export const isDryRun = ({ query }: Request): boolean => query.get('dryRun') === 'All';
 
-/** The options of a deletion may say it too. */
+/** The options of a deletion may say it too, and so may those in an Eviction. */
 export const isDryDeletion = (request: Request): boolean => {
-  const { body } = request;
-  const given = body.kind === 'json' && isObject(body.value) ? body.value['dryRun'] : undefined;
-  return isDryRun(request) || (Array.isArray(given) && given.includes('All'));
+  const { body, path } = request;
+  const given = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  const options = path.endsWith('/eviction') && isObject(given['deleteOptions']) ? given['deleteOptions'] : given;
+  const said = options['dryRun'];
+  return isDryRun(request) || (Array.isArray(said) && said.includes('All'));
 };
 
 const validations = ['Ignore', 'Warn', 'Strict'] as const;

@@ -1,0 +1,124 @@
+import { isObject, type JsonObject } from '../../core/json.ts';
+import { answer, failed, plain, type Request, type Response } from '../api/message.ts';
+import { writesOn } from '../controllers/writes.ts';
+import { badRequest, internalError, notFound } from '../failure.ts';
+import { at, objects, part, type Stored, strings, text, without } from '../object.ts';
+import type { Machine } from '../registry/machine.ts';
+import { paths } from './definitions.ts';
+import {
+  annotations,
+  conditionOf,
+  drainTaint,
+  hasDrainTaint,
+  instances,
+  isMigratable,
+  isUnfinished,
+  labels,
+  markOf,
+  migrationsOf,
+  nodeOf,
+  strategyOf,
+} from './words.ts';
+
+/** What virt-api answers, word for word: evictions of launchers, new migrations, and evacuations that are called off. */
+
+type Verdict = { readonly kind: 'allowed' } | { readonly kind: 'denied'; readonly code: number; readonly message: string };
+
+const allowed: Verdict = { kind: 'allowed' };
+const denied = (code: number, message: string): Verdict => ({ kind: 'denied', code, message });
+
+const setMark = (machine: Machine, vmi: Stored, node: string | undefined): boolean => {
+  const status = without({ ...part(vmi, 'status'), evacuationNodeName: node });
+  return writesOn(machine).update(instances, { ...vmi, status }).kind === 'stored';
+};
+
+/** Whether an eviction makes KubeVirt move the VM, or is refused at once, or is nothing to it. */
+const wishOf = ({ store }: Machine, vmi: Stored): 'mark' | 'let go' | 'refuse' => {
+  const strategy = strategyOf(store, vmi);
+  if (strategy === 'External') return 'mark';
+  if (strategy === 'LiveMigrate') return isMigratable(vmi) ? 'mark' : 'refuse';
+  return strategy === 'LiveMigrateIfPossible' && isMigratable(vmi) ? 'mark' : 'let go';
+};
+
+/** Upstream: pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go. */
+const eviction = (machine: Machine, request: JsonObject): Verdict => {
+  const namespace = text(request, 'namespace');
+  const pod = machine.store.get('pods', namespace, text(request, 'name'));
+  const isLauncher = strings(pod?.metadata.labels)[labels.launcher] === 'virt-launcher';
+  if (pod === undefined || !isLauncher || ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'))) return allowed;
+  const vmi = machine.store.get(instances, namespace, strings(pod.metadata.annotations)[annotations.domain] ?? '');
+  if (vmi === undefined) return allowed;
+  const { name } = vmi.metadata;
+  const wish = wishOf(machine, vmi);
+  if (wish === 'let go') return allowed;
+  if (wish === 'refuse') return denied(429, `VMI ${name} is configured with an eviction strategy but is not live-migratable`);
+  const triggered = `Eviction triggered evacuation of VMI "${namespace}/${name}"`;
+  if (markOf(vmi) !== '') return denied(429, `Evacuation in progress: ${triggered}`);
+  if (text(pod, 'spec', 'nodeName') !== nodeOf(vmi)) return denied(429, 'Eviction request for target Pod');
+  if (at(request, 'dryRun') !== true) setMark(machine, vmi, nodeOf(vmi));
+  return denied(429, triggered);
+};
+
+/** Upstream: admitters/migration-create-admitter.go. */
+const migration = ({ store }: Machine, request: JsonObject): Verdict => {
+  const namespace = text(request, 'namespace');
+  const name = text(request, 'object', 'spec', 'vmiName');
+  const vmi = store.get(instances, namespace, name);
+  if (vmi === undefined) return denied(400, `the VMI "${namespace}/${name}" does not exist`);
+  if (['Succeeded', 'Failed'].includes(text(vmi, 'status', 'phase'))) return denied(400, 'Cannot migrate VMI in finalized state.');
+  const condition = conditionOf(vmi, 'LiveMigratable');
+  if (condition?.['status'] === 'False')
+    return denied(400, `Cannot migrate VMI, Reason: ${text(condition, 'reason')}, Message: ${text(condition, 'message')}`);
+  const [other] = migrationsOf(store, vmi).filter(isUnfinished);
+  if (other === undefined) return allowed;
+  const job = `Active migration job (${other.metadata.uid}) is currently already in progress for VMI ${name}.`;
+  return denied(400, `in-flight migration detected. ${job}`);
+};
+
+/** Answers an AdmissionReview. */
+export const review = (machine: Machine, path: string, asked: JsonObject): JsonObject => {
+  const request = part(asked, 'request');
+  const verdict = path === paths.eviction ? eviction(machine, request) : path === paths.migration ? migration(machine, request) : allowed;
+  const { uid } = request;
+  const response =
+    verdict.kind === 'allowed' ? { uid, allowed: true } : { uid, allowed: false, status: { code: verdict.code, message: verdict.message } };
+  return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response };
+};
+
+const cancelPath = /^\/apis\/subresources\.kubevirt\.io\/v1\/namespaces\/([^/]+)\/virtualmachineinstances\/([^/]+)\/evacuate\/cancel$/;
+
+const rejected = (): Response => failed(internalError('the server rejected our request due to an error in our request'));
+const nothing: Response = plain(200, '');
+
+const cancel = (machine: Machine, namespace: string, name: string, { body }: Request): Response => {
+  const vmi = machine.store.get(instances, namespace, name);
+  if (vmi === undefined) return failed(notFound({ group: 'kubevirt.io', resource: 'virtualmachineinstance' }, name));
+  const mark = markOf(vmi);
+  if (mark === '') return nothing;
+  const node = machine.store.get('nodes', '', mark);
+  if (node !== undefined && hasDrainTaint(node)) {
+    const taint = objects(at(node, 'spec', 'taints')).find(({ key }) => key === drainTaint);
+    const shown = `&Taint{Key:${drainTaint},Value:${text(taint, 'value')},Effect:NoSchedule,TimeAdded:<nil>,}`;
+    return failed(badRequest(`Node "${mark}" has NodeDrainTaintKey "${shown}"`));
+  }
+  const options = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  if (options['evacuationNodeName'] !== mark) return rejected();
+  if (!listed(options['dryRun']).includes('All')) setMark(machine, vmi, undefined);
+  return nothing;
+};
+
+const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as readonly unknown[]) : []);
+
+/** It answers nothing at all when it has done what was asked, and so nobody who accepts something only. */
+const acceptsNothing = (accept: string): boolean => accept === '' || accept.includes('*/*');
+
+/** Answers requests for the group subresources.kubevirt.io. */
+export const serve = (machine: Machine, request: Request): Response => {
+  const path = request.path.replace(/\/$/, '');
+  if (path === '/apis/subresources.kubevirt.io/v1/healthz') return answer({ apiserver: { connectivity: 'ok' } });
+  const found = cancelPath.exec(path);
+  if (found === null) return plain(404, '404: Page Not Found');
+  if (request.method !== 'PUT') return plain(405, '405: Method Not Allowed');
+  if (!acceptsNothing(request.accept)) return plain(406, '406: Not Acceptable\n\nAvailable representations: ');
+  return cancel(machine, decodeURIComponent(found[1] ?? ''), decodeURIComponent(found[2] ?? ''), request);
+};

@@ -1,0 +1,88 @@
+import type { JsonObject } from '../../core/json.ts';
+import { sameJson } from '../../core/json.ts';
+import { type Cluster, timeText } from '../controllers/controller.ts';
+import { at, objects, part, type Stored, strings, text, without } from '../object.ts';
+import { withCondition } from '../registry/evict.ts';
+import { instances, migrations, phaseOf } from './words.ts';
+
+/** Writes of the simulated parts: nothing is written that stands there already. */
+
+export type Change = {
+  readonly labels?: Readonly<Record<string, string | undefined>>;
+  readonly annotations?: Readonly<Record<string, string | undefined>>;
+  readonly finalizers?: readonly string[];
+  /** Members of the spec. */
+  readonly spec?: JsonObject;
+  /** Members of the status; undefined takes one away. */
+  readonly status?: JsonObject;
+};
+
+const merged = (before: Readonly<Record<string, string>> | undefined, change: Change['labels']): JsonObject =>
+  without({ ...strings(before), ...change });
+
+const changed = (object: Stored, { labels, annotations, finalizers, spec, status }: Change): Stored => ({
+  ...object,
+  metadata: {
+    ...object.metadata,
+    ...(labels !== undefined && { labels: merged(object.metadata.labels, labels) as Readonly<Record<string, string>> }),
+    ...(annotations !== undefined && {
+      annotations: merged(object.metadata.annotations, annotations) as Readonly<Record<string, string>>,
+    }),
+    ...(finalizers !== undefined && { finalizers }),
+  },
+  ...(spec !== undefined && { spec: { ...part(object, 'spec'), ...spec } }),
+  ...(status !== undefined && { status: without({ ...part(object, 'status'), ...status }) }),
+});
+
+const write = (cluster: Cluster, resource: string, object: Stored, change: Change, sub?: 'status'): Stored => {
+  const after = changed(object, change);
+  if (sameJson(after, object)) return object;
+  const written = cluster.writes.update(resource, after, sub);
+  return written.kind === 'stored' ? written.object : object;
+};
+
+/** A VMI has no status subresource: one write is enough. The answer is the VMI as it stands then. */
+export const writeInstance = (cluster: Cluster, vmi: Stored, change: Change): Stored => write(cluster, instances, vmi, change);
+
+/** A migration has one. */
+export const writeMigration = (cluster: Cluster, migration: Stored, { status, ...change }: Change): Stored => {
+  const after = write(cluster, migrations, migration, change);
+  return status === undefined ? after : write(cluster, migrations, after, { status }, 'status');
+};
+
+export const writePod = (cluster: Cluster, pod: Stored, change: Change): Stored => write(cluster, 'pods', pod, change);
+
+/** The members of a status that say that a phase began. */
+export const entered = (cluster: Cluster, object: Stored, phase: string): JsonObject => {
+  if (phaseOf(object) === phase) return {};
+  const before = objects(at(object, 'status', 'phaseTransitionTimestamps'));
+  const now = timeText(cluster.nowMs());
+  return { phase, phaseTransitionTimestamps: [...before, { phase, phaseTransitionTimestamp: now }] };
+};
+
+/** Conditions with one more, or another of its type. */
+export const withThis = (cluster: Cluster, object: Stored, condition: JsonObject): readonly JsonObject[] =>
+  withCondition(objects(at(object, 'status', 'conditions')), condition, timeText(cluster.nowMs()));
+
+export const withoutThis = (object: Stored, type: string): readonly JsonObject[] =>
+  objects(at(object, 'status', 'conditions')).filter(one => one['type'] !== type);
+
+/** What the kubelet reports of a launcher that has ended. */
+export const endPod = (cluster: Cluster, namespace: string, name: string, phase: 'Succeeded' | 'Failed'): void => {
+  const pod = cluster.store.get('pods', namespace, name);
+  if (pod === undefined || ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'))) return;
+  const now = timeText(cluster.nowMs());
+  const isGood = phase === 'Succeeded';
+  const terminated = { exitCode: isGood ? 0 : 1, reason: isGood ? 'Completed' : 'Error', finishedAt: now };
+  const over = (one: JsonObject): JsonObject => ({ ...one, ready: false, started: false, state: { terminated } });
+  const unready = (one: JsonObject): JsonObject =>
+    ['Ready', 'ContainersReady'].includes(text(one, 'type'))
+      ? { ...one, status: 'False', reason: 'PodCompleted', lastTransitionTime: now }
+      : one;
+  const status = {
+    phase,
+    conditions: objects(at(pod, 'status', 'conditions')).map(unready),
+    containerStatuses: objects(at(pod, 'status', 'containerStatuses')).map(over),
+  };
+  write(cluster, 'pods', pod, { status }, 'status');
+};
