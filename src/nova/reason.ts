@@ -1,0 +1,39 @@
+import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import type { Migration } from '../core/server/server.ts';
+import { readTime } from '../core/time.ts';
+import type { NovaClient } from './client.ts';
+
+const objects = (body: Json | undefined, ...path: readonly string[]): readonly JsonObject[] => {
+  let value = body;
+  for (const key of path) value = isObject(value) ? value[key] : undefined;
+  return Array.isArray(value) ? value.filter(isObject) : [];
+};
+
+const kinds: ReadonlySet<unknown> = new Set(['live-migration', 'migrate']);
+
+const beganBefore = (action: JsonObject, { updated }: Migration): boolean => {
+  const start = readTime(`${String(action['start_time'])}Z`);
+  return start === undefined || Temporal.Instant.compare(start, updated.add({ seconds: 2 })) <= 0;
+};
+
+/** `details` is told by 2.84 and later; before that an administrator sees the trace, whose last line is the error. */
+const wordsOf = (event: JsonObject): string | undefined => {
+  const { details, traceback } = event;
+  if (typeof details === 'string' && details !== '') return details;
+  const last = typeof traceback === 'string' ? traceback.trim().split('\n').at(-1) : undefined;
+  return last === undefined || last === '' ? undefined : last.replace(/^\s*[\w.]+: /, '');
+};
+
+/**
+ * Why Nova gave a migration up, in its own words: from the actions of the server, for the server itself says nothing (its `fault` stays empty).
+ * Two calls. Undefined where Nova does not say, or cannot be asked now.
+ */
+export const reasonOf = async (client: NovaClient, migration: Migration, signal: AbortSignal): Promise<string | undefined> => {
+  const path = `/servers/${migration.server}/os-instance-actions`;
+  const actions = await client.call({ method: 'GET', path }, signal);
+  const action = objects(actions.value, 'instanceActions').find(one => kinds.has(one['action']) && beganBefore(one, migration));
+  if (action === undefined) return undefined;
+  const answer = await client.call({ method: 'GET', path: `${path}/${String(action['request_id'])}` }, signal);
+  const events = objects(answer.value, 'instanceAction', 'events').filter(({ result }) => result === 'Error');
+  return events.map(wordsOf).find(words => words !== undefined);
+};
