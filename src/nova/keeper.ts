@@ -235,7 +235,7 @@ export class HostKeeper implements Hosts {
   }
 
   #in(milliseconds: number): number {
-    return this.#options.clock.now().epochMilliseconds + milliseconds;
+    return this.#options.clock.now().epochMilliseconds + Math.ceil(milliseconds);
   }
 
   /** Says of which nodes something else is known than before. */
