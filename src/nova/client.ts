@@ -16,7 +16,7 @@ export type NovaRequest = {
 };
 
 /** Minor numbers of the microversions that are spoken: 2.53 (Pike) has services by UUID, 2.93 (Zed) is the last that was tried. */
-export const leastMinor = 53;
+const leastMinor = 53;
 const mostMinor = 93;
 
 const readMs = 30_000;

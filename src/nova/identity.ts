@@ -122,5 +122,8 @@ export const computeEndpoint = (catalog: readonly JsonObject[], config: Pick<Nov
   if (endpoint === undefined) return failed('unfit', `the catalog has no region ${region} with a compute endpoint; it has ${regions}`);
   if (region === undefined && others.length > 0)
     return failed('unfit', `the catalog has several regions (${regions}): choose one with --region`);
-  return { value: String(endpoint['url']).replace(/\/+$/, '') };
+  const { url } = endpoint;
+  return typeof url === 'string'
+    ? { value: url.replace(/\/+$/, '') }
+    : failed('unfit', 'the compute endpoint in the catalog has no address');
 };

@@ -2,7 +2,7 @@ import { decideHost } from '../core/server/decide.ts';
 import type { Marker } from '../core/server/mark.ts';
 import { isMarked } from '../core/server/mark.ts';
 import { type HypervisorIdentity, type Match, type Matcher, matchHosts, type NodeIdentity } from '../core/server/match.ts';
-import type { HostPicture, MigrationLimits } from '../core/server/picture.ts';
+import { defaultLimits, type HostPicture, type MigrationLimits } from '../core/server/picture.ts';
 import type { ComputeService } from '../core/server/server.ts';
 import { flights } from '../core/server/turn.ts';
 import { secondsAfter } from '../core/time.ts';
@@ -16,8 +16,6 @@ import { failed, type Outcome } from './failure.ts';
 import type { Nova } from './nova.ts';
 import { type NovaMeter, perform } from './perform.ts';
 import { isSameView } from './same-view.ts';
-
-export const defaultLimits: MigrationLimits = { perHost: 8, total: 32, ahead: 2 };
 
 export type KeeperOptions = {
   readonly nova: Nova;

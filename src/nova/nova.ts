@@ -49,24 +49,20 @@ const part = (body: Json | undefined, key: string): readonly JsonObject[] => {
 
 type Request = { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly path: string; readonly body?: Json };
 
-const action = (server: string, body: JsonObject): Request => ({ method: 'POST', path: `/servers/${server}/action`, body });
+const actions = {
+  // No host: the scheduler knows best. auto: Nova looks whether disks have to be copied.
+  'live-migrate': { 'os-migrateLive': { host: null, block_migration: 'auto' } },
+  'cold-migrate': { migrate: null },
+  confirm: { confirmResize: null },
+} as const;
 
 const requestOf = (call: HostCall, service: string): Request => {
-  switch (call.kind) {
-    case 'disable':
-      return { method: 'PUT', path: `/os-services/${service}`, body: { status: 'disabled', disabled_reason: call.reason } };
-    case 'enable':
-      return { method: 'PUT', path: `/os-services/${service}`, body: { status: 'enabled' } };
-    case 'live-migrate':
-      // No host: the scheduler knows best. auto: Nova looks whether disks have to be copied.
-      return action(call.server, { 'os-migrateLive': { host: null, block_migration: 'auto' } });
-    case 'cold-migrate':
-      return action(call.server, { migrate: null });
-    case 'confirm':
-      return action(call.server, { confirmResize: null });
-    case 'abort':
-      return { method: 'DELETE', path: `/servers/${call.server}/migrations/${call.migration}` };
+  if (call.kind === 'disable') {
+    return { method: 'PUT', path: `/os-services/${service}`, body: { status: 'disabled', disabled_reason: call.reason } };
   }
+  if (call.kind === 'enable') return { method: 'PUT', path: `/os-services/${service}`, body: { status: 'enabled' } };
+  if (call.kind === 'abort') return { method: 'DELETE', path: `/servers/${call.server}/migrations/${call.migration}` };
+  return { method: 'POST', path: `/servers/${call.server}/action`, body: actions[call.kind] };
 };
 
 const readServices = async (client: NovaClient, signal: AbortSignal): Promise<Outcome<readonly ComputeService[]>> => {

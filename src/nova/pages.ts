@@ -41,9 +41,9 @@ export const listAll = async (
   signal: AbortSignal,
 ): Promise<Outcome<readonly JsonObject[]>> => {
   for (let start = 1; ; start += 1) {
-    const { value, failure, isLater } = await walk(client, path, query, key, signal);
+    const { value, failure, isLater = false } = await walk(client, path, query, key, signal);
     if (value !== undefined) return { value: [...new Map(value.map(item => [item['id'], item])).values()] };
     if (failure === undefined) return failed('trouble', `${path} cannot be read`);
-    if (isLater !== true || failure.kind !== 'refused' || start === mostStarts) return { failure };
+    if (!isLater || failure.kind !== 'refused' || start === mostStarts) return { failure };
   }
 };

@@ -12,7 +12,8 @@ const objects = (body: Json | undefined, ...path: readonly string[]): readonly J
 const kinds: ReadonlySet<unknown> = new Set(['live-migration', 'migrate']);
 
 const beganBefore = (action: JsonObject, { updated }: Migration): boolean => {
-  const start = readTime(`${String(action['start_time'])}Z`);
+  const { start_time: told } = action;
+  const start = typeof told === 'string' ? readTime(`${told}Z`) : undefined;
   return start === undefined || Temporal.Instant.compare(start, updated.add({ seconds: 2 })) <= 0;
 };
 
@@ -32,8 +33,9 @@ export const reasonOf = async (client: NovaClient, migration: Migration, signal:
   const path = `/servers/${migration.server}/os-instance-actions`;
   const actions = await client.call({ method: 'GET', path }, signal);
   const action = objects(actions.value, 'instanceActions').find(one => kinds.has(one['action']) && beganBefore(one, migration));
-  if (action === undefined) return undefined;
-  const answer = await client.call({ method: 'GET', path: `${path}/${String(action['request_id'])}` }, signal);
+  const request = action?.['request_id'];
+  if (typeof request !== 'string') return undefined;
+  const answer = await client.call({ method: 'GET', path: `${path}/${request}` }, signal);
   const events = objects(answer.value, 'instanceAction', 'events').filter(({ result }) => result === 'Error');
   return events.map(wordsOf).find(words => words !== undefined);
 };

@@ -20,6 +20,8 @@ export type MigrationLimits = {
   readonly ahead: number;
 };
 
+export const defaultLimits: MigrationLimits = { perHost: 8, total: 32, ahead: 2 };
+
 /** Everything that is known of one hypervisor at one moment. */
 export type HostPicture = {
   /** The `host` of its service. */

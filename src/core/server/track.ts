@@ -25,7 +25,7 @@ const firstPauseSeconds = 10;
 const longestPauseSeconds = 600;
 
 /** Seconds between an attempt that came to nothing and the next one: 10, 20, 40, … at most 10 minutes. */
-export const pauseSeconds = (tries: number): number => Math.min(firstPauseSeconds * 2 ** Math.max(tries - 1, 0), longestPauseSeconds);
+const pauseSeconds = (tries: number): number => Math.min(firstPauseSeconds * 2 ** Math.max(tries - 1, 0), longestPauseSeconds);
 
 const newest = (migrations: readonly Migration[]): Migration | undefined =>
   migrations.reduce<Migration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);

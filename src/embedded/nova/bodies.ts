@@ -4,7 +4,7 @@ import type { SimulatedAction, SimulatedHost, SimulatedMigration, SimulatedServe
 /** How Nova shows things, as far as anybody here reads them. */
 
 /** Most of Nova's times have microseconds and no zone. */
-export const novaTime = (epochMs: number): string => new Date(epochMs).toISOString().replace('Z', '000');
+const novaTime = (epochMs: number): string => new Date(epochMs).toISOString().replace('Z', '000');
 
 const statuses: Readonly<Record<string, string>> = {
   active: 'ACTIVE',

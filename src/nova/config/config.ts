@@ -8,7 +8,7 @@ export class NovaConfigError extends Error {
 /** By name or by id. */
 export type Named = { readonly name: string } | { readonly id: string };
 
-export type Scope = { readonly project: Named; readonly projectDomain?: Named };
+type Scope = { readonly project: Named; readonly projectDomain?: Named };
 
 export type Login =
   | {
@@ -65,7 +65,7 @@ export const authUrlOf = (text: string, key: string, source: string): string => 
     throw new NovaConfigError(`${key} in ${source} is no http:// or https:// address: ${text}`);
   }
   const bare = text.replace(/\/+$/, '').replace(/\/v2\.0$/, '');
-  return /\/v3$/.test(bare) ? bare : `${bare}/v3`;
+  return bare.endsWith('/v3') ? bare : `${bare}/v3`;
 };
 
 const named = (reader: Reader, idKeys: readonly string[], nameKeys: readonly string[]): Named | undefined => {

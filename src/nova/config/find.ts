@@ -31,10 +31,6 @@ const base = ({ configPath, cloud }: NovaWhere, env: Env): NovaConfig => {
   );
 };
 
-/** Whether the environment or the flags name an OpenStack at all. */
-export const namesOpenStack = ({ configPath, cloud }: NovaWhere, env: Env): boolean =>
-  [configPath, cloud, env['OS_CLOUD'], env['OS_AUTH_URL']].some(text => text !== undefined && text !== '');
-
 /**
  * The OpenStack to talk to: `--config-path`; else `--cloud` or OS_CLOUD in clouds.yaml; else the OS_* variables; else config.yaml in the current
  * folder, as nova-kubernetes-drain had it. Flags count more than what is written there. Throws a NovaConfigError with what is to be mended.
