@@ -96,8 +96,15 @@ const answer = async (api: OpenStackApi, base: string, request: IncomingMessage,
   response.end(said.text);
 };
 
-/** Serves it on a port of this machine (any free one when left out). `authUrl` is Keystone's. Dispose of it to stop. */
-export const serveOpenStack = async (api: OpenStackApi, port = 0) => {
+type ServeOptions = {
+  /** Any free one when left out. */
+  readonly port?: number;
+  /** The process may end while it is served. */
+  readonly unref?: boolean;
+};
+
+/** Serves it on a port of this machine. `authUrl` is Keystone's. Dispose of it to stop. */
+export const serveOpenStack = async (api: OpenStackApi, { port = 0, unref = false }: ServeOptions = {}) => {
   let base = '';
   // While the cloud is down connections are cut.
   const server = createServer((request, response) => void answer(api, base, request, response).catch(() => response.destroy()));
@@ -105,6 +112,7 @@ export const serveOpenStack = async (api: OpenStackApi, port = 0) => {
     server.once('error', reject);
     server.listen(port, '127.0.0.1', resolve);
   });
+  if (unref) server.unref();
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const close = async (): Promise<void> => {
     const closed = new Promise<void>(resolve => server.close(() => resolve()));
