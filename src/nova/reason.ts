@@ -17,12 +17,11 @@ const beganBefore = (action: JsonObject, { updated }: Migration): boolean => {
   return start === undefined || Temporal.Instant.compare(start, updated.add({ seconds: 2 })) <= 0;
 };
 
-/** `details` is told by 2.84 and later; before that an administrator sees the trace, whose last line is the error. */
+/** `details` is told by 2.84 and later; before that an administrator sees the trace, which names the exception. */
 const wordsOf = (event: JsonObject): string | undefined => {
   const { details, traceback } = event;
   if (typeof details === 'string' && details !== '') return details;
-  const last = typeof traceback === 'string' ? traceback.trim().split('\n').at(-1) : undefined;
-  return last === undefined || last === '' ? undefined : last.replace(/^\s*[\w.]+: /, '');
+  return typeof traceback === 'string' ? /.*\bexception\.(\w+)/s.exec(traceback)?.[1] : undefined;
 };
 
 /**

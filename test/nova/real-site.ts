@@ -47,7 +47,7 @@ class Admin {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await answer.text();
-    return { status: answer.status, headers: answer.headers, body: (text === '' ? {} : JSON.parse(text)) as Record<string, never>, text };
+    return { status: answer.status, headers: answer.headers, body: (text === '' ? {} : JSON.parse(text)) as Body, text };
   }
 
   async #logIn(project: string): Promise<void> {

@@ -1,7 +1,7 @@
 /** What helps against the reasons that Nova gives; the first that fits. The only place that reads them. */
 const remedies: readonly (readonly [RegExp, string])[] = [
   [
-    /no valid host/i,
+    /no ?valid ?host/i,
     'make room for it on an enabled host that fits it (capacity, availability zone, server group, traits), or stop or delete it',
   ],
   [/is unavailable at this time|not available|could not be found/i, 'start nova-compute on the hosts that are down'],
