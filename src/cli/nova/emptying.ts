@@ -18,7 +18,7 @@ const settledStates: ReadonlySet<VmState> = new Set(['Moved', 'Stopped', 'Left',
 
 /** Nothing will change any more unless somebody helps. */
 const isStuck = ({ vms, problem }: HostView): boolean =>
-  problem === undefined && vms.length > 0 && vms.every(({ state }) => settledStates.has(state));
+  problem === undefined && vms.some(({ state }) => state === 'Cannot') && vms.every(({ state }) => settledStates.has(state));
 
 const noView: HostView = { vms: [], empty: false };
 

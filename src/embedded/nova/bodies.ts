@@ -108,7 +108,10 @@ export const actionEvents = ({ event, startMs, details }: SimulatedAction, minor
     event,
     start_time: novaTime(startMs),
     result: details === undefined ? 'Success' : 'Error',
-    traceback: details === undefined ? null : '  File "nova/conductor/manager.py", line 400, in _cold_migrate\n    raise exception.NoValidHost(reason=msg)\n',
+    traceback:
+      details === undefined
+        ? null
+        : '  File "nova/conductor/manager.py", line 400, in _cold_migrate\n    raise exception.NoValidHost(reason=msg)\n',
     ...(minor >= 84 && { details: details ?? null }),
   },
 ];
