@@ -76,8 +76,7 @@ export class HostKeeper implements Hosts {
     const desk = this.#desks.get(match.host);
     const problem = this.#problem ?? desk?.problem;
     const view = desk?.decision?.view ?? nothingKnown;
-    // What was seen before the trouble began may have changed: no host is called empty in it.
-    return problem === undefined ? view : { ...view, empty: false, problem };
+    return problem === undefined ? view : { ...view, problem };
   }
 
   want(nodeName: string, wish: HostWish | undefined): void {

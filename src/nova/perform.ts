@@ -11,17 +11,19 @@ export interface NovaMeter {
 
 export type Tools = { readonly nova: Nova; readonly log: Log; readonly meter?: NovaMeter | undefined };
 
-/** Lines that people of nova-kubernetes-drain look for. */
-const said: Readonly<Record<HostCall['kind'], string>> = {
-  disable: 'Disabling hypervisor.',
-  enable: 'Enabling hypervisor.',
-  'live-migrate': 'Request to live-migrate VM accepted',
-  'cold-migrate': 'Request to migrate stopped VM accepted',
-  confirm: 'confirmed the migration of a stopped VM',
-  abort: 'called a queued migration off',
-};
+/** nova-kubernetes-drain's words where it had any: people look for them. */
+const begun: Partial<Record<HostCall['kind'], string>> = { disable: 'Disabling hypervisor.', enable: 'Enabling hypervisor.' };
 
-const done: Partial<Record<HostCall['kind'], string>> = { disable: 'Node disabled.', enable: 'Node enabled.' };
+const done = (call: HostCall): string => {
+  if (call.kind === 'disable') return 'Node disabled.';
+  if (call.kind === 'enable') return 'Node enabled.';
+  if (call.kind === 'live-migrate') return `Request to migrate VM with BlockMigration ${call.server} accepted`;
+  return {
+    'cold-migrate': 'asked for the migration of a stopped VM',
+    confirm: 'confirmed the migration of a stopped VM',
+    abort: 'called a queued migration off',
+  }[call.kind];
+};
 
 const isOfServer = (kind: NovaFailure['kind']): boolean => kind === 'conflict' || kind === 'refused' || kind === 'forbidden';
 
@@ -42,7 +44,8 @@ const refused = (desk: HostDesk, call: HostCall, failure: NovaFailure, now: Temp
 export const perform = async ({ nova, log, meter }: Tools, desk: HostDesk, errand: Errand, signal: AbortSignal): Promise<void> => {
   for (const call of desk.decision?.calls ?? []) {
     const fields = { host: errand.host, ...('server' in call && { server: call.server }) };
-    if (call.kind === 'disable' || call.kind === 'enable') log.info(said[call.kind], fields);
+    const first = begun[call.kind];
+    if (first !== undefined) log.info(first, fields);
     const { failure } = await nova.perform(call, errand.service.id, signal);
     meter?.asked(call.kind, failure?.kind ?? 'accepted');
     if (failure === undefined) {
@@ -50,7 +53,7 @@ export const perform = async ({ nova, log, meter }: Tools, desk: HostDesk, erran
         desk.asked.add(call.server);
         desk.refusals.delete(call.server);
       }
-      log.info(done[call.kind] ?? said[call.kind], fields);
+      log.info(done(call), fields);
       continue;
     }
     log.warn('Nova did not do it', { ...fields, what: call.kind, error: failure.message });

@@ -29,9 +29,9 @@ export type ContractSite = {
 
 type Scene = ContractSite & { readonly source: string; readonly others: readonly string[]; readonly signal: AbortSignal };
 
-const must = <T>({ value, failure }: Outcome<T>): T => {
-  assert.equal(failure, undefined, failure?.message ?? '');
-  return value as T;
+const must = <T>(outcome: Outcome<T>): T => {
+  if (outcome.failure !== undefined) assert.fail(outcome.failure.message);
+  return outcome.value;
 };
 
 const eventually = async <T>({ clock }: Scene, look: () => Promise<T | undefined>, what: string): Promise<T> => {
