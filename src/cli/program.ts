@@ -6,10 +6,11 @@ import { crds, usualGroups } from './crds.ts';
 import type { DashboardFlags } from './dashboard.ts';
 import type { DemoFlags } from './demo/command.ts';
 import { exitCodeOf } from './fail.ts';
-import { longFlags } from './go-values.ts';
+import { longFlags, plainBooleans } from './go-values.ts';
 import { installCommand } from './install-command.ts';
 import { maintenanceCommands } from './maintenance-commands.ts';
 import { nodeArguments, nodeCommands } from './node-commands.ts';
+import { type NovaFlags, novaBooleans, novaFlags } from './nova/flags.ts';
 import type { OperatorFlags } from './operator-flags.ts';
 import { RefusedError } from './refused.ts';
 import { version } from './version.ts';
@@ -106,6 +107,11 @@ const agentCommand = (env: Env): Command =>
     .addOption(new Option('--log-format <name>', 'json, or text for people; text on a terminal').choices(['json', 'text']))
     .action(async (flags: AgentFlags) => (await import('./agent.ts')).agent(flags, env));
 
+const novaCommand = (env: Env): Command =>
+  novaFlags(new Command('nova'))
+    .description('on an OpenStack hypervisor: move all servers off it, once, or for as long as its node is out of service')
+    .action(async (flags: NovaFlags) => (await import('./nova.ts')).nova(flags, env));
+
 const completionCommand = (): Command =>
   new Command('completion')
     .description('print a script that completes commands, flags and nodes in your shell')
@@ -132,6 +138,7 @@ const program = (env: Env): Command => {
     dashboardCommand(env),
     demoCommand(),
     agentCommand(env),
+    novaCommand(env),
     crdsCommand(),
     completionCommand(),
   ];
@@ -140,7 +147,10 @@ const program = (env: Env): Command => {
   return root;
 };
 
-const argumentsOf = (args: readonly string[]): readonly string[] => (args[0] === 'operator' ? longFlags(args) : nodeArguments(args));
+const argumentsOf = (args: readonly string[]): readonly string[] => {
+  if (args[0] === 'operator') return longFlags(args);
+  return args[0] === 'nova' ? plainBooleans(longFlags(args), novaBooleans) : nodeArguments(args);
+};
 
 /** What the server said is printed in kubectl's words, and those begin with its own name for it. */
 const textOf = (error: unknown): string => {

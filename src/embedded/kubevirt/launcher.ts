@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
-import { amount } from '../actors/resources.ts';
+import { amount } from '../../core/quantity.ts';
 import { controllerReference } from '../controllers/pods.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import { annotations, apiVersion, group, labels } from './words.ts';

@@ -1,0 +1,116 @@
+import { hypervisorKey, type NodeIdentity } from '../../core/server/match.ts';
+import type { HostView, HostWish } from '../../core/vm/host.ts';
+import { HostKeeper, type KeeperOptions } from '../../nova/keeper.ts';
+import type { Watcher } from '../../operator/ports.ts';
+import { Journal } from './journal.ts';
+import { followOwnNode, type OwnNode } from './own-node.ts';
+
+type Daemon = Pick<KeeperOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
+  readonly watcher: Watcher;
+  readonly nodeName: string | undefined;
+  /** The host of this machine's nova-compute. */
+  readonly host: string;
+  readonly isHostGiven: boolean;
+  readonly policy: HostWish['policy'];
+  readonly timeOutMs: number;
+};
+
+/** The node as it is matched: by what it says itself, unless the command line says it; else by the name of the machine, never by an address. */
+const identityOf = ({ labels, annotations }: OwnNode, { host, isHostGiven }: Daemon): NodeIdentity => {
+  const named = annotations?.[hypervisorKey] ?? labels?.[hypervisorKey];
+  return { name: host, ...(!isHostGiven && named !== undefined && { annotations: { [hypervisorKey]: named } }) };
+};
+
+/** Follows one node, and empties and gives back the hypervisor that it is. */
+class NodeFollower {
+  readonly #daemon: Daemon;
+  readonly #keeper: HostKeeper;
+  readonly #journal: Journal;
+  #node: OwnNode | undefined;
+  #isSynced = false;
+  #isEmpty = false;
+  #cancelTimeOut: () => void = () => {};
+
+  constructor(daemon: Daemon) {
+    const { nova, clock, log, limits = {}, host } = daemon;
+    this.#daemon = daemon;
+    this.#journal = new Journal(text => log.info(text));
+    this.#keeper = new HostKeeper({
+      nova,
+      clock,
+      log,
+      limits,
+      touched: () => this.#told(),
+      // A node that is gone says nothing: its hypervisor stays as it is.
+      held: () => (this.#isSynced && this.#node !== undefined ? new Set(this.#node.isHeld ? [host] : []) : undefined),
+      nodes: () => (this.#node === undefined ? [] : [identityOf(this.#node, daemon)]),
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { watcher, nodeName, log } = this.#daemon;
+    log.info('Watcher created.');
+    const tell = {
+      seen: (node: OwnNode) => this.#seen(node),
+      gone: (name: string) => this.#gone(name),
+      synced: () => this.#synced(),
+    };
+    await Promise.all([this.#keeper.run(signal), followOwnNode(watcher, nodeName, tell, signal)]);
+    this.#cancelTimeOut();
+  }
+
+  #seen(node: OwnNode): void {
+    const { log } = this.#daemon;
+    if (this.#node !== undefined && this.#node.name !== node.name) {
+      log.warn('another node goes by a name of this machine; say which one it is with --node-name', { node: node.name });
+      return;
+    }
+    const before = this.#node?.isHeld;
+    this.#node = node;
+    if (before === node.isHeld) return;
+    log.info('Event belongs to node.', { node: node.name, held: node.isHeld });
+    this.#want(node);
+  }
+
+  #want(node: OwnNode): void {
+    const { host, policy, clock, log, timeOutMs } = this.#daemon;
+    this.#cancelTimeOut();
+    this.#isEmpty = false;
+    this.#keeper.want(host, node.isHeld ? { why: `node ${node.name} is out of service`, policy } : undefined);
+    if (!node.isHeld) return;
+    this.#cancelTimeOut = clock.after(timeOutMs, () => {
+      if (!this.#isEmpty) log.warn('Time out waiting for live-migration.', { node: node.name, goingOn: true });
+    });
+  }
+
+  #gone(name: string): void {
+    const { log, host } = this.#daemon;
+    if (this.#node?.name !== name) return;
+    log.warn('the node is gone; its hypervisor stays as it is', { node: name });
+    this.#node = undefined;
+    this.#keeper.want(host, undefined);
+  }
+
+  #synced(): void {
+    this.#isSynced = true;
+    const { log, host } = this.#daemon;
+    if (this.#node === undefined) log.warn('no node goes by a name of this machine yet; say which one it is with --node-name', { host });
+  }
+
+  #told(): void {
+    const { host, log } = this.#daemon;
+    const view = this.#keeper.of(host);
+    if (view === 'unknown') return;
+    if (view === 'none') log.error(`Cannot find nova-service with hostname: ${host}`);
+    else this.#tell(view);
+  }
+
+  #tell(view: HostView): void {
+    this.#journal.seen(view);
+    if (view.empty && !this.#isEmpty) this.#daemon.log.info('All VMs migrated', { host: this.#daemon.host });
+    this.#isEmpty = view.empty;
+  }
+}
+
+/** Follows the node of this machine until the signal is aborted; what is under way then goes on in Nova, and the next start finds it. */
+export const followNode = (daemon: Daemon, signal: AbortSignal): Promise<void> => new NodeFollower(daemon).run(signal);

@@ -1,0 +1,56 @@
+import type { HostView, HostWish } from '../../core/vm/host.ts';
+import type { VmState } from '../../core/vm/standing.ts';
+import type { KeeperOptions } from '../../nova/keeper.ts';
+import { HostKeeper } from '../../nova/keeper.ts';
+import { Journal } from './journal.ts';
+
+type Emptying = Pick<KeeperOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
+  readonly host: string;
+  readonly wish: HostWish;
+  readonly timeOutMs: number;
+  readonly line: (text: string) => void;
+};
+
+/** How it ended. `late`: the time was over. */
+export type Emptied = { readonly end: 'empty' | 'stuck' | 'late' | 'stopped'; readonly view: HostView };
+
+const settledStates: ReadonlySet<VmState> = new Set(['Moved', 'Stopped', 'Left', 'Cannot']);
+
+/** Nothing will change any more unless somebody helps. */
+const isStuck = ({ vms, problem }: HostView): boolean =>
+  problem === undefined && vms.some(({ state }) => state === 'Cannot') && vms.every(({ state }) => settledStates.has(state));
+
+const noView: HostView = { vms: [], empty: false };
+
+/**
+ * Empties one hypervisor, with a line for everything that happens, until nothing is left that has to go, only servers are left that cannot, the time
+ * is over or the signal is aborted. The service stays disabled.
+ */
+export const emptyOnce = async (emptying: Emptying, signal: AbortSignal): Promise<Emptied> => {
+  const { nova, clock, log, limits = {}, host, wish, timeOutMs, line } = emptying;
+  const over = new AbortController();
+  const stop = (): void => over.abort();
+  const journal = new Journal(line);
+  let view = noView;
+  let end: Emptied['end'] = 'late';
+  const seen = (): void => {
+    const now = keeper.of(host);
+    if (typeof now !== 'object') return;
+    view = now;
+    journal.seen(view);
+    if (!view.empty && !isStuck(view)) return;
+    end = view.empty ? 'empty' : 'stuck';
+    stop();
+  };
+  const held = new Set([host]);
+  const nodes = [{ name: host }];
+  const options = { nova, clock, log, limits, touched: seen, held: () => held, nodes: () => nodes };
+  const keeper = new HostKeeper({ ...options, marker: 'drydock nova: ' });
+  keeper.want(host, wish);
+  const cancel = clock.after(timeOutMs, stop);
+  signal.addEventListener('abort', stop);
+  if (!signal.aborted) await keeper.run(over.signal);
+  signal.removeEventListener('abort', stop);
+  cancel();
+  return { end: end === 'late' && signal.aborted ? 'stopped' : end, view };
+};

@@ -1,0 +1,68 @@
+import { hostname, networkInterfaces } from 'node:os';
+import { beforeAnnotation } from '../../core/hold/node.ts';
+import type { NodeIdentity } from '../../core/server/match.ts';
+import type { Collection, Watched, Watcher } from '../../operator/ports.ts';
+
+/** A node as the daemon of its hypervisor sees it. */
+export type OwnNode = Watched &
+  NodeIdentity & {
+    /** Cordoned, or held by Drydock. */
+    readonly isHeld: boolean;
+  };
+
+/** Names and addresses under which this machine may be a node. */
+const ownNames = (): ReadonlySet<string> =>
+  new Set([
+    hostname(),
+    hostname().split('.', 1)[0] ?? '',
+    ...Object.values(networkInterfaces()).flatMap(addresses =>
+      (addresses ?? []).flatMap(({ address, internal }) => (internal ? [] : [address])),
+    ),
+  ]);
+
+type RawNode = {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec?: { readonly unschedulable?: boolean; readonly providerID?: string };
+};
+
+/** The Node, when it goes by one of these names. */
+const readOwnNode = (raw: unknown, names: ReadonlySet<string>): OwnNode | undefined => {
+  const { metadata, spec = {} } = raw as RawNode;
+  const { name, uid, resourceVersion } = metadata;
+  if (!names.has(name)) return undefined;
+  const { annotations = {}, labels = {} } = metadata;
+  const { providerID: providerId, unschedulable } = spec;
+  return {
+    key: name,
+    name,
+    uid,
+    resourceVersion,
+    annotations,
+    labels,
+    ...(providerId !== undefined && { providerId }),
+    isHeld: unschedulable === true || annotations[beforeAnnotation] !== undefined,
+  };
+};
+
+/** Follows the node of that name (or, without one, those that this machine may be) until the signal is aborted, through every kind of failure. */
+export const followOwnNode = (
+  watcher: Watcher,
+  nodeName: string | undefined,
+  tell: { readonly seen: (node: OwnNode) => void; readonly gone: (name: string) => void; readonly synced: () => void },
+  signal: AbortSignal,
+): Promise<void> => {
+  const names = nodeName === undefined ? ownNames() : new Set([nodeName]);
+  const collection: Collection = {
+    path: '/api/v1/nodes',
+    ...(nodeName !== undefined && { fieldSelector: `metadata.name=${nodeName}` }),
+  };
+  const changed = ({ type, object }: { readonly type: string; readonly object: OwnNode }): void =>
+    type === 'removed' ? tell.gone(object.name) : tell.seen(object);
+  return watcher.watch(collection, raw => readOwnNode(raw, names), { changed, synced: tell.synced }, signal);
+};

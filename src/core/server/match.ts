@@ -1,0 +1,92 @@
+/** Which hypervisor a node is. */
+
+/** Names the hypervisor that a node is, as a label or an annotation of the node. */
+export const hypervisorKey = 'drydock.dev/hypervisor';
+
+export type NodeIdentity = {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly providerId?: string;
+};
+
+export type HypervisorIdentity = {
+  /** The `host` of its nova-compute. */
+  readonly host: string;
+  /** `hypervisor_hostname`: often the same, often with a domain. */
+  readonly hostname?: string;
+  /** UUID of the compute node. */
+  readonly id?: string;
+};
+
+/** `host`: it is this one. `problem`: it cannot be told, and why. */
+export type Match = { readonly host: string } | { readonly problem: string };
+
+/** The nodes that are hypervisors, or may be, by name; the others are none. */
+export type Matcher = (nodes: readonly NodeIdentity[], hypervisors: readonly HypervisorIdentity[]) => ReadonlyMap<string, Match>;
+
+type Claim = { readonly node: string; readonly rank: number; readonly hosts: readonly string[] };
+
+const shortOf = (name: string): string => name.split('.', 1)[0] ?? name;
+
+/** One of the two is the other without its domain. Two different domains are two machines. */
+const isSameMachine = (one: string, other: string): boolean =>
+  one.includes('.') !== other.includes('.') && shortOf(one) === shortOf(other) && !/^[\d.]+$|:/.test(`${one}${other}`);
+
+const hostsOf = (hypervisors: readonly HypervisorIdentity[], fits: (name: string) => boolean): readonly string[] => [
+  ...new Set(hypervisors.filter(({ host, hostname = host }) => fits(host) || fits(hostname)).map(({ host }) => host)),
+];
+
+const lower = (name: string): string => name.toLowerCase();
+
+/** What the node says itself, its name, its providerID, its name with or without a domain: the first that says anything counts. */
+const claimOf = (node: NodeIdentity, hypervisors: readonly HypervisorIdentity[]): Claim | string | undefined => {
+  const named = node.annotations?.[hypervisorKey] ?? node.labels?.[hypervisorKey];
+  if (named !== undefined) {
+    const hosts = hostsOf(hypervisors, name => name === named);
+    return hosts.length === 0
+      ? `${hypervisorKey} of the node says ${named}, and this Nova has no such hypervisor`
+      : { node: node.name, rank: 0, hosts };
+  }
+  const provided = node.providerId?.split('/').at(-1) ?? '';
+  const ways = [
+    hostsOf(hypervisors, name => lower(name) === lower(node.name)),
+    [...new Set(hypervisors.filter(({ id }) => id !== undefined && id === provided).map(({ host }) => host))],
+    hostsOf(hypervisors, name => isSameMachine(lower(name), lower(node.name))),
+  ];
+  const rank = ways.findIndex(hosts => hosts.length > 0);
+  return rank < 0 ? undefined : { node: node.name, rank: rank + 1, hosts: ways[rank] ?? [] };
+};
+
+const severalText = (hosts: readonly string[]): string =>
+  `it may be any of the hypervisors ${[...hosts].sort().slice(0, 5).join(', ')}: say which with the annotation ${hypervisorKey}`;
+
+const settle = (claim: Claim, claims: readonly Claim[]): Match => {
+  const [host, ...others] = claim.hosts;
+  if (host === undefined || others.length > 0) return { problem: severalText(claim.hosts) };
+  const rivals = claims.filter(({ node, rank, hosts }) => node !== claim.node && rank <= claim.rank && hosts.includes(host));
+  if (rivals.length === 0) return { host };
+  const names = rivals
+    .map(({ node }) => node)
+    .sort()
+    .slice(0, 5)
+    .join(', ');
+  return { problem: `hypervisor ${host} may be the node ${names} as well: say which with the annotation ${hypervisorKey}` };
+};
+
+/**
+ * Finds the hypervisor of each node: by the label or annotation `drydock.dev/hypervisor`; by its name, which is the service's host or the
+ * hypervisor's name; by a providerID that ends with the hypervisor's UUID; by its name with or without a domain. What is ambiguous is told as a
+ * problem and never guessed. A providerID `openstack:///UUID` names a server, a guest, and so fits no hypervisor.
+ */
+export const matchHosts: Matcher = (nodes, hypervisors) => {
+  const matches = new Map<string, Match>();
+  const claims: Claim[] = [];
+  for (const node of nodes) {
+    const claim = claimOf(node, hypervisors);
+    if (typeof claim === 'string') matches.set(node.name, { problem: claim });
+    else if (claim !== undefined) claims.push(claim);
+  }
+  for (const claim of claims) matches.set(claim.node, settle(claim, claims));
+  return matches;
+};

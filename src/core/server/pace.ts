@@ -1,0 +1,41 @@
+import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
+import type { VmStanding } from '../vm/standing.ts';
+import type { HostPicture } from './picture.ts';
+import { hasSucceeded, type Migration } from './server.ts';
+import { since } from './track.ts';
+
+/** The migrations off this host that went well, of this time. */
+const completed = (picture: HostPicture): readonly Migration[] => {
+  const from = since(picture);
+  return picture.migrations.filter(one => one.source === picture.host && hasSucceeded(one) && !isBefore(one.created, from));
+};
+
+/** Seconds from one server that has left to the next, as observed; undefined before the first. */
+const secondsEach = (done: readonly Migration[]): number | undefined => {
+  const begin = earliest(done.map(({ created }) => created));
+  if (begin === undefined) return undefined;
+  return Math.max(...done.map(({ updated }) => secondsBetween(begin, updated))) / done.length;
+};
+
+const isOnItsWay = ({ state }: VmStanding): boolean => state === 'Waiting' || state === 'Migrating';
+
+/** When the last server that can move will have left, at the pace so far; undefined before one has, and when there is none. */
+export const expectedEnd = (picture: HostPicture, vms: readonly VmStanding[]): Temporal.Instant | undefined => {
+  const done = completed(picture);
+  const each = secondsEach(done);
+  const left = vms.filter(isOnItsWay).length;
+  if (each === undefined || left === 0) return undefined;
+  const last = done.reduce((latest, { updated }) => (isBefore(latest, updated) ? updated : latest), since(picture));
+  return secondsAfter(last, each * left);
+};
+
+const idleMs = 10_000;
+const soonestMs = 1000;
+const latestMs = 5000;
+
+/** Milliseconds until the next look while servers move: a tenth of what one takes, between 1 and 5 s; 10 s when nothing is under way. */
+export const lookAgainMs = (picture: HostPicture, vms: readonly VmStanding[]): number => {
+  if (!vms.some(isOnItsWay)) return idleMs;
+  const each = secondsEach(completed(picture));
+  return Math.min(Math.max((each ?? 0) * 100, soonestMs), latestMs);
+};

@@ -1,0 +1,30 @@
+import type { Json } from '../../core/json.ts';
+
+/** One call over HTTP, and what is said to it. */
+export type Asked = {
+  readonly method: string;
+  /** Path without query, below the service. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly body: Json | undefined;
+  /** Minor number of the microversion. */
+  readonly minor: number;
+  /** Path and host that links begin with. */
+  readonly base: string;
+};
+
+export type Said = { readonly status: number; readonly body?: Json; readonly headers?: Readonly<Record<string, string>> };
+
+const names: Readonly<Record<number, string>> = {
+  400: 'badRequest',
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'itemNotFound',
+  409: 'conflictingRequest',
+};
+
+/** Nova's way to refuse. */
+export const refuse = (code: number, message: string): Said => ({
+  status: code,
+  body: { [names[code] ?? 'computeFault']: { code, message } },
+});

@@ -1,0 +1,142 @@
+import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import type { Clock } from '../support/clock.ts';
+import { type Asker, ask } from './ask.ts';
+import type { NovaConfig } from './config/config.ts';
+import type { Exchange, Saying } from './exchange.ts';
+import { failed, failureOf, jsonOf, type Outcome } from './failure.ts';
+import { computeEndpoint, Identity } from './identity.ts';
+
+export type NovaRequest = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below the endpoint, for example `/servers/detail`. */
+  readonly path: string;
+  readonly body?: Json;
+  /** Ask as an older client would: the minor number of the microversion. */
+  readonly mostMinor?: number;
+};
+
+/** Minor numbers of the microversions that are spoken: 2.53 (Pike) has services by UUID, 2.93 (Zed) is the last that was tried. */
+const leastMinor = 53;
+const mostMinor = 93;
+
+const readMs = 30_000;
+/** Nova looks for a place before it answers to some of these. */
+const writeMs = 60_000;
+const readAgainMs = 500;
+
+type Target = { readonly base: string; readonly minor: number };
+
+/** Below a project's own address Nova tells no versions. */
+const rootOf = (endpoint: string): string => endpoint.replace(/(\/v2(\.\d+)?)\/.*$/, '$1');
+
+const minorOf = (text: unknown): number | undefined => {
+  const minor = typeof text === 'string' ? /^2\.(\d+)$/.exec(text)?.[1] : undefined;
+  return minor === undefined ? undefined : Number(minor);
+};
+
+/** Speaks to one Nova as one user: tokens, endpoint and microversion are its own business. */
+export class NovaClient {
+  readonly #asker: Asker;
+  readonly #config: NovaConfig;
+  readonly #identity: Identity;
+  #target: Target | undefined;
+  #userId: string | undefined;
+  #aheadMs = 0;
+
+  constructor(config: NovaConfig, exchange: Exchange, clock: Clock) {
+    this.#asker = { exchange, clock };
+    this.#config = config;
+    this.#identity = new Identity(this.#asker, config);
+  }
+
+  /** Who we are to Nova; undefined before the first call. */
+  get userId(): string | undefined {
+    return this.#userId;
+  }
+
+  /** The minor number of the microversion that is spoken; undefined before the first call. */
+  get minor(): number | undefined {
+    return this.#target?.minor;
+  }
+
+  /** The present moment by Nova's clock, as far as its answers have told. */
+  now(): Temporal.Instant {
+    return this.#asker.clock.now().add({ milliseconds: this.#aheadMs });
+  }
+
+  /**
+   * The body of the answer (undefined where it has none), or the failure. GETs without an answer, or with one that says that the server is in
+   * trouble, are repeated once; a call whose token has ended is repeated with a new one. Rejects with the signal's reason only.
+   */
+  async call(request: NovaRequest, signal: AbortSignal): Promise<Outcome<Json | undefined>> {
+    const first = await this.#once(request, signal);
+    const kind = first.failure?.kind;
+    if (request.method !== 'GET' || (kind !== 'unreachable' && kind !== 'trouble')) return first;
+    await this.#asker.clock.sleep(readAgainMs, signal);
+    return this.#once(request, signal);
+  }
+
+  async #once(request: NovaRequest, signal: AbortSignal): Promise<Outcome<Json | undefined>> {
+    const target = await this.#open(signal);
+    if (target.failure !== undefined) return target;
+    const { base, minor } = target.value;
+    const sent = await this.#send(request, `${base}${request.path}`, Math.min(minor, request.mostMinor ?? minor), signal);
+    if (sent.failure !== undefined) return sent;
+    const { status, text } = sent.value;
+    return status >= 200 && status < 300 ? { value: text === '' ? undefined : jsonOf(text) } : { failure: failureOf(sent.value) };
+  }
+
+  async #send(request: NovaRequest, url: string, minor: number | undefined, signal: AbortSignal): Promise<Outcome<Saying>> {
+    for (let again = false; ; again = true) {
+      const session = await this.#identity.session(signal);
+      if (session.failure !== undefined) return session;
+      const { token, userId } = session.value;
+      this.#userId = userId;
+      const headers = {
+        accept: 'application/json',
+        'x-auth-token': token,
+        ...(minor !== undefined && { 'openstack-api-version': `compute 2.${minor}`, 'x-openstack-nova-api-version': `2.${minor}` }),
+        ...(request.body !== undefined && { 'content-type': 'application/json' }),
+      };
+      const asking = { method: request.method, url, headers, ...(request.body !== undefined && { body: JSON.stringify(request.body) }) };
+      const sent = await ask(this.#asker, asking, request.method === 'GET' ? readMs : writeMs, signal);
+      if (sent.value !== undefined) this.#hear(sent.value);
+      if (sent.value?.status !== 401 || again) return sent;
+      this.#identity.refused(token);
+    }
+  }
+
+  /** Nova's own times are compared with each other only. */
+  #hear({ headers }: Saying): void {
+    const told = Date.parse(headers['date'] ?? '');
+    if (Number.isNaN(told)) return;
+    const ahead = told - this.#asker.clock.now().epochMilliseconds;
+    // Whole seconds: less than that is no difference.
+    this.#aheadMs = Math.abs(ahead) > 2000 ? ahead : 0;
+  }
+
+  async #open(signal: AbortSignal): Promise<Outcome<Target>> {
+    if (this.#target !== undefined) return { value: this.#target };
+    const session = await this.#identity.session(signal);
+    if (session.failure !== undefined) return session;
+    const endpoint = computeEndpoint(session.value.catalog, this.#config);
+    if (endpoint.failure !== undefined) return endpoint;
+    const sent = await this.#send({ method: 'GET', path: '' }, `${rootOf(endpoint.value)}/`, undefined, signal);
+    if (sent.failure !== undefined) return sent;
+    if (sent.value.status !== 200) return { failure: failureOf(sent.value) };
+    const body = jsonOf(sent.value.text);
+    const version: JsonObject = isObject(body) && isObject(body['version']) ? body['version'] : {};
+    return this.#settle(endpoint.value, minorOf(version['version']), minorOf(version['min_version']));
+  }
+
+  #settle(base: string, most: number | undefined, least = 1): Outcome<Target> {
+    if (most === undefined || most < leastMinor) {
+      const what = most === undefined ? 'no microversions' : `microversions up to 2.${most}`;
+      return failed('unfit', `the Nova at ${base} speaks ${what}; 2.${leastMinor} (Pike) is needed`);
+    }
+    if (least > mostMinor)
+      return failed('unfit', `the Nova at ${base} speaks microversions from 2.${least} on; 2.${mostMinor} is the latest known here`);
+    this.#target = { base, minor: Math.min(most, mostMinor) };
+    return { value: this.#target };
+  }
+}

@@ -1,0 +1,128 @@
+/** How to reach an OpenStack, wherever that is written. */
+
+/** Something in the configuration that has to be mended; the message names the key and where it is, and never a secret. */
+export class NovaConfigError extends Error {
+  override readonly name = 'NovaConfigError';
+}
+
+/** By name or by id. */
+export type Named = { readonly name: string } | { readonly id: string };
+
+type Scope = { readonly project: Named; readonly projectDomain?: Named };
+
+export type Login =
+  | {
+      readonly kind: 'password';
+      readonly user: Named;
+      readonly userDomain?: Named;
+      readonly password: string;
+      readonly scope: Scope;
+    }
+  | {
+      readonly kind: 'application credential';
+      readonly credential: Named;
+      readonly secret: string;
+      /** Whose it is, where it is given by name. */
+      readonly user?: Named;
+      readonly userDomain?: Named;
+    };
+
+export type EndpointInterface = 'internal' | 'public' | 'admin';
+
+export type NovaConfig = {
+  /** Keystone, ending in `/v3`. */
+  readonly authUrl: string;
+  readonly login: Login;
+  readonly region?: string;
+  readonly interface: EndpointInterface;
+  readonly caFile?: string;
+  readonly insecure?: boolean;
+  /** Where this comes from, for messages. */
+  readonly source: string;
+};
+
+type Settings = Readonly<Record<string, string | undefined>>;
+
+/** A reader of settings that says which one is missing, and where. Empty ones count as missing. */
+export const settingsOf = (settings: Settings, source: string, nameOf: (key: string) => string = key => key) => {
+  const get = (key: string): string | undefined => (settings[key] === '' ? undefined : settings[key]);
+  return {
+    get,
+    need: (key: string): string => {
+      const value = get(key);
+      if (value === undefined) throw new NovaConfigError(`${nameOf(key)} is missing in ${source}`);
+      return value;
+    },
+    has: (key: string): boolean => get(key) !== undefined,
+  };
+};
+
+type Reader = ReturnType<typeof settingsOf>;
+
+/** Keystone's address with the version that is spoken. */
+export const authUrlOf = (text: string, key: string, source: string): string => {
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
+    throw new NovaConfigError(`${key} in ${source} is no http:// or https:// address: ${text}`);
+  }
+  const bare = text.replace(/\/+$/, '').replace(/\/v2\.0$/, '');
+  return bare.endsWith('/v3') ? bare : `${bare}/v3`;
+};
+
+const named = (reader: Reader, idKeys: readonly string[], nameKeys: readonly string[]): Named | undefined => {
+  for (const key of idKeys) if (reader.has(key)) return { id: reader.need(key) };
+  for (const key of nameKeys) if (reader.has(key)) return { name: reader.need(key) };
+  return undefined;
+};
+
+const domain = (reader: Reader, prefix: 'user' | 'project'): Named | undefined =>
+  named(reader, [`${prefix}_domain_id`], [`${prefix}_domain_name`]) ??
+  named(reader, ['domain_id', 'default_domain_id', 'default_domain'], ['domain_name', 'default_domain_name']);
+
+const credentialLogin = (reader: Reader): Login => {
+  const user = named(reader, ['user_id'], ['username']);
+  const userDomain = domain(reader, 'user');
+  const credential = named(reader, ['application_credential_id'], ['application_credential_name']);
+  if (credential === undefined) reader.need('application_credential_id');
+  return {
+    kind: 'application credential',
+    credential: credential ?? { id: '' },
+    secret: reader.need('application_credential_secret'),
+    ...(user && { user }),
+    ...(userDomain && { userDomain }),
+  };
+};
+
+const passwordLogin = (reader: Reader): Login => {
+  const userDomain = domain(reader, 'user');
+  const projectDomain = domain(reader, 'project');
+  const user = named(reader, ['user_id'], ['username']) ?? { name: reader.need('username') };
+  const project = named(reader, ['project_id', 'tenant_id'], ['project_name', 'tenant_name']) ?? { name: reader.need('project_name') };
+  const byName: Named = { id: 'default' };
+  return {
+    kind: 'password',
+    user,
+    // Keystone's own first domain is what everybody means who names none.
+    ...('name' in user && { userDomain: userDomain ?? byName }),
+    password: reader.need('password'),
+    scope: { project, ...('name' in project && { projectDomain: projectDomain ?? userDomain ?? byName }) },
+  };
+};
+
+const methods: ReadonlySet<string> = new Set(['password', 'v3password', 'v3applicationcredential']);
+
+/** The login that these settings (keys as in the `auth` of a clouds.yaml) stand for. Throws a NovaConfigError for what is missing. */
+export const loginOf = (reader: Reader, authType: string | undefined, source: string): Login => {
+  if (authType !== undefined && !methods.has(authType)) {
+    throw new NovaConfigError(`auth_type ${authType} in ${source} is not served; it may be password or v3applicationcredential`);
+  }
+  const isCredential =
+    authType === 'v3applicationcredential' || reader.has('application_credential_id') || reader.has('application_credential_secret');
+  return isCredential ? credentialLogin(reader) : passwordLogin(reader);
+};
+
+/** Reads the name of an interface, also as `internalURL`. Throws a NovaConfigError for any other word. */
+export const interfaceOf = (text: string | undefined, key: string, source: string): EndpointInterface => {
+  const word = (text ?? 'internal').replace(/URL$/, '');
+  if (word === 'internal' || word === 'public' || word === 'admin') return word;
+  throw new NovaConfigError(`${key} in ${source} is ${word}; it may be internal, public or admin`);
+};

@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs';
+import { cloudConfig } from './clouds-yaml.ts';
+import { interfaceOf, type NovaConfig, NovaConfigError } from './config.ts';
+import { environmentConfig } from './environment.ts';
+import { seedConfig } from './seed-file.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** What a command line says about the OpenStack. */
+export type NovaWhere = {
+  /** A file of nova-kubernetes-drain. */
+  readonly configPath?: string | undefined;
+  /** A cloud of clouds.yaml. */
+  readonly cloud?: string | undefined;
+  readonly region?: string | undefined;
+  readonly interface?: string | undefined;
+  readonly caFile?: string | undefined;
+  readonly insecure?: boolean | undefined;
+};
+
+const usualFile = 'config.yaml';
+
+const base = ({ configPath, cloud }: NovaWhere, env: Env): NovaConfig => {
+  if (configPath !== undefined) return seedConfig(configPath);
+  const chosen = cloud ?? env['OS_CLOUD'];
+  if (chosen !== undefined && chosen !== '') return cloudConfig(chosen, env);
+  if ((env['OS_AUTH_URL'] ?? '') !== '') return environmentConfig(env);
+  if (existsSync(usualFile)) return seedConfig(usualFile);
+  throw new NovaConfigError(
+    `no OpenStack is configured: there is no --config-path, no --cloud, no OS_CLOUD or OS_AUTH_URL in the environment, and no ${usualFile} here`,
+  );
+};
+
+/**
+ * The OpenStack to talk to: `--config-path`; else `--cloud` or OS_CLOUD in clouds.yaml; else the OS_* variables; else config.yaml in the current
+ * folder, as nova-kubernetes-drain had it. Flags count more than what is written there. Throws a NovaConfigError with what is to be mended.
+ */
+export const findNovaConfig = (where: NovaWhere, env: Env): NovaConfig => {
+  const found = base(where, env);
+  const { region, caFile, insecure } = where;
+  return {
+    ...found,
+    ...(region !== undefined && { region }),
+    ...(where.interface !== undefined && { interface: interfaceOf(where.interface, '--interface', 'the command line') }),
+    ...(caFile !== undefined && { caFile }),
+    ...(insecure === true && { insecure }),
+  };
+};

@@ -1,0 +1,130 @@
+import type { Marker } from '../core/server/mark.ts';
+import type { HostDecision, HostPicture, MigrationLimits, Refusal } from '../core/server/picture.ts';
+import { type ComputeService, hasFailed, hasSucceeded, isUnderWay, type Migration, type Server } from '../core/server/server.ts';
+import { since } from '../core/server/track.ts';
+import { isBefore } from '../core/time.ts';
+import type { HostWish } from '../core/vm/host.ts';
+import { failed, type Outcome } from './failure.ts';
+import { MigrationBook } from './migration-book.ts';
+import type { Nova } from './nova.ts';
+
+/** What is wanted of a host, and by whom. */
+export type Errand = {
+  readonly node: string;
+  readonly host: string;
+  readonly service: ComputeService;
+  readonly wish: HostWish | undefined;
+  readonly isReleased: boolean;
+};
+
+/** A reason that Nova has not told after so many questions is not asked for again. */
+const mostQuestions = 3;
+
+type Base = Omit<HostPicture, 'elsewhere' | 'progress'>;
+
+/** What is remembered of one host between two looks. All of it can be lost: it only saves calls, and counts what Nova does not keep. */
+export class HostDesk {
+  readonly refusals = new Map<string, Refusal>();
+  readonly asked = new Set<string>();
+  decision: HostDecision | undefined;
+  /** Why the last look, or what followed from it, came to nothing. */
+  problem: string | undefined;
+  dueMs = 0;
+  /** Migrations off the host that were under way at the last look. */
+  flights = 0;
+  readonly #wishedAt: Temporal.Instant;
+  readonly #book = new MigrationBook();
+  readonly #known = new Map<string, Server>();
+  readonly #reasons = new Map<number, string>();
+  readonly #questions = new Map<number, number>();
+
+  constructor(now: Temporal.Instant) {
+    this.#wishedAt = now;
+  }
+
+  /** Reads what Nova says of the host: two calls (more where there are pages), and for single servers two more at the most. */
+  async look(nova: Nova, errand: Errand, marker: Marker, limits: MigrationLimits, signal: AbortSignal): Promise<Outcome<HostPicture>> {
+    const servers = await nova.serversOn(errand.host, signal);
+    if (servers.failure !== undefined) return servers;
+    const migrations = await this.#book.read(nova, errand.host, signal);
+    if (migrations.failure !== undefined) return migrations;
+    for (const server of servers.value) this.#known.set(server.id, server);
+    const base: Base = {
+      ...errand,
+      marker,
+      wishedAt: this.#wishedAt,
+      servers: servers.value,
+      migrations: migrations.value,
+      reasons: this.#reasons,
+      refusals: this.refusals,
+      asked: this.asked,
+      user: nova.userId(),
+      limits,
+      free: limits.total,
+    };
+    this.#book.prune(since(base as HostPicture));
+    this.#forget(base);
+    const elsewhere = await this.#elsewhere(nova, base, signal);
+    if (elsewhere.failure !== undefined) return elsewhere;
+    await this.#explain(nova, base, signal);
+    return { value: { ...base, elsewhere: elsewhere.value, progress: await this.#progress(nova, base, signal) } };
+  }
+
+  /** Refusals count for servers that are still here. */
+  #forget({ servers }: Base): void {
+    const here = new Set(servers.map(({ id }) => id));
+    for (const id of this.refusals.keys()) if (!here.has(id)) this.refusals.delete(id);
+  }
+
+  /** Servers that have left, or are leaving; those of which nothing more can come are asked for once. */
+  async #elsewhere(nova: Nova, base: Base, signal: AbortSignal): Promise<Outcome<readonly Server[]>> {
+    const here = new Set(base.servers.map(({ id }) => id));
+    const from = since(base as HostPicture);
+    const leaving = base.migrations
+      .filter(
+        one =>
+          one.source === base.host && !here.has(one.server) && (isUnderWay(one) || (hasSucceeded(one) && !isBefore(one.created, from))),
+      )
+      .sort((one, other) => one.id - other.id);
+    const found: Server[] = [];
+    for (const [id, record] of new Map(leaving.map(one => [one.server, one]))) {
+      const known = this.#known.get(id);
+      if (known !== undefined && hasSucceeded(record))
+        found.push({ ...known, ...(record.target !== undefined && { host: record.target }) });
+      else {
+        const { value, failure } = await nova.server(id, signal);
+        if (failure !== undefined) return failed(failure.kind, failure.message, failure.status);
+        if (value === undefined) this.#book.forget(id);
+        else {
+          this.#known.set(id, value);
+          found.push(value);
+        }
+      }
+    }
+    return { value: found };
+  }
+
+  /** Finds out why the latest migrations failed: once for each, two calls. */
+  async #explain(nova: Nova, { servers, migrations, host }: Base, signal: AbortSignal): Promise<void> {
+    for (const { id } of servers) {
+      const own = migrations.filter(one => one.server === id && one.source === host && hasFailed(one) && one.status !== 'cancelled');
+      const last = own.reduce<Migration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);
+      if (last === undefined || this.#reasons.has(last.id)) continue;
+      const questions = this.#questions.get(last.id) ?? 0;
+      if (questions >= mostQuestions) continue;
+      this.#questions.set(last.id, questions + 1);
+      const reason = await nova.reason(last, signal);
+      if (reason !== undefined) this.#reasons.set(last.id, reason);
+    }
+  }
+
+  async #progress(nova: Nova, { host, migrations }: Base, signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
+    const running = migrations.filter(one => one.source === host && one.type === 'live-migration' && one.status === 'running');
+    const told = new Map<string, number>();
+    for (const { server } of running) {
+      const percent = await nova.progress(server, signal);
+      if (percent !== undefined) told.set(server, percent);
+    }
+    return told;
+  }
+}

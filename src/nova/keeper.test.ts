@@ -1,0 +1,360 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { markOf } from '../core/server/mark.ts';
+import { type Bed, isEmptied, makeBed, moves, runUntil, type Tap, told, viewOf, wishOf } from './testing/bed.ts';
+
+/** Twenty servers of two projects, one paused, one shut off. */
+const furnish = (bed: Bed): void => {
+  for (let n = 1; n <= 20; n += 1) {
+    const vmState = n === 3 ? 'paused' : n === 7 ? 'stopped' : 'active';
+    const name = `s${String(n).padStart(2, '0')}`;
+    bed.add({
+      name,
+      host: 'compute-1',
+      project: n % 2 === 0 ? 'red' : 'blue',
+      vmState,
+      volumeBacked: n % 5 === 0,
+      memoryMiB: 64 * (1 + (n % 3)),
+    });
+  }
+};
+
+const serviceOf = ({ cloud }: Bed, name = 'compute-1') => {
+  const host = cloud.hosts.get(name);
+  assert.ok(host);
+  return host;
+};
+
+test('twenty servers of two projects over three pages leave, paused and shut off ones as well, and stay what they were', async () => {
+  const bed = makeBed({ pageSize: 8 });
+  furnish(bed);
+  bed.held.add('compute-1');
+  const keeper = bed.keeper();
+  assert.equal(keeper.of('compute-1'), 'unknown');
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, isEmptied(keeper));
+  assert.deepEqual(bed.cloud.on('compute-1'), []);
+  assert.deepEqual(new Set(moves(bed)), new Set([1]));
+  assert.deepEqual(
+    [...bed.cloud.servers.values()].map(({ vmState }) => vmState).filter(state => state !== 'active'),
+    ['paused', 'stopped'],
+  );
+  const { vms } = viewOf(keeper);
+  assert.deepEqual(new Set(vms.map(({ state }) => state)), new Set(['Moved']));
+  assert.equal(vms.length, 20);
+  assert.match(serviceOf(bed).reason ?? '', /^drydock: maintenance m: new disks \(since 2030-01-10T\d\d:\d\d:\d\dZ\)$/);
+});
+
+for (const concurrency of [1, 3]) {
+  test(`the pace is at least 0.9 of what Nova allows when it does ${concurrency} at a time`, async () => {
+    const bed = makeBed({ concurrency });
+    for (let n = 0; n < 20; n += 1) bed.add({ name: `s${n}`, host: 'compute-1' });
+    const keeper = bed.keeper();
+    keeper.want('compute-1', wishOf());
+    await runUntil(bed, keeper, () => bed.cloud.on('compute-1').length === 0);
+    const { records } = bed.cloud.migrations;
+    const begin = Math.min(...records.map(({ createdMs }) => createdMs));
+    const seconds = (Math.max(...records.map(({ updatedMs }) => updatedMs)) - begin) / 1000;
+    const best = Math.ceil(20 / concurrency) * 5;
+    assert.ok(best / seconds >= 0.9, `${seconds} s, at best ${best} s`);
+  });
+}
+
+test('there are at most two calls a server and look, and the lists are read once for all of them', async () => {
+  const bed = makeBed();
+  furnish(bed);
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, isEmptied(keeper));
+  const { asked } = bed.api;
+  const looks = asked.filter(call => call === 'GET /os-services').length;
+  assert.ok(asked.filter(call => call === 'GET /servers/detail').length <= looks);
+  assert.ok(asked.filter(call => call === 'GET /os-migrations').length <= looks);
+  let most = 0;
+  let counts = new Map<string, number>();
+  for (const call of asked) {
+    const server = /servers\/(0[^/]+)/.exec(call)?.[1];
+    if (call === 'GET /os-services') counts = new Map();
+    else if (server !== undefined) counts.set(server, (counts.get(server) ?? 0) + 1);
+    most = Math.max(most, ...counts.values());
+  }
+  assert.ok(most <= 2, `${most} calls for one server`);
+});
+
+test('what Nova has no host for cannot move, for its own reason, and is tried again rarely', async () => {
+  const bed = makeBed();
+  bed.add({ name: 'free', host: 'compute-1' });
+  const stuck = bed.add({ name: 'stuck', host: 'compute-1', pinned: true });
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => told(keeper, 'stuck').startsWith('Cannot'));
+  const vm = viewOf(keeper).vms.find(({ name }) => name === 'stuck');
+  assert.equal(vm?.message, 'No valid host was found. There are not enough hosts available.');
+  assert.match(vm.remedy ?? '', /make room for it/);
+  const begin = bed.seconds();
+  const before = bed.cloud.migrations.records.length;
+  await runUntil(bed, keeper, () => bed.seconds() > begin + 3600, 4000);
+  const tries = bed.cloud.migrations.records.length - before;
+  assert.ok(tries >= 5 && tries <= 12, `${tries} tries in an hour`);
+  const server = bed.cloud.servers.get(stuck);
+  assert.ok(server);
+  server.pinned = false;
+  await runUntil(bed, keeper, isEmptied(keeper));
+});
+
+test('states in which Nova moves nothing are told with what would help, and do not keep the others', async () => {
+  const bed = makeBed();
+  bed.add({ name: 'good', host: 'compute-1' });
+  for (const vmState of ['error', 'suspended', 'rescued', 'shelved', 'soft-delete', 'resized', 'strange']) {
+    bed.add({ name: vmState, host: 'compute-1', vmState });
+  }
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => bed.cloud.on('compute-1').length === 7 && told(keeper, 'good') === 'Moved');
+  const { vms, empty } = viewOf(keeper);
+  assert.equal(empty, false);
+  assert.ok(vms.filter(({ name }) => name !== 'good').every(({ state, remedy }) => state === 'Cannot' && remedy !== undefined));
+  assert.deepEqual(bed.cloud.migrations.records.length, 1);
+});
+
+test('the policy leaves what it says', async () => {
+  const bed = makeBed();
+  bed.add({ name: 'error', host: 'compute-1', vmState: 'error' });
+  bed.add({ name: 'local', host: 'compute-1' });
+  bed.add({ name: 'paused', host: 'compute-1', vmState: 'paused', volumeBacked: true });
+  bed.add({ name: 'stopped', host: 'compute-1', vmState: 'stopped', volumeBacked: true });
+  bed.add({ name: 'volume', host: 'compute-1', volumeBacked: true });
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf({ failed: 'Leave', localDisk: 'Leave', paused: 'Leave', stopped: 'Leave' }));
+  await runUntil(bed, keeper, isEmptied(keeper));
+  assert.deepEqual(bed.cloud.on('compute-1'), ['error', 'local', 'paused', 'stopped']);
+  assert.deepEqual(
+    viewOf(keeper).vms.map(({ name, state }) => `${name} ${state}`),
+    ['error Left', 'local Left', 'paused Left', 'stopped Left', 'volume Moved'],
+  );
+});
+
+test('tokens that end in the middle are renewed, also ones that end early', async () => {
+  const bed = makeBed({ tokenSeconds: 20 });
+  furnish(bed);
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => bed.cloud.on('compute-1').length < 12);
+  bed.api.keystone.revoke();
+  await runUntil(bed, keeper, isEmptied(keeper));
+  assert.ok(bed.api.keystone.logins > 3);
+  assert.deepEqual(new Set(moves(bed)), new Set([1]));
+});
+
+test('an API that is down for 30 s is told, and nothing is called empty meanwhile', async () => {
+  const bed = makeBed();
+  furnish(bed);
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => bed.cloud.on('compute-1').length < 10);
+  bed.cloud.down = true;
+  const since = bed.seconds();
+  await runUntil(bed, keeper, () => bed.seconds() > since + 30 && viewOf(keeper).problem !== undefined);
+  assert.match(viewOf(keeper).problem ?? '', /does not answer: connect ECONNREFUSED/);
+  assert.equal(viewOf(keeper).empty, false);
+  bed.cloud.down = false;
+  await runUntil(bed, keeper, isEmptied(keeper));
+  assert.equal(viewOf(keeper).problem, undefined);
+  assert.deepEqual(new Set(moves(bed)), new Set([1]));
+});
+
+/** The process dies at the n-th call: before it is sent, or before its answer is heard. */
+const dyingAt = (last: number, isSent: boolean, died: () => void): Tap => {
+  let calls = 0;
+  return async (_, carry) => {
+    calls += 1;
+    if (calls < last) return carry();
+    if (calls === last && isSent) await carry();
+    died();
+    return new Promise(() => {});
+  };
+};
+
+test('killed at every call, before it and after it, the next start goes on and moves nothing twice', async () => {
+  let isOver = false;
+  for (let call = 1; !isOver; call += 1) {
+    for (const isSent of [false, true]) {
+      const bed = makeBed();
+      bed.add({ name: 'a', host: 'compute-1' });
+      bed.add({ name: 'b', host: 'compute-1', project: 'red', vmState: 'paused' });
+      bed.add({ name: 'c', host: 'compute-1', vmState: 'stopped' });
+      bed.held.add('compute-1');
+      const fate = { isDead: false };
+      const first = bed.keeper(
+        {},
+        dyingAt(call, isSent, () => {
+          fate.isDead = true;
+        }),
+      );
+      first.want('compute-1', wishOf());
+      const stop = new AbortController();
+      void first.run(stop.signal);
+      while (!fate.isDead && !isEmptied(first)()) await new Promise(resolve => setImmediate(resolve));
+      stop.abort();
+      isOver = !fate.isDead;
+      const second = bed.keeper();
+      second.want('compute-1', wishOf());
+      await runUntil(bed, second, isEmptied(second));
+      assert.deepEqual(moves(bed), [1, 1, 1], `call ${call}`);
+      assert.deepEqual(
+        [...bed.cloud.servers.values()].map(({ vmState }) => vmState),
+        ['active', 'paused', 'stopped'],
+      );
+      assert.deepEqual(
+        viewOf(second).vms.map(({ name, state }) => `${name} ${state}`),
+        ['a Moved', 'b Moved', 'c Moved'],
+      );
+      bed.held.clear();
+      second.want('compute-1', undefined);
+      await runUntil(bed, second, () => serviceOf(bed).enabled);
+    }
+  }
+});
+
+test('released in the middle: what Nova has not begun is called off, a cold migration is brought to its end, and the service is enabled', async () => {
+  const bed = makeBed();
+  furnish(bed);
+  bed.held.add('compute-1');
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf({ active: 'Leave', paused: 'Leave' }));
+  await runUntil(bed, keeper, () => bed.cloud.migrations.records.some(({ type }) => type === 'migration'));
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => bed.cloud.migrations.records.some(({ status }) => status === 'queued'));
+  bed.held.clear();
+  keeper.want('compute-1', undefined);
+  await runUntil(bed, keeper, () => serviceOf(bed).enabled);
+  assert.equal(serviceOf(bed).reason, undefined);
+  assert.ok(bed.cloud.migrations.records.some(({ status }) => status === 'cancelled'));
+  assert.equal(bed.cloud.migrations.records.find(({ type }) => type === 'migration')?.status, 'confirmed');
+  const stayed = bed.cloud.on('compute-1').length;
+  await bed.clock.sleep(60_000);
+  assert.ok(bed.cloud.on('compute-1').length >= stayed - 1);
+});
+
+test('what we disabled is given back after a restart, once it is known that nobody holds the node', async () => {
+  const bed = makeBed();
+  bed.cloud.setService('compute-1', false, markOf('drydock: ', 'earlier', bed.clock.now()));
+  let held: ReadonlySet<string> | undefined;
+  const keeper = bed.keeper({ held: () => held });
+  const since = bed.seconds();
+  await runUntil(bed, keeper, () => bed.seconds() > since + 120);
+  assert.equal(serviceOf(bed).enabled, false);
+  held = new Set();
+  await runUntil(bed, keeper, () => serviceOf(bed).enabled);
+});
+
+test('a service that an administrator disabled stays his: emptied, and not enabled afterwards', async () => {
+  const bed = makeBed();
+  furnish(bed);
+  bed.cloud.setService('compute-1', false, 'broken fan');
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, isEmptied(keeper));
+  assert.deepEqual(bed.cloud.on('compute-1'), []);
+  keeper.want('compute-1', undefined);
+  const since = bed.seconds();
+  await runUntil(bed, keeper, () => bed.seconds() > since + 300);
+  assert.deepEqual([serviceOf(bed).enabled, serviceOf(bed).reason], [false, 'broken fan']);
+  assert.equal(bed.api.asked.filter(call => call.startsWith('PUT')).length, 0);
+});
+
+test('a service that was emptied by hand once is not given back by whoever follows nodes', async () => {
+  const bed = makeBed();
+  bed.cloud.setService('compute-1', false, markOf('drydock nova: ', 'by hand', bed.clock.now()));
+  const keeper = bed.keeper();
+  const since = bed.seconds();
+  await runUntil(bed, keeper, () => bed.seconds() > since + 300);
+  assert.equal(serviceOf(bed).enabled, false);
+});
+
+test('an administrator who enables the service in the middle finds it disabled again', async () => {
+  const bed = makeBed();
+  furnish(bed);
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => bed.cloud.on('compute-1').length < 15);
+  bed.cloud.setService('compute-1', true);
+  await runUntil(bed, keeper, () => !serviceOf(bed).enabled);
+  assert.match(serviceOf(bed).reason ?? '', /^drydock: /);
+  await runUntil(bed, keeper, isEmptied(keeper));
+});
+
+test('servers that are deleted meanwhile are gone', async () => {
+  const bed = makeBed();
+  const ids = ['a', 'b', 'c'].map(name => bed.add({ name, host: 'compute-1' }));
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => bed.cloud.migrations.records.length === 2);
+  for (const id of ids) bed.cloud.deleteServer(id);
+  await runUntil(bed, keeper, isEmptied(keeper));
+  assert.deepEqual(viewOf(keeper).vms, []);
+});
+
+test('the resize of somebody else is told and left alone', async () => {
+  const bed = makeBed();
+  const id = bed.add({ name: 'theirs', host: 'compute-1', vmState: 'stopped' });
+  const server = bed.cloud.servers.get(id);
+  assert.ok(server);
+  bed.cloud.migrations.begin(server, 'migration', 'somebody', bed.clock.now().epochMilliseconds);
+  await bed.clock.sleep(10_000);
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => told(keeper, 'theirs').startsWith('Cannot'));
+  const since = bed.seconds();
+  await runUntil(bed, keeper, () => bed.seconds() > since + 60);
+  assert.equal(server.vmState, 'resized');
+});
+
+test('nodes that are no hypervisors are none, and the limit over all hosts holds', async () => {
+  const bed = makeBed({ hosts: ['compute-1', 'compute-2', 'compute-3', 'compute-4'], concurrency: 5 });
+  for (const host of ['compute-1', 'compute-2']) for (let n = 0; n < 6; n += 1) bed.add({ name: `${host}-${n}`, host });
+  const nodes = [{ name: 'worker-1' }, { name: 'compute-1' }, { name: 'compute-2' }];
+  const most = { value: 0 };
+  const keeper = bed.keeper({ nodes: () => nodes, limits: { total: 3 } }, async (_, carry) => {
+    const said = await carry();
+    const open = bed.cloud.migrations.records.filter(({ status }) => !['completed', 'error'].includes(status)).length;
+    most.value = Math.max(most.value, open);
+    return said;
+  });
+  keeper.want('compute-1', wishOf());
+  keeper.want('compute-2', wishOf());
+  await runUntil(bed, keeper, () => isEmptied(keeper)() && isEmptied(keeper, 'compute-2')());
+  assert.equal(keeper.of('worker-1'), 'none');
+  assert.equal(most.value, 3);
+});
+
+test('a host whose nova-compute is down is told, and nothing is asked in vain', async () => {
+  const bed = makeBed();
+  bed.add({ name: 'a', host: 'compute-1' });
+  serviceOf(bed).up = false;
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => told(keeper, 'a').includes('nova-compute on compute-1 is down'));
+  assert.equal(bed.cloud.migrations.records.length, 0);
+  serviceOf(bed).up = true;
+  await runUntil(bed, keeper, isEmptied(keeper));
+});
+
+test('progress and expected end are told while servers move', async () => {
+  const bed = makeBed({ migrationMs: () => 20_000 });
+  for (let n = 0; n < 4; n += 1) bed.add({ name: `s${n}`, host: 'compute-1', memoryMiB: 1024 });
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  const told = new Set<number>();
+  let end: Temporal.Instant | undefined;
+  await runUntil(bed, keeper, () => {
+    const view = keeper.of('compute-1');
+    if (typeof view !== 'object') return false;
+    for (const { progress } of view.vms) if (progress !== undefined) told.add(progress);
+    if (view.vms.filter(({ state }) => state === 'Moved').length === 2) end ??= view.expectedEnd;
+    return view.empty;
+  });
+  assert.ok(told.size > 5 && [...told].every(percent => percent >= 0 && percent <= 100));
+  const last = Math.max(...bed.cloud.migrations.records.map(({ updatedMs }) => updatedMs));
+  assert.ok(end !== undefined && Math.abs(end.epochMilliseconds - last) < 5000);
+});

@@ -1,0 +1,249 @@
+import { decideHost } from '../core/server/decide.ts';
+import type { Marker } from '../core/server/mark.ts';
+import { isMarked } from '../core/server/mark.ts';
+import { type HypervisorIdentity, type Match, type Matcher, matchHosts, type NodeIdentity } from '../core/server/match.ts';
+import { defaultLimits, type HostPicture, type MigrationLimits } from '../core/server/picture.ts';
+import type { ComputeService } from '../core/server/server.ts';
+import { flights } from '../core/server/turn.ts';
+import { secondsAfter } from '../core/time.ts';
+import type { HostView, HostWish } from '../core/vm/host.ts';
+import type { Hosts } from '../operator/ports.ts';
+import { Backoff } from '../support/backoff.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
+import { type Errand, HostDesk } from './desk.ts';
+import { failed, type Outcome } from './failure.ts';
+import type { Nova } from './nova.ts';
+import { type NovaMeter, perform } from './perform.ts';
+import { isSameView } from './same-view.ts';
+
+export type KeeperOptions = {
+  readonly nova: Nova;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meter?: NovaMeter;
+  readonly limits?: Partial<MigrationLimits>;
+  /** Which hypervisor a node is; by names and labels when left out. */
+  readonly matcher?: Matcher;
+  /** Whose disabled services are ours; `drydock: ` when left out. */
+  readonly marker?: Marker;
+  /** Something is known of the node that was not known before. */
+  readonly touched: (nodeName: string) => void;
+  /** Nodes that are held at the moment; undefined: not known yet, so that nothing may be enabled. */
+  readonly held: () => ReadonlySet<string> | undefined;
+  readonly nodes: () => readonly NodeIdentity[];
+  /** Uniform in [0, 1). */
+  readonly random?: () => number;
+};
+
+/** Without anything to do it is looked this often whether nodes have come, or a service was left disabled; milliseconds. */
+const idleMs = 30_000;
+const hypervisorsForSeconds = 300;
+/** After a look that came to nothing, milliseconds. */
+const troubleMs = 5000;
+
+const nothingKnown: HostView = { vms: [], empty: false };
+
+/** Empties the hypervisors that nodes are, and gives them back. */
+export class HostKeeper implements Hosts {
+  readonly #options: KeeperOptions;
+  readonly #limits: MigrationLimits;
+  readonly #wishes = new Map<string, HostWish>();
+  /** By host. */
+  readonly #desks = new Map<string, HostDesk>();
+  readonly #told = new Map<string, HostView | 'none'>();
+  #matches: ReadonlyMap<string, Match> = new Map();
+  #matched: ReadonlySet<string> | undefined;
+  #services: ReadonlyMap<string, ComputeService> = new Map();
+  #hypervisors: readonly HypervisorIdentity[] = [];
+  #hypervisorsUntil: Temporal.Instant | undefined;
+  #problem: string | undefined;
+  #nudge = new AbortController();
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+    this.#limits = { ...defaultLimits, ...options.limits };
+  }
+
+  of(nodeName: string): HostView | 'unknown' | 'none' {
+    if (this.#matched?.has(nodeName) !== true) {
+      this.#wake();
+      return 'unknown';
+    }
+    const match = this.#matches.get(nodeName);
+    if (match === undefined) return 'none';
+    if ('problem' in match) return { ...nothingKnown, problem: match.problem };
+    const desk = this.#desks.get(match.host);
+    const problem = this.#problem ?? desk?.problem;
+    const view = desk?.decision?.view ?? nothingKnown;
+    return problem === undefined ? view : { ...view, problem };
+  }
+
+  want(nodeName: string, wish: HostWish | undefined): void {
+    const before = this.#wishes.get(nodeName);
+    if (before === undefined && wish === undefined) return;
+    if (wish === undefined) this.#wishes.delete(nodeName);
+    else this.#wishes.set(nodeName, wish);
+    const isSamePolicy = before !== undefined && JSON.stringify(before.policy) === JSON.stringify(wish?.policy);
+    if (isSamePolicy) return;
+    const match = this.#matches.get(nodeName);
+    const desk = match !== undefined && 'host' in match ? this.#desks.get(match.host) : undefined;
+    if (desk !== undefined) {
+      desk.dueMs = 0;
+      // What was seen for another wish says nothing about this one.
+      if (desk.decision !== undefined) desk.decision = { ...desk.decision, view: { ...desk.decision.view, empty: false } };
+    }
+    this.#wake();
+  }
+
+  /** Works until the signal is aborted; resolves then. What is under way goes on in Nova, and the next start finds it there. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log, random = Math.random } = this.#options;
+    const backoff = new Backoff({ firstMs: 1000, longestMs: 30_000, random });
+    const stop = (): void => this.#wake();
+    signal.addEventListener('abort', stop);
+    while (!signal.aborted) {
+      this.#nudge = new AbortController();
+      const problem = await this.#round(signal).catch((error: unknown) => (signal.aborted ? undefined : `unexpected: ${String(error)}`));
+      if (signal.aborted) break;
+      if (problem !== undefined && this.#problem !== problem) log.warn('Nova cannot be asked; trying again', { error: problem });
+      if (problem === undefined && this.#problem !== undefined) log.info('Nova answers again');
+      this.#problem = problem;
+      if (problem === undefined) backoff.reset();
+      this.#tell();
+      if (problem === undefined) await clock.sleep(this.#pauseMs(), this.#nudge.signal);
+      else await clock.sleep(backoff.next(), signal);
+    }
+    signal.removeEventListener('abort', stop);
+  }
+
+  #wake(): void {
+    this.#nudge.abort();
+  }
+
+  #pauseMs(): number {
+    const now = this.#options.clock.now().epochMilliseconds;
+    return Math.max(Math.min(idleMs, ...this.#desks.values().map(({ dueMs }) => dueMs - now)), 0);
+  }
+
+  /** One look at everything that is due, and what follows from it. Answers why it could not be done. */
+  async #round(signal: AbortSignal): Promise<string | undefined> {
+    const { nova } = this.#options;
+    const services = await nova.services(signal);
+    if (services.failure !== undefined) return services.failure.message;
+    const read = await this.#readHypervisors(signal);
+    if (read.failure !== undefined) return read.failure.message;
+    this.#services = new Map(services.value.map(service => [service.host, service]));
+    this.#match();
+    const errands = this.#errands();
+    this.#close(errands);
+    const now = this.#options.clock.now().epochMilliseconds;
+    const due = errands.filter(({ host }) => this.#desk(host).dueMs <= now);
+    const looks = await Promise.all(due.map(errand => this.#look(errand, signal)));
+    await this.#act(due, looks, signal);
+    return undefined;
+  }
+
+  async #readHypervisors(signal: AbortSignal): Promise<Outcome<unknown>> {
+    const { nova, clock } = this.#options;
+    const isFresh = this.#hypervisorsUntil !== undefined && Temporal.Instant.compare(clock.now(), this.#hypervisorsUntil) < 0;
+    if (isFresh) return { value: undefined };
+    const { value, failure } = await nova.hypervisors(signal);
+    if (value === undefined) return failure === undefined ? failed('trouble', 'the hypervisors cannot be read') : { failure };
+    this.#hypervisors = value;
+    this.#hypervisorsUntil = secondsAfter(clock.now(), hypervisorsForSeconds);
+    return { value };
+  }
+
+  #match(): void {
+    const { nodes, matcher = matchHosts } = this.#options;
+    const named = new Set(this.#hypervisors.map(({ host }) => host));
+    const bare = [...this.#services.keys()].filter(host => !named.has(host)).map(host => ({ host }));
+    const present = nodes();
+    this.#matches = matcher(present, [...this.#hypervisors.filter(({ host }) => this.#services.has(host)), ...bare]);
+    this.#matched = new Set(present.map(({ name }) => name));
+  }
+
+  /** Hosts that are to be empty, and those that we disabled. */
+  #errands(): readonly Errand[] {
+    const { held, marker = 'drydock: ' } = this.#options;
+    const holds = held();
+    const errands: Errand[] = [];
+    for (const [node, match] of this.#matches) {
+      const service = 'host' in match ? this.#services.get(match.host) : undefined;
+      const wish = this.#wishes.get(node);
+      if (service === undefined || (wish === undefined && !isMarked(marker, service.disabledReason))) continue;
+      errands.push({ node, host: service.host, service, wish, isReleased: wish === undefined && holds?.has(node) === false });
+    }
+    return errands.sort((one, other) => (one.host < other.host ? -1 : 1));
+  }
+
+  #desk(host: string): HostDesk {
+    const known = this.#desks.get(host);
+    if (known !== undefined) return known;
+    const desk = new HostDesk(this.#options.nova.now());
+    this.#desks.set(host, desk);
+    return desk;
+  }
+
+  /** Nothing is wanted of them any more. */
+  #close(errands: readonly Errand[]): void {
+    const open = new Set(errands.map(({ host }) => host));
+    for (const host of this.#desks.keys()) if (!open.has(host)) this.#desks.delete(host);
+  }
+
+  #look(errand: Errand, signal: AbortSignal): Promise<Outcome<HostPicture>> {
+    const { nova, marker = 'drydock: ' } = this.#options;
+    return this.#desk(errand.host).look(nova, errand, marker, this.#limits, signal);
+  }
+
+  /** Decides in the order of the hosts' names, so that the limit over all of them holds exactly; then the calls of all go out. */
+  async #act(errands: readonly Errand[], looks: readonly Outcome<HostPicture>[], signal: AbortSignal): Promise<void> {
+    const { nova } = this.#options;
+    let free = this.#limits.total - looks.reduce((sum, { value }) => sum + (value === undefined ? 0 : flights(value).all), 0);
+    free -= this.#flightsElsewhere(errands);
+    const acting: Promise<void>[] = [];
+    for (const [index, errand] of errands.entries()) {
+      const desk = this.#desk(errand.host);
+      const look = looks[index];
+      desk.problem = look?.failure?.message;
+      if (look?.value === undefined) desk.dueMs = this.#in(troubleMs);
+      else {
+        desk.decision = decideHost({ ...look.value, free }, nova.now());
+        free -= desk.decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
+        desk.flights = flights(look.value).all;
+        desk.dueMs = this.#in(desk.decision.againMs ?? 0);
+        acting.push(this.#perform(desk, errand, signal));
+      }
+    }
+    await Promise.all(acting);
+  }
+
+  /** Under way off hosts that are not looked at in this round. */
+  #flightsElsewhere(errands: readonly Errand[]): number {
+    const looked = new Set(errands.map(({ host }) => host));
+    return this.#desks.entries().reduce((sum, [host, { flights }]) => sum + (looked.has(host) ? 0 : flights), 0);
+  }
+
+  async #perform(desk: HostDesk, errand: Errand, signal: AbortSignal): Promise<void> {
+    const { nova, log, meter } = this.#options;
+    await perform({ nova, log, meter }, desk, errand, signal);
+    if (desk.problem !== undefined) desk.dueMs = this.#in(troubleMs);
+  }
+
+  #in(milliseconds: number): number {
+    return this.#options.clock.now().epochMilliseconds + Math.ceil(milliseconds);
+  }
+
+  /** Says of which nodes something else is known than before. */
+  #tell(): void {
+    for (const node of this.#matched ?? []) {
+      const view = this.of(node);
+      const before = this.#told.get(node);
+      if (view === 'unknown' || (before !== undefined && isSameView(before, view))) continue;
+      this.#told.set(node, view);
+      this.#options.touched(node);
+    }
+    for (const node of this.#told.keys()) if (this.#matched?.has(node) !== true) this.#told.delete(node);
+  }
+}

@@ -1,0 +1,44 @@
+import { isUnderWay, type Migration } from '../core/server/server.ts';
+import { isBefore, secondsAfter } from '../core/time.ts';
+import { failed, type Outcome } from './failure.ts';
+import type { Nova } from './nova.ts';
+
+/** Everything is read again after so many seconds, for records that vanished with their servers. */
+const wholeSeconds = 600;
+/** Nova's whole seconds, and a record that was being written while we read. */
+const overlapSeconds = 15;
+
+/** The records of migrations from and to a host, kept up to date with as little reading as Nova allows. */
+export class MigrationBook {
+  readonly #records = new Map<number, Migration>();
+  #wholeAt: Temporal.Instant | undefined;
+  #readAt: Temporal.Instant | undefined;
+
+  /** All records, after one call (more where they have pages). */
+  async read(nova: Nova, host: string, signal: AbortSignal): Promise<Outcome<readonly Migration[]>> {
+    const now = nova.now();
+    const isWhole = this.#wholeAt === undefined || isBefore(secondsAfter(this.#wholeAt, wholeSeconds), now);
+    const since = isWhole || this.#readAt === undefined ? undefined : secondsAfter(this.#readAt, -overlapSeconds);
+    const { value, failure } = await nova.migrations(host, since, signal);
+    if (value === undefined) return failure === undefined ? failed('trouble', 'the migrations cannot be read') : { failure };
+    if (isWhole) {
+      this.#records.clear();
+      this.#wholeAt = now;
+    }
+    this.#readAt = now;
+    for (const record of value) this.#records.set(record.id, record);
+    return { value: [...this.#records.values()] };
+  }
+
+  /** The server is deleted: Nova forgets its records, and so does this. */
+  forget(server: string): void {
+    for (const record of this.#records.values()) if (record.server === server) this.#records.delete(record.id);
+  }
+
+  /** What is over since before `from` says nothing any more. */
+  prune(from: Temporal.Instant): void {
+    for (const record of this.#records.values()) {
+      if (isBefore(record.created, from) && !isUnderWay(record)) this.#records.delete(record.id);
+    }
+  }
+}

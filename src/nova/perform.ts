@@ -1,0 +1,62 @@
+import type { HostCall } from '../core/server/picture.ts';
+import type { Log } from '../support/log.ts';
+import type { Errand, HostDesk } from './desk.ts';
+import type { NovaFailure } from './failure.ts';
+import type { Nova } from './nova.ts';
+
+/** Counts what Nova was asked to do, and what it said. */
+export interface NovaMeter {
+  asked(kind: HostCall['kind'], outcome: 'accepted' | NovaFailure['kind']): void;
+}
+
+export type Tools = { readonly nova: Nova; readonly log: Log; readonly meter?: NovaMeter | undefined };
+
+/** nova-kubernetes-drain's words where it had any: people look for them. */
+const begun: Partial<Record<HostCall['kind'], string>> = { disable: 'Disabling hypervisor.', enable: 'Enabling hypervisor.' };
+
+const done = (call: HostCall): string => {
+  if (call.kind === 'disable') return 'Node disabled.';
+  if (call.kind === 'enable') return 'Node enabled.';
+  if (call.kind === 'live-migrate') return `Request to migrate VM with BlockMigration ${call.server} accepted`;
+  return {
+    'cold-migrate': 'asked for the migration of a stopped VM',
+    confirm: 'confirmed the migration of a stopped VM',
+    abort: 'called a queued migration off',
+  }[call.kind];
+};
+
+const isOfServer = (kind: NovaFailure['kind']): boolean => kind === 'conflict' || kind === 'refused' || kind === 'forbidden';
+
+/** Keeps what Nova's refusal means for the next look. Answers whether the other calls make sense now. */
+const refused = (desk: HostDesk, call: HostCall, failure: NovaFailure, now: Temporal.Instant): boolean => {
+  const { kind, message } = failure;
+  if (kind === 'missing') return true;
+  if (call.kind === 'live-migrate' || call.kind === 'cold-migrate') {
+    const before = desk.refusals.get(call.server)?.count ?? 0;
+    desk.refusals.set(call.server, { count: isOfServer(kind) ? before + 1 : before, at: now, message });
+    if (isOfServer(kind)) return true;
+  } else if ((call.kind === 'confirm' || call.kind === 'abort') && (kind === 'conflict' || kind === 'refused')) return true;
+  desk.problem = message;
+  return false;
+};
+
+/** Makes the calls, one after the other, and remembers what Nova does not. Rejects with the signal's reason only. */
+export const perform = async ({ nova, log, meter }: Tools, desk: HostDesk, errand: Errand, signal: AbortSignal): Promise<void> => {
+  for (const call of desk.decision?.calls ?? []) {
+    const fields = { host: errand.host, ...('server' in call && { server: call.server }) };
+    const first = begun[call.kind];
+    if (first !== undefined) log.info(first, fields);
+    const { failure } = await nova.perform(call, errand.service.id, signal);
+    meter?.asked(call.kind, failure?.kind ?? 'accepted');
+    if (failure === undefined) {
+      if ('server' in call) {
+        desk.asked.add(call.server);
+        desk.refusals.delete(call.server);
+      }
+      log.info(done(call), fields);
+      continue;
+    }
+    log.warn('Nova did not do it', { ...fields, what: call.kind, error: failure.message });
+    if (!refused(desk, call, failure, nova.now())) return;
+  }
+};

@@ -1,0 +1,40 @@
+import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import type { Migration } from '../core/server/server.ts';
+import { readTime } from '../core/time.ts';
+import type { NovaClient } from './client.ts';
+
+const objects = (body: Json | undefined, ...path: readonly string[]): readonly JsonObject[] => {
+  let value = body;
+  for (const key of path) value = isObject(value) ? value[key] : undefined;
+  return Array.isArray(value) ? value.filter(isObject) : [];
+};
+
+const kinds: ReadonlySet<unknown> = new Set(['live-migration', 'migrate']);
+
+const beganBefore = (action: JsonObject, { updated }: Migration): boolean => {
+  const { start_time: told } = action;
+  const start = typeof told === 'string' ? readTime(`${told}Z`) : undefined;
+  return start === undefined || Temporal.Instant.compare(start, updated.add({ seconds: 2 })) <= 0;
+};
+
+/** `details` is told by 2.84 and later; before that an administrator sees the trace, which names the exception. */
+const wordsOf = (event: JsonObject): string | undefined => {
+  const { details, traceback } = event;
+  if (typeof details === 'string' && details !== '') return details;
+  return typeof traceback === 'string' ? /.*\bexception\.(\w+)/s.exec(traceback)?.[1] : undefined;
+};
+
+/**
+ * Why Nova gave a migration up, in its own words: from the actions of the server, for the server itself says nothing (its `fault` stays empty).
+ * Two calls. Undefined where Nova does not say, or cannot be asked now.
+ */
+export const reasonOf = async (client: NovaClient, migration: Migration, signal: AbortSignal): Promise<string | undefined> => {
+  const path = `/servers/${migration.server}/os-instance-actions`;
+  const actions = await client.call({ method: 'GET', path }, signal);
+  const action = objects(actions.value, 'instanceActions').find(one => kinds.has(one['action']) && beganBefore(one, migration));
+  const request = action?.['request_id'];
+  if (typeof request !== 'string') return undefined;
+  const answer = await client.call({ method: 'GET', path: `${path}/${request}` }, signal);
+  const events = objects(answer.value, 'instanceAction', 'events').filter(({ result }) => result === 'Error');
+  return events.map(wordsOf).find(words => words !== undefined);
+};

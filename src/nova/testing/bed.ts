@@ -1,0 +1,104 @@
+import { quickClock } from '../../clouds/testing/quick-clock.ts';
+import type { HostView } from '../../core/vm/host.ts';
+import { defaultServerPolicy, type ServerPolicy } from '../../core/vm/server-policy.ts';
+import type { VmStanding } from '../../core/vm/standing.ts';
+import { type NewServer, OpenStack, type OpenStackOptions, simulatedUser } from '../../embedded/nova/open-stack.ts';
+import { OpenStackApi } from '../../embedded/nova/serve.ts';
+import { silentLog } from '../../support/log.ts';
+import type { NovaConfig } from '../config/config.ts';
+import type { Exchange } from '../exchange.ts';
+import { HostKeeper, type KeeperOptions } from '../keeper.ts';
+import { type Nova, openNova } from '../nova.ts';
+
+export const simulatedConfig = (authUrl = 'http://openstack.example/identity/v3'): NovaConfig => ({
+  authUrl,
+  login: {
+    kind: 'password',
+    user: { name: simulatedUser.name },
+    userDomain: { name: 'Default' },
+    password: simulatedUser.password,
+    scope: { project: { name: simulatedUser.project }, projectDomain: { name: 'Default' } },
+  },
+  interface: 'internal',
+  source: 'the test',
+});
+
+/** Every call: who asks, and what; it may refuse to carry it. */
+export type Tap = (asking: Parameters<Exchange>[0], carry: () => ReturnType<Exchange>) => ReturnType<Exchange>;
+
+export const makeBed = (options: Partial<Omit<OpenStackOptions, 'clock'>> = {}) => {
+  const clock = quickClock();
+  const cloud = new OpenStack({ clock, hosts: ['compute-1', 'compute-2', 'compute-3'], ...options });
+  const api = new OpenStackApi(cloud);
+  const open = (tap: Tap = (_, carry) => carry()): Nova =>
+    openNova(simulatedConfig(), clock, asking => tap(asking, () => api.exchange(asking)));
+  const held = new Set<string>();
+  const keeper = (more: Partial<KeeperOptions> = {}, tap?: Tap): HostKeeper =>
+    new HostKeeper({
+      nova: open(tap),
+      clock,
+      log: silentLog,
+      touched: () => {},
+      held: () => held,
+      nodes: () => [...cloud.hosts.keys()].map(name => ({ name })),
+      random: () => 0.5,
+      ...more,
+    });
+  const seconds = (): number => clock.now().epochMilliseconds / 1000;
+  return { clock, cloud, api, open, held, keeper, seconds, add: (server: NewServer) => cloud.addServer(server) };
+};
+
+export type Bed = ReturnType<typeof makeBed>;
+
+export const wishOf = (policy: Partial<ServerPolicy> = {}): { readonly why: string; readonly policy: ServerPolicy } => ({
+  why: 'maintenance m: new disks',
+  policy: { ...defaultServerPolicy, ...policy },
+});
+
+/** Runs the keeper until that is so; fails after so many seconds of the bed's clock. */
+export const runUntil = async (bed: Bed, keeper: HostKeeper, isSo: () => boolean, limitSeconds = 1800): Promise<void> => {
+  const stop = new AbortController();
+  const limit = bed.seconds() + limitSeconds;
+  const running = keeper.run(stop.signal);
+  let wasSo = false;
+  try {
+    while (!isSo() && bed.seconds() < limit) await new Promise(resolve => setImmediate(resolve));
+    wasSo = isSo();
+  } finally {
+    stop.abort();
+    await running;
+  }
+  if (!wasSo) throw new Error(`not so after ${limitSeconds} s: ${JSON.stringify(keeper.of('compute-1'), undefined, 1)}`);
+};
+
+export const viewOf = (keeper: HostKeeper, node = 'compute-1'): HostView => {
+  const view = keeper.of(node);
+  if (view === 'unknown' || view === 'none') throw new Error(`the node is ${view}`);
+  return view;
+};
+
+export const isEmptied =
+  (keeper: HostKeeper, node = 'compute-1') =>
+  (): boolean => {
+    const view = keeper.of(node);
+    return typeof view === 'object' && view.empty;
+  };
+
+/** `state: message` of each VM, by name. */
+const standings = ({ vms }: HostView): Readonly<Record<string, string>> =>
+  Object.fromEntries(vms.map(({ name, state, message }: VmStanding) => [name, message === undefined ? state : `${state}: ${message}`]));
+
+/** What is said of one VM; empty as long as nothing is. */
+export const told = (keeper: HostKeeper, name: string, node = 'compute-1'): string => {
+  const view = keeper.of(node);
+  return typeof view === 'object' ? (standings(view)[name] ?? '') : '';
+};
+
+/** How often each server was moved off the host. */
+export const moves = ({ cloud }: Bed, host = 'compute-1'): readonly number[] => {
+  cloud.catchUp();
+  const done = cloud.migrations.records.filter(
+    ({ source, status }) => source === host && (status === 'completed' || status === 'confirmed'),
+  );
+  return [...cloud.servers.keys()].map(id => done.filter(({ server }) => server === id).length);
+};
