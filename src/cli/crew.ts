@@ -1,10 +1,14 @@
 import type { MachineEvent } from '../core/machine/event.ts';
 import { machineTongue } from '../generations/machine-tongue.ts';
+import { HostKeeper } from '../nova/keeper.ts';
+import type { NovaMeter } from '../nova/perform.ts';
 import { MachineRoom, type MachineRoomOptions, type Reception } from '../operator/machines/machine-room.ts';
 import { Operator, type OperatorOptions } from '../operator/operator.ts';
 import { countedByState } from '../operator/overview.ts';
 import type { Overview } from '../operator/ports.ts';
+import type { World } from '../operator/world.ts';
 import { scanner, signals } from './machines/scanner.ts';
+import type { OpenStackTerms } from './openstack.ts';
 
 /** What the crew is told about machines. */
 export type MachineTerms = Pick<MachineRoomOptions, 'limits' | 'drainLeadSeconds' | 'namespace'> &
@@ -13,7 +17,11 @@ export type MachineTerms = Pick<MachineRoomOptions, 'limits' | 'drainLeadSeconds
     readonly region?: string | undefined;
   };
 
-type CrewOptions = Omit<OperatorOptions, 'readWindow' | 'decide' | 'scope'> & { readonly machines: MachineTerms };
+type CrewOptions = Omit<OperatorOptions, 'readWindow' | 'decide' | 'scope' | 'hosts'> & {
+  readonly machines: MachineTerms;
+  readonly openStack?: OpenStackTerms | undefined;
+  readonly novaMeter?: NovaMeter;
+};
 
 /** Everything that acts in a cluster for Drydock: the loop of the nodes and the one of the machines, over what both know. */
 export type Crew = {
@@ -23,9 +31,33 @@ export type Crew = {
   receive(events: readonly MachineEvent[]): Promise<Reception>;
 };
 
+/** Nodes that are out of service, or are to be; undefined as long as that is not known. */
+const heldNodes = ({ unsynced, nodes, requests }: World): ReadonlySet<string> | undefined => {
+  if (unsynced.length > 0) return undefined;
+  const held = [...nodes.values()].filter(({ before }) => before !== undefined).map(({ name }) => name);
+  const wanted = [...requests.values()].filter(({ deleting }) => !deleting).map(({ nodeName }) => nodeName);
+  return new Set([...held, ...wanted]);
+};
+
+/** Who empties the hypervisors that nodes are. It looks at the world of the operator, which is there by the time that it runs. */
+const keeperOf = ({ nova, limits }: OpenStackTerms, { clock, log, fence, novaMeter }: CrewOptions, operator: () => Operator): HostKeeper =>
+  new HostKeeper({
+    nova,
+    limits,
+    clock,
+    log,
+    fence,
+    ...(novaMeter && { meter: novaMeter }),
+    touched: nodeName => operator().touch(nodeName),
+    held: () => heldNodes(operator().world),
+    nodes: () => [...operator().world.nodes.values()],
+  });
+
 /** Puts it together. */
-export const crew = ({ machines, ...options }: CrewOptions): Crew => {
-  const operator = new Operator({ ...options, readWindow: machineTongue.readWindow });
+export const crew = (all: CrewOptions): Crew => {
+  const { machines, openStack, novaMeter: _meter, ...options } = all;
+  const keeper = openStack && keeperOf(openStack, all, () => operator);
+  const operator: Operator = new Operator({ ...options, readWindow: machineTongue.readWindow, ...(keeper && { hosts: keeper }) });
   const { api, clock } = options;
   const room = new MachineRoom({
     scanner: scanner({ api, clock, namespace: machines.namespace, region: machines.region }),
@@ -37,7 +69,7 @@ export const crew = ({ machines, ...options }: CrewOptions): Crew => {
   });
   return {
     run: async signal => {
-      await Promise.all([operator.run(signal), room.run(signal)]);
+      await Promise.all([operator.run(signal), room.run(signal), keeper?.run(signal)]);
     },
     receive: events => room.receive(events),
     overview: () => {

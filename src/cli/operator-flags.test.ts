@@ -10,6 +10,8 @@ const plain: OperatorFlags = {
   nodeLeaseDurationSeconds: '3600',
   machinesPerSet: '1',
   machinesPerZone: '0',
+  openstackMigrationsPerHost: '8',
+  openstackMigrations: '32',
   drainLeadSeconds: '1800',
 };
 
@@ -31,6 +33,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     logFormat: 'json',
     logLevel: 'info',
     eventIntake: undefined,
+    openStack: undefined,
     webhook: undefined,
   });
 });
@@ -124,4 +127,21 @@ for (const [flag, flags] of wrong) {
 test('exit codes: 2 for what the caller has to mend, 1 for everything else', () => {
   const kubeconfig = Object.assign(new Error('no cluster'), { name: 'KubeconfigError' });
   assert.deepEqual([exitCodeOf(kubeconfig), exitCodeOf(new Error('x')), exitCodeOf('x')], [2, 1, 1]);
+});
+
+test('OpenStack is asked only when a flag says so, and what is wrong with its configuration is said at the start', () => {
+  const env = {
+    OS_AUTH_URL: 'http://127.0.0.1:1/v3',
+    OS_USERNAME: 'u',
+    OS_PASSWORD: 'p',
+    OS_PROJECT_NAME: 'x',
+    OS_USER_DOMAIN_NAME: 'Default',
+  };
+  assert.equal(settings({}, env).openStack, undefined);
+  assert.deepEqual(settings({ openstack: true }, env).openStack?.limits, { perHost: 8, total: 32 });
+  assert.throws(() => settings({ openstack: true }), UsageError);
+  assert.throws(
+    () => settings({ openstack: true, openstackMigrations: '0' }, env),
+    /--openstack-migrations is 0; it takes a number above 0/,
+  );
 });

@@ -1,3 +1,4 @@
+import { systemClock } from '../support/clock.ts';
 import type { LogFormat } from '../support/pino-log.ts';
 import { parseAddress } from '../web/server.ts';
 import type { ConnectionFlags } from './connection-flags.ts';
@@ -5,12 +6,15 @@ import type { MachineTerms } from './crew.ts';
 import { type IntakeFlags, type IntakeSettings, intakeSettings } from './event-intake.ts';
 import { UsageError } from './fail.ts';
 import { leaseNamespaces } from './kinds.ts';
+import { type OpenStackTerms, openStackOf } from './openstack.ts';
+import type { OpenStackFlags } from './openstack-flags.ts';
 import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** As the command line gives them. */
 export type OperatorFlags = WebhookFlags &
+  OpenStackFlags &
   IntakeFlags &
   ConnectionFlags & {
     readonly metricsBindAddress: string;
@@ -50,6 +54,8 @@ export type OperatorSettings = {
   readonly logLevel: string;
   /** Undefined switches it off. */
   readonly eventIntake: IntakeSettings | undefined;
+  /** Undefined: nodes are no hypervisors, or nobody asks. */
+  readonly openStack: OpenStackTerms | undefined;
   /** Undefined switches it off. */
   readonly webhook: WebhookSettings | undefined;
 };
@@ -127,6 +133,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     logFormat: chosen ?? (terminal ? 'text' : 'json'),
     logLevel: levelOf(flags.zapLogLevel),
     eventIntake: intakeSettings(flags, addressOf('--event-intake-bind-address', flags.eventIntakeBindAddress ?? '0')),
+    openStack: openStackOf(flags, env, systemClock),
     webhook: webhookSettings(flags, env),
   };
 };

@@ -98,6 +98,8 @@ const crewOf = (
     log,
     terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
     machines: { ...settings.machines, namespace },
+    openStack: settings.openStack,
+    novaMeter: metrics.novaMeter,
   });
 
 /** Where new MachineMaintenances are made: beside the operator, unless a flag says otherwise. */

@@ -11,6 +11,7 @@ import { installCommand } from './install-command.ts';
 import { maintenanceCommands } from './maintenance-commands.ts';
 import { nodeArguments, nodeCommands } from './node-commands.ts';
 import { type NovaFlags, novaBooleans, novaFlags } from './nova/flags.ts';
+import { openStackFlags } from './openstack-flags.ts';
 import type { OperatorFlags } from './operator-flags.ts';
 import { RefusedError } from './refused.ts';
 import { version } from './version.ts';
@@ -71,7 +72,7 @@ const operatorCommand = (env: Env): Command => {
         .default([], 'none')
         .argParser((text: string, before: readonly string[]) => [...before, text]),
     );
-  webhookFlags(command);
+  webhookFlags(openStackFlags(command));
   for (const [flags, text] of accepted) command.addOption(new Option(flags, text).hideHelp());
   return command.action(async (flags: OperatorFlags) => (await import('./operator.ts')).operator(flags, env));
 };

@@ -7,7 +7,7 @@ import type { ComputeService } from '../core/server/server.ts';
 import { flights } from '../core/server/turn.ts';
 import { secondsAfter } from '../core/time.ts';
 import type { HostView, HostWish } from '../core/vm/host.ts';
-import type { Hosts } from '../operator/ports.ts';
+import type { Fence, Hosts } from '../operator/ports.ts';
 import { Backoff } from '../support/backoff.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
@@ -32,6 +32,8 @@ export type KeeperOptions = {
   /** Nodes that are held at the moment; undefined: not known yet, so that nothing may be enabled. */
   readonly held: () => ReadonlySet<string> | undefined;
   readonly nodes: () => readonly NodeIdentity[];
+  /** Whether this process may act at this very moment; it may always when left out. */
+  readonly fence?: Fence;
   /** Uniform in [0, 1). */
   readonly random?: () => number;
 };
@@ -226,8 +228,8 @@ export class HostKeeper implements Hosts {
   }
 
   async #perform(desk: HostDesk, errand: Errand, signal: AbortSignal): Promise<void> {
-    const { nova, log, meter } = this.#options;
-    await perform({ nova, log, meter }, desk, errand, signal);
+    const { nova, log, meter, fence } = this.#options;
+    await perform({ nova, log, meter, fence }, desk, errand, signal);
     if (desk.problem !== undefined) desk.dueMs = this.#in(troubleMs);
   }
 

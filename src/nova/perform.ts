@@ -1,4 +1,5 @@
 import type { HostCall } from '../core/server/picture.ts';
+import type { Fence } from '../operator/ports.ts';
 import type { Log } from '../support/log.ts';
 import type { Errand, HostDesk } from './desk.ts';
 import type { NovaFailure } from './failure.ts';
@@ -9,7 +10,7 @@ export interface NovaMeter {
   asked(kind: HostCall['kind'], outcome: 'accepted' | NovaFailure['kind']): void;
 }
 
-export type Tools = { readonly nova: Nova; readonly log: Log; readonly meter?: NovaMeter | undefined };
+export type Tools = { readonly nova: Nova; readonly log: Log; readonly meter?: NovaMeter | undefined; readonly fence?: Fence | undefined };
 
 /** nova-kubernetes-drain's words where it had any: people look for them. */
 const begun: Partial<Record<HostCall['kind'], string>> = { disable: 'Disabling hypervisor.', enable: 'Enabling hypervisor.' };
@@ -41,8 +42,10 @@ const refused = (desk: HostDesk, call: HostCall, failure: NovaFailure, now: Temp
 };
 
 /** Makes the calls, one after the other, and remembers what Nova does not. Rejects with the signal's reason only. */
-export const perform = async ({ nova, log, meter }: Tools, desk: HostDesk, errand: Errand, signal: AbortSignal): Promise<void> => {
+export const perform = async ({ nova, log, meter, fence }: Tools, desk: HostDesk, errand: Errand, signal: AbortSignal): Promise<void> => {
   for (const call of desk.decision?.calls ?? []) {
+    // Somebody else leads by now, and decides.
+    if (fence?.mayAct() === false) return;
     const fields = { host: errand.host, ...('server' in call && { server: call.server }) };
     const first = begun[call.kind];
     if (first !== undefined) log.info(first, fields);

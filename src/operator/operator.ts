@@ -1,13 +1,10 @@
 import type { Budget } from '../core/drain/budget.ts';
 import { freeOf } from '../core/drain/flight.ts';
-import type { Node } from '../core/hold/node.ts';
 import type { LeaseTerms } from '../core/lease/lease.ts';
 import { decide } from '../core/phase/decide.ts';
 import type { Decision, Write } from '../core/phase/decision.ts';
 import type { Picture } from '../core/phase/picture.ts';
-import { etcdNamespace } from '../core/quorum/etcd-guard.ts';
-import { memberLabels, membersOf } from '../core/quorum/quorum.ts';
-import { type Dialect, leaseKey, leaseNames, type Request } from '../core/request/request.ts';
+import type { Dialect, Request } from '../core/request/request.ts';
 import { earliest, secondsAfter } from '../core/time.ts';
 import type { MaintenanceWindow } from '../core/window/window.ts';
 import type { Clock } from '../support/clock.ts';
@@ -17,7 +14,8 @@ import { Evictor } from './evictor.ts';
 import { Flights } from './flights.ts';
 import { lookUp } from './look-up.ts';
 import { memoryOf } from './memory.ts';
-import { countedByState, longestDrain } from './overview.ts';
+import { countedByState } from './overview.ts';
+import { pictures } from './pictures.ts';
 import type { Api, Fence, Hosts, Meter, Overview, Recorder, Watcher } from './ports.ts';
 import { Queue } from './queue.ts';
 import { Waiters } from './waiters.ts';
@@ -64,6 +62,7 @@ export class Operator {
   readonly #queue: Queue;
   readonly #evictor: Evictor;
   readonly #writer: Writer;
+  readonly #takePicture: (nodeName: string) => Picture;
   #acting = false;
 
   constructor(options: OperatorOptions) {
@@ -86,6 +85,7 @@ export class Operator {
     this.#queue = new Queue({ clock, work: nodeName => this.#pass(nodeName), rank: nodeName => this.#rank(nodeName), atOnce: nodesAtOnce });
     const answered = (nodeName: string): void => this.#answered(nodeName);
     this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights: this.#flights, answered });
+    this.#takePicture = pictures({ world: this.world, desk: this.#desk, evictor: this.#evictor, flights: this.#flights, options });
     this.#writer = new Writer({ api, memory: memoryOf(this.world, dialects), recorder, meter, fence, log, clock });
   }
 
@@ -105,6 +105,11 @@ export class Operator {
   ask(request: Request): void {
     this.world.requests.apply({ type: 'added', object: request });
     this.#queue.add(request.nodeName);
+  }
+
+  /** Something about the node is known that none of the watches tells. */
+  touch(nodeName: string): void {
+    if (this.world.busyNodes().has(nodeName)) this.#queue.add(nodeName);
   }
 
   /** Gives up such a request: what is queued for it is called back. */
@@ -131,64 +136,13 @@ export class Operator {
     return this.#desk.of(nodeName).remaining;
   }
 
-  #pictureOf(nodeName: string): Picture {
-    const { world } = this;
-    const { dialects, terms } = this.#options;
-    const node = world.nodes.get(nodeName);
-    const pods = world.pods.of(nodeName);
-    const { notes, trouble } = this.#desk.of(nodeName);
-    const namespaces = new Set(pods?.map(({ namespace }) => namespace));
-    const { daemonSetNames } = world;
-    const vms = world.vms.of(nodeName, pods ?? [], new Set(notes.vms?.vms.keys()));
-    const host = this.#options.hosts?.of(nodeName);
-    return {
-      nodeName,
-      requests: world.requests.in(nodeName),
-      podsConfirmed: world.pods.isConfirmed(nodeName),
-      budgets: [...namespaces].flatMap(namespace => world.budgets.in(namespace)),
-      leases: this.#leasesOf(nodeName),
-      attachments: world.attachments.in(nodeName),
-      volumes: world.volumes,
-      attempts: this.#evictor.attemptsOf(nodeName),
-      flights: this.#flights.all(),
-      notes,
-      dialects,
-      missingKinds: world.missingKinds,
-      terms,
-      windows: [...world.windows.values()],
-      ...(world.windows.size > 0 && longestDrain(world.requests.values())),
-      ...this.#quorumOf(node),
-      ...(this.#options.self && { self: this.#options.self.pod }),
-      ...(node && { node }),
-      ...(pods && { pods }),
-      ...(daemonSetNames && { daemonSets: daemonSetNames }),
-      ...(vms && { vms }),
-      ...(host !== undefined && { host }),
-      ...(trouble && { trouble }),
-    };
-  }
-
-  #quorumOf(node: Node | undefined): Pick<Picture, 'quorum'> {
-    if (node === undefined || !memberLabels.some(label => node.labels[label] !== undefined)) return {};
-    const nodes = [...this.world.nodes.values()];
-    const members = membersOf(nodes);
-    const seats = members.map(({ name }) => name).filter(name => name !== node.name && this.#desk.of(name).notes.seat);
-    const etcdBudgets = this.#options.openShift === true ? { etcdBudgets: this.world.budgets.in(etcdNamespace) } : {};
-    return { quorum: { members, seats: new Set(seats), ...etcdBudgets } };
-  }
-
-  #leasesOf(nodeName: string): Picture['leases'] {
-    const leases = leaseNames(this.#options.dialects, nodeName).map(name => this.world.leases.get(leaseKey(name)));
-    return new Map(leases.flatMap(lease => (lease ? [[lease.key, lease] as const] : [])));
-  }
-
   /** Looks at one node and does what is to be done. Never rejects. */
   async #pass(nodeName: string): Promise<void> {
     if (!this.#acting || !this.#options.fence.mayAct() || this.world.unsynced.length > 0) return;
     const { clock, log, meter, decide: decideOn = decide } = this.#options;
     try {
       const started = performance.now();
-      const decision = decideOn(this.#pictureOf(nodeName), clock.now());
+      const decision = decideOn(this.#takePicture(nodeName), clock.now());
       meter.decided((performance.now() - started) / 1000);
       await this.#carryOut(nodeName, decision);
     } catch (error) {

@@ -1,6 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Meter, Overview } from '../operator/ports.ts';
 
+/** Counts what OpenStack's Nova was asked to do. */
+type NovaMeter = { asked(call: string, outcome: string): void };
+
 const fast = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** A finished call to the API server. */
@@ -8,6 +11,7 @@ type ApiCallSeen = { readonly method: string; readonly path: string; readonly st
 
 export type Metrics = {
   readonly meter: Meter;
+  readonly novaMeter: NovaMeter;
   readonly apiCall: (seen: ApiCallSeen) => void;
   /** The text that Prometheus reads, and its content type. */
   readonly text: () => Promise<string>;
@@ -48,7 +52,7 @@ const gauges = (registers: Registry[], overview: () => Overview, leading: () => 
 };
 
 /** Counters and histograms grow as things happen. */
-const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'apiCall'> => {
+const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 'apiCall'> => {
   const counter = (name: string, help: string, labelNames: string[]): Counter => new Counter({ name, help, labelNames, registers });
   const histogram = (name: string, help: string, labelNames: string[], buckets = fast): Histogram =>
     new Histogram({ name, help, labelNames, buckets, registers });
@@ -57,7 +61,9 @@ const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'apiCall'> => 
   const writes = counter('drydock_writes_total', 'Writes to nodes, leases and maintenance objects.', ['store', 'result']);
   const decisions = histogram('drydock_decision_duration_seconds', 'Time to decide on one node.', [], [0.0001, 0.00025, 0.0005, ...fast]);
   const calls = histogram('drydock_api_request_duration_seconds', 'Calls to the API server.', ['method', 'path', 'status']);
+  const novaCalls = counter('drydock_openstack_calls_total', 'Changes that Nova was asked for.', ['call', 'outcome']);
   return {
+    novaMeter: { asked: (call, outcome) => novaCalls.inc({ call, outcome }) },
     meter: {
       evicted: (method, outcome, seconds) => {
         evictions.inc({ method, outcome });

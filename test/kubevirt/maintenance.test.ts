@@ -321,15 +321,13 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     await make(3, { migration: '1s' });
     await create(api, deployment('stays', { namespace: space, replicas: 1, onNodes: [home] }));
     const { code, stdout, stderr } = await stand.drydock(
-      ...[
-        'drain',
-        home,
-        '--pod-selector=kubevirt.io=virt-launcher',
-        '--delete-emptydir-data',
-        '--ignore-daemonsets=true',
-        '--force',
-        '--timeout=120s',
-      ],
+      'drain',
+      home,
+      '--pod-selector=kubevirt.io=virt-launcher',
+      '--delete-emptydir-data',
+      '--ignore-daemonsets=true',
+      '--force',
+      '--timeout=120s',
     );
     assert.equal(code, 0, stderr);
     assert.match(stdout, new RegExp(`node/${home} drained`));

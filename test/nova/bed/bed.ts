@@ -58,8 +58,18 @@ const keystoneSchema = async (place: Place): Promise<void> => {
   for (const keys of ['fernet_setup', 'credential_setup']) await manage(keys, '--keystone-user', 'root', '--keystone-group', 'root');
   await manage(
     'bootstrap',
-    ...['--bootstrap-username', 'admin', '--bootstrap-password', secrets.admin, '--bootstrap-project-name', 'admin'],
-    ...['--bootstrap-role-name', 'admin', '--bootstrap-region-id', region, '--bootstrap-service-name', 'keystone'],
+    '--bootstrap-username',
+    'admin',
+    '--bootstrap-password',
+    secrets.admin,
+    '--bootstrap-project-name',
+    'admin',
+    '--bootstrap-role-name',
+    'admin',
+    '--bootstrap-region-id',
+    region,
+    '--bootstrap-service-name',
+    'keystone',
     ...['public', 'internal', 'admin'].flatMap(kind => [`--bootstrap-${kind}-url`, place.keystone]),
   );
 };
@@ -137,8 +147,11 @@ const begin = async (place: Place, services: Services, hosts: readonly string[])
   };
   services.start('epmd');
   await must(place, 'mariadb-install-db', [
-    ...['--no-defaults', '--user=root', `--datadir=${place.folder}/mysql`],
-    ...['--auth-root-authentication-method=normal', '--skip-test-db'],
+    '--no-defaults',
+    '--user=root',
+    `--datadir=${place.folder}/mysql`,
+    '--auth-root-authentication-method=normal',
+    '--skip-test-db',
   ]);
   services.start('rabbitmq');
   await up('mariadb');

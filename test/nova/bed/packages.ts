@@ -4,8 +4,15 @@ import type { LeftOut } from '../../neighbours/builds.ts';
 
 /** The services of OpenStack as Debian packages them, without their init scripts and without a hypervisor. */
 const packages = [
-  ...['python3-nova', 'python3-keystone', 'python3-placement', 'python3-neutron', 'python3-pymysql'],
-  ...['mariadb-server', 'rabbitmq-server', 'uwsgi-core', 'uwsgi-plugin-python3'],
+  'python3-nova',
+  'python3-keystone',
+  'python3-placement',
+  'python3-neutron',
+  'python3-pymysql',
+  'mariadb-server',
+  'rabbitmq-server',
+  'uwsgi-core',
+  'uwsgi-plugin-python3',
 ];
 
 const isInstalled = async (name: string): Promise<boolean> => {

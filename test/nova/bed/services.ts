@@ -45,16 +45,24 @@ const rabbitmq = (place: Place): Program => {
 
 const mariadb = (place: Place): Program =>
   program(place, 'mariadb', 'mariadbd', [
-    ...[
-      '--no-defaults',
-      '--user=root',
-      `--datadir=${place.folder}/mysql`,
-      `--socket=${place.socket}`,
-      `--pid-file=${place.folder}/mariadbd.pid`,
-    ],
-    ...['--skip-networking', '--skip-name-resolve', '--skip-log-bin', '--character-set-server=utf8mb3', '--max-connections=400'],
-    ...['--innodb-buffer-pool-size=96M', '--innodb-flush-log-at-trx-commit=0', '--skip-innodb-doublewrite', '--performance-schema=0'],
+    '--no-defaults',
+    '--user=root',
+    `--datadir=${place.folder}/mysql`,
+    `--socket=${place.socket}`,
+    `--pid-file=${place.folder}/mariadbd.pid`,
+    '--skip-networking',
+    '--skip-name-resolve',
+    '--skip-log-bin',
+    '--character-set-server=utf8mb3',
+    '--max-connections=400',
+    '--innodb-buffer-pool-size=96M',
+    '--innodb-flush-log-at-trx-commit=0',
+    '--skip-innodb-doublewrite',
+    '--performance-schema=0',
   ]);
+
+/** Arguments without blanks in them. */
+const words = (text: string): readonly string[] => text.split(' ');
 
 const wsgi = (place: Place, name: 'keystone' | 'placement' | 'nova', file: string, processes: number, more: readonly string[]): Program =>
   program(
@@ -62,18 +70,12 @@ const wsgi = (place: Place, name: 'keystone' | 'placement' | 'nova', file: strin
     name === 'nova' ? 'nova-api' : name,
     'uwsgi-core',
     [
-      ...[
-        '--plugin',
-        'python3',
-        '--http-socket',
-        `127.0.0.1:${place.ports[name]}`,
-        '--master',
-        '--lazy-apps',
-        '--enable-threads',
-        '--need-app',
-      ],
-      ...['--die-on-term', '--no-orphans', '--thunder-lock', '--processes', String(processes), '--threads', '1', '--buffer-size', '65535'],
-      ...['--disable-logging', '--add-header', 'Connection: close', '--wsgi-file', file],
+      ...words('--plugin python3 --master --lazy-apps --enable-threads --need-app --die-on-term --no-orphans --thunder-lock'),
+      ...words(`--http-socket 127.0.0.1:${place.ports[name]} --processes ${processes} --threads 1 --buffer-size 65535 --disable-logging`),
+      '--add-header',
+      'Connection: close',
+      '--wsgi-file',
+      file,
     ],
     more,
   );
@@ -159,7 +161,7 @@ export class Services {
   }
 
   async stop(...names: readonly ServiceName[]): Promise<void> {
-    await Promise.all(names.map(name => this.#running.get(name)?.stop()));
+    await Promise.all(names.map(async name => this.#running.get(name)?.stop()));
     for (const name of names) this.#running.delete(name);
   }
 
@@ -172,7 +174,8 @@ export class Services {
   /** Everything, those that others need last. */
   async stopAll(): Promise<void> {
     const last: readonly ServiceName[] = ['placement', 'keystone', 'rabbitmq', 'mariadb', 'epmd'];
-    await this.stop(...[...this.#running.keys()].filter(name => !last.includes(name)));
+    const first = [...this.#running.keys()].filter(name => !last.includes(name));
+    await this.stop(...first);
     for (const name of last) await this.stop(name);
   }
 
