@@ -5,6 +5,7 @@ import { createCluster, type EmbeddedCluster } from '../../embedded/cluster.ts';
 import { isReady, nodeOf } from '../../embedded/controllers/pods.ts';
 import { writesOn } from '../../embedded/controllers/writes.ts';
 import { inProcess } from '../../embedded/in-process.ts';
+import { SimulatedKubeVirt } from '../../embedded/kubevirt/simulated.ts';
 import { Life } from '../../embedded/life.ts';
 import { SimulatedCloud } from '../../embedded/machines/cloud.ts';
 import { machineControllers, runsOn } from '../../embedded/machines/controllers.ts';
@@ -21,7 +22,9 @@ import { crew } from '../crew.ts';
 import { leaseNamespaces } from '../kinds.ts';
 import { hostsOf, startAgents } from './hosts.ts';
 import { furnishMachines, ownNamespace } from './machines.ts';
+import { startServers } from './servers.ts';
 import { town } from './town.ts';
+import { furnishVms } from './vms.ts';
 
 /** How long pods take here: long enough to be seen. */
 const pace = { startMs: 2000, stopMs: 3000, spread: 0.4 };
@@ -59,17 +62,20 @@ const make = (cluster: EmbeddedCluster, resource: Resource, object: JsonObject):
 };
 
 const settle = (cluster: EmbeddedCluster, cloud: SimulatedCloud): void => {
+  const add = (resource: Resource, object: JsonObject): Stored => make(cluster, resource, object);
   for (const text of crdTexts(usualGroups)) make(cluster, 'customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
-  furnishMachines((resource, object) => make(cluster, resource, object), cloud, systemClock.now());
-  for (const [resource, object] of town) make(cluster, resource, object);
+  furnishMachines(add, cloud, systemClock.now());
+  for (const [resource, object] of town) add(resource, object);
+  furnishVms(add);
 };
 
 /** Starts one. Nothing of it is outside this process. */
 export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): Demo => {
-  const cluster = createCluster({ clock: systemClock, random: Math.random });
+  const kubeVirt = new SimulatedKubeVirt();
+  const cluster = createCluster({ clock: systemClock, random: Math.random, extensions: empty ? [] : [kubeVirt.extension()] });
   const { machine } = cluster;
   const cloud = new SimulatedCloud(systemClock, rebootMs);
-  const more = empty ? [] : machineControllers({ flavour: 'openshift', cloud, launchMs });
+  const more = empty ? [] : [...machineControllers({ flavour: 'openshift', cloud, launchMs }), ...kubeVirt.controllers()];
   const life = new Life({ machine, clock: systemClock, pace, record: 'events', more, ...(!empty && { isAlive: runsOn(cloud) }) });
   life.start();
   const ports = inProcess(cluster, { userAgent: 'drydock' });
@@ -106,6 +112,7 @@ const startOperator = ({ ports, dialects, cloud, log }: Workplace): (() => Promi
     log,
     dialects,
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+    openStack: startServers(systemClock),
     machines: {
       limits: { perSet: 1, perZone: 0 },
       drainLeadSeconds: 1800,

@@ -13,6 +13,7 @@ type Stored = {
   readonly cause: string;
   readonly pod?: { readonly namespace: string; readonly name: string };
   readonly volume?: string;
+  readonly server?: { readonly name: string };
   readonly message: string;
   readonly remedy?: string;
   readonly since: string;
@@ -21,8 +22,8 @@ type Stored = {
 /** What the server's last answers were is known to the operator alone; the status of the object may have them. */
 const storedBlockers = (request: Request): readonly Blocked[] => {
   const { blockers = [] } = request.status as { readonly blockers?: readonly Stored[] };
-  return blockers.map(({ cause, pod, volume = '', message, remedy, since }) => {
-    const what = pod ? `${pod.namespace}/${pod.name}` : volume;
+  return blockers.map(({ cause, pod, volume = '', server, message, remedy, since }) => {
+    const what = pod ? `${pod.namespace}/${pod.name}` : (server?.name ?? volume);
     return { cause, what, message, since, ...(remedy !== undefined && { remedy }) };
   });
 };

@@ -4,18 +4,18 @@ import { evacuate } from './decide.ts';
 import { type Glance, pictureOf } from './glance.ts';
 
 /** A VM as the kinds that store them do. */
-type Stored = Pick<VmStanding, 'name' | 'state' | 'message' | 'remedy' | 'target' | 'progress'>;
+export type StoredVm = Pick<VmStanding, 'platform' | 'id' | 'name' | 'state' | 'message' | 'remedy' | 'target' | 'progress'>;
 
 /** VMs of a maintenance, as text for people. */
 export type VmsNow = {
   /** In numbers; what there is none of is left out. */
   readonly summary: string;
   /** Those that are not where they should be yet. */
-  readonly open: readonly Stored[];
+  readonly open: readonly StoredVm[];
 };
 
 type StoredVms = {
-  readonly items?: readonly Stored[];
+  readonly items?: readonly StoredVm[];
 } & Readonly<Record<'total' | 'waiting' | 'migrating' | 'moved' | 'stopped' | 'cannot' | 'left', number>>;
 
 const words = [
@@ -27,7 +27,21 @@ const words = [
   ['left', 'left alone'],
 ] as const;
 
-const isOpen = ({ state }: Stored): boolean => state === 'Waiting' || state === 'Migrating' || state === 'Cannot';
+const isOpen = ({ state }: StoredVm): boolean => state === 'Waiting' || state === 'Migrating' || state === 'Cannot';
+
+/** In numbers, for people. */
+const summaryOf = (vms: StoredVms): string => {
+  const parts = words.flatMap(([field, text]) => (vms[field] > 0 ? [`${vms[field]} ${text}`] : []));
+  return `${vms.total} VM${vms.total === 1 ? '' : 's'}: ${parts.join(', ')}`;
+};
+
+/** How the VMs of a maintenance stand as its status says; undefined where there are none, or its kind does not store them. */
+export const storedVms = ({
+  status,
+}: Pick<Request, 'status'>): { readonly summary: string; readonly items: readonly StoredVm[] } | undefined => {
+  const { virtualMachines: vms } = status as { readonly virtualMachines?: StoredVms };
+  return vms && { summary: summaryOf(vms), items: vms.items ?? [] };
+};
 
 const counted = (vms: readonly VmStanding[]): StoredVms => {
   const count = (state: VmStanding['state']): number => vms.filter(vm => vm.state === state).length;
@@ -51,6 +65,5 @@ export const vmsNow = (request: Request, glance: Glance, now: Temporal.Instant):
   const { virtualMachines } = request.status as { readonly virtualMachines?: StoredVms };
   const vms = virtualMachines ?? counted(evacuate(pictureOf(request, glance), now).reports[0]?.vms ?? []);
   if (vms.total === 0) return undefined;
-  const parts = words.flatMap(([field, text]) => (vms[field] > 0 ? [`${vms[field]} ${text}`] : []));
-  return { summary: `${vms.total} VM${vms.total === 1 ? '' : 's'}: ${parts.join(', ')}`, open: (vms.items ?? []).filter(isOpen) };
+  return { summary: summaryOf(vms), open: (vms.items ?? []).filter(isOpen) };
 };

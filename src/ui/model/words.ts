@@ -1,4 +1,4 @@
-import type { NodeView, PodPhase } from '../../web/dashboard/scene.ts';
+import type { HoldView, NodeView, PodPhase } from '../../web/dashboard/scene.ts';
 
 /** What the page says, as text. Pure. */
 
@@ -75,6 +75,26 @@ export const tally = (states: readonly PodState[]): readonly (readonly [state: P
     const count = states.filter(one => one === state).length;
     return count > 0 ? [[state, count] as const] : [];
   });
+};
+
+/** How a VM stands. */
+export const vmWord = ({ state, target }: NonNullable<HoldView['vms']>['items'][number]): string => {
+  switch (state) {
+    case 'Moved':
+      return target === undefined ? 'moved' : `moved to ${target}`;
+    case 'Migrating':
+      return target === undefined ? 'is being moved' : `is being moved to ${target}`;
+    case 'Waiting':
+      return 'waits for its turn';
+    case 'Cannot':
+      return 'cannot move';
+    case 'Stopped':
+      return 'was shut down';
+    case 'Left':
+      return 'stays';
+    default:
+      return state satisfies never;
+  }
 };
 
 /** The last part of `namespace/name`. */

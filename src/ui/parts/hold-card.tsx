@@ -1,14 +1,22 @@
-import { matters } from '../../core/drain/blocked.ts';
+import { type Matter, matters } from '../../core/drain/blocked.ts';
 import type { BlockerView, HoldView, NodeView } from '../../web/dashboard/scene.ts';
 import { plural, since, standing, until } from '../model/words.ts';
 import { asking, mayAct, now, open, store } from '../page.ts';
 import { Progress } from './progress.tsx';
+import { Vms } from './vms.tsx';
 
 /** So many pods are named; the rest is counted. */
 const mostNamed = 3;
 
 const namesOf = (whats: readonly string[]): string =>
   whats.length <= mostNamed ? whats.join(', ') : `${whats.slice(0, mostNamed).join(', ')} and ${whats.length - mostNamed} more`;
+
+const countOf = ({ cause, whats }: Matter, tone: string): string => {
+  const noun = cause.startsWith('Server') ? 'server' : cause === 'HypervisorUnknown' ? 'hypervisor' : 'pod';
+  return tone === 'stuck'
+    ? plural(whats.length, `${noun} cannot go`, `${noun}s cannot go`)
+    : plural(whats.length, `${noun} waits`, `${noun}s wait`);
+};
 
 /** What is in the way, each matter once: how many pods, why, and what would help. */
 export const Blockers = ({ blockers }: { readonly blockers: readonly BlockerView[] }) => {
@@ -21,13 +29,7 @@ export const Blockers = ({ blockers }: { readonly blockers: readonly BlockerView
         ({ matter, tone }) => (
           <li key={`${matter.message} ${matter.remedy ?? ''}`} class={tone}>
             <p class="matter">
-              <strong>
-                {tone === 'stuck'
-                  ? plural(matter.whats.length, 'pod cannot go', 'pods cannot go')
-                  : plural(matter.whats.length, 'pod waits', 'pods wait')}
-                :
-              </strong>{' '}
-              {matter.message}
+              <strong>{countOf(matter, tone)}:</strong> {matter.message}
             </p>
             <p class="whats">{namesOf(matter.whats)}</p>
             {matter.remedy !== undefined && (
@@ -89,6 +91,7 @@ export const Hold = ({ hold, node }: { readonly hold: HoldView; readonly node: s
     {hold.message !== '' && store.node(node).value?.replaced !== true && <p class="message">{hold.message}</p>}
     {hold.toEvict > 0 && !hold.deleting && <Progress hold={hold} />}
     <Facts hold={hold} />
+    <Vms hold={hold} />
     <Blockers blockers={hold.blockers} />
     {mayAct.value && !hold.deleting && hold.requester !== machineRequester && <ReleaseButton hold={hold} node={node} />}
   </div>

@@ -13,5 +13,8 @@ export const Legend = () => (
     <li>
       <span class="pod sample running stays" /> stays on its node
     </li>
+    <li>
+      <span class="pod sample running is-vm tint-1" /> a VM
+    </li>
   </ul>
 );

@@ -23,10 +23,12 @@ const tintOf = (workload: string): number => {
   return tint;
 };
 
+const isVm = ({ kind }: PodView): boolean => kind === 'VirtualMachineInstance';
+
 const PodTile = ({ pod, state }: { readonly pod: PodView; readonly state: PodState }) => {
   const tile = useRef<HTMLLIElement>(null);
   useLayoutEffect(() => (tile.current === null ? undefined : land(pod.uid, tile.current)), [pod.uid]);
-  const shape = pod.stays ? 'stays' : `tint-${tintOf(pod.workload)}`;
+  const shape = pod.stays ? 'stays' : `tint-${tintOf(pod.workload)}${isVm(pod) ? ' is-vm' : ''}`;
   return (
     <li
       ref={tile}

@@ -1,6 +1,7 @@
 import type { Blocked } from '../../core/drain/blocked.ts';
 import type { EventKind, EventState } from '../../core/machine/event.ts';
 import type { MachinePhase, Strategy } from '../../core/machine/request.ts';
+import type { StoredVm } from '../../core/phase/vms-now.ts';
 
 /** What the page shows, as plain data: shared by the server that keeps it and the page that draws it. */
 
@@ -31,6 +32,8 @@ export type HoldView = {
   readonly failed: boolean;
   readonly deleting: boolean;
   readonly blockers: readonly BlockerView[];
+  /** VMs that leave, or have left; missing where there are none. */
+  readonly vms?: { readonly summary: string; readonly items: readonly StoredVm[] };
 };
 
 /** `stuck`: nothing but a change by a person (or another controller) will end it. */

@@ -4,6 +4,7 @@ import { type Budget, neverAllows } from '../../core/drain/budget.ts';
 import { taintId } from '../../core/hold/before.ts';
 import { conditionOf, type Node } from '../../core/hold/node.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
+import { storedVms } from '../../core/phase/vms-now.ts';
 import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '../../core/pod/pod.ts';
 import type { Request } from '../../core/request/request.ts';
 import { endsOf, isDraining, messageOf, phaseOf } from '../../core/request/telling.ts';
@@ -60,6 +61,7 @@ export const blockerView = (blocker: Blocked): BlockerView => ({
 export const holdView = (request: Request, blockers: readonly Blocked[]): HoldView => {
   const { dialect, history, namespace, reason, requester } = request;
   const ends = endsOf(request);
+  const vms = storedVms(request);
   return {
     store: dialect.name,
     kind: dialect.kind,
@@ -79,6 +81,7 @@ export const holdView = (request: Request, blockers: readonly Blocked[]): HoldVi
     failed: !request.deleting && history.state === 'Failed',
     deleting: request.deleting,
     blockers: blockers.map(blockerView),
+    ...(vms && { vms }),
   };
 };
 

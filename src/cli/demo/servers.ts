@@ -1,0 +1,47 @@
+import { OpenStack, simulatedUser } from '../../embedded/nova/open-stack.ts';
+import { OpenStackApi } from '../../embedded/nova/serve.ts';
+import { openNova } from '../../nova/nova.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { OpenStackTerms } from '../openstack.ts';
+
+/** Two workers of the town are hypervisors of an OpenStack as well, whose servers are no pods of the cluster. */
+
+const hosts = ['worker-1', 'worker-2', 'worker-3'] as const;
+
+/** Milliseconds that a server takes to move, by its memory: long enough to be seen. */
+const migrationMs = ({ memoryMiB }: { readonly memoryMiB: number }): number => 3000 + memoryMiB;
+
+/** An OpenStack in this process, with servers. */
+export const startServers = (clock: Clock): OpenStackTerms => {
+  const cloud = new OpenStack({ clock, hosts, migrationMs });
+  for (const [index, host] of hosts.entries()) {
+    for (const name of ['web', 'batch', 'archive']) {
+      const state = name === 'archive' ? { vmState: 'stopped' } : {};
+      cloud.addServer({
+        name: `${name}-${index + 1}`,
+        host,
+        memoryMiB: name === 'batch' ? 4096 : 1024,
+        volumeBacked: name !== 'batch',
+        ...state,
+      });
+    }
+  }
+  const api = new OpenStackApi(cloud);
+  const nova = openNova(
+    {
+      authUrl: 'http://openstack.example/identity/v3',
+      login: {
+        kind: 'password',
+        user: { name: simulatedUser.name },
+        userDomain: { name: 'Default' },
+        password: simulatedUser.password,
+        scope: { project: { name: simulatedUser.project }, projectDomain: { name: 'Default' } },
+      },
+      interface: 'internal',
+      source: 'the demo',
+    },
+    clock,
+    api.exchange,
+  );
+  return { nova, limits: {} };
+};
