@@ -1,4 +1,4 @@
-import { blockerId, fewOf } from '../core/drain/blocker.ts';
+import { type Blocker, blockerId, fewOf } from '../core/drain/blocker.ts';
 import { percentOf } from '../core/drain/tally.ts';
 import type { JsonObject } from '../core/json.ts';
 import { parentAnnotation } from '../core/machine/writes.ts';
@@ -120,10 +120,20 @@ const read = (raw: unknown, dialect: Dialect): Request | string => {
   };
 };
 
+const goesBySelf: readonly Blocker['cause'][] = ['Terminating', 'EarlierWave'];
+const moves: readonly Blocker['cause'][] = ['Evacuating', 'MigrationQueued', 'ServerMoving'];
+
+/** What is still to go, in numbers: VMs that are moved, and all else that something keeps. */
+const waiting = (blockers: readonly Blocker[]): string => {
+  const moving = blockers.filter(({ cause }) => moves.includes(cause)).length;
+  const stuck = blockers.filter(({ cause }) => !moves.includes(cause) && !goesBySelf.includes(cause)).length;
+  const vms = moving === 0 ? '' : `, ${moving} VM${moving === 1 ? '' : 's'} to be moved`;
+  return `${vms}${stuck > 0 ? `, ${stuck} cannot go yet` : ''}`;
+};
+
 const sentence = (report: Report): string => {
   const { state, problem, pods, blockers } = report;
   if (problem !== undefined) return problem.message;
-  const stuck = blockers.filter(({ cause }) => cause !== 'Terminating' && cause !== 'EarlierWave').length;
   switch (state) {
     case 'Pending':
       return 'Waits to begin';
@@ -132,7 +142,7 @@ const sentence = (report: Report): string => {
     case 'Cordoned':
       return 'The node is cordoned';
     case 'Draining':
-      return `${pods?.gone ?? 0} of ${pods?.toEvict ?? 0} pods gone${stuck > 0 ? `, ${stuck} cannot go yet` : ''}`;
+      return `${pods?.gone ?? 0} of ${pods?.toEvict ?? 0} pods gone${waiting(blockers)}`;
     case 'Detaching':
       return `All pods gone; still attached: ${fewOf(blockers.flatMap(({ volume }) => volume ?? []))}`;
     case 'Drained':
