@@ -30,7 +30,7 @@ export class HostDesk {
   /** Why the last look, or what followed from it, came to nothing. */
   problem: string | undefined;
   dueMs = 0;
-  /** Migrations off the host that were under way at the last look. */
+  /** Migrations off the host that were under way at the last look, and those that followed from it. */
   flights = 0;
   readonly #wishedAt: Temporal.Instant;
   readonly #book = new MigrationBook();

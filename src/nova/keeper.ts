@@ -210,8 +210,9 @@ export class HostKeeper implements Hosts {
       if (look?.value === undefined) desk.dueMs = this.#in(troubleMs);
       else {
         desk.decision = decideHost({ ...look.value, free }, nova.now());
-        free -= desk.decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
-        desk.flights = flights(look.value).all;
+        const asked = desk.decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
+        free -= asked;
+        desk.flights = flights(look.value).all + asked;
         desk.dueMs = this.#in(desk.decision.againMs ?? 0);
         acting.push(this.#perform(desk, errand, signal));
       }
