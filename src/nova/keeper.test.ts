@@ -358,3 +358,21 @@ test('progress and expected end are told while servers move', async () => {
   const last = Math.max(...bed.cloud.migrations.records.map(({ updatedMs }) => updatedMs));
   assert.ok(end !== undefined && Math.abs(end.epochMilliseconds - last) < 5000);
 });
+
+test('a server that was on its way to the host keeps it from being empty, until it is there or deleted', async () => {
+  const bed = makeBed();
+  const id = bed.add({ name: 'late', host: 'compute-2' });
+  const server = bed.cloud.servers.get(id);
+  assert.ok(server);
+  bed.cloud.setService('compute-3', false, 'full');
+  bed.cloud.migrations.begin(server, 'live-migration', 'somebody', bed.clock.now().epochMilliseconds);
+  await bed.clock.sleep(1000);
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => !serviceOf(bed).enabled);
+  const since = bed.seconds();
+  await runUntil(bed, keeper, () => bed.seconds() > since + 3);
+  assert.equal(viewOf(keeper).empty, false);
+  bed.cloud.deleteServer(id);
+  await runUntil(bed, keeper, isEmptied(keeper), 15);
+});

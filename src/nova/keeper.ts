@@ -1,6 +1,5 @@
 import { decideHost } from '../core/server/decide.ts';
-import type { Marker } from '../core/server/mark.ts';
-import { isMarked } from '../core/server/mark.ts';
+import { isMarked, type Marker } from '../core/server/mark.ts';
 import { type HypervisorIdentity, type Match, type Matcher, matchHosts, type NodeIdentity } from '../core/server/match.ts';
 import { defaultLimits, type HostPicture, type MigrationLimits } from '../core/server/picture.ts';
 import type { ComputeService } from '../core/server/server.ts';
