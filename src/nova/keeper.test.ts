@@ -376,3 +376,42 @@ test('a server that was on its way to the host keeps it from being empty, until 
   bed.cloud.deleteServer(id);
   await runUntil(bed, keeper, isEmptied(keeper), 15);
 });
+
+const saying = (status: number, message: string) => ({ status, headers: {}, text: JSON.stringify({ refused: { code: status, message } }) });
+
+test('a user without the rights is told so, in the words of Nova', async () => {
+  const bed = makeBed();
+  const message = "Policy doesn't allow os_compute_api:servers:detail:get_all_tenants to be performed.";
+  const keeper = bed.keeper({}, async ({ url }, carry) => (url.includes('/servers/detail') ? saying(403, message) : carry()));
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => JSON.stringify(keeper.of('compute-1')).includes(message));
+  assert.equal(viewOf(keeper).empty, false);
+});
+
+test('what Nova refuses at once is tried again with pauses, and told in its words from the third time on', async () => {
+  const bed = makeBed();
+  bed.add({ name: 'odd', host: 'compute-1' });
+  const message = 'odd is pinned to its NUMA cells';
+  let tries = 0;
+  const keeper = bed.keeper({}, async ({ url, method }, carry) => {
+    if (method !== 'POST' || !url.endsWith('/action')) return carry();
+    tries += 1;
+    return tries <= 4 ? saying(400, message) : carry();
+  });
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => told(keeper, 'odd') === `Cannot: ${message}`);
+  assert.equal(tries, 3);
+  await runUntil(bed, keeper, isEmptied(keeper));
+  assert.equal(tries, 5);
+});
+
+test('a node that comes later is found, and one that is no hypervisor is none', async () => {
+  const bed = makeBed();
+  const nodes: { readonly name: string }[] = [];
+  const keeper = bed.keeper({ nodes: () => nodes });
+  await runUntil(bed, keeper, () => bed.api.asked.length > 0);
+  assert.equal(keeper.of('compute-1'), 'unknown');
+  nodes.push({ name: 'compute-1' }, { name: 'worker' });
+  await runUntil(bed, keeper, () => keeper.of('compute-1') !== 'unknown', 60);
+  assert.deepEqual([viewOf(keeper), keeper.of('worker')], [{ vms: [], empty: false }, 'none']);
+});

@@ -103,7 +103,7 @@ export class HostKeeper implements Hosts {
     signal.addEventListener('abort', stop);
     while (!signal.aborted) {
       this.#nudge = new AbortController();
-      const problem = await this.#round(signal).catch((error: unknown) => (signal.aborted ? undefined : `unexpected: ${String(error)}`));
+      const problem = await this.#round(signal).catch((error: unknown) => this.#unexpected(error, signal));
       if (signal.aborted) break;
       if (problem !== undefined && this.#problem !== problem) log.warn('Nova cannot be asked; trying again', { error: problem });
       if (problem === undefined && this.#problem !== undefined) log.info('Nova answers again');
@@ -114,6 +114,12 @@ export class HostKeeper implements Hosts {
       else await clock.sleep(backoff.next(), signal);
     }
     signal.removeEventListener('abort', stop);
+  }
+
+  #unexpected(error: unknown, signal: AbortSignal): string | undefined {
+    if (signal.aborted) return undefined;
+    this.#options.log.error('looking after the hypervisors failed; trying again', { error });
+    return `unexpected: ${String(error)}`;
   }
 
   #wake(): void {
