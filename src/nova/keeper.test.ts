@@ -415,3 +415,23 @@ test('a node that comes later is found, and one that is no hypervisor is none', 
   await runUntil(bed, keeper, () => keeper.of('compute-1') !== 'unknown', 60);
   assert.deepEqual([viewOf(keeper), keeper.of('worker')], [{ vms: [], empty: false }, 'none']);
 });
+
+test('released while Nova is being asked: nothing more is moved, and nothing is disabled', async () => {
+  const bed = makeBed();
+  bed.add({ name: 'a', host: 'compute-1' });
+  bed.add({ name: 'b', host: 'compute-1' });
+  const release = (): void => keeper.want('compute-1', undefined);
+  let looks = 0;
+  const keeper = bed.keeper({}, async ({ url }, carry) => {
+    const said = await carry();
+    if (url.includes('/servers/detail')) looks += 1;
+    if (looks === 1) release();
+    return said;
+  });
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => looks === 1 && bed.seconds() > 0);
+  const since = bed.seconds();
+  await runUntil(bed, keeper, () => bed.seconds() > since + 60);
+  assert.deepEqual([bed.cloud.migrations.records.length, serviceOf(bed).enabled], [0, true]);
+  assert.equal(bed.api.asked.filter(call => call.startsWith('PUT')).length, 0);
+});

@@ -171,16 +171,20 @@ export class HostKeeper implements Hosts {
 
   /** Hosts that are to be empty, and those that we disabled. */
   #errands(): readonly Errand[] {
-    const { held, marker = 'drydock: ' } = this.#options;
-    const holds = held();
+    const { marker = 'drydock: ' } = this.#options;
     const errands: Errand[] = [];
     for (const [node, match] of this.#matches) {
       const service = 'host' in match ? this.#services.get(match.host) : undefined;
-      const wish = this.#wishes.get(node);
-      if (service === undefined || (wish === undefined && !isMarked(marker, service.disabledReason))) continue;
-      errands.push({ node, host: service.host, service, wish, isReleased: wish === undefined && holds?.has(node) === false });
+      if (service === undefined || !(this.#wishes.has(node) || isMarked(marker, service.disabledReason))) continue;
+      errands.push({ node, host: service.host, service, ...this.#wanted(node) });
     }
     return errands.sort((one, other) => (one.host < other.host ? -1 : 1));
+  }
+
+  /** What is wanted at this very moment. */
+  #wanted(node: string): Pick<Errand, 'wish' | 'isReleased'> {
+    const wish = this.#wishes.get(node);
+    return { wish, isReleased: wish === undefined && this.#options.held()?.has(node) === false };
   }
 
   #desk(host: string): HostDesk {
@@ -214,7 +218,8 @@ export class HostKeeper implements Hosts {
       desk.problem = look?.failure?.message;
       if (look?.value === undefined) desk.dueMs = this.#in(troubleMs);
       else {
-        desk.decision = decideHost({ ...look.value, free }, nova.now());
+        // Looking takes time: nobody is moved who was given back meanwhile.
+        desk.decision = decideHost({ ...look.value, ...this.#wanted(errand.node), free }, nova.now());
         const asked = desk.decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
         free -= asked;
         desk.flights = flights(look.value).all + asked;
