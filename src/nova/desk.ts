@@ -30,7 +30,7 @@ export class HostDesk {
   /** Why the last look, or what followed from it, came to nothing. */
   problem: string | undefined;
   dueMs = 0;
-  /** Migrations off the host that were under way at the last look. */
+  /** Migrations off the host that were under way at the last look, and those that followed from it. */
   flights = 0;
   readonly #wishedAt: Temporal.Instant;
   readonly #book = new MigrationBook();
@@ -62,7 +62,7 @@ export class HostDesk {
       limits,
       free: limits.total,
     };
-    this.#book.prune(since(base as HostPicture));
+    this.#book.prune(since(base));
     this.#forget(base);
     const elsewhere = await this.#elsewhere(nova, base, signal);
     if (elsewhere.failure !== undefined) return elsewhere;
@@ -79,7 +79,7 @@ export class HostDesk {
   /** Servers that have left, or are leaving; those of which nothing more can come are asked for once. */
   async #elsewhere(nova: Nova, base: Base, signal: AbortSignal): Promise<Outcome<readonly Server[]>> {
     const here = new Set(base.servers.map(({ id }) => id));
-    const from = since(base as HostPicture);
+    const from = since(base);
     const leaving = base.migrations
       .filter(
         one =>

@@ -358,3 +358,80 @@ test('progress and expected end are told while servers move', async () => {
   const last = Math.max(...bed.cloud.migrations.records.map(({ updatedMs }) => updatedMs));
   assert.ok(end !== undefined && Math.abs(end.epochMilliseconds - last) < 5000);
 });
+
+test('a server that was on its way to the host keeps it from being empty, until it is there or deleted', async () => {
+  const bed = makeBed();
+  const id = bed.add({ name: 'late', host: 'compute-2' });
+  const server = bed.cloud.servers.get(id);
+  assert.ok(server);
+  bed.cloud.setService('compute-3', false, 'full');
+  bed.cloud.migrations.begin(server, 'live-migration', 'somebody', bed.clock.now().epochMilliseconds);
+  await bed.clock.sleep(1000);
+  const keeper = bed.keeper();
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => !serviceOf(bed).enabled);
+  const since = bed.seconds();
+  await runUntil(bed, keeper, () => bed.seconds() > since + 3);
+  assert.equal(viewOf(keeper).empty, false);
+  bed.cloud.deleteServer(id);
+  await runUntil(bed, keeper, isEmptied(keeper), 15);
+});
+
+const saying = (status: number, message: string) => ({ status, headers: {}, text: JSON.stringify({ refused: { code: status, message } }) });
+
+test('a user without the rights is told so, in the words of Nova', async () => {
+  const bed = makeBed();
+  const message = "Policy doesn't allow os_compute_api:servers:detail:get_all_tenants to be performed.";
+  const keeper = bed.keeper({}, async ({ url }, carry) => (url.includes('/servers/detail') ? saying(403, message) : carry()));
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => JSON.stringify(keeper.of('compute-1')).includes(message));
+  assert.equal(viewOf(keeper).empty, false);
+});
+
+test('what Nova refuses at once is tried again with pauses, and told in its words from the third time on', async () => {
+  const bed = makeBed();
+  bed.add({ name: 'odd', host: 'compute-1' });
+  const message = 'odd is pinned to its NUMA cells';
+  let tries = 0;
+  const keeper = bed.keeper({}, async ({ url, method }, carry) => {
+    if (method !== 'POST' || !url.endsWith('/action')) return carry();
+    tries += 1;
+    return tries <= 4 ? saying(400, message) : carry();
+  });
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => told(keeper, 'odd') === `Cannot: ${message}`);
+  assert.equal(tries, 3);
+  await runUntil(bed, keeper, isEmptied(keeper));
+  assert.equal(tries, 5);
+});
+
+test('a node that comes later is found, and one that is no hypervisor is none', async () => {
+  const bed = makeBed();
+  const nodes: { readonly name: string }[] = [];
+  const keeper = bed.keeper({ nodes: () => nodes });
+  await runUntil(bed, keeper, () => bed.api.asked.length > 0);
+  assert.equal(keeper.of('compute-1'), 'unknown');
+  nodes.push({ name: 'compute-1' }, { name: 'worker' });
+  await runUntil(bed, keeper, () => keeper.of('compute-1') !== 'unknown', 60);
+  assert.deepEqual([viewOf(keeper), keeper.of('worker')], [{ vms: [], empty: false }, 'none']);
+});
+
+test('released while Nova is being asked: nothing more is moved, and nothing is disabled', async () => {
+  const bed = makeBed();
+  bed.add({ name: 'a', host: 'compute-1' });
+  bed.add({ name: 'b', host: 'compute-1' });
+  const release = (): void => keeper.want('compute-1', undefined);
+  let looks = 0;
+  const keeper = bed.keeper({}, async ({ url }, carry) => {
+    const said = await carry();
+    if (url.includes('/servers/detail')) looks += 1;
+    if (looks === 1) release();
+    return said;
+  });
+  keeper.want('compute-1', wishOf());
+  await runUntil(bed, keeper, () => looks === 1 && bed.seconds() > 0);
+  const since = bed.seconds();
+  await runUntil(bed, keeper, () => bed.seconds() > since + 60);
+  assert.deepEqual([bed.cloud.migrations.records.length, serviceOf(bed).enabled], [0, true]);
+  assert.equal(bed.api.asked.filter(call => call.startsWith('PUT')).length, 0);
+});

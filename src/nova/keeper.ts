@@ -1,6 +1,5 @@
 import { decideHost } from '../core/server/decide.ts';
-import type { Marker } from '../core/server/mark.ts';
-import { isMarked } from '../core/server/mark.ts';
+import { isMarked, type Marker } from '../core/server/mark.ts';
 import { type HypervisorIdentity, type Match, type Matcher, matchHosts, type NodeIdentity } from '../core/server/match.ts';
 import { defaultLimits, type HostPicture, type MigrationLimits } from '../core/server/picture.ts';
 import type { ComputeService } from '../core/server/server.ts';
@@ -106,7 +105,7 @@ export class HostKeeper implements Hosts {
     signal.addEventListener('abort', stop);
     while (!signal.aborted) {
       this.#nudge = new AbortController();
-      const problem = await this.#round(signal).catch((error: unknown) => (signal.aborted ? undefined : `unexpected: ${String(error)}`));
+      const problem = await this.#round(signal).catch((error: unknown) => this.#unexpected(error, signal));
       if (signal.aborted) break;
       if (problem !== undefined && this.#problem !== problem) log.warn('Nova cannot be asked; trying again', { error: problem });
       if (problem === undefined && this.#problem !== undefined) log.info('Nova answers again');
@@ -117,6 +116,12 @@ export class HostKeeper implements Hosts {
       else await clock.sleep(backoff.next(), signal);
     }
     signal.removeEventListener('abort', stop);
+  }
+
+  #unexpected(error: unknown, signal: AbortSignal): string | undefined {
+    if (signal.aborted) return undefined;
+    this.#options.log.error('looking after the hypervisors failed; trying again', { error });
+    return `unexpected: ${String(error)}`;
   }
 
   #wake(): void {
@@ -168,16 +173,20 @@ export class HostKeeper implements Hosts {
 
   /** Hosts that are to be empty, and those that we disabled. */
   #errands(): readonly Errand[] {
-    const { held, marker = 'drydock: ' } = this.#options;
-    const holds = held();
+    const { marker = 'drydock: ' } = this.#options;
     const errands: Errand[] = [];
     for (const [node, match] of this.#matches) {
       const service = 'host' in match ? this.#services.get(match.host) : undefined;
-      const wish = this.#wishes.get(node);
-      if (service === undefined || (wish === undefined && !isMarked(marker, service.disabledReason))) continue;
-      errands.push({ node, host: service.host, service, wish, isReleased: wish === undefined && holds?.has(node) === false });
+      if (service === undefined || !(this.#wishes.has(node) || isMarked(marker, service.disabledReason))) continue;
+      errands.push({ node, host: service.host, service, ...this.#wanted(node) });
     }
     return errands.sort((one, other) => (one.host < other.host ? -1 : 1));
+  }
+
+  /** What is wanted at this very moment. */
+  #wanted(node: string): Pick<Errand, 'wish' | 'isReleased'> {
+    const wish = this.#wishes.get(node);
+    return { wish, isReleased: wish === undefined && this.#options.held()?.has(node) === false };
   }
 
   #desk(host: string): HostDesk {
@@ -211,9 +220,11 @@ export class HostKeeper implements Hosts {
       desk.problem = look?.failure?.message;
       if (look?.value === undefined) desk.dueMs = this.#in(troubleMs);
       else {
-        desk.decision = decideHost({ ...look.value, free }, nova.now());
-        free -= desk.decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
-        desk.flights = flights(look.value).all;
+        // Looking takes time: nobody is moved who was given back meanwhile.
+        desk.decision = decideHost({ ...look.value, ...this.#wanted(errand.node), free }, nova.now());
+        const asked = desk.decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
+        free -= asked;
+        desk.flights = flights(look.value).all + asked;
         desk.dueMs = this.#in(desk.decision.againMs ?? 0);
         acting.push(this.#perform(desk, errand, signal));
       }

@@ -17,7 +17,9 @@ export class MigrationBook {
   /** All records, after one call (more where they have pages). */
   async read(nova: Nova, host: string, signal: AbortSignal): Promise<Outcome<readonly Migration[]>> {
     const now = nova.now();
-    const isWhole = this.#wholeAt === undefined || isBefore(secondsAfter(this.#wholeAt, wholeSeconds), now);
+    const isOld = this.#wholeAt === undefined || isBefore(secondsAfter(this.#wholeAt, wholeSeconds), now);
+    // Whether a server that was on its way to here has been deleted shows in its record only: it is not there any more.
+    const isWhole = isOld || this.#records.values().some(one => one.target === host && one.source !== host && isUnderWay(one));
     const since = isWhole || this.#readAt === undefined ? undefined : secondsAfter(this.#readAt, -overlapSeconds);
     const { value, failure } = await nova.migrations(host, since, signal);
     if (value === undefined) return failure === undefined ? failed('trouble', 'the migrations cannot be read') : { failure };

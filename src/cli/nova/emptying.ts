@@ -1,7 +1,6 @@
 import type { HostView, HostWish } from '../../core/vm/host.ts';
 import type { VmState } from '../../core/vm/standing.ts';
-import type { KeeperOptions } from '../../nova/keeper.ts';
-import { HostKeeper } from '../../nova/keeper.ts';
+import { HostKeeper, type KeeperOptions } from '../../nova/keeper.ts';
 import { Journal } from './journal.ts';
 
 type Emptying = Pick<KeeperOptions, 'nova' | 'clock' | 'log' | 'limits'> & {

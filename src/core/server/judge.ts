@@ -18,13 +18,20 @@ type Words = Omit<VmStanding, 'platform' | 'id' | 'name'>;
 
 const standing = ({ id, name }: Server, words: Words): VmStanding => ({ platform: 'OpenStack', id, name, ...words });
 
+type Trouble = readonly [message: string, remedy: string];
+
+const resized: Trouble = [
+  'waits for somebody to confirm or revert its resize',
+  'confirm it (`openstack server resize confirm`) or revert it (`openstack server resize revert`)',
+];
+
 /** States in which Nova moves nothing, with what is said to that. */
-const stuck: Readonly<Record<string, readonly [string, string]>> = {
+const stuck: Readonly<Record<string, Trouble>> = {
   error: [
     'is in error, and Nova moves no such servers',
     'reset its state (`openstack server set --state active`), rebuild it or delete it',
   ],
-  resized: ['waits for somebody to confirm or revert its resize', 'confirm it (`openstack server resize confirm`) or revert it'],
+  resized,
   suspended: ['is suspended, and Nova moves no such servers', 'resume it (`openstack server resume`), or stop it after that'],
   rescued: ['is in rescue mode, and Nova moves no such servers', 'end that (`openstack server unrescue`)'],
   shelved: ['is shelved with its disk on this host', 'offload it (`openstack server shelve --offload`) or unshelve it'],
@@ -34,14 +41,16 @@ const stuck: Readonly<Record<string, readonly [string, string]>> = {
   ],
 };
 
-const moving = (server: Server, { source, target, status, created }: Migration, progress: number | undefined): VmStanding =>
-  standing(server, {
+const moving = (server: Server, migration: Migration, progress: number | undefined): VmStanding => {
+  const { source, target, status, created } = migration;
+  return standing(server, {
     state: 'Migrating',
-    message: isQueued({ status } as Migration) ? "waits in Nova's own queue" : `migration is ${status}`,
+    message: isQueued(migration) ? "waits in Nova's own queue" : `migration is ${status}`,
     since: created,
     ...(progress !== undefined && { progress }),
     ...(target !== undefined && target !== source && { target }),
   });
+};
 
 /** It tries again after all that; from the third time on people are told that it cannot. */
 const patience = 3;
@@ -117,9 +126,8 @@ export const judgeElsewhere = (picture: HostPicture, server: Server): Fate | und
   const { current, done } = trackOf(picture, server.id);
   const target = server.host;
   if (current !== undefined && server.vmState === 'resized') {
-    const ours = isOurs(picture, current);
-    const words = stuck['resized'] ?? ['', ''];
-    if (!ours) return { server, standing: standing(server, { state: 'Cannot', message: words[0], remedy: words[1] }) };
+    const [message, remedy] = resized;
+    if (!isOurs(picture, current)) return { server, standing: standing(server, { state: 'Cannot', message, remedy }) };
     return { server, standing: moving(server, current, undefined), call: { kind: 'confirm', server: server.id } };
   }
   if (current !== undefined && server.taskState !== undefined) return { server, standing: moving(server, current, undefined) };

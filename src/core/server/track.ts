@@ -18,7 +18,7 @@ export type Track = {
 };
 
 /** When this emptying began: as the mark on the service says, else when the wish was heard of. */
-export const since = ({ marker, service, wishedAt }: HostPicture): Temporal.Instant =>
+export const since = ({ marker, service, wishedAt }: Pick<HostPicture, 'marker' | 'service' | 'wishedAt'>): Temporal.Instant =>
   markedSince(marker, service.disabledReason) ?? wishedAt;
 
 const firstPauseSeconds = 10;
