@@ -69,4 +69,13 @@ export const tiers = [
     // Three to nine minutes to build, once, and four to run.
     asked: 'npm run test:kubevirt',
   },
+  {
+    name: 'nova',
+    what: 'a real OpenStack (Keystone, Placement, Neutron, Nova with its own fake hypervisor): servers of nodes that are drained',
+    files: testsIn('test', 'nova'),
+    concurrency: 1,
+    needs: 'Debian 12, root (packages are installed), Go on PATH',
+    // Two minutes to install, once, and ten to run.
+    asked: 'npm run test:nova',
+  },
 ];

@@ -174,7 +174,7 @@ const begin = async (place: Place, services: Services, hosts: readonly string[])
   );
 };
 
-const usual: BedSettings = { driver: 'fake.FakeLiveMigrateDriver', migrationsAtOnce: 1, tokenSeconds: 3600 };
+const usual: BedSettings = { driver: 'fake.FakeLiveMigrateDriver', migrationsAtOnce: 1, pageSize: 1000, tokenSeconds: 3600 };
 
 /** Starts an OpenStack with these compute hosts beside a control plane; about half a minute. Says why where this machine cannot. */
 export const startOpenStack = async (

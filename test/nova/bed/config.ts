@@ -48,7 +48,7 @@ const placement = (place: Place): Ini => ({
   keystone_authtoken: believing(place, 'placement'),
 });
 
-const nova = (place: Place, { driver, migrationsAtOnce }: BedSettings): Ini => ({
+const nova = (place: Place, { driver, migrationsAtOnce, pageSize }: BedSettings): Ini => ({
   DEFAULT: {
     my_ip: '127.0.0.1',
     state_path: `${place.folder}/nova`,
@@ -63,7 +63,7 @@ const nova = (place: Place, { driver, migrationsAtOnce }: BedSettings): Ini => (
     reserved_host_memory_mb: 0,
     initial_ram_allocation_ratio: '1.0',
   },
-  api: { auth_strategy: 'keystone' },
+  api: { auth_strategy: 'keystone', max_limit: pageSize },
   api_database: { connection: place.database('nova_api') },
   database: { connection: place.database('nova') },
   conductor: { workers: 1 },
@@ -158,6 +158,8 @@ export type BedSettings = {
   readonly driver: 'fake.FakeLiveMigrateDriver' | 'fake.MediumFakeDriver';
   /** Of one host. Nova's own default is 1. */
   readonly migrationsAtOnce: number;
+  /** The most that a list has on a page. */
+  readonly pageSize: number;
   /** How long a token lives. */
   readonly tokenSeconds: number;
 };
