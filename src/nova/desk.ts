@@ -17,6 +17,14 @@ export type Errand = {
   readonly isReleased: boolean;
 };
 
+/** What holds for all hosts. */
+export type Terms = {
+  readonly marker: Marker;
+  readonly limits: MigrationLimits;
+  /** What failed before this process was told of the wish does not count. */
+  readonly isAnew: boolean;
+};
+
 /** A reason that Nova has not told after so many questions is not asked for again. */
 const mostQuestions = 3;
 
@@ -43,15 +51,17 @@ export class HostDesk {
   }
 
   /** Reads what Nova says of the host: two calls (more where there are pages), and for single servers two more at the most. */
-  async look(nova: Nova, errand: Errand, marker: Marker, limits: MigrationLimits, signal: AbortSignal): Promise<Outcome<HostPicture>> {
+  async look(nova: Nova, errand: Errand, terms: Terms, signal: AbortSignal): Promise<Outcome<HostPicture>> {
     const servers = await nova.serversOn(errand.host, signal);
     if (servers.failure !== undefined) return servers;
     const migrations = await this.#book.read(nova, errand.host, signal);
     if (migrations.failure !== undefined) return migrations;
     for (const server of servers.value) this.#known.set(server.id, server);
+    const { marker, limits, isAnew } = terms;
     const base: Base = {
       ...errand,
       marker,
+      ...(isAnew && { anewFrom: this.#wishedAt }),
       wishedAt: this.#wishedAt,
       servers: servers.value,
       migrations: migrations.value,

@@ -435,3 +435,21 @@ test('released while Nova is being asked: nothing more is moved, and nothing is 
   assert.deepEqual([bed.cloud.migrations.records.length, serviceOf(bed).enabled], [0, true]);
   assert.equal(bed.api.asked.filter(call => call.startsWith('PUT')).length, 0);
 });
+
+test('somebody who makes room and asks anew by hand does not wait for the pauses of the last time', async () => {
+  for (const isAnew of [true, false]) {
+    const bed = makeBed();
+    const id = bed.add({ name: 'stuck', host: 'compute-1', pinned: true });
+    const first = bed.keeper({ isAnew });
+    first.want('compute-1', wishOf());
+    await runUntil(bed, first, () => bed.cloud.migrations.records.filter(({ status }) => status === 'error').length === 5);
+    const server = bed.cloud.servers.get(id);
+    assert.ok(server);
+    server.pinned = false;
+    const since = bed.seconds();
+    const second = bed.keeper({ isAnew });
+    second.want('compute-1', wishOf());
+    await runUntil(bed, second, () => bed.cloud.on('compute-1').length === 0);
+    assert.equal(bed.seconds() - since < 20, isAnew, `${bed.seconds() - since} s`);
+  }
+});

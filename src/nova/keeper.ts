@@ -26,6 +26,8 @@ export type KeeperOptions = {
   readonly matcher?: Matcher;
   /** Whose disabled services are ours; `drydock: ` when left out. */
   readonly marker?: Marker;
+  /** Somebody asks by hand: what failed before he did is tried at once. */
+  readonly isAnew?: boolean;
   /** Something is known of the node that was not known before. */
   readonly touched: (nodeName: string) => void;
   /** Nodes that are held at the moment; undefined: not known yet, so that nothing may be enabled. */
@@ -204,8 +206,8 @@ export class HostKeeper implements Hosts {
   }
 
   #look(errand: Errand, signal: AbortSignal): Promise<Outcome<HostPicture>> {
-    const { nova, marker = 'drydock: ' } = this.#options;
-    return this.#desk(errand.host).look(nova, errand, marker, this.#limits, signal);
+    const { nova, marker = 'drydock: ', isAnew = false } = this.#options;
+    return this.#desk(errand.host).look(nova, errand, { marker, limits: this.#limits, isAnew }, signal);
   }
 
   /** Decides in the order of the hosts' names, so that the limit over all of them holds exactly; then the calls of all go out. */

@@ -20,7 +20,8 @@ const beganBefore = (action: JsonObject, { updated }: Migration): boolean => {
 /** `details` is told by 2.84 and later; before that an administrator sees the trace, which names the exception. */
 const wordsOf = (event: JsonObject): string | undefined => {
   const { details, traceback } = event;
-  if (typeof details === 'string' && details !== '') return details;
+  // Nova ends some of them with a space.
+  if (typeof details === 'string' && details !== '') return details.trim();
   return typeof traceback === 'string' ? /.*\bexception\.(\w+)/s.exec(traceback)?.[1] : undefined;
 };
 

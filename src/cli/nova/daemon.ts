@@ -107,7 +107,7 @@ class NodeFollower {
 
   #tell(view: HostView): void {
     this.#journal.seen(view);
-    if (view.empty && !this.#isEmpty) this.#daemon.log.info('All VMs migrated', { host: this.#daemon.host });
+    if (view.empty && !this.#isEmpty) this.#daemon.log.info('All VMs migrated', { node: this.#node?.name });
     this.#isEmpty = view.empty;
   }
 }

@@ -44,7 +44,7 @@ export const emptyOnce = async (emptying: Emptying, signal: AbortSignal): Promis
   const held = new Set([host]);
   const nodes = [{ name: host }];
   const options = { nova, clock, log, limits, touched: seen, held: () => held, nodes: () => nodes };
-  const keeper = new HostKeeper({ ...options, marker: 'drydock nova: ' });
+  const keeper = new HostKeeper({ ...options, marker: 'drydock nova: ', isAnew: true });
   keeper.want(host, wish);
   const cancel = clock.after(timeOutMs, stop);
   signal.addEventListener('abort', stop);

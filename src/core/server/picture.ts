@@ -31,6 +31,8 @@ export type HostPicture = {
   readonly wish: HostWish | undefined;
   /** When this process was told of the wish first: counts where the service's reason does not say it. */
   readonly wishedAt: Temporal.Instant;
+  /** Attempts that failed before this do not count: somebody has asked anew. */
+  readonly anewFrom?: Temporal.Instant;
   /** Nobody holds the node any more. False as long as that is not known. */
   readonly isReleased: boolean;
   /** On the host, of all projects. */

@@ -35,7 +35,8 @@ export const trackOf = (picture: HostPicture, server: string): Track => {
   const from = since(picture);
   const own = picture.migrations.filter(one => one.server === server && one.source === picture.host);
   const recent = own.filter(({ created }) => !isBefore(created, from));
-  const failed = recent.filter(hasFailed);
+  const { anewFrom = from } = picture;
+  const failed = recent.filter(one => hasFailed(one) && !isBefore(one.created, anewFrom));
   const last = newest(failed);
   const refusal = picture.refusals.get(server);
   const tries = failed.length + (refusal?.count ?? 0);
