@@ -21,7 +21,8 @@ const start = async () => {
   const stand = await startStand();
   if (stand.kind === 'left-out') return stand;
   try {
-    const settings = { migrationsAtOnce: 2, pageSize: 7, tokenSeconds: 60 };
+    // Shorter than that, the services log in again for every call between them (they renew tokens with less than two minutes to live).
+    const settings = { migrationsAtOnce: 2, pageSize: 7, tokenSeconds: 150 };
     const openStack = await startOpenStack(stand.controlPlane, hosts, settings);
     if (openStack.kind === 'started') return { kind: 'started', stand, openStack } as const;
     await stand.stop();
