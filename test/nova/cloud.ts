@@ -41,7 +41,9 @@ export class Cloud {
 
   /** Members of one project may not share a host. Its id. */
   async makeGroup(): Promise<string> {
-    const { status, body, text } = await this.nova('POST', '/os-server-groups', { server_group: { name: 'apart', policy: 'anti-affinity' } });
+    const { status, body, text } = await this.nova('POST', '/os-server-groups', {
+      server_group: { name: 'apart', policy: 'anti-affinity' },
+    });
     assert.equal(status, 200, text);
     return (body['server_group'] as { readonly id: string }).id;
   }

@@ -10,7 +10,7 @@ import { HostKeeper } from '../keeper.ts';
 import type { Nova } from '../nova.ts';
 import { wishOf } from './bed.ts';
 
-export type ContractServer = {
+type ContractServer = {
   readonly host: string;
   readonly project: 'own' | 'other';
   readonly state: 'active' | 'paused' | 'stopped' | 'error';

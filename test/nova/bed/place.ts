@@ -4,7 +4,7 @@ import { type Outcome, run } from '../../control-plane/command.ts';
 import { freePorts } from '../../control-plane/ports.ts';
 
 /** Ports of the services, all on 127.0.0.1. */
-export type Ports = Readonly<Record<'keystone' | 'nova' | 'placement' | 'neutron' | 'rabbit' | 'rabbitDistribution' | 'epmd', number>>;
+type Ports = Readonly<Record<'keystone' | 'nova' | 'placement' | 'neutron' | 'rabbit' | 'rabbitDistribution' | 'epmd', number>>;
 
 /** Where everything of one OpenStack is. */
 export type Place = {
