@@ -123,6 +123,7 @@ test('what Prometheus reads has a type and a help text for each, and the numbers
     'drydock_held_nodes',
     'drydock_leader',
     'drydock_maintenances',
+    'drydock_openstack_calls_total',
     'drydock_queue_depth',
     'drydock_unsynced_collections',
     'drydock_virtual_machines',

@@ -146,6 +146,7 @@ describe('a node that is a hypervisor is drained', { skip: skipOf(started), time
     await remove(api, maintenancePath(source));
     await until('the service to be enabled', async () => (await cloud.service(source)).status === 'enabled', { deadlineMs: 30_000 });
     assert.equal((await cloud.service(source)).disabled_reason, null);
+    for (const name of ['nobody-takes', `member-on-${hosts[1]}`]) await cloud.deleteNamed(name);
   });
 
   test('a service that an administrator disabled is emptied, and stays his', async () => {
