@@ -1,6 +1,6 @@
 import type { Pod } from '../core/pod/pod.ts';
 import type { VmsKnown } from '../core/vm/guest.ts';
-import { knownFor } from '../core/vm/known.ts';
+import { knownFor, ownersOf, type Traffic, trafficOf } from '../core/vm/known.ts';
 import {
   defaultSettings,
   type KubeVirtSettings,
@@ -15,6 +15,7 @@ import {
 } from '../core/vm/kubevirt.ts';
 import { Cache } from './cache.ts';
 import type { Following } from './following.ts';
+import type { Change } from './ports.ts';
 
 const names = {
   vmis: 'virtualmachineinstances.kubevirt.io',
@@ -38,6 +39,9 @@ export class Vms {
   readonly #touched: (nodeName: string) => void;
   /** Nodes whose VMs wait until KubeVirt has less to do. */
   readonly #waiting = new Set<string>();
+  readonly #byUid = new Map<string, string>();
+  /** Missing when something has changed since. */
+  #traffic: Traffic | undefined;
 
   constructor(following: Following, touched: (nodeName: string) => void) {
     this.#following = following;
@@ -46,47 +50,44 @@ export class Vms {
 
   /** Watches until the signal is aborted. */
   async follow(signal: AbortSignal): Promise<void> {
+    const follow = this.#following.follow.bind(this.#following);
     await Promise.all([
-      this.#following.follow(
-        names.vmis,
-        { path: vmisPath },
-        readVmi,
-        change => {
-          const before = this.#vmis.apply(change);
-          if (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object)) {
-            this.#touch(before, change.object);
-          }
-        },
-        signal,
-      ),
-      this.#following.follow(
-        names.migrations,
-        { path: migrationsPath },
-        readMigration,
-        change => {
-          this.#migrations.apply(change);
-          this.#touch(this.#vmis.get(change.object.vmi));
-        },
-        signal,
-      ),
-      this.#following.follow(
-        names.settings,
-        { path: settingsPath },
-        readSettings,
-        change => {
-          this.#settings.apply(change);
-          this.#touch(...this.#vmis.values());
-        },
-        signal,
-      ),
+      follow(names.vmis, { path: vmisPath }, readVmi, change => this.#vmChanged(change), signal),
+      follow(names.migrations, { path: migrationsPath }, readMigration, change => this.#migrationChanged(change), signal),
+      follow(names.settings, { path: settingsPath }, readSettings, change => this.#settingsChanged(change), signal),
     ]);
+  }
+
+  #vmChanged(change: Change<Vmi>): void {
+    const before = this.#vmis.apply(change);
+    this.#traffic = undefined;
+    const { uid, key } = change.object;
+    if (change.type === 'removed') this.#byUid.delete(uid);
+    else this.#byUid.set(uid, key);
+    if (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object)) this.#touch(before, change.object);
+  }
+
+  #migrationChanged(change: Change<Migration>): void {
+    this.#migrations.apply(change);
+    this.#traffic = undefined;
+    this.#touch(this.#vmis.get(change.object.vmi));
+  }
+
+  #settingsChanged(change: Change<KubeVirtSettings>): void {
+    this.#settings.apply(change);
+    this.#traffic = undefined;
+    this.#touch(...this.#vmis.values());
   }
 
   /** What concerns one node; undefined where there is no KubeVirt, or where it may not be read. */
   of(nodeName: string, pods: readonly Pod[], remembered: ReadonlySet<string>): VmsKnown | undefined {
     if (!this.#following.isKnown(names.vmis) || !this.#following.isKnown(names.migrations)) return undefined;
     const [settings = defaultSettings] = this.#settings.values();
-    return knownFor(nodeName, pods, remembered, { settings, vmis: [...this.#vmis.values()], migrations: [...this.#migrations.values()] });
+    this.#traffic ??= trafficOf({ settings, vmis: [...this.#vmis.values()], migrations: [...this.#migrations.values()] });
+    const own = [...ownersOf(pods), ...remembered].flatMap(uid => this.#vmis.get(this.#byUid.get(uid) ?? '') ?? []);
+    const asked = this.#traffic.asked.filter(({ evacuatedFrom }) => evacuatedFrom === nodeName);
+    const vmis = [...new Set([...this.#vmis.in(nodeName), ...own, ...asked])];
+    return knownFor({ settings, vmis, migrations: vmis.flatMap(({ key }) => this.#migrations.in(key)) }, this.#traffic);
   }
 
   /** Whether the node waits until there is room for more migrations. */

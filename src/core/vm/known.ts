@@ -10,6 +10,15 @@ export type Vms = {
   readonly migrations: readonly Migration[];
 };
 
+/** What is under way in the whole cluster, and what it has taken so far. */
+export type Traffic = {
+  /** VMs that somebody has asked KubeVirt to move: those count against its limits. */
+  readonly asked: readonly Vmi[];
+  /** Migrations that no drain has asked for. */
+  readonly others: number;
+  readonly samples: readonly Sample[];
+};
+
 /** Migrations from which is learned how long one takes: the latest ones. */
 const mostSamples = 50;
 
@@ -26,24 +35,31 @@ const samplesOf = ({ vmis, migrations }: Vms): readonly Sample[] => {
   return latest.map(({ sample }) => sample);
 };
 
-/** What of it concerns one node: its VMs, those of its pods, and those that it had (`remembered`, by uid). */
-export const knownFor = (nodeName: string, pods: readonly Pod[], remembered: ReadonlySet<string>, vms: Vms): VmsKnown => {
-  const owners = new Set(pods.flatMap(({ owner }) => (owner?.kind === 'VirtualMachineInstance' ? [owner.uid] : [])));
-  const isHere = (vmi: Vmi): boolean =>
-    vmi.nodeName === nodeName || vmi.evacuatedFrom === nodeName || owners.has(vmi.uid) || remembered.has(vmi.uid);
-  const here = vms.vmis.filter(isHere);
-  const keys = new Set(here.map(({ key }) => key));
-  const marked = new Set(vms.vmis.filter(vmi => vmi.evacuatedFrom !== undefined).map(({ key }) => key));
-  const elsewhere = vms.vmis.filter(vmi => marked.has(vmi.key) && !isHere(vmi) && strategyOf(vmi, vms.settings) !== 'External');
-  const others = vms.migrations.filter(
-    one => !isOver(one) && one.phase !== 'Pending' && one.evacuates === undefined && !marked.has(one.vmi),
-  );
+/** Looks at everything once, for all nodes. */
+export const trafficOf = (vms: Vms): Traffic => {
+  const marked = vms.vmis.filter(vmi => vmi.evacuatedFrom !== undefined);
+  const keys = new Set(marked.map(({ key }) => key));
+  const others = vms.migrations.filter(one => !isOver(one) && one.phase !== 'Pending' && one.evacuates === undefined && !keys.has(one.vmi));
   return {
-    settings: vms.settings,
-    vmis: here,
-    migrations: vms.migrations.filter(({ vmi }) => keys.has(vmi)),
-    askedElsewhere: elsewhere.length,
-    othersUnderWay: others.length,
+    asked: marked.filter(vmi => strategyOf(vmi, vms.settings) !== 'External'),
+    others: others.length,
     samples: samplesOf(vms),
+  };
+};
+
+/** uids of the VMs that these pods are. */
+export const ownersOf = (pods: readonly Pod[]): ReadonlySet<string> =>
+  new Set(pods.flatMap(({ owner }) => (owner?.kind === 'VirtualMachineInstance' ? [owner.uid] : [])));
+
+/** What concerns one node: `here` are its VMs, those of its pods, and those that it had; `migrations` are theirs. */
+export const knownFor = ({ settings, vmis: here, migrations }: Vms, { asked, others, samples }: Traffic): VmsKnown => {
+  const uids = new Set(here.map(({ uid }) => uid));
+  return {
+    settings,
+    vmis: here,
+    migrations,
+    askedElsewhere: asked.filter(({ uid }) => !uids.has(uid)).length,
+    othersUnderWay: others,
+    samples,
   };
 };
