@@ -45,9 +45,12 @@ export const tiers = [
   },
   {
     name: 'embedded',
-    what: 'the same tests of the operator, unchanged, on the embedded cluster, killed at every write and taking over there too',
+    what: 'the same tests of the operator, unchanged, on the embedded cluster, killed at every write and taking over there too, and with VMs',
     // Installing is left to the real one: it is about Services, ResourceQuotas and pod security, which the embedded one has not.
-    files: ['operator', 'kill', 'predecessors'].flatMap(folder => testsIn('test', folder)).filter(file => !file.includes('migrate')),
+    files: [
+      ...['operator', 'kill', 'predecessors'].flatMap(folder => testsIn('test', folder)).filter(file => !file.includes('migrate')),
+      join('test', 'kubevirt', 'maintenance.test.ts'),
+    ],
     concurrency: 2,
     environment: { DRYDOCK_TEST_CLUSTER: 'embedded' },
   },

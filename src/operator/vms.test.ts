@@ -10,8 +10,7 @@ import { Vms, vmCollections } from './vms.ts';
 const hands = () => {
   const sinks = new Map<string, { readonly project: (raw: unknown) => unknown; readonly sink: Sink<never> }>();
   const watcher: Watcher = {
-    watch: async ({ path }, project, sink) =>
-      void sinks.set(path.split('/').at(-1) ?? '', { project, sink: sink as unknown as Sink<never> }),
+    watch: async ({ path }, project, sink) => void sinks.set(path.split('/').at(-1) ?? '', { project, sink }),
   };
   const touched: string[] = [];
   const following = new Following({

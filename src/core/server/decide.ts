@@ -47,6 +47,9 @@ const steps: readonly Step[] = [disable, callOff, enable, move];
 const byName = (one: VmStanding, other: VmStanding): number =>
   one.name === other.name ? (one.id < other.id ? -1 : 1) : one.name < other.name ? -1 : 1;
 
+/** It does not keep the host any more. */
+const hasGone = ({ state }: VmStanding): boolean => state === 'Moved' || state === 'Left' || state === 'Stopped';
+
 /** A server that was scheduled before the service was disabled may not be on the host's list yet. */
 const settleSeconds = 3;
 
@@ -55,7 +58,7 @@ const isEmpty = (picture: HostPicture, vms: readonly VmStanding[], now: Temporal
   const arriving = picture.migrations.some(one => one.target === picture.host && one.source !== picture.host && isUnderWay(one));
   // `since` is five seconds early, so that no migration is missed.
   const isSettled = !isBefore(now, secondsAfter(since(picture), settleSeconds + 5));
-  return isSettled && !arriving && vms.every(({ state }) => state === 'Moved' || state === 'Left' || state === 'Stopped');
+  return isSettled && !arriving && vms.every(hasGone);
 };
 
 /**
@@ -85,5 +88,6 @@ const againMs = (picture: HostPicture, vms: readonly VmStanding[], calls: readon
   if (calls.some(({ kind }) => kind === 'disable' || kind === 'enable')) return 0;
   const isLeftOver = isMarked(picture.marker, picture.service.disabledReason);
   if (picture.wish === undefined) return isLeftOver ? (picture.isReleased ? 1000 : 10_000) : undefined;
-  return vms.length === 0 && !empty ? 1000 : lookAgainMs(picture, vms);
+  // Nothing has to leave any more: it is only to be seen that nothing comes.
+  return vms.every(hasGone) && !empty ? 1000 : lookAgainMs(picture, vms);
 };
