@@ -129,7 +129,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     assert.equal(await page.locator('.role').count(), 3, 'the control plane is marked');
     assert.equal(page.url(), `http://127.0.0.1:${dashboard.port}/`);
     await page.waitForFunction(
-      () => document.querySelectorAll('.node .pod').length === 39 && document.querySelectorAll('.node .pod.running').length === 39,
+      () => document.querySelectorAll('.node .pod').length === 45 && document.querySelectorAll('.node .pod.running').length === 45,
     );
   });
 
@@ -205,6 +205,28 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     await small.close();
     await ask('DELETE', `/${other}`, {});
   };
+
+  test('the VMs of a node are told one by one, and are seen to move', async () => {
+    const path = '/apis/drydock.dev/v1alpha1/maintenances';
+    const body = {
+      apiVersion: 'drydock.dev/v1alpha1',
+      kind: 'Maintenance',
+      metadata: { name: 'worker-1' },
+      spec: { nodeName: 'worker-1', drain: { force: true, deleteEmptyDirData: true } },
+    };
+    assert.equal((await demo.ports.call({ method: 'POST', path, body })).status, 201);
+    const vms = page.locator('.card', { hasText: 'worker-1' }).locator('.vms .vm');
+    await vms
+      .filter({ hasText: 'web-1' })
+      .filter({ hasText: /is being moved|moved to worker-/ })
+      .waitFor();
+    await vms
+      .filter({ hasText: 'archive-1' })
+      .filter({ hasText: /moved to worker-/ })
+      .waitFor({ timeout: 40_000 });
+    await demo.ports.call({ method: 'DELETE', path: `${path}/worker-1` });
+    await page.locator('.card', { hasText: 'worker-1' }).waitFor({ state: 'detached' });
+  });
 
   /** Another machine joins 20 s after the old one has gone. */
   const replacement = { timeout: 60_000 };

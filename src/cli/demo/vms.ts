@@ -3,7 +3,7 @@ import { kubeVirtDefinitions, kubeVirtObjects } from '../../embedded/kubevirt/de
 import type { Stored } from '../../embedded/object.ts';
 import type { Resource } from '../../embedded/store/store.ts';
 
-/** VMs of KubeVirt in the town: some that move, one that cannot, and one that its eviction would shut down. */
+/** VMs of KubeVirt in the town: five that move, and one that cannot: it is shut down, and started again on another node. */
 
 type Make = (resource: Resource, object: JsonObject) => Stored;
 
@@ -22,7 +22,7 @@ const vms: readonly Vm[] = [
   { name: 'ledger', memory: '8Gi', strategy: 'LiveMigrate' },
   { name: 'builder', memory: '4Gi', strategy: 'LiveMigrateIfPossible' },
   { name: 'desktop', memory: '4Gi', strategy: 'LiveMigrate' },
-  { name: 'plotter', memory: '1Gi', strategy: 'LiveMigrate', migratable: false },
+  { name: 'plotter', memory: '1Gi', strategy: 'LiveMigrateIfPossible', migratable: false },
 ];
 
 const machine = ({ name, memory, strategy, migratable = true }: Vm): JsonObject => ({
