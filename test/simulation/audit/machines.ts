@@ -1,0 +1,39 @@
+import { at, type Stored, text } from '../../../src/embedded/object.ts';
+import type { Around, Checker } from './checker.ts';
+
+/** Machines: only those that something was announced about go, and no more of a set at once than may. */
+
+const machineMaintenances = 'machinemaintenances.machinemaintenance.managed.openshift.io';
+
+const isOver = (one: Stored): boolean => ['Succeeded', 'Cancelled', 'Notified'].includes(text(one, 'status', 'phase'));
+
+const isActive = (one: Stored): boolean => text(one, 'status', 'startTime') !== '' && !isOver(one);
+
+const machineOf = (one: Stored): string => text(one, 'spec', 'machineRef', 'name') || text(one, 'spec', 'machinelink');
+
+export const machineChecker = ({ story, store, fail }: Around): Checker => {
+  const { machines } = story;
+  if (machines === undefined) return {};
+  const group = machines.flavour === 'openshift' ? 'machine.openshift.io' : 'cluster.x-k8s.io';
+  const replacing = (machine: Stored): boolean =>
+    store
+      .list(machineMaintenances)
+      .some(
+        one =>
+          machineOf(one) === machine.metadata.name && isActive(one) && ['Replace', 'ReplaceWithSurge'].includes(text(one, 'status', 'strategy')),
+      );
+  return {
+    changed: change => {
+      const { resource, object, type } = change;
+      if (resource === `machines.${group}` && type === 'changed') {
+        const isNew = object.metadata.deletionTimestamp !== undefined && change.before.metadata.deletionTimestamp === undefined;
+        if (isNew && !replacing(object)) fail('machines', `machine ${object.metadata.name} is deleted, and nothing was announced about it`);
+      }
+      if (resource !== machineMaintenances || type !== 'changed') return;
+      if (at(change.before, 'status', 'startTime') !== undefined || !isActive(object)) return;
+      const set = text(object, 'status', 'set');
+      const active = store.list(machineMaintenances).filter(one => isActive(one) && set !== '' && text(one, 'status', 'set') === set);
+      if (active.length > machines.perSet) fail('machines', `${active.length} machines of ${set} are worked on at once; ${machines.perSet} may be`);
+    },
+  };
+};
