@@ -1,4 +1,5 @@
 import { readNode } from '../core/hold/node.ts';
+import { isObject } from '../core/json.ts';
 import { readLease } from '../core/lease/lease.ts';
 import type { Write } from '../core/phase/decision.ts';
 import type { Dialect } from '../core/request/request.ts';
@@ -15,10 +16,15 @@ const forgetLease = ({ path }: Write, world: World): void => {
   if (namespace !== undefined && name !== undefined) world.leases.forget(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`);
 };
 
-/** For what is written about nodes and their maintenances. A deleted object may live on until its finalizers are gone: the watch tells. */
+/** The answer to a deletion is the object where a finalizer keeps it: it is being deleted from now on. */
+const isStillThere = (body: unknown): boolean =>
+  isObject(body) && isObject(body['metadata']) && typeof body['metadata']['deletionTimestamp'] === 'string';
+
+/** For what is written about nodes and their maintenances. Of what is gone for good the watch tells, but for leases. */
 export const memoryOf = (world: World, dialects: readonly Dialect[]): Memory => ({
   learn: (write, body) => {
-    if (write.method === 'DELETE') return write.store === 'leases' ? forgetLease(write, world) : undefined;
+    if (write.method === 'DELETE' && write.store === 'leases') return forgetLease(write, world);
+    if (write.method === 'DELETE' && !isStillThere(body)) return undefined;
     if (write.store === 'nodes') return world.observeNode(readNode(body));
     if (write.store === 'leases') return world.leases.observe(readLease(body));
     if (write.store !== 'requests') return undefined;
