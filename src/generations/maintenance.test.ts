@@ -163,6 +163,12 @@ test('as long as the pods are not known, what is stored of them stays', () => {
   assert.deepEqual([later.pods, later.blockers, later.blockerCount, later.progress], [stored.pods, stored.blockers, 1, 25]);
 });
 
+test('what kept a drain from going on is not named any more once no drain is asked for', () => {
+  const stored = status({ pods: pods(4, 1), blockers: [blocker('a')] });
+  const cordoned = dialect.status(report({ state: 'Cordoned' }), read({ stage: 'Cordon' }, stored), at(200));
+  assert.deepEqual([cordoned['blockers'], cordoned['blockerCount'], cordoned['pods']], [undefined, undefined, stored.pods]);
+});
+
 test('progress is whole and between 0 and 100', () => {
   const progress = (over: Partial<Report>): unknown => status(over).progress;
   assert.deepEqual(
