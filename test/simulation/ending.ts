@@ -45,13 +45,18 @@ export const unfinished = (stage: Stage, _story: Story): string | undefined => {
     }
   }
   const open = stage.cloud === undefined ? undefined : store.list(machineMaintenances).find(one => !isOver(one));
-  return open && `machine maintenance ${open.metadata.name} does not come to its end: ${JSON.stringify({ spec: part(open, 'spec'), status: part(open, 'status') })}`;
+  return (
+    open &&
+    `machine maintenance ${open.metadata.name} does not come to its end: ${JSON.stringify({ spec: part(open, 'spec'), status: part(open, 'status') })}`
+  );
 };
 
 const leftOn = (node: Stored): string | undefined => {
   const { name } = node.metadata;
   if (isHeld(node)) return `node ${name} is still held`;
-  const taint = taintsOf(node).map(idOf).find(id => drainTaints.has(id));
+  const taint = taintsOf(node)
+    .map(idOf)
+    .find(id => drainTaints.has(id));
   if (taint !== undefined) return `node ${name} still has the taint ${taint}`;
   const said = conditionsSaid(node);
   return said.length > 0 ? `node ${name} still says ${said.join(', ')}` : undefined;

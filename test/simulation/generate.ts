@@ -1,5 +1,5 @@
-import { timeText } from '../../src/core/time.ts';
 import type { JsonObject } from '../../src/core/json.ts';
+import { timeText } from '../../src/core/time.ts';
 import { Dice } from './dice.ts';
 import {
   type Announcement,
@@ -58,7 +58,12 @@ const ladderOf = (dice: Dice): JsonObject => {
   const first = dice.whole(20, 240);
   const action = dice.of(['Delete', 'Delete', 'Fail', 'Release', 'KeepTrying']);
   const rung = { afterSeconds: first, action, ...(action === 'Delete' && dice.is(50) && { gracePeriodSeconds: dice.whole(1, 20) }) };
-  return { ladder: [rung, ...(dice.is(30) ? [{ afterSeconds: first + dice.whole(30, 200), action: dice.of(['KeepTrying', 'Delete', 'Fail']) }] : [])] };
+  return {
+    ladder: [
+      rung,
+      ...(dice.is(30) ? [{ afterSeconds: first + dice.whole(30, 200), action: dice.of(['KeepTrying', 'Delete', 'Fail']) }] : []),
+    ],
+  };
 };
 
 const drainOf = (dice: Dice): JsonObject => ({
@@ -162,6 +167,7 @@ const watchesOf = (dice: Dice): WatchFaults => ({
   cutEveryMs: dice.of([0, 20_000, 90_000]),
   expired: dice.of([0, 0.3, 0.8]),
   stale: dice.of([0, 0.5]),
+  hangs: dice.is(15),
 });
 
 const outagesOf = (dice: Dice, faultyMs: number): readonly Span[] =>
@@ -173,7 +179,9 @@ const outagesOf = (dice: Dice, faultyMs: number): readonly Span[] =>
     : [];
 
 const clockStepsOf = (dice: Dice, faultyMs: number): readonly ClockStep[] =>
-  dice.is(15) ? dice.times(dice.whole(1, 3), () => ({ atMs: dice.share() * faultyMs, byMs: Math.round((dice.share() - 0.5) * 120_000) })) : [];
+  dice.is(15)
+    ? dice.times(dice.whole(1, 3), () => ({ atMs: dice.share() * faultyMs, byMs: Math.round((dice.share() - 0.5) * 120_000) }))
+    : [];
 
 const announcementsOf = (dice: Dice, faultyMs: number): readonly Announcement[] =>
   dice.times(dice.whole(1, 4), () => ({

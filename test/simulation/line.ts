@@ -15,7 +15,10 @@ const refusals: readonly (readonly [code: number, why: string])[] = [
   [504, 'the server was unable to return a response in the time allotted'],
 ];
 
-const conflict = unnamed(409, 'Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version');
+const conflict = unnamed(
+  409,
+  'Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version',
+);
 
 const answerWith = (failure: Failure): ApiAnswer => ({
   status: failure.code,
@@ -26,6 +29,9 @@ const answerWith = (failure: Failure): ApiAnswer => ({
 type Fate = 'well' | 'refused' | 'conflict' | 'lost' | 'unanswered';
 
 const usualTimeoutMs = 30_000;
+
+/** So far behind an API server's cache may be. */
+const oldestCacheMs = 20_000;
 const newline = Buffer.from('\n');
 
 export class Line implements Api, Streams {
@@ -107,24 +113,27 @@ export class Line implements Api, Streams {
 
   /** At once, or when the call's time is up. */
   async #broken(call: ApiCall, mayHaveHappened: boolean, signal?: AbortSignal): Promise<never> {
+    const hangs = call.method !== 'GET' || this.#world.story.watches.hangs;
     const inTime = this.#world.chance() < 0.7;
-    await this.#pass(inTime ? this.#world.chance() * 500 : (call.timeoutMs ?? usualTimeoutMs), signal);
+    await this.#pass(inTime || !hangs ? this.#world.chance() * 500 : (call.timeoutMs ?? usualTimeoutMs), signal);
     const { method, path } = call;
     throw new ConnectionError({ method, path, server: 'simulated' }, inTime ? 'reset' : 'timeout', mayHaveHappened, 'the connection broke');
   }
 
   /** A list that may come from a cache comes from one that is behind. */
   #staleOf(call: ApiCall): ApiCall {
-    const { story, chance, cluster } = this.#world;
+    const { story, chance } = this.#world;
     if (call.method !== 'GET' || call.query?.['resourceVersion'] !== 0 || !this.#world.isFaulty()) return call;
     if (chance() >= story.watches.stale) return call;
-    const version = Math.max(1, cluster.machine.store.version - Math.floor(chance() * 60));
+    const version = this.#world.versionBefore(chance() * oldestCacheMs);
     return { ...call, query: { ...call.query, resourceVersion: version, resourceVersionMatch: 'Exact' } };
   }
 
   #open(request: StreamRequest, signal: AbortSignal): StreamAnswer {
     const { story, chance } = this.#world;
-    const query = new Map(Object.entries(request.query ?? {}).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])));
+    const query = new Map(
+      Object.entries(request.query ?? {}).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])),
+    );
     const isExpired = this.#world.isFaulty() && chance() < story.watches.expired * (story.watches.cutEveryMs > 0 ? 1 : 0);
     if (isExpired) return { kind: 'refused', answer: answerWith({ ...unnamed(410, 'too old resource version'), reason: 'Expired' }) };
     const response = this.#world.cluster.answer({
@@ -145,7 +154,11 @@ export class Line implements Api, Streams {
       this.#flows.delete(flow);
     });
     if (this.#world.isFaulty() && story.watches.cutEveryMs > 0) {
-      this.#clock.after(story.watches.cutEveryMs * (0.2 + 1.6 * chance()), () => flow.cut(new Error('the connection broke')));
+      const silent = story.watches.hangs && chance() < 0.3;
+      this.#clock.after(story.watches.cutEveryMs * (0.2 + 1.6 * chance()), () => {
+        if (silent) flow.fallSilent();
+        else flow.cut(new Error('the connection broke'));
+      });
     }
     return { kind: 'open', chunks: flow };
   }
@@ -166,6 +179,7 @@ class Flow implements AsyncIterable<Uint8Array> {
   #close = (): void => {};
   #wake: (() => void) | undefined;
   #lastAt = 0;
+  #silent = false;
   #over: 'no' | 'ended' | { readonly error: unknown } = 'no';
 
   constructor(clock: Clock, signal: AbortSignal, lagMs: () => number) {
@@ -205,7 +219,13 @@ class Flow implements AsyncIterable<Uint8Array> {
     this.#close();
   }
 
+  /** Nothing comes any more, and nobody says so. */
+  fallSilent(): void {
+    this.#silent = true;
+  }
+
   #later(run: () => void): void {
+    if (this.#silent) return;
     const now = this.#clock.now().epochMilliseconds;
     this.#lastAt = Math.max(now + this.#lagMs(), this.#lastAt);
     this.#clock.after(this.#lastAt - now, () => {

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../src/core/json.ts';
+import { machineGroups } from '../../src/embedded/machines/definitions.ts';
 import { at, objects, part, type Stored, text, without } from '../../src/embedded/object.ts';
 import { Dice } from './dice.ts';
 import { leaseNamespace, operatorNamespace } from './process.ts';
@@ -60,7 +61,10 @@ const rejoin = (doing: Doing, name: string): void => {
 
 /** A node object that is deleted by hand; its kubelet makes it anew after some time. */
 const deleteNode = (doing: Doing): void => {
-  const name = oneOf(doing, nodesOf(doing).filter(one => doing.story.nodes.some(plan => plan.name === one.metadata.name)))?.metadata.name;
+  const name = oneOf(
+    doing,
+    nodesOf(doing).filter(one => doing.story.nodes.some(plan => plan.name === one.metadata.name)),
+  )?.metadata.name;
   if (name === undefined) return;
   doing.stage.writes.remove('nodes', '', name);
   doing.clock.after(doing.dice.whole(1, 300) * 1000, () => rejoin(doing, name));
@@ -77,7 +81,8 @@ const stealLease = (doing: Doing): void => {
   const node = oneOf(doing, nodesOf(doing));
   const found = oneOf(doing, leasesOf(doing));
   if (found !== undefined && doing.dice.is(60)) doing.stage.writes.update(leases, { ...found, spec });
-  else if (node !== undefined) doing.stage.make(leases, { metadata: { name: `node-${node.metadata.name}`, namespace: leaseNamespace }, spec });
+  else if (node !== undefined)
+    doing.stage.make(leases, { metadata: { name: `node-${node.metadata.name}`, namespace: leaseNamespace }, spec });
 };
 
 const changePolicy = (doing: Doing): void => {
@@ -117,10 +122,17 @@ const force = (doing: Doing): void => {
 };
 
 const removeTaint = (doing: Doing): void =>
-  changeNode(doing, oneOf(doing, nodesOf(doing).filter(one => taintsOf(one).length > 0)), node => {
-    const key = doing.dice.of(ours as [string, ...string[]]);
-    return { spec: { ...part(node, 'spec'), taints: taintsOf(node).filter(taint => taint['key'] !== key) } };
-  });
+  changeNode(
+    doing,
+    oneOf(
+      doing,
+      nodesOf(doing).filter(one => taintsOf(one).length > 0),
+    ),
+    node => {
+      const key = doing.dice.of(ours as [string, ...string[]]);
+      return { spec: { ...part(node, 'spec'), taints: taintsOf(node).filter(taint => taint['key'] !== key) } };
+    },
+  );
 
 const removeLabel = (doing: Doing): void =>
   changeNode(doing, oneOf(doing, nodesOf(doing)), ({ metadata }) => ({
@@ -138,7 +150,10 @@ const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
   removeLabel,
   foreignTaint: doing =>
     changeNode(doing, oneOf(doing, nodesOf(doing)), node => ({
-      spec: { ...part(node, 'spec'), taints: [...taintsOf(node), { key: `people/${doing.dice.whole(0, 1e6)}`, effect: 'PreferNoSchedule' }] },
+      spec: {
+        ...part(node, 'spec'),
+        taints: [...taintsOf(node), { key: `people/${doing.dice.whole(0, 1e6)}`, effect: 'PreferNoSchedule' }],
+      },
     })),
   foreignLabel: doing =>
     changeNode(doing, oneOf(doing, nodesOf(doing)), ({ metadata }) => ({
@@ -181,7 +196,11 @@ const removeStrandedVms = (doing: Doing): void => {
     const isExternal = text(vm, 'spec', 'template', 'spec', 'evictionStrategy') === 'External';
     if (!isExternal && !hinders(vm, part(vm, 'spec', 'template'))) continue;
     remove(doing, 'virtualmachines.kubevirt.io', vm);
-    remove(doing, 'virtualmachineinstances.kubevirt.io', doing.stage.cluster.machine.store.get('virtualmachineinstances.kubevirt.io', 'shop', vm.metadata.name));
+    remove(
+      doing,
+      'virtualmachineinstances.kubevirt.io',
+      doing.stage.cluster.machine.store.get('virtualmachineinstances.kubevirt.io', 'shop', vm.metadata.name),
+    );
   }
 };
 
@@ -211,13 +230,43 @@ export const help = (given: Omit<Doing, 'dice'>): void => {
   relax(doing);
 };
 
-/** Pods whose kubelet does not end them are taken away by force, again and again. */
-export const sweep = ({ stage, clock }: Omit<Doing, 'dice'>): void => {
-  for (const pod of stage.cluster.machine.store.list('pods')) {
-    const { namespace = '', name, deletionTimestamp, annotations } = pod.metadata;
-    if (deletionTimestamp === undefined || annotations?.['drydock.test/never-gone'] === undefined) continue;
-    if (clock.nowMs > Date.parse(deletionTimestamp)) stage.writes.remove('pods', namespace, name, { gracePeriodSeconds: 0 });
+/** Milliseconds past its grace period after which somebody looks for a pod that does not go. */
+const stuckMs = 120_000;
+
+const machineMaintenances = 'machinemaintenances.machinemaintenance.managed.openshift.io';
+
+const over = ['Succeeded', 'Cancelled', 'Notified'];
+
+/**
+ * Machines that have stopped or vanished although their cloud had called that off are given up; so are those that were to be emptied only, and
+ * that the cloud then did not give back.
+ */
+const giveUpMachines = ({ stage, story }: Omit<Doing, 'dice'>): void => {
+  if (story.machines === undefined) return;
+  const resource = `machines.${machineGroups[story.machines.flavour].group}`;
+  const { store } = stage.cluster.machine;
+  for (const machine of store.list(resource)) {
+    const id = text(machine, 'spec', 'providerID').split('/').at(-1) ?? '';
+    if (id === '' || ['running', 'rebooting'].includes(stage.cloud?.instance(id)?.state ?? '')) continue;
+    const isCared = store
+      .list(machineMaintenances)
+      .some(
+        one =>
+          text(one, 'spec', 'machinelink') === machine.metadata.name &&
+          text(one, 'status', 'strategy') !== 'Drain' &&
+          !over.includes(text(one, 'status', 'phase')),
+      );
+    if (!isCared) stage.writes.remove(resource, machine.metadata.namespace ?? '', machine.metadata.name);
   }
 };
 
-
+/** Pods that no kubelet ends, because it does not want to or because its machine was stopped, are taken away by force, again and again. */
+export const sweep = (doing: Omit<Doing, 'dice'>): void => {
+  const { stage, clock } = doing;
+  giveUpMachines(doing);
+  for (const pod of stage.cluster.machine.store.list('pods')) {
+    const { namespace = '', name, deletionTimestamp } = pod.metadata;
+    if (deletionTimestamp !== undefined && clock.nowMs > Date.parse(deletionTimestamp) + stuckMs)
+      stage.writes.remove('pods', namespace, name, { gracePeriodSeconds: 0 });
+  }
+};

@@ -6,8 +6,8 @@ import { warmUpMs } from './generate.ts';
 import { act, help, sweep } from './people.ts';
 import { Process } from './process.ts';
 import { SimClock } from './sim-clock.ts';
-import { setUp, type Stage } from './stage.ts';
-import { countOf, type End, maintenances, type Moment, type Story } from './story.ts';
+import { type Stage, setUp } from './stage.ts';
+import { countOf, type End, type Moment, maintenances, type Story } from './story.ts';
 import { type Caller, never, type Warp, type World } from './world.ts';
 
 /** What came of a story. */
@@ -39,6 +39,7 @@ class Play {
   readonly #stage: Stage;
   readonly #world: World;
   readonly #triggers = new Map<string, (() => void)[]>();
+  readonly #versions: { readonly at: number; readonly version: number }[] = [];
   readonly #lies = new Set<string>();
   #startedMs = Number.POSITIVE_INFINITY;
   #calmSince = Number.POSITIVE_INFINITY;
@@ -53,6 +54,7 @@ class Play {
     const options = { story, clock: this.#clock, isFaulty, calmSince: () => this.#calmSince };
     this.#stage = setUp(story, this.#clock, cluster => this.#audit.attach(cluster.machine.store, options));
     const { cluster, cloud } = this.#stage;
+    cluster.machine.store.subscribe(({ version }) => void this.#versions.push({ at: this.#clock.nowMs, version }));
     this.#world = {
       story,
       clock: this.#clock,
@@ -62,10 +64,15 @@ class Play {
       chance: seeded(story.seed + 7),
       warp,
       isFaulty,
+      versionBefore: milliseconds => this.#versionAt(this.#clock.nowMs - milliseconds),
       lies: this.#lies,
       sinceStart: () => this.#clock.nowMs - this.#startedMs,
       serve: (caller, call) => this.#serve(caller, call),
     };
+  }
+
+  #versionAt(ms: number): number {
+    return this.#versions.findLast(one => one.at <= ms)?.version ?? 1;
   }
 
   async run(): Promise<Outcome> {
@@ -143,7 +150,8 @@ class Play {
       this.#at({ atMs }, () => void this.#stage.make(maintenances[kind], { metadata: { name }, spec }));
       if (deleteAtMs !== undefined) this.#at({ atMs: deleteAtMs }, () => void this.#stage.writes.remove(maintenances[kind], '', name));
     }
-    for (const { name, spec, atMs } of windows) this.#at({ atMs }, () => void this.#stage.make('maintenancewindows.drydock.dev', { metadata: { name }, spec }));
+    for (const { name, spec, atMs } of windows)
+      this.#at({ atMs }, () => void this.#stage.make('maintenancewindows.drydock.dev', { metadata: { name }, spec }));
     for (const { atMs, byMs } of clockSteps) this.#at({ atMs }, () => this.#setClock(this.#ahead + byMs));
     this.#announce();
   }
@@ -215,7 +223,9 @@ class Play {
     const response = await this.#world.cluster.respond({
       method: call.method,
       path: call.path,
-      query: new Map(Object.entries(call.query ?? {}).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)] as const]))),
+      query: new Map(
+        Object.entries(call.query ?? {}).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)] as const])),
+      ),
       accept: call.accept ?? 'application/json',
       contentType: call.contentType ?? 'application/json',
       userAgent: 'drydock',

@@ -112,7 +112,9 @@ export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedC
     nodeHealth: { renewMs: never, graceMs: never },
     more: [
       ...(kubevirt?.controllers() ?? []),
-      ...(cloud === undefined || story.machines === undefined ? [] : machineControllers({ flavour: story.machines.flavour, cloud, launchMs })),
+      ...(cloud === undefined || story.machines === undefined
+        ? []
+        : machineControllers({ flavour: story.machines.flavour, cloud, launchMs })),
     ],
   });
   const writes = writesOn(machine);

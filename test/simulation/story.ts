@@ -129,10 +129,15 @@ export type WatchFaults = {
   readonly expired: number;
   /** The share of first lists that come from a cache that is behind. */
   readonly stale: number;
+  /** Calls that read hang until their time is up, and watches fall silent: it takes minutes to notice. */
+  readonly hangs: boolean;
 };
 
-/** How late the operator may know what it goes by, while things go wrong: watches that lag or are cut, and calls on their way. */
-export const staleMs = 25_000;
+/**
+ * How late the operator may know what it goes by, while things go wrong: watches that lag or are cut, and calls on their way; a silent watch
+ * is noticed after 150 seconds, and what was to come after it may hang for a minute and be tried again ever more slowly.
+ */
+export const staleMsOf = ({ watches }: Story): number => (watches.hangs ? 420_000 : 40_000);
 
 export const maintenances = {
   Maintenance: 'maintenances.drydock.dev',

@@ -20,6 +20,8 @@ export type World = {
   readonly warp: Warp;
   /** Events of which the cloud says that they are over, and they are not. */
   readonly lies: ReadonlySet<string>;
+  /** The version of the store so many milliseconds ago. */
+  versionBefore(milliseconds: number): number;
   /** Things go wrong now. */
   isFaulty(): boolean;
   /** Milliseconds since the operator was first started. */

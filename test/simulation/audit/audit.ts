@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Store } from '../../../src/embedded/store/store.ts';
 import type { ApiAnswer, ApiCall } from '../../../src/operator/ports.ts';
 import type { SimClock } from '../sim-clock.ts';
-import { type Story, staleMs } from '../story.ts';
+import { type Story, staleMsOf } from '../story.ts';
 import type { Caller } from '../world.ts';
 import { type Checker, type Invariant, type Served, targetOf } from './checker.ts';
 import { evictionChecker } from './evictions.ts';
@@ -18,7 +18,7 @@ export type Violation = { readonly invariant: Invariant; readonly at: string; re
 type Options = { readonly story: Story; readonly clock: SimClock; readonly isFaulty: () => boolean; readonly calmSince: () => number };
 
 /** Lines that are told of what was before a violation. */
-const told = 60;
+const told = 200;
 
 /** After the last fault what is known is as old as the last of them made it, for so long. */
 const settlesMs = 60_000;
@@ -41,13 +41,14 @@ export class Audit {
   /** Begins to look. */
   attach(store: Store, { story, clock, isFaulty, calmSince }: Options): void {
     const nowMs = (): number => clock.nowMs;
-    const isSettled = (): boolean => !isFaulty() && nowMs() - calmSince() > settlesMs;
+    const whileFaulty = staleMsOf(story);
+    const isSettled = (): boolean => !isFaulty() && nowMs() - calmSince() > whileFaulty + settlesMs;
     const around = {
       story,
       store,
       records: new Records(store, nowMs),
       nowMs,
-      staleMs: () => (isSettled() ? calmStaleMs : staleMs),
+      staleMs: () => (isSettled() ? calmStaleMs : whileFaulty),
       fail: (invariant: Invariant, message: string) => this.fail(invariant, message),
     };
     this.#checkers = [nodeChecker, evictionChecker, statusChecker, paceChecker, vmChecker, machineChecker].map(make => make(around));
@@ -104,7 +105,11 @@ export class Audit {
     const target = targetOf(call.path);
     const body = call.body === undefined ? '' : ` ${JSON.stringify(call.body)}`;
     this.note(`process ${id}: ${call.method} ${call.path}${body}`);
-    const served: Served = { call, target, before: call.method === 'PATCH' ? this.#store?.get(target.resource, target.namespace, target.name) : undefined };
+    const served: Served = {
+      call,
+      target,
+      before: call.method === 'PATCH' ? this.#store?.get(target.resource, target.namespace, target.name) : undefined,
+    };
     for (const { before } of this.#checkers) before?.(served);
     if (this.#clock.turns > 20_000) this.fail('no call loops', 'time stands still');
     return served;

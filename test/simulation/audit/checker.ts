@@ -56,7 +56,12 @@ export const targetOf = (path: string): Target => {
   const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
   const isWithin = rest[0] === 'namespaces' && rest.length > 2;
   const [resource = '', name = '', ...sub] = isWithin ? rest.slice(2) : rest;
-  return { resource: group === '' ? resource : `${resource}.${group}`, namespace: isWithin ? (rest[1] ?? '') : '', name, sub: sub.join('/') };
+  return {
+    resource: group === '' ? resource : `${resource}.${group}`,
+    namespace: isWithin ? (rest[1] ?? '') : '',
+    name,
+    sub: sub.join('/'),
+  };
 };
 
 export const isDone = ({ status }: ApiAnswer): boolean => status >= 200 && status < 300;

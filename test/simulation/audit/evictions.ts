@@ -20,7 +20,8 @@ const scaleOf = (store: Store, pods: readonly Stored[]): number => {
   for (const pod of pods) {
     const owner = ownerOf(pod);
     const namespace = pod.metadata.namespace ?? '';
-    if (owner?.kind === 'StatefulSet') scales.set(owner.uid, Number(at(store.get('statefulsets.apps', namespace, owner.name), 'spec', 'replicas') ?? 0));
+    if (owner?.kind === 'StatefulSet')
+      scales.set(owner.uid, Number(at(store.get('statefulsets.apps', namespace, owner.name), 'spec', 'replicas') ?? 0));
     if (owner?.kind !== 'ReplicaSet') continue;
     const set = store.get('replicasets.apps', namespace, owner.name);
     const above = set && ownerOf(set);
@@ -71,13 +72,13 @@ export const evictionChecker = (around: Around): Checker => {
     if (text(policy, 'virtualMachines', 'notMigratable') === 'ShutDown') return true;
     const begun = Date.parse(text(object, 'status', 'startTime')) || nowMs();
     const slack = 2000 + Math.max(0, ...story.clockSteps.map(({ byMs }) => Math.abs(byMs)));
-    return objects(policy['ladder']).some(rung => rung['action'] === 'Delete' && begun + Number(rung['afterSeconds']) * 1000 <= nowMs() + slack);
+    return objects(policy['ladder']).some(
+      rung => rung['action'] === 'Delete' && begun + Number(rung['afterSeconds']) * 1000 <= nowMs() + slack,
+    );
   };
 
   const isStopped = (version: Version, node: string): boolean =>
-    store
-      .indexed('pods', 'spec.nodeName', node)
-      .some(pod => !isYoung(pod) && judge(pod, version, store, nowMs()) === 'refused');
+    store.indexed('pods', 'spec.nodeName', node).some(pod => !isYoung(pod) && judge(pod, version, store, nowMs()) === 'refused');
 
   const isYoung = (pod: Stored): boolean => nowMs() - Date.parse(pod.metadata.creationTimestamp) < staleMs() + 1000;
 
@@ -87,7 +88,8 @@ export const evictionChecker = (around: Around): Checker => {
     const wanting = records.wanting(node, staleMs()).filter(({ object }) => stageOf(object) === 'Drain');
     const agreeing = wanting.filter(version => judge(pod, version, store, nowMs()) === 'goes' && !isStopped(version, node));
     const judgements = wanting.map(version => `${version.object.metadata.name}: ${judge(pod, version, store, nowMs())}`).join(', ');
-    if (agreeing.length === 0) fail('policy', `${key} on ${node} is asked to go, and nobody wants that (${judgements || 'no maintenance'})`);
+    if (agreeing.length === 0)
+      fail('policy', `${key} on ${node} is asked to go, and nobody wants that (${judgements || 'no maintenance'})`);
     else if (isDeletion && !agreeing.some(mayDelete)) fail('policy', `${key} on ${node} is deleted, and no policy says so`);
   };
 
@@ -99,7 +101,8 @@ export const evictionChecker = (around: Around): Checker => {
     if (!isHeld(node)) return fail('held first', `${key} is asked to go, and node ${name} is not held`);
     const isMarked = isCordoned(node) && taintsOf(node).some(taint => drainTaints.has(idOf(taint)));
     const touched = stirred.get(`node ${name}`) ?? Number.NEGATIVE_INFINITY;
-    if (!isMarked && nowMs() - touched > staleMs()) fail('held first', `${key} is asked to go, and node ${name} is not cordoned and tainted`);
+    if (!isMarked && nowMs() - touched > staleMs())
+      fail('held first', `${key} is asked to go, and node ${name} is not cordoned and tainted`);
   };
 
   const before = (served: Served): void => {

@@ -54,7 +54,10 @@ const foreignOf = (node: Stored): JsonObject => {
     labels: others(labels, key => ourLabels.has(key)),
     annotations: others(annotations, key => key.startsWith('drydock.dev/')),
     finalizers: [...(node.metadata.finalizers ?? [])],
-    spec: { ...without(part(node, 'spec'), 'taints', 'unschedulable'), taints: taints.toSorted((one, other) => (idOf(one) < idOf(other) ? -1 : 1)) },
+    spec: {
+      ...without(part(node, 'spec'), 'taints', 'unschedulable'),
+      taints: taints.toSorted((one, other) => (idOf(one) < idOf(other) ? -1 : 1)),
+    },
     status: { ...part(node, 'status'), conditions },
   };
 };

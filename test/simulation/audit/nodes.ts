@@ -16,15 +16,18 @@ const mayBegin = ({ records, store, story, nowMs, staleMs }: Around, node: strin
       text(object, 'spec', 'start', 'windows') === 'Ignore' ||
       text(object, 'spec', 'start', 'deadline') !== '',
   );
-  const windows = store.list('maintenancewindows.drydock.dev').filter(({ metadata }) => Date.parse(metadata.creationTimestamp) < nowMs() - staleMs());
-  if (isFree || wanting.length === 0 || windows.length === 0) return true;
-  const slack = 2000;
-  const isOpen = windows.some(window =>
-    objects(part(window, 'spec')['openings']).some(
-      one => nowMs() >= Date.parse(text(one, 'from')) - slack && nowMs() <= Date.parse(text(one, 'to')) + staleMs(),
-    ),
+  const windows = store
+    .list('maintenancewindows.drydock.dev')
+    .map(window => ({ window, openings: objects(part(window, 'spec')['openings']) }));
+  // One that has just been made may not be known yet.
+  const closing = windows.filter(
+    ({ window, openings }) => openings.length > 0 && Date.parse(window.metadata.creationTimestamp) < nowMs() - staleMs(),
   );
-  return isOpen || windows.every(window => objects(part(window, 'spec')['openings']).length === 0);
+  if (isFree || wanting.length === 0 || closing.length === 0) return true;
+  const slack = 2000;
+  return windows.some(({ openings }) =>
+    openings.some(one => nowMs() >= Date.parse(text(one, 'from')) - slack && nowMs() <= Date.parse(text(one, 'to')) + staleMs()),
+  );
 };
 
 export const nodeChecker = (around: Around): Checker => {
@@ -59,7 +62,8 @@ export const nodeChecker = (around: Around): Checker => {
     const change = foreignChange(before, body);
     if (change !== undefined) fail('foreign marks', `node ${target.name}: ${change}`);
     if (target.sub !== '') return;
-    if (!isHeld(before) && isHeld(body) && !mayBegin(around, target.name)) fail('windows', `node ${target.name} is held while its windows are closed`);
+    if (!isHeld(before) && isHeld(body) && !mayBegin(around, target.name))
+      fail('windows', `node ${target.name} is held while its windows are closed`);
     compare(before, body);
   };
   return {

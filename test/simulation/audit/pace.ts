@@ -2,8 +2,8 @@ import type { Around, Checker } from './checker.ts';
 
 /** Calls: never more than what happens gives reason for. */
 
-/** Of one kind about one object in one minute. Two changes of one object cannot be told apart more often by anything that stories do. */
-const mostOfOneKind = 60;
+/** Of one kind about one object in one minute. What loses races is tried again after pauses that begin with 20 ms. */
+const mostOfOneKind = 240;
 
 /** In one minute, beside those that what has changed in it gives reason for. */
 const mostIdle = 400;

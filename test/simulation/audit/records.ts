@@ -48,7 +48,8 @@ export class Records {
   }
 
   #told({ type, resource, object }: Change): void {
-    if (resource === 'pods' && type === 'removed') this.#podsGone.set(`${object.metadata.namespace}/${object.metadata.name}`, this.#nowMs());
+    if (resource === 'pods' && type === 'removed')
+      this.#podsGone.set(`${object.metadata.namespace}/${object.metadata.name}`, this.#nowMs());
     if (resource === 'nodes' && type === 'removed') this.#nodesGone.set(object.metadata.name, this.#nowMs());
     if (!resources.has(resource)) return;
     const node = nodeOf(object);
@@ -62,7 +63,7 @@ export class Records {
   }
 }
 
-const keptMs = 60_000;
+const keptMs = 600_000;
 
 /** What the operators before did, for all kinds that have no policy of their own. */
 const seedPolicy = { force: true, deleteEmptyDirData: true, ignoreDaemonSets: true };

@@ -22,8 +22,10 @@ const wrongCounts = (was: ReturnType<typeof part>, status: ReturnType<typeof par
   const [toEvict, gone, waiting, total] = ['toEvict', 'gone', 'waiting', 'total'].map(name => number(status, 'pods', name));
   const [before, progress] = [was, status].map(one => number(one, 'progress') ?? number(one, 'drainProgress') ?? 0) as [number, number];
   if (progress < 0 || progress > 100) return `progress is ${progress}`;
-  // Once it was drained the number stays for as long as nothing newer is known: when the node has gone, or cannot be written to.
-  if (progress === 100 && !isDrained(status) && before !== 100) return 'progress is 100 and it is not drained';
+  // Once it was drained the number stays for as long as nothing newer is known: when the node has gone, or cannot be written to. One that has
+  // given up, or whose volumes are still attached, may have no pod left all the same.
+  if (progress === 100 && !isDrained(status) && before !== 100 && (waiting ?? objects(status['pendingPodsRefs']).length) > 0)
+    return 'progress is 100 and it is not drained';
   if (toEvict === undefined || gone === undefined || waiting === undefined || total === undefined) return undefined;
   if (gone < 0 || waiting < 0 || gone + waiting !== toEvict || total < toEvict) return `counts ${JSON.stringify(status['pods'])}`;
   return isDrained(status) && waiting > 0 ? `drained with ${waiting} waiting` : undefined;
@@ -62,18 +64,21 @@ export const statusChecker = (around: Around): Checker => {
     if (node === undefined || stageOf(object) !== 'Drain') return;
     const there = left(resource, object);
     if (there.length > 0) fail('status', `${what} says that node ${nodeOf(object)} is drained; ${there.join(', ')} had to go`);
-    if (!isHeld(node) && records.nodeGoneFor(node.metadata.name) > staleMs()) fail('status', `${what} says drained, and node ${nodeOf(object)} is not held`);
+    if (!isHeld(node) && records.nodeGoneFor(node.metadata.name) > staleMs())
+      fail('status', `${what} says drained, and node ${nodeOf(object)} is not held`);
   };
 
   const checkBlockers = (resource: string, object: Stored): void => {
     const status = part(object, 'status');
     const blockers = objects(status['blockers']);
-    if ((number(status, 'blockerCount') ?? 0) < blockers.length) fail('status', `${resource} ${object.metadata.name}: fewer blockers than it lists`);
+    if ((number(status, 'blockerCount') ?? 0) < blockers.length)
+      fail('status', `${resource} ${object.metadata.name}: fewer blockers than it lists`);
     for (const blocker of blockers) {
       const key = `${text(blocker, 'pod', 'namespace')}/${text(blocker, 'pod', 'name')}`;
       if (at(blocker, 'pod') === undefined || store.get('pods', ...(key.split('/') as [string, string])) !== undefined) continue;
       // Texts about blockers are written every five seconds at most, and are as old as what is known.
-      if (records.podGoneFor(key) > staleMs() + 6000) fail('status', `${resource} ${object.metadata.name}: ${key} is named as a blocker and is not there`);
+      if (records.podGoneFor(key) > staleMs() + 6000)
+        fail('status', `${resource} ${object.metadata.name}: ${key} is named as a blocker and is not there`);
     }
   };
 

@@ -27,7 +27,8 @@ export const vmChecker = (around: Around): Checker => {
 
   const vmiOf = (pod: Stored): Stored | undefined => {
     const vmi = store.get(instances, pod.metadata.namespace ?? '', pod.metadata.annotations?.['kubevirt.io/domain'] ?? '');
-    return vmi !== undefined && text(vmi, 'status', 'nodeName') === nodeOfPod(pod) ? vmi : undefined;
+    const hasEnded = ['Succeeded', 'Failed'].includes(text(vmi, 'status', 'phase'));
+    return vmi !== undefined && !hasEnded && text(vmi, 'status', 'nodeName') === nodeOfPod(pod) ? vmi : undefined;
   };
 
   const agreesToStop = (version: Version): boolean => {
@@ -47,7 +48,8 @@ export const vmChecker = (around: Around): Checker => {
     if (pod === undefined || vmi === undefined) return;
     const key = `${vmi.metadata.namespace}/${vmi.metadata.name}`;
     const since = markedAt.get(vmi.metadata.uid);
-    if (markOf(vmi) !== '' && since !== undefined && nowMs() - since > staleMs()) fail('VMs', `${key} is asked to move although it is marked already`);
+    if (markOf(vmi) !== '' && since !== undefined && nowMs() - since > staleMs())
+      fail('VMs', `${key} is asked to move although it is marked already`);
     if (!isShutDownBy(vmi)) return;
     const agreed = records.wanting(nodeOfPod(pod), staleMs()).some(agreesToStop);
     if (!agreed) fail('VMs', `${key} is shut down by its eviction, and nobody has agreed to that`);
@@ -57,7 +59,9 @@ export const vmChecker = (around: Around): Checker => {
     const { pod } = asked(served) ?? {};
     if (pod === undefined || isDone(answer)) return;
     const node = nodeOfPod(pod);
-    const marked = store.list(instances).filter(vmi => markOf(vmi) === node && text(vmi, 'status', 'nodeName') === node && strategyOf(vmi) !== 'External');
+    const marked = store
+      .list(instances)
+      .filter(vmi => markOf(vmi) === node && text(vmi, 'status', 'nodeName') === node && strategyOf(vmi) !== 'External');
     if (marked.length > perNode + 1) fail('VMs', `${marked.length} VMs of node ${node} are marked; KubeVirt moves ${perNode} at a time`);
   };
 
