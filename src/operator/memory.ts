@@ -23,7 +23,7 @@ const isStillThere = (body: unknown): boolean =>
 /** For what is written about nodes and their maintenances. Of what is gone for good the watch tells, but for leases. */
 export const memoryOf = (world: World, dialects: readonly Dialect[]): Memory => ({
   learn: (write, body) => {
-    if (write.method === 'DELETE' && write.store === 'leases') return forgetLease(write, world);
+    if (write.store === 'leases' && (write.method === 'DELETE' || body === undefined)) return forgetLease(write, world);
     if (write.method === 'DELETE' && !isStillThere(body)) return undefined;
     if (write.store === 'nodes') return world.observeNode(readNode(body));
     if (write.store === 'leases') return world.leases.observe(readLease(body));

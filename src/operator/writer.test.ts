@@ -141,6 +141,14 @@ test('a patch of something that is gone is a conflict: the watch will tell', asy
   assert.deepEqual(await bench(failure(404, 'not found')).writer.write(nodeWrite, 'n1'), { result: 'conflict' });
 });
 
+test('a lease that is gone when it is written is forgotten: the watch may never tell of it', async () => {
+  const { writer, world } = bench(({ method }) => (method === 'PATCH' ? failure(404, 'not found') : answer(201, rawLease(3))));
+  await writer.write({ ...leaseDelete, method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases' }, 'n1');
+  assert.equal(world.leases.size, 1);
+  assert.deepEqual(await writer.write({ ...leaseDelete, method: 'PATCH', style: 'merge' }, 'n1'), { result: 'conflict' });
+  assert.equal(world.leases.size, 0);
+});
+
 const leaseCreate: Write = { ...leaseDelete, method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases' };
 
 test('a lease that finds no namespace gets one, and is tried again', async () => {

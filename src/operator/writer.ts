@@ -134,7 +134,11 @@ export class Writer {
       this.#options.memory.learn(write, undefined);
       return { result: 'stored' };
     }
-    if (answer.status === 404 && write.method === 'PATCH') return { result: 'conflict' };
+    if (answer.status === 404 && write.method === 'PATCH') {
+      // Made by us, and gone before the watch came so far: it may never tell.
+      if (write.store === 'leases') this.#options.memory.learn(write, undefined);
+      return { result: 'conflict' };
+    }
     return { result: 'refused', message: messageOf(answer) };
   }
 }
