@@ -163,10 +163,12 @@ test('as long as the pods are not known, what is stored of them stays', () => {
   assert.deepEqual([later.pods, later.blockers, later.blockerCount, later.progress], [stored.pods, stored.blockers, 1, 25]);
 });
 
-test('what kept a drain from going on is not named any more once no drain is asked for', () => {
+test('what kept a drain from going on is not named any more once there is no drain', () => {
   const stored = status({ pods: pods(4, 1), blockers: [blocker('a')] });
-  const cordoned = dialect.status(report({ state: 'Cordoned' }), read({ stage: 'Cordon' }, stored), at(200));
-  assert.deepEqual([cordoned['blockers'], cordoned['blockerCount'], cordoned['pods']], [undefined, undefined, stored.pods]);
+  for (const state of ['Cordoned', 'Pending', 'Failed'] as const) {
+    const later = dialect.status(report({ state }), read({}, stored), at(200));
+    assert.deepEqual([later['blockers'], later['blockerCount'], later['pods']], [undefined, undefined, stored.pods], state);
+  }
 });
 
 test('progress is whole and between 0 and 100', () => {

@@ -158,8 +158,8 @@ const statusOf = (report: Report, request: Request, now: Temporal.Instant): Json
   const stored = request.status as MaintenanceStatus;
   const pods = report.pods ?? stored.pods;
   const known = report.pods !== undefined;
-  // What kept a drain from going on keeps nothing any more when no drain is asked for.
-  const kept = request.stage === 'Drain' ? stored : {};
+  // What kept a drain from going on keeps nothing any more when there is none: it is not asked for any more, waits for its time, or has failed.
+  const kept = report.state === 'Draining' || report.state === 'Detaching' ? stored : {};
   const blockers = report.blockers.slice(0, mostBlockers).map(({ since, ...blocker }) => ({ ...blocker, since: timeText(since) }));
   const status = {
     phase: report.state,
