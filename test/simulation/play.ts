@@ -82,9 +82,9 @@ class Play {
     this.#begin();
     await this.#clock.advance(this.#story.faultyMs);
     this.#calm();
-    await this.#until('finishes', patienceMs, () => unfinished(this.#stage, this.#story));
+    await this.#until('finishes', patienceMs, () => unfinished(this.#stage));
     this.#dismiss();
-    await this.#until('finishes', endPatienceMs, () => endOf(this.#stage));
+    await this.#until('finishes', endPatienceMs, () => endOf(this.#stage, this.#story));
     await this.#end();
     return this.#outcome();
   }
