@@ -131,6 +131,19 @@ test('a Maintenance that its finalizer keeps is known to be going at once; what 
   assert.deepEqual(gone.world.requests.in('n1'), []);
 });
 
+test('a Maintenance that is gone when it is deleted is forgotten: the watch may never tell of it', async () => {
+  const raw = {
+    metadata: { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { nodeName: 'n1' },
+  };
+  const { writer, world } = bench(({ method }) => (method === 'DELETE' ? failure(404, 'not found') : answer(201, raw)));
+  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', dialect: dialect.name, path: dialect.path, announce: [] };
+  await writer.write(make, 'n1');
+  assert.equal(world.requests.in('n1').length, 1);
+  await writer.write({ ...make, method: 'DELETE', path: `${dialect.path}/disk` }, 'n1');
+  assert.equal(world.requests.in('n1').length, 0);
+});
+
 test('a lost race is a conflict, and nothing is announced', async () => {
   const { writer, recorder, meter, log } = bench(failure(409, 'the object has been modified'));
   assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'conflict' });
