@@ -218,7 +218,7 @@ const relax = (doing: Doing): void => {
 export const help = (given: Omit<Doing, 'dice'>): void => {
   const doing = { ...given, dice: new Dice(1) };
   const { stage, story } = doing;
-  for (const name of [...stage.silent]) revive(doing, name);
+  for (const name of Array.from(stage.silent)) revive(doing, name);
   for (const { name } of story.nodes) rejoin(doing, name);
   for (const budget of listOf(doing, 'poddisruptionbudgets.policy')) {
     const plan = story.budgets.find(one => one.name === budget.metadata.name && one.namespace === budget.metadata.namespace);
@@ -234,6 +234,9 @@ export const help = (given: Omit<Doing, 'dice'>): void => {
 const stuckMs = 120_000;
 
 const machineMaintenances = 'machinemaintenances.machinemaintenance.managed.openshift.io';
+
+/** Says on a machine that a person has deleted it. */
+const givenUp = 'people/given-up';
 
 const over = ['Succeeded', 'Cancelled', 'Notified'];
 
@@ -256,7 +259,12 @@ const giveUpMachines = ({ stage, story }: Omit<Doing, 'dice'>): void => {
           text(one, 'status', 'strategy') !== 'Drain' &&
           !over.includes(text(one, 'status', 'phase')),
       );
-    if (!isCared) stage.writes.remove(resource, machine.metadata.namespace ?? '', machine.metadata.name);
+    if (isCared || machine.metadata.deletionTimestamp !== undefined) continue;
+    stage.writes.update(resource, {
+      ...machine,
+      metadata: { ...machine.metadata, annotations: { ...machine.metadata.annotations, [givenUp]: 'x' } },
+    });
+    stage.writes.remove(resource, machine.metadata.namespace ?? '', machine.metadata.name);
   }
 };
 

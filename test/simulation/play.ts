@@ -84,7 +84,12 @@ class Play {
     this.#calm();
     await this.#until('finishes', patienceMs, () => unfinished(this.#stage));
     this.#dismiss();
-    await this.#until('finishes', endPatienceMs, () => endOf(this.#stage, this.#story));
+    await this.#until('finishes', endPatienceMs, () => {
+      const left = endOf(this.#stage, this.#story);
+      // What was on its way at that moment may have come after it.
+      if (left !== undefined) this.#dismiss();
+      return left;
+    });
     await this.#end();
     return this.#outcome();
   }

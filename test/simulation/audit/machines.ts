@@ -37,7 +37,8 @@ export const machineChecker = ({ story, store, fail }: Around): Checker => {
       const { resource, object, type } = change;
       if (resource === `machines.${group}` && type === 'changed') {
         const isNew = object.metadata.deletionTimestamp !== undefined && change.before.metadata.deletionTimestamp === undefined;
-        if (isNew && isUsable({ ...object, spec: { machinelink: object.metadata.name } }) && !replacing(object))
+        const isByHand = object.metadata.annotations?.['people/given-up'] !== undefined;
+        if (isNew && !isByHand && isUsable({ ...object, spec: { machinelink: object.metadata.name } }) && !replacing(object))
           fail('machines', `machine ${object.metadata.name} is deleted, and nothing was announced about it`);
       }
       if (resource !== machineMaintenances || type !== 'changed') return;
