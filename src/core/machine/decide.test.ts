@@ -202,6 +202,12 @@ describe('before it begins', () => {
   test('an event that ends before anything was begun ends the request', () => {
     assert.equal(says(decided({ request: request({ events: [event({ state: 'Cancelled' })] }) })), 'Cancelled EventCancelled');
     assert.equal(says(decided({ request: request({ events: [event({ state: 'Completed' })] }) })), 'Cancelled EventCompleted');
+    // Giving back what had begun is not the end of a drain that was complete: nothing is begun anew meanwhile.
+    const begun = history({ phase: 'Releasing', strategy: 'Drain', startedAt: at(-60) });
+    assert.equal(
+      says(decided({ request: request({ events: [event({ state: 'Cancelled' })], history: begun }) })),
+      'Cancelled EventCancelled',
+    );
     assert.equal(says(decided({ request: request({ events: [event({ state: 'Completed' }), event({ id: 'e2' })] }) })), 'Draining Begun');
   });
 
