@@ -12,6 +12,7 @@ import { type DeedKind, maintenances, type Story } from './story.ts';
 type Doing = { readonly stage: Stage; readonly story: Story; readonly clock: SimClock; readonly dice: Dice };
 
 const label = 'remediation.medik8s.io/exclude-from-remediation';
+const parent = 'drydock.dev/machine-maintenance';
 const ours = ['drydock.dev/drain', 'medik8s.io/drain', 'kubevirt.io/drain', 'node.kubernetes.io/unschedulable'];
 
 const listOf = ({ stage }: Doing, resource: string): readonly Stored[] => stage.cluster.machine.store.list(resource);
@@ -172,7 +173,9 @@ const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
   force,
   changePolicy,
   changeStage: doing => {
-    const found = oneOf(doing, listOf(doing, maintenances.Maintenance));
+    // One that belongs to a machine is its machine's business: nothing would ever set it right again.
+    const own = listOf(doing, maintenances.Maintenance).filter(one => one.metadata.annotations?.[parent] === undefined);
+    const found = oneOf(doing, own);
     const stage = doing.dice.of(['Announce', 'Cordon', 'Drain']);
     if (found !== undefined) doing.stage.writes.update(maintenances.Maintenance, { ...found, spec: { ...part(found, 'spec'), stage } });
   },
@@ -206,7 +209,7 @@ const removeStrandedVms = (doing: Doing): void => {
 
 const relax = (doing: Doing): void => {
   for (const found of listOf(doing, maintenances.Maintenance)) {
-    if (found.metadata.labels?.['drydock.dev/machine-maintenance'] !== undefined) continue;
+    if (found.metadata.annotations?.[parent] !== undefined) continue;
     const virtualMachines = { notMigratable: 'Wait', notMigrated: 'Evict' };
     const more = { force: true, deleteEmptyDirData: true, ignoreDaemonSets: true, awaitPods: [], virtualMachines };
     const drain = { ...part(found, 'spec', 'drain'), ...more };
