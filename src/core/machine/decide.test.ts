@@ -203,6 +203,8 @@ describe('before it begins', () => {
     assert.equal(says(decided({ request: request({ events: [event({ state: 'Cancelled' })] }) })), 'Cancelled EventCancelled');
     assert.equal(says(decided({ request: request({ events: [event({ state: 'Completed' })] }) })), 'Cancelled EventCompleted');
     // Giving back what had begun is not the end of a drain that was complete: nothing is begun anew meanwhile.
+    const drained = history({ phase: 'Releasing', strategy: 'Drain', startedAt: at(-60), drainedAt: at(-30) });
+    assert.equal(says(decided({ request: request({ events: [event({ state: 'Cancelled' })], history: drained }) })), 'Succeeded Succeeded');
     const begun = history({ phase: 'Releasing', strategy: 'Drain', startedAt: at(-60) });
     assert.equal(
       says(decided({ request: request({ events: [event({ state: 'Cancelled' })], history: begun }) })),
