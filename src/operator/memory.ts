@@ -19,7 +19,7 @@ const forgetLease = ({ path }: Write, world: World): void => {
 /** It was not there to be deleted. The watch may never tell: what was made and has gone while it was behind, it has not heard of at all. */
 const forgetRequest = ({ path }: Write, world: World): void => {
   const request = [...world.requests.values()].find(one => pathOf(one) === path);
-  if (request !== undefined) world.forgetRequest(request);
+  if (request !== undefined) world.requests.forget(request.key);
 };
 
 /** The answer to a deletion is the object where a finalizer keeps it: it is being deleted from now on. */

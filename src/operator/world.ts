@@ -256,12 +256,6 @@ export class World {
     this.#tell(listener => listener.request?.(request));
   }
 
-  /** A write of ours has found it gone. */
-  forgetRequest(request: Request): void {
-    this.requests.forget(request.key);
-    this.#tell(listener => listener.request?.(request));
-  }
-
   #nodeChanged(change: Change<Node>): void {
     const before = this.nodes.apply(change);
     const { name } = change.object;

@@ -71,7 +71,7 @@ export const evictionChecker = (around: Around): Checker => {
     if (flag(policy, 'disableEviction', false)) return true;
     if (text(policy, 'virtualMachines', 'notMigratable') === 'ShutDown') return true;
     const begun = Date.parse(text(object, 'status', 'startTime')) || nowMs();
-    const slack = 2000 + Math.max(0, ...story.clockSteps.map(({ byMs }) => Math.abs(byMs)));
+    const slack = 2000 + story.clockSteps.reduce((sum, { byMs }) => sum + Math.abs(byMs), 0);
     return objects(policy['ladder']).some(
       rung => rung['action'] === 'Delete' && begun + Number(rung['afterSeconds']) * 1000 <= nowMs() + slack,
     );

@@ -1,4 +1,3 @@
-import { isObject } from '../../../src/core/json.ts';
 import { at, part, type Stored, text } from '../../../src/embedded/object.ts';
 import type { Change, Store } from '../../../src/embedded/store/store.ts';
 import { maintenances } from '../story.ts';
@@ -16,7 +15,7 @@ const resources = new Set<string>(Object.values(maintenances));
 
 export const nodeOf = ({ metadata, ...object }: Stored): string => text(object, 'spec', 'nodeName') || metadata.name;
 
-export const isDeleting = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
+const isDeleting = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
 
 export const stageOf = (object: Stored): string => text(object, 'spec', 'stage') || 'Drain';
 
@@ -77,5 +76,3 @@ export const flag = (policy: ReturnType<typeof part>, name: string, otherwise: b
   const value = at(policy, name);
   return typeof value === 'boolean' ? value : otherwise;
 };
-
-export const isRecord = isObject;
