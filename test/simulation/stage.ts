@@ -24,7 +24,7 @@ export type Stage = {
   readonly life: Life;
   /** Nodes whose kubelet does not answer. */
   readonly silent: Set<string>;
-  make(resource: string, draft: JsonObject): Stored | undefined;
+  readonly make: (resource: string, draft: JsonObject) => Stored | undefined;
 };
 
 const files = [

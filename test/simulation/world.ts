@@ -21,13 +21,13 @@ export type World = {
   /** Events of which the cloud says that they are over, and they are not. */
   readonly lies: ReadonlySet<string>;
   /** The version of the store so many milliseconds ago. */
-  versionBefore(milliseconds: number): number;
+  readonly versionBefore: (milliseconds: number) => number;
   /** Things go wrong now. */
-  isFaulty(): boolean;
+  readonly isFaulty: () => boolean;
   /** Milliseconds since the operator was first started. */
-  sinceStart(): number;
+  readonly sinceStart: () => number;
   /** The server does one call of a process of the operator: counted, watched, and interrupted where the story says so. */
-  serve(caller: Caller, call: ApiCall): Promise<ApiAnswer>;
+  readonly serve: (caller: Caller, call: ApiCall) => Promise<ApiAnswer>;
 };
 
 /** The process that calls. */

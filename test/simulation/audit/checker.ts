@@ -36,10 +36,10 @@ export type Around = {
   readonly story: Story;
   readonly store: Store;
   readonly records: Records;
-  nowMs(): number;
+  readonly nowMs: () => number;
   /** How old what the operator knows may be at this moment. */
-  staleMs(): number;
-  fail(invariant: Invariant, message: string): void;
+  readonly staleMs: () => number;
+  readonly fail: (invariant: Invariant, message: string) => void;
 };
 
 /** One part of the audit: told of everything, in the order in which it happens. */
