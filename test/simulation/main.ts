@@ -63,6 +63,7 @@ const playMany = async (from: number, count: number): Promise<number> => {
       const worker = new Worker(new URL('./worker.ts', import.meta.url));
       const give = (): void => {
         if (next >= from + count) return void worker.terminate().then(() => resolve(), reject);
+        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has none
         worker.postMessage(next);
         next += 1;
       };

@@ -7,5 +7,6 @@ import { type Outcome, play } from './play.ts';
 export type Told = { readonly seed: number; readonly outcome: Outcome };
 
 parentPort?.on('message', (seed: number) => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker's port has none
   void play(generate(seed)).then(outcome => parentPort?.postMessage({ seed, outcome: { ...outcome, lines: [] } } satisfies Told));
 });

@@ -38,7 +38,7 @@ const draftOf = (dice: Dice, kind: Kind, name: string, namespace: string): JsonO
   const template = podOf(dice, labels, kind !== 'Job');
   const metadata = { name, namespace };
   const selector = { matchLabels: { app: name } };
-  if (kind === 'Pod') return { metadata: { ...(template['metadata'] as JsonObject), ...metadata }, spec: template['spec'] as JsonObject };
+  if (kind === 'Pod') return { metadata: { ...(template['metadata'] as JsonObject), ...metadata }, spec: template['spec'] };
   if (kind === 'Job') return { metadata, spec: { template, completions: dice.whole(1, 2), parallelism: 2, backoffLimit: 6 } };
   if (kind === 'DaemonSet') return { metadata, spec: { selector, template } };
   const scale = { replicas: dice.whole(1, 6), selector, template };
