@@ -26,6 +26,12 @@ export const tiers = [
     ],
     concurrency: 2,
   },
+  {
+    name: 'simulation',
+    what: 'a thousand maintenances of random clusters in made-up time while everything goes wrong, and the audit that watches them',
+    files: testsIn('test', 'simulation'),
+    concurrency: 2,
+  },
   { name: 'faults', what: 'kube against a server that misbehaves', files: testsIn('src', 'kube'), concurrency: 2 },
   {
     name: 'browser',

@@ -163,6 +163,14 @@ test('as long as the pods are not known, what is stored of them stays', () => {
   assert.deepEqual([later.pods, later.blockers, later.blockerCount, later.progress], [stored.pods, stored.blockers, 1, 25]);
 });
 
+test('what kept a drain from going on is not named any more once there is no drain', () => {
+  const stored = status({ pods: pods(4, 1), blockers: [blocker('a')] });
+  for (const state of ['Cordoned', 'Pending', 'Failed'] as const) {
+    const later = dialect.status(report({ state }), read({}, stored), at(200));
+    assert.deepEqual([later['blockers'], later['blockerCount'], later['pods']], [undefined, undefined, stored.pods], state);
+  }
+});
+
 test('progress is whole and between 0 and 100', () => {
   const progress = (over: Partial<Report>): unknown => status(over).progress;
   assert.deepEqual(

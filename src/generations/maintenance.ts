@@ -168,6 +168,8 @@ const statusOf = (report: Report, request: Request, now: Temporal.Instant): Json
   const stored = request.status as MaintenanceStatus;
   const pods = report.pods ?? stored.pods;
   const known = report.pods !== undefined;
+  // What kept a drain from going on keeps nothing any more when there is none: it is not asked for any more, waits for its time, or has failed.
+  const kept = report.state === 'Draining' || report.state === 'Detaching' ? stored : {};
   const blockers = report.blockers.slice(0, mostBlockers).map(({ since, ...blocker }) => ({ ...blocker, since: timeText(since) }));
   const status = {
     phase: report.state,
@@ -180,8 +182,8 @@ const statusOf = (report: Report, request: Request, now: Temporal.Instant): Json
     pods: pods && { ...pods },
     virtualMachines: known ? vmsStatus(report) : stored.virtualMachines,
     progress: report.state === 'Drained' ? 100 : known ? percentOf(report.pods) : stored.progress,
-    blockers: known ? (blockers.length > 0 ? blockers : undefined) : stored.blockers,
-    blockerCount: known ? report.blockers.length || undefined : stored.blockerCount,
+    blockers: known ? (blockers.length > 0 ? blockers : undefined) : kept.blockers,
+    blockerCount: known ? report.blockers.length || undefined : kept.blockerCount,
     failure: report.failure,
     leaseErrors: report.leaseErrors || undefined,
     conditions: maintenanceConditions(report, stored, request.generation, now),

@@ -211,6 +211,16 @@ test('a mark that cannot be set is told and does not stop the deletion', async (
   assert.deepEqual(log.of('warn'), ['cannot mark a pod as disrupted']);
 });
 
+test('a lease that is lost while a pod is marked keeps it from being deleted', async () => {
+  const { api, evictor, leader } = bench();
+  evictor.launch(callOf('a', { method: 'delete', escalated: true }), 'n1');
+  await settle();
+  leader.yes = false;
+  api.next().answer(answer(200));
+  await settle();
+  assert.equal(api.waiting.length, 0);
+});
+
 test('a plain deletion, as the policy may ask for, is neither marked nor announced', async () => {
   const { api, evictor, recorder } = bench();
   evictor.launch(callOf('a', { method: 'delete' }), 'n1');

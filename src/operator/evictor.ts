@@ -93,7 +93,11 @@ export class Evictor {
   }
 
   async #ask(call: PodCall, nodeName: string): Promise<Outcome> {
-    if (call.escalated) await this.#announce(call, nodeName);
+    if (call.escalated) {
+      await this.#announce(call, nodeName);
+      // The lease may have been lost meanwhile: whoever leads now decides.
+      if (!this.#options.fence.mayAct()) return { kind: 'failed', message: 'this process is not the leader any more' };
+    }
     return this.#exchange(podCall(call));
   }
 

@@ -1,7 +1,8 @@
 import { readNode } from '../core/hold/node.ts';
+import { isObject } from '../core/json.ts';
 import { readLease } from '../core/lease/lease.ts';
 import type { Write } from '../core/phase/decision.ts';
-import type { Dialect } from '../core/request/request.ts';
+import { type Dialect, pathOf } from '../core/request/request.ts';
 import type { World } from './world.ts';
 
 /** Takes over what the server answers to our own writes, so that the next look sees it at once. */
@@ -15,10 +16,22 @@ const forgetLease = ({ path }: Write, world: World): void => {
   if (namespace !== undefined && name !== undefined) world.leases.forget(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`);
 };
 
-/** For what is written about nodes and their maintenances. A deleted object may live on until its finalizers are gone: the watch tells. */
+/** It was not there to be deleted. The watch may never tell: what was made and has gone while it was behind, it has not heard of at all. */
+const forgetRequest = ({ path }: Write, world: World): void => {
+  const request = [...world.requests.values()].find(one => pathOf(one) === path);
+  if (request !== undefined) world.requests.forget(request.key);
+};
+
+/** The answer to a deletion is the object where a finalizer keeps it: it is being deleted from now on. */
+const isStillThere = (body: unknown): boolean =>
+  isObject(body) && isObject(body['metadata']) && typeof body['metadata']['deletionTimestamp'] === 'string';
+
+/** For what is written about nodes and their maintenances. Of what is gone for good the watch tells, but for leases. */
 export const memoryOf = (world: World, dialects: readonly Dialect[]): Memory => ({
   learn: (write, body) => {
-    if (write.method === 'DELETE') return write.store === 'leases' ? forgetLease(write, world) : undefined;
+    if (write.store === 'leases' && (write.method === 'DELETE' || body === undefined)) return forgetLease(write, world);
+    if (write.method === 'DELETE' && write.store === 'requests' && body === undefined) return forgetRequest(write, world);
+    if (write.method === 'DELETE' && !isStillThere(body)) return undefined;
     if (write.store === 'nodes') return world.observeNode(readNode(body));
     if (write.store === 'leases') return world.leases.observe(readLease(body));
     if (write.store !== 'requests') return undefined;

@@ -9,6 +9,8 @@ type Watch = {
   readonly pods: Cache<Pod>;
   readonly stop: AbortController;
   synced: boolean;
+  /** Pods (uid by key) that were read and of which the watch has not told: it may never do, when they have gone before it came so far. */
+  readonly unheard: Map<string, string>;
   confirmed: 'not asked' | 'asked' | 'yes';
 };
 
@@ -25,6 +27,9 @@ type Options = {
 
 /** Milliseconds until a list that could not be read is tried again. */
 const confirmAgainMs = 1000;
+
+/** Milliseconds that the watch gets to tell of a pod that has been read. */
+const hearWithinMs = 30_000;
 
 /** Half of a pod's updates say nothing that matters here. */
 const essence = ({ uid, phase, ready, labels, deletionTimestamp, finalizers, owner }: Pod): string =>
@@ -60,7 +65,7 @@ export class PodWatches {
   start(nodeName: string): void {
     if (this.#watches.has(nodeName)) return;
     const pods = new Cache<Pod>(({ namespace }) => namespace);
-    const watch: Watch = { pods, stop: new AbortController(), synced: false, confirmed: 'not asked' };
+    const watch: Watch = { pods, stop: new AbortController(), synced: false, unheard: new Map(), confirmed: 'not asked' };
     this.#watches.set(nodeName, watch);
     void this.#run(nodeName, watch);
   }
@@ -87,20 +92,46 @@ export class PodWatches {
   }
 
   async #confirm(nodeName: string, watch: Watch): Promise<void> {
-    const { api, clock, log, events } = this.#options;
-    const { signal } = watch.stop;
+    const raws = await this.#read(nodeName, watch);
+    if (raws === undefined) return;
+    for (const pod of raws.map(readPod)) {
+      if (watch.pods.get(pod.key)?.uid !== pod.uid) watch.unheard.set(pod.key, pod.uid);
+      watch.pods.observe(pod);
+    }
+    watch.confirmed = 'yes';
+    if (this.#isCurrent(nodeName, watch)) this.#options.events.touched(nodeName);
+    await this.#check(nodeName, watch);
+  }
+
+  /** All pods of the node as they are now, however often it takes; undefined when nobody wants to know any more. */
+  async #read(nodeName: string, { stop: { signal } }: Watch): Promise<readonly unknown[] | undefined> {
+    const { api, clock, log } = this.#options;
     while (!signal.aborted) {
       try {
-        const raws = await listAll(api, collection, { fieldSelector: onNode(nodeName) }, 'an error', signal);
-        for (const raw of raws) watch.pods.observe(readPod(raw));
-        watch.confirmed = 'yes';
-        if (this.#isCurrent(nodeName, watch)) events.touched(nodeName);
-        return;
+        return await listAll(api, collection, { fieldSelector: onNode(nodeName) }, 'an error', signal);
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted) return undefined;
         log.warn('cannot read the pods of a node once more; trying again', { node: nodeName, error });
         await clock.sleep(confirmAgainMs, signal);
       }
+    }
+    return undefined;
+  }
+
+  /** A pod that has come and gone while the watch was behind is told by nobody: it is looked for until the watch has told of it, or it is gone. */
+  async #check(nodeName: string, watch: Watch): Promise<void> {
+    const { signal } = watch.stop;
+    while (watch.unheard.size > 0 && !signal.aborted) {
+      await this.#options.clock.sleep(hearWithinMs, signal);
+      const raws = signal.aborted || watch.unheard.size === 0 ? undefined : await this.#read(nodeName, watch);
+      if (raws === undefined) return;
+      const present = new Set(raws.map(raw => readPod(raw).uid));
+      for (const [key, uid] of watch.unheard) {
+        if (present.has(uid)) continue;
+        watch.unheard.delete(key);
+        if (watch.pods.get(key)?.uid === uid) watch.pods.forget(key);
+      }
+      if (this.#isCurrent(nodeName, watch)) this.#options.events.touched(nodeName);
     }
   }
 
@@ -114,6 +145,7 @@ export class PodWatches {
       readPod,
       {
         changed: change => {
+          if (watch.unheard.get(change.object.key) === change.object.uid) watch.unheard.delete(change.object.key);
           const before = watch.pods.apply(change);
           this.#tell(change);
           if (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object)) touch();

@@ -1,3 +1,4 @@
+import { isObject } from '../core/json.ts';
 import type { Write } from '../core/phase/decision.ts';
 import { isBefore, secondsAfter } from '../core/time.ts';
 
@@ -7,7 +8,11 @@ const longest = 60;
 
 type Refused = { readonly times: number; readonly until: Temporal.Instant };
 
-const keyOf = ({ method, path }: Write): string => `${method} ${path}`;
+/** What is made has its name in the body: its path is that of all of its kind. */
+const keyOf = ({ method, path, body }: Write): string => {
+  const { metadata } = body;
+  return `${method} ${path} ${method === 'POST' && isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : ''}`;
+};
 
 /** Writes that were refused are not tried again before their pause is over, whatever else happens to the node meanwhile. */
 export class Refusals {

@@ -100,6 +100,50 @@ test('an object of a served kind is read in its own dialect', async () => {
   );
 });
 
+test('a Maintenance that its finalizer keeps is known to be going at once; what is gone for good the watch tells', async () => {
+  const raw = {
+    metadata: {
+      name: 'disk',
+      uid: 'm',
+      resourceVersion: '5',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      deletionTimestamp: '2026-01-01T00:01:00Z',
+      finalizers: [dialect.finalizer],
+    },
+    spec: { nodeName: 'n1' },
+  };
+  const end = {
+    ...nodeWrite,
+    method: 'DELETE',
+    store: 'requests',
+    dialect: dialect.name,
+    path: `${dialect.path}/disk`,
+    announce: [],
+  } as const;
+  const kept = bench(answer(200, raw));
+  await kept.writer.write(end, 'n1');
+  assert.deepEqual(
+    kept.world.requests.in('n1').map(({ deleting }) => deleting),
+    [true],
+  );
+  const gone = bench(answer(200, { kind: 'Status', status: 'Success', metadata: {} }));
+  await gone.writer.write(end, 'n1');
+  assert.deepEqual(gone.world.requests.in('n1'), []);
+});
+
+test('a Maintenance that is gone when it is deleted is forgotten: the watch may never tell of it', async () => {
+  const raw = {
+    metadata: { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { nodeName: 'n1' },
+  };
+  const { writer, world } = bench(({ method }) => (method === 'DELETE' ? failure(404, 'not found') : answer(201, raw)));
+  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', dialect: dialect.name, path: dialect.path, announce: [] };
+  await writer.write(make, 'n1');
+  assert.equal(world.requests.in('n1').length, 1);
+  await writer.write({ ...make, method: 'DELETE', path: `${dialect.path}/disk` }, 'n1');
+  assert.equal(world.requests.in('n1').length, 0);
+});
+
 test('a lost race is a conflict, and nothing is announced', async () => {
   const { writer, recorder, meter, log } = bench(failure(409, 'the object has been modified'));
   assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'conflict' });
@@ -110,6 +154,14 @@ test('a patch of something that is gone is a conflict: the watch will tell', asy
   assert.deepEqual(await bench(failure(404, 'not found')).writer.write(nodeWrite, 'n1'), { result: 'conflict' });
 });
 
+test('a lease that is gone when it is written is forgotten: the watch may never tell of it', async () => {
+  const { writer, world } = bench(({ method }) => (method === 'PATCH' ? failure(404, 'not found') : answer(201, rawLease(3))));
+  await writer.write({ ...leaseDelete, method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases' }, 'n1');
+  assert.equal(world.leases.size, 1);
+  assert.deepEqual(await writer.write({ ...leaseDelete, method: 'PATCH', style: 'merge' }, 'n1'), { result: 'conflict' });
+  assert.equal(world.leases.size, 0);
+});
+
 const leaseCreate: Write = { ...leaseDelete, method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases' };
 
 test('a lease that finds no namespace gets one, and is tried again', async () => {
@@ -118,6 +170,26 @@ test('a lease that finds no namespace gets one, and is tried again', async () =>
   );
   assert.deepEqual(await writer.write(leaseCreate, 'n1'), { result: 'conflict' });
   assert.deepEqual(api.calls.at(-1)?.body, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'leases' } });
+});
+
+test('a lease that others take away again and again is made ever more slowly; one that was released is made at once', async () => {
+  const { writer, clock, api } = bench(answer(200, rawLease(3)));
+  const create: Write = { ...leaseCreate, body: { metadata: { name: 'node-n1' } } };
+  const other: Write = { ...leaseCreate, body: { metadata: { name: 'node-n2' } } };
+  const results: string[] = [];
+  const make = async (write: Write): Promise<void> => void results.push((await writer.write(write, 'n1')).result);
+  await make(create);
+  await make(create);
+  await make(other);
+  await clock.advance(600);
+  await make(create);
+  await clock.advance(600);
+  await make(create);
+  assert.deepEqual(results, ['stored', 'postponed', 'stored', 'stored', 'postponed']);
+  await writer.write(leaseDelete, 'n1');
+  await make(create);
+  assert.equal(results.at(-1), 'stored');
+  assert.equal(api.calls.length, 5);
 });
 
 test('a namespace that may not be made is a refusal, with the reason', async () => {

@@ -27,6 +27,17 @@ const contentTypes = { merge: 'application/merge-patch+json', strategic: 'applic
 
 const messageOf = (answer: ApiAnswer): string => `${saidBy(answer).slice(0, 500)} (HTTP ${answer.status})`;
 
+/** The write that makes what this one deletes. */
+const creationOf = (write: Write): Write => {
+  const cut = write.path.lastIndexOf('/');
+  return {
+    ...write,
+    method: 'POST',
+    path: write.path.slice(0, cut),
+    body: { metadata: { name: decodeURIComponent(write.path.slice(cut + 1)) } },
+  };
+};
+
 type Options = {
   readonly api: Api;
   readonly memory: Memory;
@@ -57,8 +68,19 @@ export class Writer {
     const answered = await this.#send(write);
     this.#tell(write, answered, nodeName);
     if (answered.result === 'refused') return { ...answered, until: this.#refusals.add(write, clock.now()) };
-    this.#refusals.clear(write);
+    if (write.store === 'leases') this.#paceLease(write, answered);
+    else this.#refusals.clear(write);
     return answered;
+  }
+
+  /**
+   * A lease that was made and that somebody has taken away is not made again at once: the garbage collector takes away every lease of a node
+   * that is gone, and whoever has not heard of that would make it again and again. One that we have released may be made at any time.
+   */
+  #paceLease(write: Write, { result }: Answered): void {
+    if (write.method === 'POST' && result === 'stored') this.#refusals.add(write, this.#options.clock.now());
+    else this.#refusals.clear(write);
+    if (write.method === 'DELETE') this.#refusals.clear(creationOf(write));
   }
 
   #tell(write: Write, written: Answered, nodeName: string): void {
@@ -112,7 +134,11 @@ export class Writer {
       this.#options.memory.learn(write, undefined);
       return { result: 'stored' };
     }
-    if (answer.status === 404 && write.method === 'PATCH') return { result: 'conflict' };
+    if (answer.status === 404 && write.method === 'PATCH') {
+      // Made by us, and gone before the watch came so far: it may never tell.
+      if (write.store === 'leases') this.#options.memory.learn(write, undefined);
+      return { result: 'conflict' };
+    }
     return { result: 'refused', message: messageOf(answer) };
   }
 }

@@ -185,6 +185,10 @@ describe('before it begins', () => {
     assert.equal(says(decided({ others: [{ ...other, set: set().key }] })), 'Scheduled Turn');
     assert.equal(says(decided({ others: [{ ...other, set: 'another' }] })), 'Draining Begun');
     assert.equal(says(decided({ others: [{ ...other, set: set().key }], limits: { perSet: 2, perZone: 0 } })), 'Draining Begun');
+    // The cloud has taken it already: the one before may be waiting for its set to be whole.
+    const taken = { others: [{ ...other, set: set().key }], request: request({ events: [event({ deadline: at(-60) })] }) };
+    assert.equal(says(decided(taken)), 'Scheduled Turn');
+    assert.equal(says(decided({ ...taken, node: makeNode({ conditions: [{ ...ready, status: 'Unknown' }] }) })), 'Draining Begun');
     const zoned = { machine: machine({ zone: 'a' }), limits: { perSet: 0, perZone: 1 } };
     assert.equal(says(decided({ ...zoned, others: [{ ...other, zone: 'a' }] })), 'Scheduled Turn');
     assert.equal(says(decided({ ...zoned, others: [{ ...other, zone: 'b' }] })), 'Draining Begun');
@@ -198,6 +202,14 @@ describe('before it begins', () => {
   test('an event that ends before anything was begun ends the request', () => {
     assert.equal(says(decided({ request: request({ events: [event({ state: 'Cancelled' })] }) })), 'Cancelled EventCancelled');
     assert.equal(says(decided({ request: request({ events: [event({ state: 'Completed' })] }) })), 'Cancelled EventCompleted');
+    // Giving back what had begun is not the end of a drain that was complete: nothing is begun anew meanwhile.
+    const drained = history({ phase: 'Releasing', strategy: 'Drain', startedAt: at(-60), drainedAt: at(-30) });
+    assert.equal(says(decided({ request: request({ events: [event({ state: 'Cancelled' })], history: drained }) })), 'Succeeded Succeeded');
+    const begun = history({ phase: 'Releasing', strategy: 'Drain', startedAt: at(-60) });
+    assert.equal(
+      says(decided({ request: request({ events: [event({ state: 'Cancelled' })], history: begun }) })),
+      'Cancelled EventCancelled',
+    );
     assert.equal(says(decided({ request: request({ events: [event({ state: 'Completed' }), event({ id: 'e2' })] }) })), 'Draining Begun');
   });
 

@@ -146,9 +146,10 @@ export class SimulatedCloud {
   #reboot(instance: Instance, event: string): void {
     this.#set({ ...instance, state: 'rebooting' });
     this.#plan(event, this.#rebootMs, () => {
-      if (this.#instances.get(instance.id)?.state !== 'rebooting') return;
-      this.#set({ ...instance, state: 'running', bootId: `${instance.bootId}+` });
-      this.#change(event, 'Completed');
+      const current = this.#instances.get(instance.id);
+      // Of two reboots that overlap, the first has started it anew for both.
+      if (current?.state === 'rebooting') this.#set({ ...instance, state: 'running', bootId: `${instance.bootId}+` });
+      if (current !== undefined) this.#change(event, 'Completed');
     });
   }
 }

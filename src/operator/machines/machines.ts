@@ -204,9 +204,9 @@ export class Machines {
     const ofNodes = memoryOf(world, dialects);
     return {
       learn: (write, body) => {
-        // A machine that is being deleted is told as it is by then; of the rest the watch tells.
+        // A machine or a Maintenance that is being deleted is told as it is by then; of the rest the watch tells.
         const isGoing = write.store === 'machines' && (body as { readonly kind?: string } | undefined)?.kind === 'Machine';
-        if (write.method === 'DELETE' && !isGoing) return;
+        if (write.method === 'DELETE' && !isGoing && write.store !== 'requests') return;
         if (write.store === 'nodeNotices') this.machines.notices.observe(tongue.readNotice(body));
         else if (write.store === 'machineMaintenances') {
           const request = tongue.readMaintenance(body);

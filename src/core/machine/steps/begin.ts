@@ -1,3 +1,4 @@
+import { conditionOf } from '../../hold/node.ts';
 import { isBefore, secondsAfter, secondsBetween, timeText } from '../../time.ts';
 import {
   atEndOf,
@@ -87,12 +88,26 @@ const waitFor = (picture: MachinePicture, calendar: Calendar, start: Extract<Sta
   return { ...common, reason: 'NotYetDue', message: `${begins}: ${isBefore(now, start.at) ? 'not before it has to' : 'now'}` };
 };
 
-const inTheWay = ({ request, others, limits, machine, supply }: MachinePicture): string | undefined => {
+/**
+ * The cloud has taken the machine already, and it is to be replaced: working on it takes nothing away that anybody could use. Whoever is before
+ * it may be waiting for its set to be whole again, which it will not be without this.
+ */
+const isTaken = (picture: MachinePicture, now: Temporal.Instant): boolean => {
+  const deadline = deadlineFor(picture);
+  const { strategy } = strategyOf(picture);
+  const isReplaced = strategy === 'Replace' || strategy === 'ReplaceWithSurge';
+  const isSilent = picture.node !== undefined && conditionOf(picture.node, 'Ready')?.status !== 'True';
+  return isReplaced && isSilent && deadline !== undefined && !isBefore(now, deadline);
+};
+
+const inTheWay = (picture: MachinePicture, now: Temporal.Instant): string | undefined => {
+  const { request, others, limits, machine, supply } = picture;
   const active = others.filter(({ key, active }) => active && key !== request.key);
   if (machine?.controlPlane === true) {
     const other = active.find(({ controlPlane }) => controlPlane);
     if (other !== undefined) return `another machine of the control plane is being worked on (${other.key}): one at a time`;
   }
+  if (isTaken(picture, now)) return undefined;
   const { perSet, perZone } = limits;
   const ofSet = active.filter(({ set }) => set !== undefined && set === supply?.set.key);
   if (perSet > 0 && ofSet.length >= perSet)
@@ -149,8 +164,12 @@ export const begin: MachineStep = (picture, now) => {
     return { phase: 'Scheduled', reason: 'NoOpening', message, warning: true, again: secondsAfter(now, 86_400) };
   }
   if (isBefore(now, start.at)) return waitFor(picture, calendar, start, now);
-  const wait = inTheWay(picture);
-  if (wait !== undefined) return { phase: 'Scheduled', reason: 'Turn', message: `Waits for its turn: ${wait}`, startsAt: start.at };
+  const wait = inTheWay(picture, now);
+  if (wait !== undefined) {
+    const deadline = deadlineFor(picture);
+    const again = deadline !== undefined && isBefore(now, deadline) ? { again: deadline } : {};
+    return { phase: 'Scheduled', reason: 'Turn', message: `Waits for its turn: ${wait}`, startsAt: start.at, ...again };
+  }
   return begun(picture, start, calendar);
 };
 

@@ -102,7 +102,8 @@ export const calledOff: MachineStep = picture => {
   const state = ended(request);
   const committed = request.deletionIssued || machine === undefined || machine.deleting;
   const { strategy } = strategyOf(picture);
-  const drained = request.history.phase === 'Drained' || request.history.phase === 'Releasing';
+  // Not by the phase: calling it off is Releasing too, and has to go on until nothing is left.
+  const drained = request.history.drainedAt !== undefined;
   // A node that the cloud is done with has to be fit before it is given back: that is asked later.
   if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed)) return undefined;
   const reason = state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted';

@@ -95,7 +95,8 @@ export const drain: MachineStep = (picture, now) => {
   const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
   // A machine that never became a node, or whose node is gone, has nothing to drain.
   if (nodeName === undefined || node === undefined || isLost(picture, now)) return undefined;
-  if (strategyOf(picture).strategy === 'Drain' && ended(request) === 'Completed') return undefined;
+  // Its event is over, one way or the other: what is left is to give the node back.
+  if (strategyOf(picture).strategy === 'Drain' && ended(request) !== undefined) return undefined;
   if (child?.history.state === 'Drained' && child.stage === 'Drain') return undefined;
   const stop = paused(picture, now);
   if (stop !== undefined) return stop;

@@ -1,0 +1,67 @@
+import type { Stored } from '../../../src/embedded/object.ts';
+import type { Change, Store } from '../../../src/embedded/store/store.ts';
+import type { ApiAnswer, ApiCall } from '../../../src/operator/ports.ts';
+import type { Story } from '../story.ts';
+import type { Records } from './records.ts';
+
+/** What must hold, by name; docs/simulation.md says what each means. */
+export type Invariant =
+  | 'budgets'
+  | 'policy'
+  | 'held first'
+  | 'foreign marks'
+  | 'restored'
+  | 'windows'
+  | 'status'
+  | 'finishes'
+  | 'fence'
+  | 'no call loops'
+  | 'no defects'
+  | 'VMs'
+  | 'machines';
+
+/** Where in the API a call goes. */
+export type Target = { readonly resource: string; readonly namespace: string; readonly name: string; readonly sub: string };
+
+/** A call that the server is about to do, or has done. */
+export type Served = {
+  readonly call: ApiCall;
+  readonly target: Target;
+  /** The object that it is about, as it stood before. */
+  readonly before: Stored | undefined;
+};
+
+/** What every check can ask. */
+export type Around = {
+  readonly story: Story;
+  readonly store: Store;
+  readonly records: Records;
+  readonly nowMs: () => number;
+  /** How old what the operator knows may be at this moment. */
+  readonly staleMs: () => number;
+  readonly fail: (invariant: Invariant, message: string) => void;
+};
+
+/** One part of the audit: told of everything, in the order in which it happens. */
+export type Checker = {
+  readonly before?: (served: Served) => void;
+  readonly after?: (served: Served, answer: ApiAnswer) => void;
+  readonly changed?: (change: Change) => void;
+};
+
+/** Reads a path. */
+export const targetOf = (path: string): Target => {
+  const parts = path.split('/').slice(1).map(decodeURIComponent);
+  const group = parts[0] === 'api' ? '' : (parts[1] ?? '');
+  const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
+  const isWithin = rest[0] === 'namespaces' && rest.length > 2;
+  const [resource = '', name = '', ...sub] = isWithin ? rest.slice(2) : rest;
+  return {
+    resource: group === '' ? resource : `${resource}.${group}`,
+    namespace: isWithin ? (rest[1] ?? '') : '',
+    name,
+    sub: sub.join('/'),
+  };
+};
+
+export const isDone = ({ status }: ApiAnswer): boolean => status >= 200 && status < 300;

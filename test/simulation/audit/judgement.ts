@@ -1,0 +1,71 @@
+import type { JsonObject } from '../../../src/core/json.ts';
+import { at, items, objects, part, type Stored, strings, text } from '../../../src/embedded/object.ts';
+import type { Store } from '../../../src/embedded/store/store.ts';
+import { flag, policyOf, type Version } from './records.ts';
+
+/** What the policy says of a pod, worked out from the stored objects alone: nothing of the operator's is used here. */
+
+export type Judgement = 'goes' | 'stays' | 'awaited' | 'refused';
+
+export const ownerOf = (pod: Stored): { readonly kind: string; readonly name: string; readonly uid: string } | undefined => {
+  const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return owner && { kind: owner.kind, name: owner.name, uid: owner.uid };
+};
+
+export const isTerminating = (pod: Stored): boolean => pod.metadata.deletionTimestamp !== undefined;
+
+export const isFinished = (pod: Stored): boolean => ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'));
+
+export const isReady = (pod: Stored): boolean =>
+  objects(at(pod, 'status', 'conditions')).some(one => one['type'] === 'Ready' && one['status'] === 'True');
+
+export const nodeOfPod = (pod: Stored): string => text(pod, 'spec', 'nodeName');
+
+export const isLauncher = (pod: Stored): boolean => pod.metadata.labels?.['kubevirt.io'] === 'virt-launcher';
+
+/** Of the selectors that stories have: labels that must be there. */
+const fits = (selector: JsonObject | undefined, pod: Stored): boolean =>
+  Object.entries(strings(at(selector, 'matchLabels'))).every(([key, value]) => pod.metadata.labels?.[key] === value);
+
+const picks = (pick: JsonObject, pod: Stored): boolean => {
+  const [namespaces, kinds, most] = [items(pick['namespaces']), items(pick['ownerKinds']), pick['maxPriority']];
+  const priority = at(pod, 'spec', 'priority');
+  return (
+    fits(part(pick, 'podSelector'), pod) &&
+    (namespaces.length === 0 || namespaces.includes(pod.metadata.namespace ?? '')) &&
+    (kinds.length === 0 || kinds.includes(ownerOf(pod)?.kind ?? '')) &&
+    (typeof most !== 'number' || (typeof priority === 'number' ? priority : 0) <= most)
+  );
+};
+
+const isPicked = (policy: JsonObject, list: string, pod: Stored): boolean => objects(policy[list]).some(pick => picks(pick, pod));
+
+const hasEmptyDir = (pod: Stored): boolean => objects(at(pod, 'spec', 'volumes')).some(volume => volume['emptyDir'] !== undefined);
+
+const isOverdue = (policy: JsonObject, pod: Stored, nowMs: number): boolean => {
+  const wait = policy['skipWaitForDeleteTimeoutSeconds'];
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
+  if (typeof wait !== 'number' || wait <= 0 || deletionTimestamp === undefined) return false;
+  return nowMs - (Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000) > wait * 1000;
+};
+
+const ofDaemonSet = (pod: Stored, policy: JsonObject, store: Store): Judgement => {
+  const { name = '' } = ownerOf(pod) ?? {};
+  const exists = store.get('daemonsets.apps', pod.metadata.namespace ?? '', name) !== undefined;
+  if (exists) return flag(policy, 'ignoreDaemonSets', true) ? 'stays' : 'refused';
+  return flag(policy, 'force', false) ? 'goes' : 'refused';
+};
+
+/** What the maintenance says of the pod. */
+export const judge = (pod: Stored, version: Pick<Version, 'resource' | 'object'>, store: Store, nowMs: number): Judgement => {
+  const policy = policyOf(version);
+  if (isOverdue(policy, pod, nowMs)) return 'stays';
+  if (pod.metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined) return 'stays';
+  if (!fits(part(policy, 'podSelector'), pod) || isPicked(policy, 'ignorePods', pod)) return 'stays';
+  if (ownerOf(pod)?.kind === 'DaemonSet' && !isFinished(pod)) return ofDaemonSet(pod, policy, store);
+  if (isTerminating(pod) || isFinished(pod)) return 'goes';
+  if (isPicked(policy, 'awaitPods', pod)) return 'awaited';
+  // What a VM has it takes along.
+  if (hasEmptyDir(pod) && !isLauncher(pod) && !flag(policy, 'deleteEmptyDirData', false)) return 'refused';
+  return ownerOf(pod) === undefined && !flag(policy, 'force', false) ? 'refused' : 'goes';
+};

@@ -1,0 +1,76 @@
+import { objects, part, type Stored, text } from '../../../src/embedded/object.ts';
+import { maintenances } from '../story.ts';
+import { type Around, type Checker, isDone, type Served } from './checker.ts';
+import { foreignChange, isHeld, marksOf, recordedOf } from './marks.ts';
+
+/** Nodes: nothing of anybody else is touched, and what was there before is there again in the end. */
+
+/** Moments at which an opening of the windows was open, or nothing spoke against it. */
+const mayBegin = ({ records, store, story, nowMs, staleMs }: Around, node: string): boolean => {
+  if (story.clockSteps.length > 0) return true;
+  const wanting = records.wanting(node, staleMs());
+  const isFree = wanting.some(
+    ({ resource, object }) =>
+      resource !== maintenances.Maintenance ||
+      text(object, 'spec', 'stage') === 'Announce' ||
+      text(object, 'spec', 'start', 'windows') === 'Ignore' ||
+      text(object, 'spec', 'start', 'deadline') !== '',
+  );
+  const windows = store
+    .list('maintenancewindows.drydock.dev')
+    .map(window => ({ window, openings: objects(part(window, 'spec')['openings']) }));
+  // One that has just been made may not be known yet.
+  const closing = windows.filter(
+    ({ window, openings }) => openings.length > 0 && Date.parse(window.metadata.creationTimestamp) < nowMs() - staleMs(),
+  );
+  if (isFree || wanting.length === 0 || closing.length === 0) return true;
+  const slack = 2000;
+  return windows.some(({ openings }) =>
+    openings.some(one => nowMs() >= Date.parse(text(one, 'from')) - slack && nowMs() <= Date.parse(text(one, 'to')) + staleMs()),
+  );
+};
+
+export const nodeChecker = (around: Around): Checker => {
+  const { fail } = around;
+  /** Marks that are the operator's at the moment, with what stood there before; by the uid of the node. */
+  const taken = new Map<string, Map<string, string | null>>();
+
+  const compare = (before: Stored, after: Stored): void => {
+    const { uid, name } = after.metadata;
+    const touched = taken.get(uid) ?? new Map<string, string | null>();
+    taken.set(uid, touched);
+    const recorded = isHeld(after) ? recordedOf(after) : new Set<string>();
+    const [was, is] = [marksOf(before), marksOf(after)];
+    for (const [mark, value] of was) {
+      if (recorded.has(mark) && !touched.has(mark)) touched.set(mark, value);
+      const wanted = touched.get(mark);
+      const isTouched = touched.has(mark);
+      if (recorded.has(mark)) continue;
+      touched.delete(mark);
+      // Nobody wants the node any more, and somebody has given it back by hand: the record goes and nothing else.
+      const isOthers = !isTouched || (is.get(mark) === value && around.records.wanting(name, around.staleMs()).length === 0);
+      if (!isOthers && is.get(mark) !== wanted) {
+        fail('restored', `node ${name}: ${mark} was ${String(wanted)} before the hold, and is ${String(is.get(mark))} after it`);
+      } else if (!isTouched && is.get(mark) !== value) {
+        fail('foreign marks', `node ${name}: ${mark} went from ${String(value)} to ${String(is.get(mark))} without a record of it`);
+      }
+    }
+  };
+
+  const after = ({ before, target }: Served, body: Stored): void => {
+    if (before === undefined) return;
+    const change = foreignChange(before, body);
+    if (change !== undefined) fail('foreign marks', `node ${target.name}: ${change}`);
+    if (target.sub !== '') return;
+    if (!isHeld(before) && isHeld(body) && !mayBegin(around, target.name))
+      fail('windows', `node ${target.name} is held while its windows are closed`);
+    compare(before, body);
+  };
+  return {
+    after: (served, answer) => {
+      if (served.target.resource !== 'nodes' || served.call.method === 'GET' || !isDone(answer)) return;
+      if (served.call.method !== 'PATCH') return fail('foreign marks', `${served.call.method} ${served.call.path}`);
+      after(served, answer.body as Stored);
+    },
+  };
+};

@@ -1,0 +1,78 @@
+import { at, part, type Stored, text } from '../../../src/embedded/object.ts';
+import type { Change, Store } from '../../../src/embedded/store/store.ts';
+import { maintenances } from '../story.ts';
+
+/** A maintenance as it stood for some time. */
+export type Version = {
+  readonly resource: string;
+  readonly object: Stored;
+  readonly fromMs: number;
+  /** Infinity as long as it stands. */
+  readonly toMs: number;
+};
+
+const resources = new Set<string>(Object.values(maintenances));
+
+export const nodeOf = ({ metadata, ...object }: Stored): string => text(object, 'spec', 'nodeName') || metadata.name;
+
+const isDeleting = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
+
+export const stageOf = (object: Stored): string => text(object, 'spec', 'stage') || 'Drain';
+
+/** What every maintenance was at any moment of late, and when pods and marks have gone: for judging those who knew it late. */
+export class Records {
+  readonly #versions = new Map<string, Version[]>();
+  readonly #podsGone = new Map<string, number>();
+  readonly #nodesGone = new Map<string, number>();
+  readonly #nowMs: () => number;
+
+  constructor(store: Store, nowMs: () => number) {
+    this.#nowMs = nowMs;
+    store.subscribe(change => this.#told(change));
+  }
+
+  /** Maintenances of a node that stood within the last so many milliseconds and were not being deleted. */
+  wanting(node: string, withinMs: number): readonly Version[] {
+    const since = this.#nowMs() - withinMs;
+    return (this.#versions.get(node) ?? []).filter(({ toMs, object }) => toMs >= since && !isDeleting(object));
+  }
+
+  /** Milliseconds since a pod of that name was removed; Infinity where there was none. */
+  podGoneFor(key: string): number {
+    return this.#nowMs() - (this.#podsGone.get(key) ?? Number.NEGATIVE_INFINITY);
+  }
+
+  nodeGoneFor(name: string): number {
+    return this.#nowMs() - (this.#nodesGone.get(name) ?? Number.NEGATIVE_INFINITY);
+  }
+
+  #told({ type, resource, object }: Change): void {
+    if (resource === 'pods' && type === 'removed')
+      this.#podsGone.set(`${object.metadata.namespace}/${object.metadata.name}`, this.#nowMs());
+    if (resource === 'nodes' && type === 'removed') this.#nodesGone.set(object.metadata.name, this.#nowMs());
+    if (!resources.has(resource)) return;
+    const node = nodeOf(object);
+    const now = this.#nowMs();
+    const all = (this.#versions.get(node) ?? []).filter(({ toMs }) => toMs >= now - keptMs);
+    const standing = all.findIndex(one => one.toMs === Number.POSITIVE_INFINITY && one.object.metadata.uid === object.metadata.uid);
+    const current = all[standing];
+    if (current !== undefined) all[standing] = { ...current, toMs: now };
+    if (type !== 'removed') all.push({ resource, object, fromMs: now, toMs: Number.POSITIVE_INFINITY });
+    this.#versions.set(node, all);
+  }
+}
+
+const keptMs = 600_000;
+
+/** What the operators before did, for all kinds that have no policy of their own. */
+const seedPolicy = { force: true, deleteEmptyDirData: true, ignoreDaemonSets: true };
+
+/** What a maintenance says about pods; of the kinds without a policy, what they always did. */
+export const policyOf = ({ resource, object }: Pick<Version, 'resource' | 'object'>): ReturnType<typeof part> =>
+  resource === maintenances.Maintenance ? part(object, 'spec', 'drain') : seedPolicy;
+
+/** A flag of the policy, with its default. */
+export const flag = (policy: ReturnType<typeof part>, name: string, otherwise: boolean): boolean => {
+  const value = at(policy, name);
+  return typeof value === 'boolean' ? value : otherwise;
+};

@@ -1,0 +1,84 @@
+import { at, objects, part, type Stored, text } from '../../src/embedded/object.ts';
+import { conditionsSaid, drainTaints, idOf, isHeld, taintsOf } from './audit/marks.ts';
+import { nodeOf, stageOf } from './audit/records.ts';
+import { leaseNamespace, operatorNamespace } from './process.ts';
+import type { Stage } from './stage.ts';
+import { maintenances, type Story } from './story.ts';
+
+/** What is still to come, in words; undefined when everything has come to its end. */
+
+const machineMaintenances = 'machinemaintenances.machinemaintenance.managed.openshift.io';
+
+const hasRung = (object: Stored, ...actions: readonly string[]): boolean =>
+  objects(at(object, 'spec', 'drain', 'ladder')).some(rung => actions.includes(text(rung, 'action')));
+
+const failedWell = (object: Stored): boolean => {
+  const failure = text(object, 'status', 'failure');
+  if (failure === 'DeadlineExceeded') return hasRung(object, 'Fail');
+  return failure === 'GivenBack' && hasRung(object, 'Release');
+};
+
+const wordsOf: Readonly<Record<string, string>> = { Announce: 'Announced', Cordon: 'Cordoned', Drain: 'Drained' };
+
+const isFinished = ({ cluster }: Stage, resource: string, object: Stored): boolean => {
+  const phase = text(object, 'status', 'phase');
+  const isThere = cluster.machine.store.get('nodes', '', nodeOf(object)) !== undefined;
+  if (object.metadata.deletionTimestamp !== undefined) return false;
+  if (resource !== maintenances.Maintenance) {
+    if (isThere) return phase === 'Succeeded';
+    return resource === maintenances.alpha ? phase === 'Running' : phase === 'Failed';
+  }
+  if (!isThere) return phase === 'Failed' && text(object, 'status', 'failure') === 'NodeNotFound';
+  return phase === wordsOf[stageOf(object)] || (phase === 'Failed' && failedWell(object));
+};
+
+const isOver = (one: Stored): boolean => ['Succeeded', 'Cancelled', 'Notified'].includes(text(one, 'status', 'phase'));
+
+/** Everything that is asked for has come as far as it can. */
+export const unfinished = (stage: Stage): string | undefined => {
+  const { store } = stage.cluster.machine;
+  for (const resource of Object.values(maintenances)) {
+    const open = store.list(resource).find(object => !isFinished(stage, resource, object));
+    if (open !== undefined) {
+      const kept = JSON.stringify({ metadata: open.metadata, spec: part(open, 'spec'), status: part(open, 'status') });
+      return `${resource} ${open.metadata.name} does not come to its end: ${kept}`;
+    }
+  }
+  const open = stage.cloud === undefined ? undefined : store.list(machineMaintenances).find(one => !isOver(one));
+  return (
+    open &&
+    `machine maintenance ${open.metadata.name} does not come to its end: ${JSON.stringify({ spec: part(open, 'spec'), status: part(open, 'status') })}`
+  );
+};
+
+const leftOn = (node: Stored, isForced: boolean): string | undefined => {
+  const { name } = node.metadata;
+  if (isHeld(node)) return `node ${name} is still held`;
+  const taint = taintsOf(node)
+    .map(idOf)
+    .find(id => drainTaints.has(id));
+  if (taint !== undefined) return `node ${name} still has the taint ${taint}`;
+  // A finalizer that was taken off by hand, and a process that was killed in that moment, leave words and leases behind: see the document.
+  const said = isForced ? [] : conditionsSaid(node);
+  return said.length > 0 ? `node ${name} still says ${said.join(', ')}` : undefined;
+};
+
+/** Everything has been given back. */
+export const endOf = ({ cluster }: Stage, { deeds }: Story): string | undefined => {
+  const isForced = deeds.some(({ kind }) => kind === 'force');
+  const { store } = cluster.machine;
+  for (const resource of [...Object.values(maintenances), machineMaintenances]) {
+    const [left] = store.list(resource);
+    if (left !== undefined) return `${resource} ${left.metadata.name} is still there: ${JSON.stringify(left)}`;
+  }
+  for (const node of store.list('nodes')) {
+    const left = leftOn(node, isForced);
+    if (left !== undefined) return left;
+  }
+  if (isForced) return undefined;
+  const lease = store
+    .list('leases.coordination.k8s.io')
+    .filter(({ metadata }) => [leaseNamespace, operatorNamespace].includes(metadata.namespace ?? ''))
+    .find(one => text(one, 'spec', 'holderIdentity') === 'node-maintenance' && text(one, 'spec', 'renewTime') !== '');
+  return lease && `lease ${lease.metadata.name} is still ours: ${JSON.stringify(lease)}`;
+};

@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { generate } from './generate.ts';
+import { play } from './play.ts';
+import { told } from './report.ts';
+
+test('500 more maintenances while everything goes wrong', async () => {
+  let maintenances = 0;
+  for (let seed = 101; maintenances < 500; seed += 1) {
+    const outcome = await play(generate(seed));
+    assert.equal(outcome.violation, undefined, told(seed, outcome));
+    maintenances += outcome.maintenances;
+  }
+});

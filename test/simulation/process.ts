@@ -1,0 +1,116 @@
+import { type Crew, crew } from '../../src/cli/crew.ts';
+import { served } from '../../src/generations/served.ts';
+import { reflectorWatcher } from '../../src/kube/reflector.ts';
+import type { EventScanner } from '../../src/operator/machines/sources.ts';
+import type { Log } from '../../src/support/log.ts';
+import { Line } from './line.ts';
+import { MortalClock } from './mortal-clock.ts';
+import type { Caller, World } from './world.ts';
+
+export const leaseNamespace = 'medik8s-leases';
+export const operatorNamespace = 'drydock-system';
+
+const text = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : JSON.stringify(error));
+
+/** One process of the operator, from its start to its end: whatever it has begun dies with it. */
+export class Process {
+  readonly id: number;
+  readonly #world: World;
+  readonly #clock: MortalClock;
+  readonly #stop = new AbortController();
+  readonly #line: Line;
+  #alive = true;
+  #leads = true;
+
+  constructor(world: World, id: number) {
+    this.id = id;
+    this.#world = world;
+    this.#clock = new MortalClock(world.clock, () => this.#alive);
+    const caller: Caller = { id, isAlive: () => this.#alive, mayAct: () => this.#leads };
+    this.#line = new Line(world, caller, this.#clock);
+    this.#run(this.#crew());
+  }
+
+  get isAlive(): boolean {
+    return this.#alive;
+  }
+
+  /** Nothing of it runs any more, from this very moment on. */
+  kill(): void {
+    this.#alive = false;
+    this.#line.hangUp();
+  }
+
+  /** It is told to come to its end. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** It has lost its lease, and knows. */
+  depose(): void {
+    this.#leads = false;
+  }
+
+  setClock(aheadMs: number): void {
+    this.#clock.set(aheadMs);
+  }
+
+  #run(crew: Crew): void {
+    crew.run(this.#stop.signal).then(
+      () => {
+        this.#alive = false;
+      },
+      (error: unknown) => {
+        if (this.#alive) this.#world.audit.fail('no defects', `process ${this.id} ended with ${text(error)}`);
+      },
+    );
+  }
+
+  #log(): Log {
+    const { audit } = this.#world;
+    return {
+      debug: () => {},
+      info: () => {},
+      warn: () => {},
+      error: (message, fields = {}) => {
+        if (this.#alive) audit.fail('no defects', `process ${this.id} says: ${message} ${Object.values(fields).map(text).join(' ')}`);
+      },
+    };
+  }
+
+  #scanner(): EventScanner {
+    const { cloud, lies } = this.#world;
+    return {
+      scan: async (source, machines) => {
+        if (cloud === undefined) return { source: source.name, looked: new Set(), events: [], unknown: [] };
+        const seen = cloud.scan(source.name, [...machines.keys()]);
+        return { ...seen, events: seen.events.map(event => (lies.has(event.id) ? { ...event, state: 'Cancelled' as const } : event)) };
+      },
+    };
+  }
+
+  #crew(): Crew {
+    const world = this.#world;
+    const line = this.#line;
+    const log = this.#log();
+    const clock = this.#clock;
+    const chance = world.chance;
+    return crew({
+      api: world.warp(line, world),
+      watcher: reflectorWatcher({ api: line, clock, log, random: chance }),
+      recorder: { record: () => {} },
+      meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+      fence: { mayAct: () => this.#leads },
+      clock,
+      log,
+      dialects: served({ leaseNamespace, operatorNamespace }),
+      terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+      machines: {
+        limits: { perSet: world.story.machines?.perSet ?? 1, perZone: 0 },
+        drainLeadSeconds: 300,
+        namespace: operatorNamespace,
+        scanner: this.#scanner(),
+      },
+    });
+  }
+}

@@ -1,0 +1,218 @@
+import { isObject, type JsonObject } from '../../src/core/json.ts';
+import { at, objects, part, type Stored, text } from '../../src/embedded/object.ts';
+import type { ApiAnswer, ApiCall } from '../../src/operator/ports.ts';
+import { recordKey } from './audit/marks.ts';
+import type { Warp, World } from './world.ts';
+
+/** Operators that are worse than the real one, each in one way: what the audit has to find out. */
+
+type Change = (call: ApiCall, world: World) => ApiCall | undefined;
+
+/** Every call goes through `change`; undefined: as it was. */
+const changing =
+  (change: Change): Warp =>
+  (api, world) => ({ call: (call, signal) => api.call(change(call, world) ?? call, signal) });
+
+const isEviction = ({ method, path }: ApiCall): boolean => method === 'POST' && path.endsWith('/eviction');
+
+const isNodePatch = ({ method, path }: ApiCall): boolean => method === 'PATCH' && /^\/api\/v1\/nodes\/[^/]+$/.test(path);
+
+const bodyOf = ({ body }: ApiCall): JsonObject => (isObject(body) ? body : {});
+
+const isRelease = (call: ApiCall): boolean => isNodePatch(call) && at(bodyOf(call), 'metadata', 'annotations', recordKey) === null;
+
+const statusOf = (call: ApiCall): JsonObject | undefined =>
+  call.method === 'PATCH' && call.path.endsWith('/status') && call.path.includes('maintenances/')
+    ? part(bodyOf(call), 'status')
+    : undefined;
+
+const withStatus = (call: ApiCall, more: JsonObject): ApiCall => ({
+  ...call,
+  body: { ...bodyOf(call), status: { ...statusOf(call), ...more } },
+});
+
+const list = (world: World, resource: string): readonly Stored[] => world.cluster.machine.store.list(resource);
+
+/** Its pods go whatever their budgets say: the budgets are told to allow it first. */
+const pastBudgets: Warp = (api, world) => ({
+  call: async (call, signal) => {
+    if (isEviction(call)) {
+      const { machine } = world.cluster;
+      for (const budget of machine.store.list('poddisruptionbudgets.policy')) {
+        machine.store.put('poddisruptionbudgets.policy', { ...budget, status: { ...part(budget, 'status'), disruptionsAllowed: 99 } });
+      }
+    }
+    return api.call(call, signal);
+  },
+});
+
+/** Sends one more call after each that `when` picks. */
+const adding =
+  (when: (call: ApiCall) => boolean, more: (call: ApiCall, world: World) => ApiCall | undefined): Warp =>
+  (api, world) => ({
+    call: async (call, signal): Promise<ApiAnswer> => {
+      const answer = await api.call(call, signal);
+      const next = when(call) ? more(call, world) : undefined;
+      if (next !== undefined) await api.call(next, signal).catch(() => undefined);
+      return answer;
+    },
+  });
+
+const evictionOf = ({ metadata: { namespace = '', name, uid } }: Stored): ApiCall => ({
+  method: 'POST',
+  path: `/api/v1/namespaces/${namespace}/pods/${name}/eviction`,
+  body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { namespace, name }, deleteOptions: { preconditions: { uid } } },
+});
+
+const podOn = (world: World, node: string, picks: (pod: Stored) => boolean): ApiCall | undefined => {
+  const pod = world.cluster.machine.store.indexed('pods', 'spec.nodeName', node).find(picks);
+  return pod && evictionOf(pod);
+};
+
+const nodeOfPath = (path: string): string => path.split('/')[4] ?? '';
+
+const isOfDaemonSet = ({ metadata }: Stored): boolean => metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet') === true;
+
+/** The hold is answered for and never written. */
+const withoutHold: Warp = (api, world) => ({
+  call: async (call, signal) => {
+    const node = isNodePatch(call) ? world.cluster.machine.store.get('nodes', '', nodeOfPath(call.path)) : undefined;
+    if (node === undefined || isRelease(call)) return api.call(call, signal);
+    const [metadata, spec] = [part(bodyOf(call), 'metadata'), part(bodyOf(call), 'spec')];
+    const body = {
+      ...node,
+      metadata: {
+        ...node.metadata,
+        labels: { ...node.metadata.labels, ...part(metadata, 'labels') },
+        annotations: part(metadata, 'annotations'),
+      },
+      spec: { ...part(node, 'spec'), ...spec },
+    };
+    await world.clock.sleep(100);
+    return { status: 200, headers: {}, body };
+  },
+});
+
+/** By what is wrong with it: the invariant that it breaks, and how. */
+export const warps = {
+  'evicts past budgets': { invariant: 'budgets', warp: pastBudgets },
+  'deletes instead of evicting': {
+    invariant: 'policy',
+    warp: changing(call => {
+      if (!isEviction(call)) return undefined;
+      return { ...call, method: 'DELETE', path: call.path.replace(/\/eviction$/, ''), body: part(bodyOf(call), 'deleteOptions') };
+    }),
+  },
+  'evicts whoever has the name': {
+    invariant: 'policy',
+    warp: changing(call => (isEviction(call) ? { ...call, body: { ...bodyOf(call), deleteOptions: {} } } : undefined)),
+  },
+  'evicts pods of DaemonSets': {
+    invariant: 'policy',
+    warp: adding(isEviction, (call, world) => {
+      const [, , , , namespace = '', , name = ''] = call.path.split('/');
+      const pod = world.cluster.machine.store.get('pods', namespace, name);
+      return pod && podOn(world, text(pod, 'spec', 'nodeName'), isOfDaemonSet);
+    }),
+  },
+  'does not hold': { invariant: 'held first', warp: withoutHold },
+  'evicts after the release': {
+    invariant: 'held first',
+    warp: adding(isRelease, (call, world) => podOn(world, nodeOfPath(call.path), pod => !isOfDaemonSet(pod))),
+  },
+  'takes foreign taints along': {
+    invariant: 'foreign marks',
+    warp: changing(call => {
+      const taints = isNodePatch(call) ? at(bodyOf(call), 'spec', 'taints') : undefined;
+      if (!Array.isArray(taints)) return undefined;
+      const own = objects(taints).filter(taint => text(taint, 'key') !== 'team');
+      return { ...call, body: { ...bodyOf(call), spec: { ...part(bodyOf(call), 'spec'), taints: own } } };
+    }),
+  },
+  'takes foreign labels along': {
+    invariant: 'foreign marks',
+    warp: changing(call => {
+      if (!isNodePatch(call)) return undefined;
+      const metadata = part(bodyOf(call), 'metadata');
+      return { ...call, body: { ...bodyOf(call), metadata: { ...metadata, labels: { ...part(metadata, 'labels'), team: null } } } };
+    }),
+  },
+  'leaves nodes cordoned': {
+    invariant: 'restored',
+    warp: changing(call =>
+      isRelease(call) ? { ...call, body: { ...bodyOf(call), spec: { ...part(bodyOf(call), 'spec'), unschedulable: true } } } : undefined,
+    ),
+  },
+  'uncordons what was cordoned': {
+    invariant: 'restored',
+    warp: changing(call =>
+      isRelease(call) ? { ...call, body: { ...bodyOf(call), spec: { ...part(bodyOf(call), 'spec'), unschedulable: null } } } : undefined,
+    ),
+  },
+  'says drained too soon': {
+    invariant: 'status',
+    warp: changing(call => (text(statusOf(call), 'phase') === 'Draining' ? withStatus(call, { phase: 'Drained' }) : undefined)),
+  },
+  'counts backwards': {
+    invariant: 'status',
+    warp: changing(call => {
+      const pods = part(statusOf(call), 'pods');
+      return typeof pods['gone'] === 'number' && pods['gone'] > 1
+        ? withStatus(call, { pods: { ...pods, gone: pods['gone'] - 2 } })
+        : undefined;
+    }),
+  },
+  'names blockers that are not there': {
+    invariant: 'status',
+    warp: changing(call => {
+      if (statusOf(call) === undefined || !call.path.includes('drydock.dev')) return undefined;
+      const blockers = [{ cause: 'Terminating', pod: { namespace: 'shop', name: 'nobody' }, message: 'x', since: '2026-01-01T00:00:00Z' }];
+      return withStatus(call, { blockers, blockerCount: 1 });
+    }),
+  },
+  'never evicts': {
+    invariant: 'finishes',
+    warp: (api, world) => ({
+      call: async (call, signal) => {
+        if (!isEviction(call)) return api.call(call, signal);
+        await world.clock.sleep(100);
+        return { status: 201, headers: {}, body: { status: 'Success' } };
+      },
+    }),
+  },
+  'asks and asks': {
+    invariant: 'no call loops',
+    warp: (api, _world) => ({
+      call: async (call, signal) => {
+        if (isNodePatch(call))
+          for (let count = 0; count < 300; count += 1) await api.call({ method: 'GET', path: call.path }).catch(() => undefined);
+        return api.call(call, signal);
+      },
+    }),
+  },
+  'deletes any machine': {
+    invariant: 'machines',
+    warp: adding(
+      ({ method, path }) => method === 'POST' && path.endsWith('/machinemaintenances'),
+      (call, world) => {
+        const named = text(bodyOf(call), 'spec', 'machinelink');
+        const group = world.story.machines?.flavour === 'capi' ? 'cluster.x-k8s.io/v1beta2' : 'machine.openshift.io/v1beta1';
+        const other = list(world, `machines.${group.split('/')[0] ?? ''}`).find(({ metadata }) => metadata.name !== named);
+        return other && { method: 'DELETE', path: `/apis/${group}/namespaces/machines/machines/${other.metadata.name}`, body: {} };
+      },
+    ),
+  },
+  'asks VMs to move again and again': {
+    invariant: 'VMs',
+    warp: adding(
+      call => call.method === 'PATCH' && call.path.includes('maintenances/'),
+      (_call, world) => {
+        const vmi = list(world, 'virtualmachineinstances.kubevirt.io').find(one => text(one, 'status', 'evacuationNodeName') !== '');
+        return (
+          vmi &&
+          podOn(world, text(vmi, 'status', 'nodeName'), pod => pod.metadata.annotations?.['kubevirt.io/domain'] === vmi.metadata.name)
+        );
+      },
+    ),
+  },
+} as const satisfies Readonly<Record<string, { readonly invariant: string; readonly warp: Warp }>>;

@@ -1,0 +1,12 @@
+import { parentPort } from 'node:worker_threads';
+import { generate } from './generate.ts';
+import { type Outcome, play } from './play.ts';
+
+/** Plays one seed after the other, as it is told. */
+
+export type Told = { readonly seed: number; readonly outcome: Outcome };
+
+parentPort?.on('message', (seed: number) => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker's port has none
+  void play(generate(seed)).then(outcome => parentPort?.postMessage({ seed, outcome: { ...outcome, lines: [] } } satisfies Told));
+});

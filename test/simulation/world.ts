@@ -1,0 +1,37 @@
+import type { EmbeddedCluster } from '../../src/embedded/cluster.ts';
+import type { SimulatedCloud } from '../../src/embedded/machines/cloud.ts';
+import type { Api, ApiAnswer, ApiCall } from '../../src/operator/ports.ts';
+import type { Audit } from './audit/audit.ts';
+import type { SimClock } from './sim-clock.ts';
+import type { Story } from './story.ts';
+
+/** Makes the operator worse than it is: what it sends is not what it decided. For tests of the checker. */
+export type Warp = (api: Api, world: World) => Api;
+
+/** All that the parts of one play share. */
+export type World = {
+  readonly story: Story;
+  readonly clock: SimClock;
+  readonly cluster: EmbeddedCluster;
+  readonly cloud: SimulatedCloud | undefined;
+  readonly audit: Audit;
+  /** Chance of what goes wrong; the cluster has its own. */
+  readonly chance: () => number;
+  readonly warp: Warp;
+  /** Events of which the cloud says that they are over, and they are not. */
+  readonly lies: ReadonlySet<string>;
+  /** The version of the store so many milliseconds ago. */
+  readonly versionBefore: (milliseconds: number) => number;
+  /** Things go wrong now. */
+  readonly isFaulty: () => boolean;
+  /** Milliseconds since the operator was first started. */
+  readonly sinceStart: () => number;
+  /** The server does one call of a process of the operator: counted, watched, and interrupted where the story says so. */
+  readonly serve: (caller: Caller, call: ApiCall) => Promise<ApiAnswer>;
+};
+
+/** The process that calls. */
+export type Caller = { readonly id: number; readonly isAlive: () => boolean; readonly mayAct: () => boolean };
+
+/** Of a process that is no more: it waits for ever, and so does nothing. */
+export const never = <T>(): Promise<T> => new Promise<T>(() => {});
