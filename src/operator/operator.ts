@@ -10,6 +10,7 @@ import type { MaintenanceWindow } from '../core/window/window.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { Desk } from './desk.ts';
+import { Doubts } from './doubts.ts';
 import { Evictor } from './evictor.ts';
 import { Flights } from './flights.ts';
 import { lookUp } from './look-up.ts';
@@ -62,6 +63,7 @@ export class Operator {
   readonly #queue: Queue;
   readonly #evictor: Evictor;
   readonly #writer: Writer;
+  readonly #doubts: Doubts;
   readonly #takePicture: (nodeName: string) => Picture;
   #acting = false;
 
@@ -86,7 +88,9 @@ export class Operator {
     const answered = (nodeName: string): void => this.#answered(nodeName);
     this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights: this.#flights, answered });
     this.#takePicture = pictures({ world: this.world, desk: this.#desk, evictor: this.#evictor, flights: this.#flights, options });
-    this.#writer = new Writer({ api, memory: memoryOf(this.world, dialects), recorder, meter, fence, log, clock });
+    const memory = memoryOf(this.world, dialects);
+    this.#doubts = new Doubts(api, memory, log);
+    this.#writer = new Writer({ api, memory, recorder, meter, fence, log, clock });
   }
 
   /** Watches and acts until the signal is aborted, and ends what it has begun: no write is cut off in the middle. */
@@ -141,6 +145,8 @@ export class Operator {
     if (!this.#acting || !this.#options.fence.mayAct() || this.world.unsynced.length > 0) return;
     const { clock, log, meter, decide: decideOn = decide } = this.#options;
     try {
+      if (!(await this.#doubts.settle(nodeName))) return this.#wait(nodeName);
+      if (!this.#acting || !this.#options.fence.mayAct()) return;
       const started = performance.now();
       const decision = decideOn(this.#takePicture(nodeName), clock.now());
       meter.decided((performance.now() - started) / 1000);
@@ -149,6 +155,12 @@ export class Operator {
       log.error('cannot work on a node; trying again', { node: nodeName, error });
       this.#queue.addAt(nodeName, secondsAfter(clock.now(), this.#desk.failed(nodeName, 'defect')));
     }
+  }
+
+  /** It is not known how the node is held: nothing leaves it meanwhile. */
+  #wait(nodeName: string): void {
+    this.#evictor.recall(nodeName, new Set());
+    this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), this.#desk.failed(nodeName, 'conflict')));
   }
 
   async #carryOut(nodeName: string, decision: Decision): Promise<void> {
@@ -183,8 +195,10 @@ export class Operator {
   /** What was stored may allow the next step, so the node has its turn again; what was not is tried again, ever more slowly. */
   #afterWrites(nodeName: string, writes: readonly Write[], written: readonly Written[]): void {
     const { clock } = this.#options;
-    for (const [at, { reportOf }] of writes.entries()) {
-      if (reportOf !== undefined && written[at]?.result !== 'stored') this.#desk.unsaid(nodeName, reportOf);
+    for (const [at, write] of writes.entries()) {
+      const one = written[at];
+      if (write.reportOf !== undefined && one?.result !== 'stored') this.#desk.unsaid(nodeName, write.reportOf);
+      if (one?.result === 'refused' && one.mayBeMade) this.#doubts.add(nodeName, write);
     }
     const refused = written.find(one => one.result === 'refused');
     if (refused !== undefined) this.#desk.refused(nodeName, refused.message);

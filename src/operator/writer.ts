@@ -13,12 +13,16 @@ export type Written =
   /** Somebody else has changed the object meanwhile: look again, then decide anew. */
   | { readonly result: 'conflict' }
   /** Not tried again before `until`. */
-  | { readonly result: 'refused'; readonly message: string; readonly until: Temporal.Instant }
+  | { readonly result: 'refused'; readonly message: string; readonly until: Temporal.Instant; readonly mayBeMade?: true }
   /** Refused not long ago, and not tried again before `until`. */
   | { readonly result: 'postponed'; readonly until: Temporal.Instant };
 
 /** What the server said to a write that was sent. */
-type Answered = { readonly result: 'stored' } | { readonly result: 'conflict' } | { readonly result: 'refused'; readonly message: string };
+type Answered =
+  | { readonly result: 'stored' }
+  | { readonly result: 'conflict' }
+  /** `mayBeMade`: the server did not come to an end with it; it may have been stored all the same. */
+  | { readonly result: 'refused'; readonly message: string; readonly mayBeMade?: true };
 
 /** A process that is not the leader any more looks again after this many seconds, if it still runs then. */
 const unledPause = 1;
@@ -109,7 +113,7 @@ export class Writer {
       const homeless = answer.status === 404 && write.method === 'POST' && write.store === 'leases';
       return homeless ? await this.#makeHome(write) : this.#sort(write, answer);
     } catch (error) {
-      return { result: 'refused', message: error instanceof Error ? error.message : String(error) };
+      return { result: 'refused', message: error instanceof Error ? error.message : String(error), mayBeMade: true };
     }
   }
 
@@ -139,6 +143,6 @@ export class Writer {
       if (write.store === 'leases') this.#options.memory.learn(write, undefined);
       return { result: 'conflict' };
     }
-    return { result: 'refused', message: messageOf(answer) };
+    return { result: 'refused', message: messageOf(answer), ...(answer.status >= 500 && { mayBeMade: true }) };
   }
 }
