@@ -52,7 +52,7 @@ export const lacksOf = (message: string): Lack['lacks'] => {
       const [, nodes, reason = ''] = /^(\d+) (.+)$/.exec(one) ?? [];
       return nodes === undefined ? [] : [{ nodes: Number(nodes), what: thingOf(reason) }];
     })
-    .toSorted((one, other) => other.nodes - one.nodes);
+    .toSorted((one, other) => other.nodes - one.nodes || (one.what.kind < other.what.kind ? -1 : 1));
 };
 
 const asksOf = (pod: Stored): string => {

@@ -40,6 +40,9 @@ export type Stage = {
   end(): void;
 };
 
+/** Away from the small numbers with which embedded clusters are made that are copied: uids must not come twice. */
+const firstSeed = 0x7e5eed;
+
 /** How long an API server takes, both ways together, in milliseconds: an eviction lists budgets first. */
 const evictionMs = 60;
 const callMs = 6;
@@ -73,7 +76,7 @@ export const setStage = (props: Props, seed: number, unloaded: (what: string) =>
   const { takenAt, sick, learned } = props;
   const clock = new HandClock(takenAt);
   const vms = hasVms(props.objects) ? new SimulatedKubeVirt() : undefined;
-  const cluster = createCluster({ clock, random: seeded(seed), extensions: vms === undefined ? [] : [vms.extension()] });
+  const cluster = createCluster({ clock, random: seeded(seed + firstSeed), extensions: vms === undefined ? [] : [vms.extension()] });
   for (const what of furnish(cluster, props)) unloaded(what);
   const life = new Life({
     machine: cluster.machine,
