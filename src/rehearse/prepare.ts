@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../core/json.ts';
+import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { at, objects, part, strings, text, without } from '../embedded/object.ts';
 import { ofKind } from './copy.ts';
 import { controllerRef, keyOf, nameOf, namespaceOf, uidOf } from './workloads.ts';
@@ -106,6 +106,22 @@ const young = (pod: JsonObject, takenAt: Temporal.Instant): boolean => {
 /** How long a pod may take to become ready before it counts as one that does not. */
 const youngMs = 120_000;
 
+/** Annotations by which tests tell a simulated kubelet what to do: a rehearsal goes by what it sees. */
+const isStageDirection = (key: string): boolean => key.startsWith('drydock.test/');
+
+const undirected = (object: JsonObject): JsonObject => {
+  const annotations = strings(at(object, 'metadata', 'annotations'));
+  if (!Object.keys(annotations).some(isStageDirection)) return object;
+  const kept = Object.fromEntries(Object.entries(annotations).filter(([key]) => !isStageDirection(key)));
+  return withMetadata(object, { annotations: kept });
+};
+
+const withoutDirections = (object: JsonObject): JsonObject => {
+  const template = at(object, 'spec', 'template');
+  const clean = object['kind'] === 'Pod' ? undirected(object) : object;
+  return isObject(template) ? { ...clean, spec: { ...part(clean, 'spec'), template: undirected(template) } } : clean;
+};
+
 const settled = (object: JsonObject, takenAt: Temporal.Instant): JsonObject => {
   if (object['kind'] === 'Node' && !isReadyNode(object))
     return withMetadata(object, { annotations: { ...strings(at(object, 'metadata', 'annotations')), ...silentNode } });
@@ -156,5 +172,5 @@ const unique = (all: readonly JsonObject[]): readonly JsonObject[] => [
 /** The objects to load: those of unknown controllers with a stand-in, without what is only told, and at rest where the cluster was. */
 export const prepared = (all: readonly JsonObject[], takenAt: Temporal.Instant): readonly JsonObject[] => {
   const loaded = owned(unique(all).filter(one => !notLoaded.has(text(one, 'kind'))));
-  return [...missingClasses(loaded), ...loaded].map(one => settled(one, takenAt));
+  return [...missingClasses(loaded), ...loaded].map(one => settled(withoutDirections(one), takenAt));
 };

@@ -171,7 +171,7 @@ test('a window: when it opens, and that it closes too early', async () => {
     [['n1']],
   );
   const slow = { startSeconds: 2, stopSeconds: 1 };
-  const short = { ...window({ from: '2026-01-01T00:00:00Z', to: '2026-01-01T00:01:37Z' }, 'Pause'), kind: 'MaintenanceWindow' };
+  const short: JsonObject = { ...window({ from: '2026-01-01T00:00:00Z', to: '2026-01-01T00:01:37Z' }, 'Pause'), kind: 'MaintenanceWindow' };
   const closing = {
     ...copy,
     objects: [
