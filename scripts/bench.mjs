@@ -5,5 +5,6 @@ import { handOver } from './hand-over.mjs';
 
 const [first, ...rest] = process.argv.slice(2);
 const own = { embedded: 'embedded.ts', rehearse: 'rehearse.ts' }[first];
-const [program, args] = own === undefined ? ['main.ts', process.argv.slice(2)] : [own, rest];
+const scale = first === 'rehearse' && rest[0] === 'scale';
+const [program, args] = own === undefined ? ['main.ts', process.argv.slice(2)] : scale ? ['rehearse-scale.ts', rest.slice(1)] : [own, rest];
 handOver(bootstrap(), [join(root, 'bench', program), ...args]);

@@ -165,12 +165,12 @@ export const sickIn = (all: readonly JsonObject[], takenAt: Temporal.Instant): S
 };
 
 /** Each object once: what several files hold twice is loaded as the later one has it. */
-const unique = (all: readonly JsonObject[]): readonly JsonObject[] => [
+export const unique = (all: readonly JsonObject[]): readonly JsonObject[] => [
   ...new Map<Json, JsonObject>(all.map(one => [`${text(one, 'kind')} ${text(one, 'apiVersion')} ${keyOf(one)}`, one])).values(),
 ];
 
 /** The objects to load: those of unknown controllers with a stand-in, without what is only told, and at rest where the cluster was. */
 export const prepared = (all: readonly JsonObject[], takenAt: Temporal.Instant): readonly JsonObject[] => {
-  const loaded = owned(unique(all).filter(one => !notLoaded.has(text(one, 'kind'))));
+  const loaded = owned(all.filter(one => !notLoaded.has(text(one, 'kind'))));
   return [...missingClasses(loaded), ...loaded].map(one => settled(withoutDirections(one), takenAt));
 };

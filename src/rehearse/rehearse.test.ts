@@ -4,6 +4,7 @@ import type { JsonObject } from '../core/json.ts';
 import { freshPod } from '../embedded/testing/bench.ts';
 import { budget, shop } from '../embedded/testing/drill.ts';
 import type { Foresight } from './foresight.ts';
+import { foresightPicture } from './picture.ts';
 import { copied, foresee, nodes } from './testing/copied.ts';
 import { foresightText } from './words.ts';
 
@@ -30,7 +31,7 @@ test('a drain that nothing is in the way of: it finishes, and says when, in whic
     await settle();
     nodes(make, 'n2', 'n3');
   });
-  const seen = await foresee(copy, ['n1']);
+  const seen = await foresee(copy, ['n1'], { seeds: 1 });
   assert.deepEqual([seen.finishes, seen.notes, seen.blockers, seen.moves], [true, [], [], { gone: 9, again: 0 }]);
   // Six pods of one Deployment, one at a time, each as long as its successor takes to start; the last one only has to end.
   const seconds = (seen.end?.medianMs ?? 0) / 1000;
@@ -46,7 +47,7 @@ test('a drain that nothing is in the way of: it finishes, and says when, in whic
   assert.deepEqual([delay?.cause, delay?.about], ['DisruptionBudget', 'shop/web']);
   const text = foresightText(seen);
   assert.match(text, /^n1 is drained in 1\ds \(9 of 10 times within 1\ds\); begun now, at 2026-01-01T00:/);
-  assert.equal(foresightText(await foresee(copy, ['n1'])), text, 'the same copy gives the same foresight');
+  assert.equal(foresightText(await foresee(copy, ['n1'], { seeds: 1 })), text, 'the same copy gives the same foresight');
 });
 
 test('a budget that never allows, two budgets on a pod, a pod without owner, local data: each is named, with its remedy', async () => {
@@ -202,4 +203,23 @@ test('pods of a controller that is not known here come again, and their budget c
     seen.levels.map(({ workload, lowest, desired }) => [workload, lowest, desired]),
     [['Rollout shop/web', 3, 4]],
   );
+});
+
+test('the picture shows every node, what leaves it, and in red what is stuck', async () => {
+  const copy = await copied(async (make, settle) => {
+    nodes(make, 'n1');
+    make('deployments.apps', web(3));
+    make('pods', freshPod('bare'));
+    await settle();
+    nodes(make, 'n2');
+  });
+  const stuck = foresightPicture(await foresee(copy, ['n1'], { seeds: 1 }));
+  assert.match(stuck, /^<svg xmlns="http:\/\/www.w3.org\/2000\/svg" viewBox="0 0 970 \d+"/);
+  assert.match(stuck, /<rect class="stuck"/);
+  assert.match(stuck, />Unmanaged</);
+  const done = foresightPicture(await foresee(copy, ['n1', 'n2'], { seeds: 1, drain: { force: true }, parallel: 1 }));
+  assert.equal(done.match(/<rect class="drain"/g)?.length, 2);
+  assert.ok((done.match(/<circle class="mark"/g)?.length ?? 0) >= 4);
+  assert.match(done, /<circle class="again"/);
+  assert.doesNotMatch(done, /NaN|undefined/);
 });

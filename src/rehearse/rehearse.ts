@@ -1,7 +1,8 @@
 import { type Copy, ofKind } from './copy.ts';
+import { essenceOf, usualFewPods } from './essence.ts';
 import { type Foresight, foresightOf } from './foresight.ts';
 import { type Defaults, Learned } from './learn.ts';
-import { prepared, sickIn } from './prepare.ts';
+import { prepared, sickIn, unique } from './prepare.ts';
 import { type Order, type Progress, play, type Run } from './run.ts';
 import type { Props } from './stage.ts';
 import { Workloads } from './workloads.ts';
@@ -12,6 +13,8 @@ export type RehearsalOptions = Pick<Props, 'definitions' | 'dialects' | 'operate
   /** How often it is played. */
   readonly seeds: number;
   readonly defaults?: Defaults;
+  /** A copy with more pods than this is played without those that have no say. */
+  readonly fewPods?: number;
   /** Told every second or so of made-up time. */
   readonly tell?: (run: number, progress: Progress) => void;
 };
@@ -33,11 +36,20 @@ const notesOf = ({ leftOut }: Copy, unloaded: ReadonlySet<string>): readonly str
  * Plays maintenances on a copy of a cluster, with the operator itself, in made-up time, once for each seed, and says how that goes. Nothing
  * outside this process is asked or changed. Throws a WishError when the API would refuse a maintenance.
  */
-export const rehearse = async ({ copy, order, seeds, defaults, tell = () => {}, ...rest }: RehearsalOptions): Promise<Foresight> => {
+export const rehearse = async ({
+  copy,
+  order,
+  seeds,
+  defaults,
+  tell = () => {},
+  fewPods = usualFewPods,
+  ...rest
+}: RehearsalOptions): Promise<Foresight> => {
   const { takenAt } = copy;
   const workloads = new Workloads(copy.objects);
   const learned = new Learned(copy.objects, workloads, defaults);
-  const objects = prepared(copy.objects, takenAt);
+  const targets = new Set(order.wishes.map(({ node }) => node));
+  const objects = prepared(essenceOf(unique(copy.objects), targets, fewPods), takenAt);
   const props: Props = { ...rest, takenAt, learned, objects, sick: sickIn(copy.objects, takenAt) };
   const unloaded = new Set<string>();
   const runs: Run[] = [];
