@@ -39,9 +39,12 @@ export const nodes = (make: Make, ...names: readonly string[]): void => {
 export const foresee = (
   copy: Copy,
   names: readonly string[],
-  options: Partial<Pick<RehearsalOptions, 'seeds' | 'defaults'>> & { readonly parallel?: number; readonly drain?: JsonObject } = {},
+  options: Partial<Pick<RehearsalOptions, 'seeds' | 'defaults' | 'fewPods'>> & {
+    readonly parallel?: number;
+    readonly drain?: JsonObject;
+  } = {},
 ): Promise<Foresight> => {
-  const { seeds = 2, defaults = { startSeconds: 2, stopSeconds: 1 }, parallel, drain = {} } = options;
+  const { seeds = 2, defaults = { startSeconds: 2, stopSeconds: 1 }, parallel, drain = {}, fewPods } = options;
   const wishes = names.map(node => ({
     node,
     name: node,
@@ -51,5 +54,5 @@ export const foresee = (
     throw new Error(message);
   });
   const order = { wishes, horizonMs: 14 * 86_400_000, ...(parallel !== undefined && { parallel }) };
-  return rehearse({ ...crew, copy, order, seeds, defaults });
+  return rehearse({ ...crew, copy, order, seeds, defaults, ...(fewPods !== undefined && { fewPods }) });
 };
