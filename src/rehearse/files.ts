@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { readTime } from '../core/time.ts';
+import { text } from '../embedded/object.ts';
 import { type Copy, copiedKinds } from './copy.ts';
 import { trimmed } from './trim.ts';
 
@@ -57,7 +58,7 @@ const parsed = (folder: string, name: string): JsonObject => {
 const itemsOf = (value: JsonObject): readonly JsonObject[] => {
   if (!Array.isArray(value['items'])) return [value];
   // The items of a PodList do not name their kind; those of a List do.
-  const own = String(value['kind'] ?? '').replace(/List$/, '');
+  const own = text(value, 'kind').replace(/List$/, '');
   const given = own === '' ? {} : { apiVersion: value['apiVersion'], kind: own };
   return (value['items'] as readonly Json[]).filter(isObject).map(item => trimmed({ ...given, ...item }));
 };
@@ -75,8 +76,8 @@ const namesIn = (folder: string): readonly string[] => {
 /** The last moment that the objects speak of: a copy is taken right after it. */
 const lastSeen = (objects: readonly JsonObject[]): Temporal.Instant | undefined => {
   let last: Temporal.Instant | undefined;
-  const see = (text: unknown): void => {
-    const time = readTime(text);
+  const see = (told: unknown): void => {
+    const time = readTime(told);
     if (time !== undefined && (last === undefined || Temporal.Instant.compare(time, last) > 0)) last = time;
   };
   for (const object of objects) {

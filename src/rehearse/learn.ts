@@ -8,7 +8,7 @@ import { uidOf, type Workloads, workloadText } from './workloads.ts';
 /** Times of pods of which nothing is known, in seconds. */
 export type Defaults = { readonly startSeconds: number; readonly stopSeconds: number };
 
-export const usualDefaults: Defaults = { startSeconds: 5, stopSeconds: 2 };
+const usualDefaults: Defaults = { startSeconds: 5, stopSeconds: 2 };
 
 /** Fewer than this say nothing of a group. */
 const enough = 3;

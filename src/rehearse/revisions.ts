@@ -1,4 +1,3 @@
-import type { JsonObject } from '../core/json.ts';
 import { controllerReference } from '../embedded/controllers/pods.ts';
 import { templateOf } from '../embedded/controllers/workload.ts';
 import { at, type Stored, strings, text } from '../embedded/object.ts';
@@ -26,7 +25,7 @@ const revisionOf = (machine: Machine, set: Stored, kind: string, name: string, h
       labels,
       ownerReferences: [controllerReference('apps/v1', kind, set)],
     },
-    data: { spec: { template: { ...template, $patch: 'replace' } } } as JsonObject,
+    data: { spec: { template: { ...template, $patch: 'replace' } } },
     revision,
   };
 };

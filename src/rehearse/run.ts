@@ -1,5 +1,6 @@
 import type { JsonObject } from '../core/json.ts';
 import { writesOn } from '../embedded/controllers/writes.ts';
+import { text } from '../embedded/object.ts';
 import type { Machine } from '../embedded/registry/machine.ts';
 import { type Lack, lacksIn, unreadyIn } from './lack.ts';
 import { type Leave, type Level, PodRecord } from './record.ts';
@@ -13,7 +14,7 @@ export type Wish = { readonly node: string; readonly name: string; readonly obje
 /** What is rehearsed: all at once and held, or so many at a time, each given back as soon as it is drained. */
 export type Order = { readonly wishes: readonly Wish[]; readonly parallel?: number; readonly horizonMs: number };
 
-export type Outcome = 'drained' | 'failed' | 'stuck' | 'not reached';
+type Outcome = 'drained' | 'failed' | 'stuck' | 'not reached';
 
 export type NodeRun = { readonly outcome: Outcome; readonly course: Course };
 
@@ -64,9 +65,9 @@ type Play = {
 };
 
 const resourceOf = (machine: Machine, { object }: Wish): string => {
-  const [group = ''] = String(object['apiVersion']).split('/');
-  const kind = machine.kinds.named(group, String(object['kind']));
-  if (kind === undefined) throw new WishError(`${String(object['kind'])} of ${String(object['apiVersion'])} is no maintenance`);
+  const [name, apiVersion] = [text(object, 'kind'), text(object, 'apiVersion')];
+  const kind = machine.kinds.named(apiVersion.split('/')[0] ?? '', name);
+  if (kind === undefined) throw new WishError(`${name} of ${apiVersion} is no maintenance`);
   return kind.resource;
 };
 

@@ -7,6 +7,7 @@ import { kubeVirtDefinitions, kubeVirtObjects } from '../embedded/kubevirt/defin
 import { SimulatedKubeVirt } from '../embedded/kubevirt/simulated.ts';
 import { Life } from '../embedded/life.ts';
 import { load } from '../embedded/load.ts';
+import { text } from '../embedded/object.ts';
 import { seeded } from '../embedded/seeded.ts';
 import type { Api, ApiCall, Watcher } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
@@ -16,7 +17,7 @@ import type { Sick } from './prepare.ts';
 import { makeRevisions } from './revisions.ts';
 
 /** The operator as it acts in a cluster: everything that it needs from outside comes from here. */
-export type OperatorSeat = { readonly ports: Api & Watcher; readonly clock: Clock };
+type OperatorSeat = { readonly ports: Api & Watcher; readonly clock: Clock };
 
 /** What is rehearsed with, the same for every run. */
 export type Props = {
@@ -65,7 +66,7 @@ const furnish = ({ machine }: EmbeddedCluster, { objects, definitions }: Props):
     writes.create('customresourcedefinitions.apiextensions.k8s.io', definition);
   for (const name of leaseNamespaces) writes.create('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   const webhooks = vms ? kubeVirtObjects().filter(one => one['kind'] === 'ValidatingWebhookConfiguration') : [];
-  const served = objects.filter(one => vms || !String(one['apiVersion']).startsWith('kubevirt.io/v1'));
+  const served = objects.filter(one => vms || !text(one, 'apiVersion').startsWith('kubevirt.io/v1'));
   const unloaded = load(machine, [...served, ...webhooks]);
   makeRevisions(machine);
   return unloaded.map(({ what, why }) => `${what}: ${why}`);

@@ -52,7 +52,7 @@ const thingText = (what: LackedThing): string => {
 };
 
 /** What a pod that found no node lacks, in one sentence. */
-export const lackText = ({ pod, lacks, asks }: Lack): string => {
+const lackText = ({ pod, lacks, asks }: Lack): string => {
   const nodes = lacks.map(({ nodes, what }) => `${plural(nodes, 'node')} ${thingText(what)}`);
   return `${pod} finds no node${nodes.length === 0 ? '' : `: ${nodes.join(', ')}`}${asks === '' ? '' : ` (it asks for ${asks})`}`;
 };
