@@ -1,9 +1,12 @@
-// `npm run bench [-- SCENARIO…]`, `npm run bench:embedded [-- NODES PODS]`, `npm run bench:nova [-- AT_ONCE]`: installs what is missing, then measures. See bench/README.md.
+// `npm run bench [-- SCENARIO…]`, `bench:embedded [-- NODES PODS]`, `bench:nova [-- AT_ONCE]`, `bench:rehearse [-- SCENARIO… | scale …]`: installs what is
+// missing, then measures. See bench/README.md.
 import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
 import { handOver } from './hand-over.mjs';
 
+const programs = { embedded: 'embedded.ts', nova: 'nova.ts', rehearse: 'rehearse.ts' };
 const [first, ...rest] = process.argv.slice(2);
-const own = { embedded: 'embedded.ts', nova: 'nova.ts' }[first];
-const [program, args] = own === undefined ? ['main.ts', process.argv.slice(2)] : [own, rest];
+const scale = first === 'rehearse' && rest[0] === 'scale';
+const own = programs[first];
+const [program, args] = own === undefined ? ['main.ts', process.argv.slice(2)] : scale ? ['rehearse-scale.ts', rest.slice(1)] : [own, rest];
 handOver(bootstrap(), [join(root, 'bench', program), ...args]);

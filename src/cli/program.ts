@@ -14,6 +14,7 @@ import { type NovaFlags, novaBooleans, novaFlags } from './nova/flags.ts';
 import { openStackFlags } from './openstack-flags.ts';
 import type { OperatorFlags } from './operator-flags.ts';
 import { RefusedError } from './refused.ts';
+import { rehearsalCommands } from './rehearsal-commands.ts';
 import { version } from './version.ts';
 import { webhookFlags } from './webhook-flags.ts';
 
@@ -143,7 +144,7 @@ const program = (env: Env): Command => {
     crdsCommand(),
     completionCommand(),
   ];
-  for (const command of [...maintenanceCommands(env), ...nodeCommands(env), ...own]) root.addCommand(command);
+  for (const command of [...maintenanceCommands(env), ...rehearsalCommands(env), ...nodeCommands(env), ...own]) root.addCommand(command);
   for (const command of [root, ...root.commands]) command.exitOverride().showHelpAfterError('(--help shows what there is)');
   return root;
 };

@@ -1,6 +1,6 @@
 import type { Clock } from '../support/clock.ts';
 import { Kubelets, type Pace } from './actors/kubelets.ts';
-import { NodeAgents } from './actors/node-agents.ts';
+import { alwaysAlive, NodeAgents } from './actors/node-agents.ts';
 import { Scheduling } from './actors/scheduling.ts';
 import { policyGate } from './admission/policies.ts';
 import { disruptionController } from './controllers/budgets/budgets.ts';
@@ -77,7 +77,7 @@ export class Life {
   readonly #events: EventLog;
   #unsubscribe: (() => void) | undefined;
 
-  constructor({ machine, clock, pace, isAlive = () => true, record = () => {}, more = [], nodeHealth = {} }: LifeOptions) {
+  constructor({ machine, clock, pace, isAlive = alwaysAlive, record = () => {}, more = [], nodeHealth = {} }: LifeOptions) {
     this.#machine = machine;
     const writes = this.#writesOf('kube-controller-manager');
     this.#events = new EventLog(machine, writes, clock);

@@ -31,9 +31,12 @@ export const fitsSelector = (podSpec: JsonObject, node: Stored): boolean => {
   const selector = strings(podSpec['nodeSelector']);
   if (!Object.entries(selector).every(([key, value]) => labels[key] === value)) return false;
   const required = at(podSpec, 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution');
-  if (!isObject(required)) return true;
-  return objects(required['nodeSelectorTerms']).some(term => fitsTerm(term, node));
+  return !isObject(required) || fitsTerms(required, node);
 };
+
+/** One of the terms of a node selector fits the node. */
+export const fitsTerms = (selector: JsonObject, node: Stored): boolean =>
+  objects(selector['nodeSelectorTerms']).some(term => fitsTerm(term, node));
 
 /** How much the node is preferred, by the weights that fit. */
 export const preference = (podSpec: JsonObject, node: Stored): number =>

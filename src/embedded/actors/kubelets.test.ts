@@ -165,3 +165,27 @@ test('a kubelet that was away for a moment does what was asked of it meanwhile',
   assert.equal(pod('one'), undefined);
   life.stop();
 });
+
+test('what is known of a pod is taken as it is, and never is never', async () => {
+  const known: Readonly<Record<string, { readonly startMs?: number; readonly stopMs?: number }>> = {
+    quick: { startMs: 100, stopMs: 200 },
+    sick: { startMs: Number.POSITIVE_INFINITY },
+    stuck: { startMs: 100, stopMs: Number.POSITIVE_INFINITY },
+  };
+  const { clock, make, pod, writes, life } = bench({
+    pace: { startMs: 500, stopMs: 1000, spread: 0, of: ({ metadata }) => known[metadata.name] ?? {} },
+  });
+  make('nodes', freshNode('n1'));
+  for (const name of ['quick', 'sick', 'stuck', 'usual']) make('pods', freshPod(name));
+  await clock.advance(300);
+  const ready = (): readonly string[] => ['quick', 'sick', 'stuck', 'usual'].filter(name => isReady(pod(name) as Stored));
+  assert.deepEqual(ready(), ['quick', 'stuck']);
+  await clock.advance(600_000);
+  assert.deepEqual(ready(), ['quick', 'stuck', 'usual']);
+  for (const name of ['quick', 'stuck', 'usual']) writes.remove('pods', 'shop', name);
+  await clock.advance(500);
+  assert.deepEqual([pod('quick') === undefined, pod('usual') === undefined], [true, false]);
+  await clock.advance(600_000);
+  assert.deepEqual([pod('stuck') === undefined, pod('usual') === undefined], [false, true]);
+  life.stop();
+});

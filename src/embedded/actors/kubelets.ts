@@ -13,6 +13,8 @@ export type Pace = {
   readonly stopMs: number;
   /** Each time is between its middle times (1 - spread) and (1 + spread). */
   readonly spread: number;
+  /** What is known of one pod, taken as it is: Infinity is never. Of what it leaves out, the times above. Asked more than once, it says the same. */
+  readonly of?: (pod: Stored) => { readonly startMs?: number; readonly stopMs?: number };
   /** Whether a pod says that its containers have ended before it goes, as a real kubelet does; so it is when left out. */
   readonly saysEnd?: boolean;
 };
@@ -127,7 +129,9 @@ export class Kubelets {
 
   #start(pod: Stored): void {
     if (this.#timers.has(pod.metadata.uid) || wishesOf(pod).has('never-ready')) return;
-    this.#plan(pod, wishesOf(pod).after('ready-after') ?? this.#time(this.#pace.startMs), current => {
+    const startMs = wishesOf(pod).after('ready-after') ?? this.#pace.of?.(pod).startMs ?? this.#time(this.#pace.startMs);
+    if (startMs === Number.POSITIVE_INFINITY) return;
+    this.#plan(pod, startMs, current => {
       if (current.metadata.deletionTimestamp === undefined) this.#say(current, runningStatus(current, this.#cluster.nowMs()));
     });
   }
@@ -152,10 +156,11 @@ export class Kubelets {
   /** It gets its grace period and no more; a pod that ignores SIGTERM takes all of it. */
   #end(pod: Stored): void {
     const wishes = wishesOf(pod);
-    if (wishes.has('never-gone')) return this.#cancel(pod.metadata.uid);
+    const known = this.#pace.of?.(pod).stopMs;
+    if (wishes.has('never-gone') || known === Number.POSITIVE_INFINITY) return this.#cancel(pod.metadata.uid);
     const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? graceOf(part(pod, 'spec'))) * 1000;
     const begun = this.#begun(pod, graceMs);
-    const wanted = wishes.has('ignores-sigterm') ? graceMs : (wishes.after('gone-after') ?? this.#time(this.#pace.stopMs));
+    const wanted = wishes.has('ignores-sigterm') ? graceMs : (wishes.after('gone-after') ?? known ?? this.#time(this.#pace.stopMs));
     const left = wishes.after('gone-after') === undefined ? Math.min(wanted, graceMs + 1000) : wanted;
     this.#plan(pod, Math.max(0, begun + left - this.#cluster.nowMs()), current => {
       if (!isFinished(current) && this.#pace.saysEnd !== false) this.#say(current, endedStatus(current, 'Failed', this.#cluster.nowMs()));

@@ -18,6 +18,9 @@ const usualRenewMs = 10_000;
 /** Leases are renewed a few at a time, and not those of all nodes at once. */
 const beatMs = 1000;
 
+/** Every kubelet answers, always. */
+export const alwaysAlive = (): boolean => true;
+
 /** A node with this annotation says nothing of itself: a test gives it the conditions that it is to have. */
 const silent = 'drydock.test/dead';
 
@@ -100,7 +103,7 @@ export class NodeAgents {
   }
 
   #work(): void {
-    this.#beat = this.#renewed.size === 0 ? undefined : this.#clock.after(beatMs, () => this.#work());
+    this.#beat = undefined;
     const due = this.#cluster.nowMs() - this.#renewMs;
     for (const [name, renewedMs] of this.#renewed) {
       const node = this.#cluster.store.get('nodes', '', name);
@@ -113,6 +116,9 @@ export class NodeAgents {
       if (readiness(node) !== 'True' && node.metadata.annotations?.[silent] === undefined) this.#sayReady(node);
       if (this.#dark.delete(name)) this.#isBack(name);
     }
+    // Without heartbeats, and with kubelets that always answer, there is nothing to come back for.
+    const isQuiet = this.#renewMs === Number.POSITIVE_INFINITY && this.#isAlive === alwaysAlive;
+    if (this.#renewed.size > 0 && !isQuiet) this.#beat ??= this.#clock.after(beatMs, () => this.#work());
   }
 
   #sayReady(node: Stored): void {

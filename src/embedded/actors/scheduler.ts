@@ -3,7 +3,7 @@ import type { Cluster } from '../controllers/controller.ts';
 import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { picks } from '../controllers/selectors.ts';
 import { at, items, objects, part, type Stored, strings, text } from '../object.ts';
-import { fitsSelector, preference, termPicks } from './affinity.ts';
+import { fitsSelector, fitsTerms, preference, termPicks } from './affinity.ts';
 import { type Amounts, allocatable, lacking, plus, requestsOf } from './resources.ts';
 import { toleratesAll, untolerated } from './taints.ts';
 
@@ -36,6 +36,8 @@ type Round = {
   readonly guarded: readonly Load[];
   /** Pods of the same owner, by zone. */
   readonly zones: ReadonlyMap<string, number>;
+  /** Node selectors of the pod's volumes. */
+  readonly ties: readonly JsonObject[];
 };
 
 const zoneOf = (node: Stored): string | undefined => domain(node, 'topology.kubernetes.io/zone');
@@ -45,13 +47,13 @@ const siblings = (pod: Stored, pods: readonly Stored[]): number => {
   return owner === undefined ? 0 : pods.filter(({ metadata }) => metadata.ownerReferences?.[0]?.uid === owner).length;
 };
 
-const roundOf = (pod: Stored, loads: readonly Load[]): Round => {
+const roundOf = (pod: Stored, loads: readonly Load[], ties: readonly JsonObject[]): Round => {
   const zones = new Map<string, number>();
   for (const { node, pods } of loads) {
     const zone = zoneOf(node);
     if (zone !== undefined) zones.set(zone, (zones.get(zone) ?? 0) + siblings(pod, pods));
   }
-  return { loads, guarded: loads.filter(({ guarded }) => guarded.length > 0), zones };
+  return { loads, guarded: loads.filter(({ guarded }) => guarded.length > 0), zones, ties };
 };
 
 /** It keeps away from others that are there. */
@@ -145,7 +147,10 @@ const obstacle = (pod: Stored, load: Load, round: Round): Obstacle | undefined =
   if (at(node, 'spec', 'unschedulable') === true && !toleratesCordon(spec)) return firm('node(s) were unschedulable');
   if (!toleratesAll(spec, node, ['NoSchedule', 'NoExecute'])) return firm('node(s) had untolerated taint(s)');
   if (!fitsSelector(spec, node)) return firm("node(s) didn't match Pod's node affinity/selector");
-  return shortage(spec, load) ?? skewed(pod, load, round.loads) ?? unfriendly(pod, load, round);
+  const short = shortage(spec, load);
+  if (short !== undefined) return short;
+  if (!round.ties.every(tie => fitsTerms(tie, node))) return firm("node(s) didn't match PersistentVolume's node affinity");
+  return skewed(pod, load, round.loads) ?? unfriendly(pod, load, round);
 };
 
 const cordonTaint: Stored = {
@@ -189,9 +194,9 @@ const lastWord = (pod: Stored, obstacles: readonly Obstacle[]): string => {
   return `${counted(why, nodes)} no new claims to deallocate, preemption: ${preemption}`;
 };
 
-/** The best node for a pod; of equal ones chance decides, from the cluster's seed. Pure but for that. */
-export const place = (pod: Stored, loads: readonly Load[], random: () => number): Placement => {
-  const round = roundOf(pod, loads);
+/** The best node for a pod; of equal ones chance decides, from the cluster's seed. Pure but for that. `ties`: node selectors of its volumes. */
+export const place = (pod: Stored, loads: readonly Load[], random: () => number, ties: readonly JsonObject[] = []): Placement => {
+  const round = roundOf(pod, loads, ties);
   const obstacles = loads.map(load => [load, obstacle(pod, load, round)] as const);
   const fitting = obstacles.filter(([, why]) => why === undefined).map(([load]) => load);
   if (fitting.length === 0)

@@ -38,3 +38,37 @@ test('pods of another scheduler and pods with gates are left alone', async () =>
   assert.deepEqual([at(pod('foreign'), 'spec', 'nodeName'), at(pod('gated'), 'spec', 'nodeName')], [undefined, undefined]);
   life.stop();
 });
+
+test('a pod goes where its volume can be, and nowhere else', async () => {
+  const { clock, make, pod, life } = bench({ record: 'events' });
+  for (const name of ['n1', 'n2', 'n3']) make('nodes', freshNode(name));
+  await clock.advance(1000);
+  const volume = (name: string, node: string): void => {
+    const terms = [{ matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }] }];
+    make('persistentvolumes', {
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name },
+      spec: {
+        capacity: { storage: '1Gi' },
+        accessModes: ['ReadWriteOnce'],
+        local: { path: '/data' },
+        nodeAffinity: { required: { nodeSelectorTerms: terms } },
+      },
+    });
+    make('persistentvolumeclaims', {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name, namespace: 'shop' },
+      spec: { accessModes: ['ReadWriteOnce'], volumeName: name, storageClassName: '', resources: { requests: { storage: '1Gi' } } },
+    });
+    make('pods', freshPod(name, { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: name } }] }));
+  };
+  volume('here', 'n2');
+  volume('lost', 'n9');
+  await clock.advance(1000);
+  assert.equal(at(pod('here'), 'spec', 'nodeName'), 'n2');
+  const condition = objects(at(pod('lost'), 'status', 'conditions')).find(one => one['type'] === 'PodScheduled');
+  assert.match(text(condition, 'message'), /^0\/3 nodes are available: 3 node\(s\) didn't match PersistentVolume's node affinity\./);
+  life.stop();
+});

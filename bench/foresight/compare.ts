@@ -1,0 +1,103 @@
+import type { MaintenanceStatus } from '../../src/generations/schema/maintenance.ts';
+import type { Foresight } from '../../src/rehearse/foresight.ts';
+
+/** How one node really went. */
+export type Actual = { readonly node: string; readonly seconds?: number; readonly status: MaintenanceStatus };
+
+export type Compared = {
+  readonly scenario: string;
+  readonly what: string;
+  /** Seconds until the last node is drained; missing where some are not. */
+  readonly predicted?: number;
+  readonly predicted90?: number;
+  readonly actual?: number;
+  readonly named: number;
+  readonly missed: readonly string[];
+  readonly invented: readonly string[];
+  /** Nodes drained in the predicted order; of those that are a second apart. */
+  readonly order: { readonly right: number; readonly of: number };
+  readonly good: boolean;
+};
+
+/** Pods of one Deployment are alike: which of them is left over is chance. */
+const workloadOf = (pod: string): string => pod.replace(/-[a-z0-9]{6,10}-[a-z0-9]{5}$/, '');
+
+const counted = (all: readonly string[]): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>();
+  for (const one of all) counts.set(one, (counts.get(one) ?? 0) + 1);
+  return counts;
+};
+
+const less = (all: readonly string[], other: readonly string[]): readonly string[] => {
+  const known = counted(other);
+  return [...counted(all)].flatMap(([text, count]) => (count > (known.get(text) ?? 0) ? [text] : []));
+};
+
+const plain = ['Terminating', 'EarlierWave'];
+
+const actualBlockers = (all: readonly Actual[]): readonly string[] =>
+  all.flatMap(({ node, status }) =>
+    (status.phase === 'Drained' ? [] : (status.blockers ?? []))
+      .filter(({ cause }) => !plain.includes(cause))
+      .map(({ cause, pod, volume = '' }) => `${node} ${cause} ${pod ? workloadOf(`${pod.namespace}/${pod.name}`) : volume}`),
+  );
+
+const foreseen = ({ blockers }: Foresight): readonly string[] =>
+  blockers.map(({ node, cause, what = '' }) => `${node} ${cause} ${workloadOf(what)}`);
+
+/** Pairs of nodes whose real ends are a second apart or more, and how many of them the rehearsal has in the same order. */
+const orderOf = (foresight: Foresight, all: readonly Actual[]): Compared['order'] => {
+  const predicted = new Map(foresight.nodes.map(({ node, end }) => [node, end?.medianMs ?? Number.MAX_VALUE]));
+  const pairs = all.flatMap((one, index) => all.slice(index + 1).map(other => [one, other] as const));
+  const apart = pairs.filter(([one, other]) => Math.abs((one.seconds ?? 1e6) - (other.seconds ?? 1e6)) >= 1);
+  const right = apart.filter(([one, other]) => {
+    const [a, b] = [predicted.get(one.node) ?? 0, predicted.get(other.node) ?? 0];
+    return a === b || a < b === (one.seconds ?? 1e6) < (other.seconds ?? 1e6);
+  });
+  return { right: right.length, of: apart.length };
+};
+
+export const compare = (scenario: string, what: string, foresight: Foresight, all: readonly Actual[]): Compared => {
+  const [real, said] = [actualBlockers(all), foreseen(foresight)];
+  const ends = all.flatMap(({ seconds }) => seconds ?? []);
+  const actual = ends.length === all.length ? Math.max(...ends) : undefined;
+  const predicted = foresight.end && foresight.end.medianMs / 1000;
+  const [missed, invented] = [less(real, said), less(said, real)];
+  const isNear =
+    actual === undefined || predicted === undefined ? actual === predicted : Math.abs(actual - predicted) <= Math.max(2, actual / 10);
+  return {
+    scenario,
+    what,
+    ...(predicted !== undefined && { predicted, predicted90: (foresight.end?.p90Ms ?? 0) / 1000 }),
+    ...(actual !== undefined && { actual }),
+    named: real.length - missed.length,
+    missed,
+    invented,
+    order: orderOf(foresight, all),
+    good: isNear && missed.length === 0 && invented.length === 0,
+  };
+};
+
+const secondsText = (seconds: number | undefined): string => (seconds === undefined ? 'never' : `${seconds.toFixed(1)} s`);
+
+/** For docs/rehearse.md. */
+export const tableOf = (all: readonly Compared[]): string => {
+  const rows = all.map(one => {
+    const blockers =
+      one.named + one.missed.length === 0 && one.invented.length === 0 ? 'none' : `${one.named} of ${one.named + one.missed.length}`;
+    const wrong = [...one.missed.map(text => `missed: ${text}`), ...one.invented.map(text => `invented: ${text}`)].join('; ');
+    const order = one.order.of === 0 ? '' : `${one.order.right} of ${one.order.of}`;
+    const cells = [
+      `${one.scenario}: ${one.what}`,
+      secondsText(one.predicted),
+      one.predicted90 === undefined ? '' : secondsText(one.predicted90),
+      secondsText(one.actual),
+      `${blockers}${wrong === '' ? '' : ` (${wrong})`}`,
+      order,
+      one.good ? 'yes' : 'no',
+    ];
+    return `| ${cells.join(' | ')} |`;
+  });
+  const head = ['scenario', 'predicted', '9 of 10', 'actual', 'blockers named', 'pairs of nodes in order', 'within the aim'];
+  return [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`, ...rows].join('\n');
+};

@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Foresight } from '../src/rehearse/foresight.ts';
+import type { Api } from '../test/control-plane/api.ts';
+import { clearNamespaces, cordon, create, createAll, deleteNodes, nodesReady, podsReady } from '../test/control-plane/cluster.ts';
+import { namespace, node } from '../test/control-plane/manifests.ts';
+import { type Maintenance, maintenancePath, untilGone } from '../test/operator/look.ts';
+import { type Stand, startStand } from '../test/operator/stand.ts';
+import { type Actual, type Compared, compare, tableOf } from './foresight/compare.ts';
+import { makeHistory, restartAll } from './foresight/history.ts';
+import { type Scenario, scenarios } from './foresight/scenarios.ts';
+
+/**
+ * How good a rehearsal's foresight is: `npm run bench:rehearse -- [SCENARIO…]`. Each scenario is made on the real control plane, copied by
+ * `drydock snapshot`, rehearsed from the copy by `drydock rehearse`, and then really drained by the operator.
+ */
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+const spaceOf = ({ name }: Scenario): string => name.replaceAll(/[ ,]+/g, '-');
+
+type Arena = { readonly space: string; readonly targets: readonly string[]; clear(): Promise<void> };
+
+const names = (prefix: string, count: number): readonly string[] => Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
+
+const makeArena = async (api: Api, scenario: Scenario): Promise<Arena> => {
+  const space = spaceOf(scenario);
+  const [targets, spares] = [names(space, scenario.targets), names(`${space}-spare`, scenario.spares)];
+  await create(api, namespace(space));
+  const room = scenario.sparePods === undefined ? {} : { pods: scenario.sparePods };
+  await createAll(api, [...targets.map(name => node(name)), ...spares.map(name => node(name, { unschedulable: true, ...room }))]);
+  await nodesReady(api, [...targets, ...spares], { deadlineMs: 60_000 });
+  await create(api, ...scenario.furnish(space, targets));
+  await podsReady(api, space, scenario.pods, { deadlineMs: 120_000, everyMs: 200 });
+  if (scenario.restarted === true) await restartAll(api, space, scenario.pods);
+  for (const spare of spares) await cordon(api, spare, false);
+  await sleep(3000);
+  const clear = async (): Promise<void> => {
+    await Promise.all(targets.map(name => api.delete(maintenancePath(name))));
+    for (const name of targets) await untilGone(api, maintenancePath(name));
+    await clearNamespaces(api, [space]);
+    await deleteNodes(api, [...targets, ...spares]);
+  };
+  return { space, targets, clear };
+};
+
+const foresee = async (stand: Stand, scenario: Scenario, { targets }: Arena): Promise<Foresight> => {
+  const folder = mkdtempSync(join(tmpdir(), 'drydock-bench-'));
+  try {
+    const taken = await stand.drydock('snapshot', join(folder, 'copy'));
+    if (taken.code !== 0) throw new Error(`drydock snapshot: ${taken.stderr}`);
+    const policy = scenario.careful === true ? [] : ['--force', '--delete-emptydir-data'];
+    const played = await stand.drydock('rehearse', ...targets, '--snapshot', join(folder, 'copy'), '-o', 'json', ...policy);
+    if (played.code > 1) throw new Error(`drydock rehearse: ${played.stderr}`);
+    return JSON.parse(played.stdout) as Foresight;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+};
+
+/** Nothing has changed for so long: it will not by itself. */
+const stillMs = 15_000;
+
+const essence = ({ phase, pods, blockers = [] }: NonNullable<Maintenance['status']>): string =>
+  JSON.stringify([phase, pods, blockers.map(({ cause, pod, volume }) => [cause, pod, volume])]);
+
+const drain = async (api: Api, scenario: Scenario, { targets }: Arena): Promise<readonly Actual[]> => {
+  const policy = scenario.careful === true ? {} : { force: true, deleteEmptyDirData: true };
+  const start = performance.now();
+  await Promise.all(
+    targets.map(name =>
+      create(api, { apiVersion: 'drydock.dev/v1alpha1', kind: 'Maintenance', metadata: { name }, spec: { nodeName: name, drain: policy } }),
+    ),
+  );
+  const ends = new Map<string, number>();
+  let seen = '';
+  let since = performance.now();
+  for (;;) {
+    const all = await Promise.all(targets.map(name => api.get<Maintenance>(maintenancePath(name))));
+    for (const { metadata, status } of all)
+      if (status?.phase === 'Drained' && !ends.has(metadata.name)) ends.set(metadata.name, (performance.now() - start) / 1000);
+    const now = all.map(({ status }) => (status === undefined ? '' : essence(status))).join();
+    if (now !== seen) since = performance.now();
+    seen = now;
+    if (ends.size === targets.length || performance.now() - since > stillMs) {
+      return all.map(({ metadata: { name }, status = {} }) => {
+        const seconds = ends.get(name);
+        return { node: name, status, ...(seconds !== undefined && { seconds }) };
+      });
+    }
+    await sleep(50);
+  }
+};
+
+const measure = async (stand: Stand, scenario: Scenario): Promise<Compared> => {
+  const { api } = stand;
+  const arena = await makeArena(api, scenario);
+  const foresight = await foresee(stand, scenario, arena);
+  const actual = await drain(api, scenario, arena);
+  await arena.clear();
+  const compared = compare(scenario.name, scenario.what, foresight, actual);
+  say(JSON.stringify(compared));
+  for (const note of foresight.notes) say(`  note: ${note}`);
+  return compared;
+};
+
+const main = async (): Promise<void> => {
+  const wanted = process.argv.slice(2);
+  const chosen = scenarios.filter(
+    ({ name }) => wanted.length === 0 || wanted.includes(name) || wanted.includes(name.replaceAll(/[ ,]+/g, '-')),
+  );
+  if (chosen.length === 0) throw new Error(`no such scenario; there are ${scenarios.map(({ name }) => name).join(', ')}`);
+  const stand = await startStand();
+  if (stand.kind === 'left-out') throw new Error(`no bench: ${stand.why}`);
+  try {
+    await stand.startOperator();
+    await makeHistory(stand.api);
+    const all: Compared[] = [];
+    for (const scenario of chosen) all.push(await measure(stand, scenario));
+    process.stdout.write(`${tableOf(all)}\n`);
+    const file = process.env['BENCH_JSON'];
+    if (file !== undefined) writeFileSync(file, JSON.stringify(all, undefined, 2));
+  } finally {
+    await stand.stop();
+  }
+};
+
+await main();

@@ -1,0 +1,48 @@
+import { parse } from 'yaml';
+import type { JsonObject } from '../core/json.ts';
+import type { Dialect } from '../core/request/request.ts';
+import { served } from '../generations/served.ts';
+import type { Props } from '../rehearse/stage.ts';
+import { type Log, silentLog } from '../support/log.ts';
+import { crdTexts, usualGroups } from './crds.ts';
+import { crew } from './crew.ts';
+import { leaseNamespaces } from './kinds.ts';
+
+/** Leases as long as the operator's own flags make them. */
+const terms = { durationSeconds: 3600, renewEverySeconds: 900 };
+
+const operate =
+  (dialects: readonly Dialect[], log: Log): Props['operate'] =>
+  ({ ports, clock }, signal) =>
+    crew({
+      api: ports,
+      watcher: ports,
+      recorder: { record: () => {} },
+      meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+      fence: { mayAct: () => true },
+      clock,
+      log,
+      dialects,
+      terms,
+      machines: {
+        limits: { perSet: 1, perZone: 0 },
+        drainLeadSeconds: 1800,
+        namespace: 'drydock',
+        // Clouds are not asked: the copy says all there is.
+        scanner: { scan: async source => ({ source: source.name, looked: new Set(), events: [], unknown: [] }) },
+      },
+    }).run(signal);
+
+/** The operator as `drydock operator` puts it together, for rehearsals. `defect` is told what it could not do. */
+export const rehearsalCrew = (
+  env: Readonly<Record<string, string | undefined>>,
+  defect: (message: string) => void,
+): Pick<Props, 'operate' | 'definitions' | 'dialects'> => {
+  const dialects = served(leaseNamespaces(env));
+  const error: Log['error'] = (message, about) => defect(`${message} ${JSON.stringify(about?.['node'] ?? '')}`);
+  return {
+    dialects,
+    definitions: crdTexts(usualGroups).map(text => parse(text) as JsonObject),
+    operate: operate(dialects, { ...silentLog, error }),
+  };
+};

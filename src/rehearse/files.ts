@@ -1,0 +1,113 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import { readTime } from '../core/time.ts';
+import { text } from '../embedded/object.ts';
+import { type Copy, copiedKinds } from './copy.ts';
+import { trimmed } from './trim.ts';
+
+/** Beside the lists: when the copy was taken, and what it lacks. */
+const aboutFile = 'snapshot.json';
+
+/** Objects in one file: a text of more than half a gigabyte cannot be read again. */
+const mostInFile = 20_000;
+
+/** A folder that holds no snapshot, or cannot be read or written: a sentence for people. */
+export class SnapshotError extends Error {
+  override readonly name = 'SnapshotError';
+}
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+const writeList = (file: string, items: readonly JsonObject[]): void => {
+  const lines = items.map(item => JSON.stringify(item)).join(',\n');
+  writeFileSync(file, `{"apiVersion":"v1","kind":"List","items":[\n${lines}\n]}\n`, { mode: 0o600 });
+};
+
+/** Writes a copy into a folder, which is made: one List of a kind in each file. The answer names the files. Throws a SnapshotError. */
+export const writeCopy = (folder: string, { takenAt, objects, leftOut }: Copy): readonly string[] => {
+  try {
+    mkdirSync(folder, { recursive: true });
+    const files: string[] = [];
+    for (const { apiVersion, kind, plural } of copiedKinds) {
+      const items = objects.filter(one => one['kind'] === kind && one['apiVersion'] === apiVersion);
+      for (let from = 0; from < items.length; from += mostInFile) {
+        const name = `${plural}${apiVersion.includes('medik8s') ? '.medik8s' : ''}${from === 0 ? '' : `-${from / mostInFile + 1}`}.json`;
+        writeList(join(folder, name), items.slice(from, from + mostInFile));
+        files.push(name);
+      }
+    }
+    const about = { kind: 'DrydockSnapshot', takenAt: takenAt.toString(), leftOut };
+    writeFileSync(join(folder, aboutFile), `${JSON.stringify(about, undefined, 2)}\n`, { mode: 0o600 });
+    return [...files, aboutFile];
+  } catch (error) {
+    throw new SnapshotError(`cannot write to ${folder}: ${textOf(error)}`, { cause: error });
+  }
+};
+
+const parsed = (folder: string, name: string): JsonObject => {
+  try {
+    const value: unknown = JSON.parse(readFileSync(join(folder, name), 'utf8'));
+    if (isObject(value)) return value;
+  } catch (error) {
+    throw new SnapshotError(`${join(folder, name)} cannot be read: ${textOf(error)}`, { cause: error });
+  }
+  throw new SnapshotError(`${join(folder, name)} holds no object of Kubernetes`);
+};
+
+const itemsOf = (value: JsonObject): readonly JsonObject[] => {
+  if (!Array.isArray(value['items'])) return [value];
+  // The items of a PodList do not name their kind; those of a List do.
+  const own = text(value, 'kind').replace(/List$/, '');
+  const given = own === '' ? {} : { apiVersion: value['apiVersion'], kind: own };
+  return (value['items'] as readonly Json[]).filter(isObject).map(item => trimmed({ ...given, ...item }));
+};
+
+const namesIn = (folder: string): readonly string[] => {
+  try {
+    return readdirSync(folder)
+      .filter(name => name.endsWith('.json'))
+      .sort();
+  } catch (error) {
+    throw new SnapshotError(`there is no snapshot in ${folder}: ${textOf(error)}`, { cause: error });
+  }
+};
+
+/** The last moment that the objects speak of: a copy is taken right after it. */
+const lastSeen = (objects: readonly JsonObject[]): Temporal.Instant | undefined => {
+  let last: Temporal.Instant | undefined;
+  const see = (told: unknown): void => {
+    const time = readTime(told);
+    if (time !== undefined && (last === undefined || Temporal.Instant.compare(time, last) > 0)) last = time;
+  };
+  for (const object of objects) {
+    see((object['metadata'] as JsonObject)['creationTimestamp']);
+    see(object['lastTimestamp']);
+    const status = object['status'];
+    if (!isObject(status) || !Array.isArray(status['conditions'])) continue;
+    for (const one of status['conditions'] as readonly Json[]) {
+      if (isObject(one)) for (const field of ['lastHeartbeatTime', 'lastTransitionTime']) see(one[field]);
+    }
+  }
+  return last;
+};
+
+/**
+ * Reads a folder that `writeCopy` or `kubectl get -o json` has written: Lists or single objects, of one kind or of several, in one file or in
+ * many. Throws a SnapshotError that names the file.
+ */
+export const readCopy = (folder: string): Copy => {
+  const objects: JsonObject[] = [];
+  let about: JsonObject = {};
+  for (const name of namesIn(folder)) {
+    const value = parsed(folder, name);
+    if (value['kind'] === 'DrydockSnapshot') about = value;
+    else for (const item of itemsOf(value)) objects.push(item);
+  }
+  const strange = objects.find(one => typeof one['kind'] !== 'string' || !isObject(one['metadata']));
+  if (strange !== undefined) throw new SnapshotError(`${folder} holds something that is no object of Kubernetes`);
+  if (!objects.some(one => one['kind'] === 'Node')) throw new SnapshotError(`${folder} holds no nodes: drydock snapshot ${folder}`);
+  const takenAt = readTime(about['takenAt']) ?? lastSeen(objects) ?? Temporal.Instant.fromEpochMilliseconds(0);
+  const leftOut = Array.isArray(about['leftOut']) ? (about['leftOut'] as readonly Json[]).map(String) : [];
+  return { takenAt, objects, leftOut };
+};

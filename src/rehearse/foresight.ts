@@ -1,0 +1,211 @@
+import type { Lack } from './lack.ts';
+import type { LearnedFrom } from './learn.ts';
+import type { Leave, Level } from './record.ts';
+import type { NodeRun, Run } from './run.ts';
+import type { Wait } from './waits.ts';
+
+/** Milliseconds after the maintenances are asked for: of half the runs, and of nine in ten, it is no later. */
+export type Spread = { readonly medianMs: number; readonly p90Ms: number };
+
+export type NodeForesight = {
+  readonly node: string;
+  /** How many of the runs drained it. */
+  readonly drainedIn: number;
+  /** What becomes of it otherwise. */
+  readonly otherwise?: 'failed' | 'stuck' | 'not reached';
+  /** When it is drained, in the runs that do. */
+  readonly end?: Spread;
+  /** When its drain begins. */
+  readonly beginsMs?: number;
+  readonly pods: number;
+};
+
+/** Something that keeps a node from being drained. */
+export type Blocker = {
+  readonly node: string;
+  readonly cause: string;
+  readonly what?: string;
+  readonly budgets?: readonly string[];
+  readonly message: string;
+  readonly remedy?: string;
+  /** Pods that found no node, and for whose readiness it waits. */
+  readonly lacks?: readonly Lack[];
+  /** Pods that run without becoming ready, and for whose readiness it waits. */
+  readonly unready?: readonly string[];
+  /** In how many of the runs. */
+  readonly runs: number;
+};
+
+/** Something that held nodes up and passed. */
+export type Delay = {
+  readonly cause: string;
+  /** The budget, or what else it was about. */
+  readonly about: string;
+  readonly message: string;
+  readonly pods: number;
+  readonly nodes: readonly string[];
+  readonly longestMs: number;
+};
+
+export type Foresight = {
+  readonly takenAt: string;
+  readonly copied: { readonly nodes: number; readonly pods: number; readonly budgets: number; readonly loadedPods: number };
+  readonly runs: number;
+  readonly learned: LearnedFrom;
+  /** Every node is drained, in every run. */
+  readonly finishes: boolean;
+  /** When the last node is drained, in the runs that drain all. */
+  readonly end?: Spread;
+  /** In the order in which they are drained; those that are not, last. */
+  readonly nodes: readonly NodeForesight[];
+  readonly blockers: readonly Blocker[];
+  readonly delays: readonly Delay[];
+  /** Pods that leave, and of these, those that are moved once more. Of the typical run. */
+  readonly moves: { readonly gone: number; readonly again: number };
+  readonly levels: readonly Level[];
+  /** Pods without a node at the end, in any run. */
+  readonly lacks: readonly Lack[];
+  /** The typical run is the one whose end is the median. */
+  readonly typical: { readonly seed: number; readonly leaves: readonly Leave[] };
+  /** What the copy lacks, and what could not be taken over: sentences. */
+  readonly notes: readonly string[];
+};
+
+/** Shorter ones nobody notices. */
+const leastDelayMs = 1000;
+
+const sorted = (all: readonly number[]): readonly number[] => all.toSorted((one, other) => one - other);
+
+/** By nearest rank. */
+const rank = (all: readonly number[], share: number): number => sorted(all)[Math.max(0, Math.ceil(all.length * share) - 1)] ?? 0;
+
+const spreadOf = (all: readonly number[]): Spread | undefined =>
+  all.length === 0 ? undefined : { medianMs: rank(all, 0.5), p90Ms: rank(all, 0.9) };
+
+const drainedMs = ({ outcome, course }: NodeRun): readonly number[] =>
+  outcome === 'drained' && course.drainedMs !== undefined ? [course.drainedMs] : [];
+
+const endOf = ({ nodes }: Run): number | undefined => {
+  const ends = nodes.flatMap(drainedMs);
+  return ends.length === nodes.length ? Math.max(0, ...ends) : undefined;
+};
+
+/** The one in the middle; runs that drain all come before those that do not. */
+const typicalOf = (runs: readonly Run[]): Run | undefined =>
+  runs.toSorted((one, other) => (endOf(one) ?? Number.MAX_VALUE) - (endOf(other) ?? Number.MAX_VALUE))[Math.ceil(runs.length / 2) - 1];
+
+/** Every node's part of every run, gathered in one pass: there may be ten thousand nodes. */
+const nodesOf = (runs: readonly Run[], typical: Run): readonly NodeForesight[] => {
+  const pods = Map.groupBy(typical.leaves, ({ node }) => node);
+  const nodes = typical.nodes.map(({ outcome, course }, index): NodeForesight => {
+    const all = runs.flatMap(run => run.nodes[index] ?? []);
+    const end = spreadOf(all.flatMap(drainedMs));
+    const otherwise = all.find(one => one.outcome !== 'drained')?.outcome ?? outcome;
+    return {
+      node: course.node,
+      drainedIn: all.filter(one => one.outcome === 'drained').length,
+      ...(otherwise !== 'drained' && { otherwise }),
+      ...(end && { end }),
+      ...(course.beganMs !== undefined && { beginsMs: course.beganMs }),
+      pods: pods.get(course.node)?.length ?? 0,
+    };
+  });
+  const at = ({ end }: NodeForesight): number => end?.medianMs ?? Number.MAX_VALUE;
+  return nodes.toSorted((one, other) => at(one) - at(other));
+};
+
+const enriched = ({ course: { node } }: NodeRun, { cause, what, budgets = [], message, remedy }: Wait, run: Run): Omit<Blocker, 'runs'> => {
+  const lacks = run.lacks.filter(lack => lack.budgets.some(key => budgets.includes(key)));
+  const unready = budgets.flatMap(key => run.unready[key] ?? []);
+  return {
+    node,
+    cause,
+    message,
+    ...(what !== undefined && { what }),
+    ...(budgets.length > 0 && { budgets }),
+    ...(remedy !== undefined && { remedy }),
+    ...(lacks.length > 0 && { lacks }),
+    ...(unready.length > 0 && { unready }),
+  };
+};
+
+const blockersOf = (runs: readonly Run[]): readonly Blocker[] => {
+  const found = new Map<string, { readonly blocker: Omit<Blocker, 'runs'>; runs: number }>();
+  for (const run of runs) {
+    for (const node of run.nodes.filter(({ outcome }) => outcome !== 'drained')) {
+      for (const [id, wait] of node.course.waits) {
+        if (wait.toMs !== undefined && node.outcome !== 'failed') continue;
+        const key = `${node.course.node} ${id}`;
+        const known = found.get(key);
+        if (known === undefined) found.set(key, { blocker: enriched(node, wait, run), runs: 1 });
+        else known.runs += 1;
+      }
+    }
+  }
+  return [...found.values()].map(({ blocker, runs }) => ({ ...blocker, runs }));
+};
+
+const delaysOf = (run: Run): readonly Delay[] => {
+  const found = new Map<string, { readonly delay: Delay; readonly nodes: Set<string>; pods: number; longestMs: number }>();
+  for (const { course } of run.nodes) {
+    for (const { cause, what, budgets, message, fromMs, toMs } of course.waits.values()) {
+      if (toMs === undefined || toMs - fromMs < leastDelayMs) continue;
+      const about = budgets?.join(', ') ?? (what === undefined ? course.node : cause);
+      const key = `${cause} ${about}`;
+      const fresh = { delay: { cause, about, message, pods: 0, nodes: [], longestMs: 0 }, nodes: new Set<string>(), pods: 0, longestMs: 0 };
+      const known = found.get(key) ?? fresh;
+      found.set(key, known);
+      known.nodes.add(course.node);
+      if (what !== undefined) known.pods += 1;
+      known.longestMs = Math.max(known.longestMs, toMs - fromMs);
+    }
+  }
+  return [...found.values()]
+    .map(({ delay, nodes, pods, longestMs }) => ({ ...delay, pods, nodes: [...nodes].sort(), longestMs }))
+    .toSorted((one, other) => other.longestMs - one.longestMs);
+};
+
+/** The worst of all runs. */
+const levelsOf = (runs: readonly Run[]): readonly Level[] => {
+  const worst = new Map<string, Level>();
+  for (const level of runs.flatMap(({ levels }) => levels)) {
+    const known = worst.get(level.workload);
+    if (known === undefined || level.lowest < known.lowest) worst.set(level.workload, level);
+  }
+  return [...worst.values()].toSorted(
+    (one, other) => one.lowest / one.desired - other.lowest / other.desired || (one.workload < other.workload ? -1 : 1),
+  );
+};
+
+/** Pods that are made have a name of their own in every run. */
+const lacksOf = (runs: readonly Run[]): readonly Lack[] => runs.find(({ lacks }) => lacks.length > 0)?.lacks ?? [];
+
+type About = Pick<Foresight, 'takenAt' | 'copied' | 'learned' | 'notes'>;
+
+const stirNote = (runs: readonly Run[]): readonly string[] => {
+  const stir = Math.max(...runs.map(run => run.stir));
+  if (stir === 0) return [];
+  return [`${stir} pods came or went in the copy before anything was asked for: workloads were in motion, or are played differently here`];
+};
+
+/** What all runs say together. There has to be one. */
+export const foresightOf = (runs: readonly Run[], about: About): Foresight => {
+  const typical = typicalOf(runs);
+  if (typical === undefined) throw new Error('nothing was rehearsed');
+  const ends = runs.flatMap(run => endOf(run) ?? []);
+  const end = spreadOf(ends);
+  return {
+    ...about,
+    runs: runs.length,
+    finishes: ends.length === runs.length,
+    ...(end && { end }),
+    nodes: nodesOf(runs, typical),
+    blockers: blockersOf(runs),
+    delays: delaysOf(typical),
+    moves: { gone: typical.leaves.length, again: typical.leaves.filter(({ again }) => again).length },
+    levels: levelsOf(runs),
+    lacks: lacksOf(runs),
+    typical: { seed: typical.seed, leaves: typical.leaves },
+    notes: [...about.notes, ...stirNote(runs)],
+  };
+};

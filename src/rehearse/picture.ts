@@ -1,0 +1,103 @@
+import type { Foresight, NodeForesight } from './foresight.ts';
+import type { Leave } from './record.ts';
+import { durationText } from './words.ts';
+
+/** The foresight as a time line: nodes as rows, held, draining and drained, a mark for each pod that leaves, and what is stuck in red. */
+
+/** More rows nobody reads. */
+const mostNodes = 60;
+const mostMarks = 2000;
+
+const [left, top, row, width, right] = [180, 64, 22, 640, 150];
+
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+
+/** Colours for paper and for the dark. */
+const style = `
+  text { font: 12px system-ui, sans-serif; fill: #1f2933 }
+  .paper { fill: #ffffff } .quiet { fill: #647381 } .title { font-size: 15px; font-weight: 600 }
+  .grid { stroke: #d9e0e6 } .drain { fill: #e2a33c } .held { fill: #7fb59a } .stuck { fill: #d64545 } .mark { fill: #1f2933 } .again { fill: #7b4fc9 }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e4e9ee } .paper { fill: #12181f } .quiet { fill: #94a3b1 } .grid { stroke: #2c3743 }
+    .drain { fill: #b97f22 } .held { fill: #3f7d60 } .stuck { fill: #e25c5c } .mark { fill: #e4e9ee } .again { fill: #b79af0 }
+  }`;
+
+type Scale = { readonly endMs: number; readonly x: (ms: number) => number };
+
+const round = (value: number): number => Math.round(value * 10) / 10;
+
+/** All ends, and a little more for what never ends. */
+const scaleOf = ({ nodes, typical: { leaves } }: Foresight): Scale => {
+  const ends = [
+    ...nodes.map(({ end, beginsMs = 0 }) => end?.medianMs ?? beginsMs),
+    ...leaves.map(({ atMs, goneMs = 0 }) => Math.max(atMs, goneMs)),
+  ];
+  const last = ends.reduce((most, one) => Math.max(most, one), 1000);
+  const endMs = nodes.some(({ end }) => end === undefined) ? last * 1.15 : last;
+  return { endMs, x: ms => round(left + (Math.min(ms, endMs) / endMs) * width) };
+};
+
+const box = (kind: string, from: number, to: number, y: number, title: string): string =>
+  `<rect class="${kind}" x="${from}" y="${y + 4}" width="${round(Math.max(1, to - from))}" height="${row - 8}" rx="3"><title>${escaped(title)}</title></rect>`;
+
+const bars = ({ node, end, beginsMs = 0, otherwise }: NodeForesight, y: number, { x, endMs }: Scale): string => {
+  if (end === undefined)
+    return box(otherwise === 'not reached' ? 'quiet' : 'stuck', x(beginsMs), x(endMs), y, `${node}: ${otherwise ?? 'stuck'}`);
+  const drained = `${node}: drained after ${durationText(end.medianMs)}`;
+  return box('drain', x(beginsMs), x(end.medianMs), y, drained) + box('held', x(end.medianMs), x(endMs), y, `${node}: drained and held`);
+};
+
+const mark = ({ pod, atMs, goneMs, again }: Leave, y: number, { x }: Scale): string => {
+  const gone = goneMs === undefined ? 'does not go' : `gone at ${durationText(goneMs)}`;
+  const title = `${pod}: leaves at ${durationText(atMs)}, ${gone}${again ? ', moved again' : ''}`;
+  return `<circle class="${again ? 'again' : 'mark'}" cx="${x(atMs)}" cy="${y + row / 2}" r="2.5"><title>${escaped(title)}</title></circle>`;
+};
+
+const note = (foresight: Foresight, { node, end, otherwise }: NodeForesight, y: number): string => {
+  const blocked = foresight.blockers.filter(one => one.node === node).map(({ cause }) => cause);
+  const said = end === undefined ? [...new Set(blocked)].slice(0, 2).join(', ') || (otherwise ?? 'stuck') : durationText(end.medianMs);
+  return `<text x="${left + width + 8}" y="${y + 15}" class="${end === undefined ? 'stuck' : 'quiet'}">${escaped(said)}</text>`;
+};
+
+const ticks = ({ endMs, x }: Scale, bottom: number): string =>
+  [0, 0.25, 0.5, 0.75, 1]
+    .map(share => {
+      const at = x(endMs * share);
+      return `<line class="grid" x1="${at}" y1="${top}" x2="${at}" y2="${bottom}"/><text class="quiet" x="${at}" y="${top - 6}" text-anchor="middle">${durationText(endMs * share)}</text>`;
+    })
+    .join('');
+
+const titleOf = ({ finishes, end, nodes, runs }: Foresight): string => {
+  const count = `${nodes.length} ${nodes.length === 1 ? 'node' : 'nodes'}`;
+  if (finishes && end !== undefined)
+    return `${count} drained in ${durationText(end.medianMs)} (9 of 10 times within ${durationText(end.p90Ms)})`;
+  const never = nodes.filter(({ drainedIn }) => drainedIn < runs).length;
+  return `${never} of ${count} not drained`;
+};
+
+/** A self-contained SVG, readable on light and dark pages. Rows beyond the sixtieth are counted. */
+export const foresightPicture = (foresight: Foresight): string => {
+  // What is stuck comes first: it must not be what is cut off.
+  const ordered = foresight.nodes.toSorted((one, other) => Number(one.end !== undefined) - Number(other.end !== undefined));
+  const shown = ordered.slice(0, mostNodes);
+  const scale = scaleOf(foresight);
+  const byNode = Map.groupBy(foresight.typical.leaves.slice(0, mostMarks), ({ node }) => node);
+  const bottom = top + shown.length * row;
+  const rows = shown.map((one, index) => {
+    const y = top + index * row;
+    const marks = (byNode.get(one.node) ?? []).map(leave => mark(leave, y, scale)).join('');
+    return `<text x="${left - 8}" y="${y + 15}" text-anchor="end">${escaped(one.node)}</text>${bars(one, y, scale)}${marks}${note(foresight, one, y)}`;
+  });
+  const more = ordered.length - shown.length;
+  const height = bottom + (more > 0 ? 40 : 20);
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + right} ${height}" role="img">`,
+    `<title>${escaped(titleOf(foresight))}</title><style>${style}</style><rect class="paper" width="100%" height="100%"/>`,
+    `<text class="title" x="16" y="26">${escaped(titleOf(foresight))}</text>`,
+    ticks(scale, bottom),
+    ...rows,
+    ...(more > 0 ? [`<text class="quiet" x="16" y="${bottom + 22}">and ${more} more nodes</text>`] : []),
+    '</svg>',
+  ].join('\n');
+};

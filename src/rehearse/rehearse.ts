@@ -1,0 +1,68 @@
+import { type Copy, ofKind } from './copy.ts';
+import { essenceOf, usualFewPods } from './essence.ts';
+import { type Foresight, foresightOf } from './foresight.ts';
+import { type Defaults, Learned } from './learn.ts';
+import { prepared, sickIn, unique } from './prepare.ts';
+import { type Order, type Progress, play, type Run } from './run.ts';
+import type { Props } from './stage.ts';
+import { Workloads } from './workloads.ts';
+
+export type RehearsalOptions = Pick<Props, 'definitions' | 'dialects' | 'operate'> & {
+  readonly copy: Copy;
+  readonly order: Order;
+  /** How often it is played. */
+  readonly seeds: number;
+  readonly defaults?: Defaults;
+  /** A copy with more pods than this is played without those that have no say. */
+  readonly fewPods?: number;
+  /** Told every second or so of made-up time. */
+  readonly tell?: (run: number, progress: Progress) => void;
+};
+
+/** Of what could not be taken over, so many are named. */
+const mostNamed = 5;
+
+const notesOf = ({ leftOut }: Copy, unloaded: ReadonlySet<string>): readonly string[] => {
+  const named = [...unloaded].sort();
+  const rest = named.length > mostNamed ? [`${named.length - mostNamed} more objects could not be taken over`] : [];
+  return [
+    ...leftOut.map(what => `not in the copy: ${what}`),
+    ...named.slice(0, mostNamed).map(what => `could not be taken over: ${what}`),
+    ...rest,
+  ];
+};
+
+/**
+ * Plays maintenances on a copy of a cluster, with the operator itself, in made-up time, once for each seed, and says how that goes. Nothing
+ * outside this process is asked or changed. Throws a WishError when the API would refuse a maintenance.
+ */
+export const rehearse = async ({
+  copy,
+  order,
+  seeds,
+  defaults,
+  tell = () => {},
+  fewPods = usualFewPods,
+  ...rest
+}: RehearsalOptions): Promise<Foresight> => {
+  const { takenAt } = copy;
+  const workloads = new Workloads(copy.objects);
+  const learned = new Learned(copy.objects, workloads, defaults);
+  const targets = new Set(order.wishes.map(({ node }) => node));
+  const objects = prepared(essenceOf(unique(copy.objects), targets, fewPods), takenAt);
+  const props: Props = { ...rest, takenAt, learned, objects, sick: sickIn(copy.objects, takenAt) };
+  const unloaded = new Set<string>();
+  const runs: Run[] = [];
+  for (let seed = 1; seed <= seeds; seed += 1) {
+    const options = { seed, workloads, unloaded: (what: string) => void unloaded.add(what) };
+    runs.push(await play(props, order, { ...options, tell: progress => tell(seed, progress) }));
+  }
+  const count = (kind: string): number => ofKind(copy.objects, kind).length;
+  const copied = {
+    nodes: count('Node'),
+    pods: count('Pod'),
+    budgets: count('PodDisruptionBudget'),
+    loadedPods: ofKind(objects, 'Pod').length,
+  };
+  return foresightOf(runs, { takenAt: takenAt.toString(), copied, learned: learned.from, notes: notesOf(copy, unloaded) });
+};

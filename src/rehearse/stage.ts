@@ -1,0 +1,100 @@
+import type { JsonObject } from '../core/json.ts';
+import type { Dialect } from '../core/request/request.ts';
+import { createCluster, type EmbeddedCluster } from '../embedded/cluster.ts';
+import { writesOn } from '../embedded/controllers/writes.ts';
+import { inProcess } from '../embedded/in-process.ts';
+import { kubeVirtDefinitions, kubeVirtObjects } from '../embedded/kubevirt/definitions.ts';
+import { SimulatedKubeVirt } from '../embedded/kubevirt/simulated.ts';
+import { Life } from '../embedded/life.ts';
+import { load } from '../embedded/load.ts';
+import { text } from '../embedded/object.ts';
+import { seeded } from '../embedded/seeded.ts';
+import type { Api, ApiCall, Watcher } from '../operator/ports.ts';
+import type { Clock } from '../support/clock.ts';
+import { HandClock } from '../support/hand-clock.ts';
+import type { Learned } from './learn.ts';
+import type { Sick } from './prepare.ts';
+import { makeRevisions } from './revisions.ts';
+
+/** The operator as it acts in a cluster: everything that it needs from outside comes from here. */
+type OperatorSeat = { readonly ports: Api & Watcher; readonly clock: Clock };
+
+/** What is rehearsed with, the same for every run. */
+export type Props = {
+  /** Prepared. */
+  readonly objects: readonly JsonObject[];
+  readonly takenAt: Temporal.Instant;
+  readonly sick: Sick;
+  readonly learned: Learned;
+  /** CustomResourceDefinitions of the served kinds. */
+  readonly definitions: readonly JsonObject[];
+  readonly dialects: readonly Dialect[];
+  /** Makes the operator, which runs until the signal is aborted. */
+  readonly operate: (seat: OperatorSeat, signal: AbortSignal) => Promise<void>;
+};
+
+/** A copy of the cluster that lives in made-up time, with nobody draining anything yet. */
+export type Stage = {
+  readonly cluster: EmbeddedCluster;
+  readonly clock: HandClock;
+  readonly ports: Api & Watcher;
+  end(): void;
+};
+
+/** Away from the small numbers with which embedded clusters are made that are copied: uids must not come twice. */
+const firstSeed = 0x7e5eed;
+
+/** How long an API server takes, both ways together, in milliseconds: an eviction lists budgets first. */
+const evictionMs = 60;
+const callMs = 6;
+
+const halfOf = ({ path, method }: ApiCall): number => (method === 'POST' && path.endsWith('/eviction') ? evictionMs : callMs) / 2;
+
+/** No heartbeats: the copy says which nodes are well, and that stays so. */
+const never = Number.POSITIVE_INFINITY;
+const steadyNodes = { renewMs: never, graceMs: never, startupMs: never, periodMs: never };
+
+/** Where node leases are made. */
+const leaseNamespaces = ['medik8s-leases', 'node-maintenance'];
+
+const hasVms = (objects: readonly JsonObject[]): boolean => objects.some(one => one['kind'] === 'VirtualMachineInstance');
+
+const furnish = ({ machine }: EmbeddedCluster, { objects, definitions }: Props): readonly string[] => {
+  const writes = writesOn(machine);
+  const vms = hasVms(objects);
+  for (const definition of [...definitions, ...(vms ? kubeVirtDefinitions : [])])
+    writes.create('customresourcedefinitions.apiextensions.k8s.io', definition);
+  for (const name of leaseNamespaces) writes.create('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  const webhooks = vms ? kubeVirtObjects().filter(one => one['kind'] === 'ValidatingWebhookConfiguration') : [];
+  const served = objects.filter(one => vms || !text(one, 'apiVersion').startsWith('kubevirt.io/v1'));
+  const unloaded = load(machine, [...served, ...webhooks]);
+  makeRevisions(machine);
+  return unloaded.map(({ what, why }) => `${what}: ${why}`);
+};
+
+/** Sets the stage for one run. `unloaded` is told what could not be taken over. */
+export const setStage = (props: Props, seed: number, unloaded: (what: string) => void): Stage => {
+  const { takenAt, sick, learned } = props;
+  const clock = new HandClock(takenAt);
+  const vms = hasVms(props.objects) ? new SimulatedKubeVirt() : undefined;
+  const cluster = createCluster({ clock, random: seeded(seed + firstSeed), extensions: vms === undefined ? [] : [vms.extension()] });
+  for (const what of furnish(cluster, props)) unloaded(what);
+  const life = new Life({
+    machine: cluster.machine,
+    clock,
+    pace: {
+      startMs: 0,
+      stopMs: 0,
+      spread: 0,
+      of: pod => ({
+        startMs: sick.neverReady.has(pod.metadata.uid) ? never : learned.startMs(pod, seed),
+        stopMs: sick.neverGone.has(pod.metadata.uid) ? never : learned.stopMs(pod, seed),
+      }),
+    },
+    nodeHealth: steadyNodes,
+    ...(vms && { more: vms.controllers() }),
+  });
+  life.start();
+  const ports = inProcess(cluster, { userAgent: 'drydock', delays: { call: halfOf } });
+  return { cluster, clock, ports, end: () => life.stop() };
+};

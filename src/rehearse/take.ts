@@ -1,0 +1,58 @@
+import type { JsonObject } from '../core/json.ts';
+import { saidBy } from '../core/status.ts';
+import type { Api, ApiAnswer } from '../operator/ports.ts';
+import { type CopiedKind, type Copy, copiedKinds, pathOfKind } from './copy.ts';
+import { trimmed } from './trim.ts';
+
+/** Objects asked for in one call. */
+const pageSize = 500;
+
+type Page = { readonly items?: readonly JsonObject[] | null; readonly metadata?: { readonly continue?: string } };
+
+type Listed =
+  | { readonly kind: 'listed'; readonly objects: readonly JsonObject[] }
+  | { readonly kind: 'refused'; readonly answer: ApiAnswer };
+
+const list = async (api: Api, copied: CopiedKind): Promise<Listed> => {
+  const { apiVersion, kind } = copied;
+  const objects: JsonObject[] = [];
+  let next: string | undefined;
+  do {
+    const answer = await api.call({ method: 'GET', path: pathOfKind(copied), query: { limit: pageSize, continue: next } });
+    if (answer.status !== 200) return { kind: 'refused', answer };
+    const { items, metadata } = answer.body as Page;
+    for (const item of items ?? []) objects.push({ apiVersion, kind, ...trimmed(item) });
+    next = metadata?.continue === '' ? undefined : metadata?.continue;
+  } while (next !== undefined);
+  return { kind: 'listed', objects };
+};
+
+type TakeOptions = {
+  readonly api: Api;
+  readonly now: () => Temporal.Instant;
+  /** Told of every kind that has been read. */
+  readonly tell?: (plural: string, count: number) => void;
+};
+
+/**
+ * Reads what a rehearsal needs, by lists only, page by page. What the user may not read, or the cluster does not serve, is left out, and what
+ * may not be read is named. Throws an error that says what the server said where nodes or pods cannot be read, or a list fails otherwise.
+ */
+export const takeCopy = async ({ api, now, tell = () => {} }: TakeOptions): Promise<Copy> => {
+  const takenAt = now();
+  const objects: JsonObject[] = [];
+  const leftOut: string[] = [];
+  for (const copied of copiedKinds) {
+    const listed = await list(api, copied);
+    if (listed.kind === 'listed') {
+      for (const one of listed.objects) objects.push(one);
+      tell(copied.plural, listed.objects.length);
+      continue;
+    }
+    const { status } = listed.answer;
+    if (status === 404 && copied.needed !== true) continue;
+    if (status !== 403 || copied.needed === true) throw new Error(`cannot read ${copied.plural}: ${saidBy(listed.answer)}`);
+    leftOut.push(`${copied.plural}: ${saidBy(listed.answer)}`);
+  }
+  return { takenAt, objects, leftOut };
+};

@@ -1,0 +1,58 @@
+import { parse } from 'yaml';
+import { crdTexts, usualGroups } from '../../cli/crds.ts';
+import { rehearsalCrew } from '../../cli/rehearsal-crew.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { inProcess } from '../../embedded/in-process.ts';
+import type { Stored } from '../../embedded/object.ts';
+import { bench } from '../../embedded/testing/bench.ts';
+import type { Copy } from '../copy.ts';
+import type { Foresight } from '../foresight.ts';
+import { type RehearsalOptions, rehearse } from '../rehearse.ts';
+import { takeCopy } from '../take.ts';
+
+/** Copies of small clusters that live, and rehearsals on them. */
+
+type Make = (resource: string, draft: JsonObject) => Stored;
+
+/** Lets a cluster live until it has come to rest, and takes a copy. Its pods take 2 s to start and 1 s to end. */
+export const copied = async (furnish: (make: Make, settle: () => Promise<void>) => void | Promise<void>): Promise<Copy> => {
+  const { cluster, clock, make, life } = bench({ pace: { startMs: 2000, stopMs: 1000, spread: 0 } });
+  for (const text of crdTexts(usualGroups)) make('customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
+  await furnish(make, () => clock.advance(30_000));
+  await clock.advance(60_000);
+  const copy = await takeCopy({ api: inProcess(cluster, { userAgent: 'test' }), now: () => clock.now() });
+  life.stop();
+  return copy;
+};
+
+export const nodes = (make: Make, ...names: readonly string[]): void => {
+  for (const name of names)
+    make('nodes', {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, labels: { 'kubernetes.io/hostname': name } },
+      status: { allocatable: { cpu: '4', memory: '16Gi', pods: '50' } },
+    });
+};
+
+/** The nodes of `names`, drained as `drydock maintain` would. */
+export const foresee = (
+  copy: Copy,
+  names: readonly string[],
+  options: Partial<Pick<RehearsalOptions, 'seeds' | 'defaults' | 'fewPods'>> & {
+    readonly parallel?: number;
+    readonly drain?: JsonObject;
+  } = {},
+): Promise<Foresight> => {
+  const { seeds = 2, defaults = { startSeconds: 2, stopSeconds: 1 }, parallel, drain = {}, fewPods } = options;
+  const wishes = names.map(node => ({
+    node,
+    name: node,
+    object: { apiVersion: 'drydock.dev/v1alpha1', kind: 'Maintenance', metadata: { name: node }, spec: { nodeName: node, drain } },
+  }));
+  const crew = rehearsalCrew({}, message => {
+    throw new Error(message);
+  });
+  const order = { wishes, horizonMs: 14 * 86_400_000, ...(parallel !== undefined && { parallel }) };
+  return rehearse({ ...crew, copy, order, seeds, defaults, ...(fewPods !== undefined && { fewPods }) });
+};

@@ -1,0 +1,138 @@
+import type { JsonObject } from '../core/json.ts';
+import type { Dialect } from '../core/request/request.ts';
+import { readTime } from '../core/time.ts';
+import { at, items, objects, text } from '../embedded/object.ts';
+import type { Machine } from '../embedded/registry/machine.ts';
+
+/** Something that a maintenance had to wait for. Times in milliseconds since the rehearsal began. */
+export type Wait = {
+  readonly cause: string;
+  /** `namespace/name` of the pod, or the name of a volume or server; missing for what concerns the whole node. */
+  readonly what?: string;
+  readonly budgets?: readonly string[];
+  message: string;
+  remedy?: string;
+  readonly fromMs: number;
+  /** Missing: it still waits at the end. */
+  toMs?: number;
+};
+
+/** How one maintenance went. */
+export type Course = {
+  readonly node: string;
+  readonly name: string;
+  state: string;
+  message: string;
+  beganMs?: number;
+  drainedMs?: number;
+  failedMs?: number;
+  /** It will begin, or go on, at this time. */
+  startsAtMs?: number;
+  readonly waits: Map<string, Wait>;
+};
+
+/** What a maintenance always says of a node; anything else is why it does not go on. */
+const usualReasons = new Set(['Held', 'NotYetHeld', 'Announced', '']);
+
+/** These go by themselves, and nobody would call them an obstacle. */
+const plainCauses = new Set(['Terminating', 'EarlierWave']);
+
+const problemOf = (status: JsonObject): Omit<Wait, 'fromMs'> | undefined => {
+  const held = objects(status['conditions']).find(({ type }) => type === 'NodeHeld');
+  const reason = text(held, 'reason');
+  return usualReasons.has(reason) ? undefined : { cause: reason, message: text(held, 'message') };
+};
+
+type Seen = Omit<Wait, 'fromMs'> & { readonly since?: Temporal.Instant };
+
+const seenIn = (blocker: JsonObject): Seen => {
+  const pod = at(blocker, 'pod') === undefined ? undefined : `${text(blocker, 'pod', 'namespace')}/${text(blocker, 'pod', 'name')}`;
+  const what = pod ?? (text(blocker, 'volume') || text(blocker, 'server', 'name'));
+  const budgets = items(blocker['budgets']).map(String);
+  const since = readTime(blocker['since']);
+  return {
+    cause: text(blocker, 'cause'),
+    message: text(blocker, 'message'),
+    ...(what !== '' && { what }),
+    ...(budgets.length > 0 && { budgets }),
+    ...(text(blocker, 'remedy') !== '' && { remedy: text(blocker, 'remedy') }),
+    ...(since && { since }),
+  };
+};
+
+const waitsIn = (status: JsonObject): readonly Seen[] => {
+  const problem = problemOf(status);
+  const blockers = objects(status['blockers']).map(seenIn);
+  return [...blockers.filter(({ cause }) => !plainCauses.has(cause)), ...(problem === undefined ? [] : [problem])];
+};
+
+/** Follows the maintenances of a rehearsal through what the operator writes into their statuses. */
+export class WaitRecord {
+  readonly #machine: Machine;
+  readonly #beganMs: number;
+  readonly courses = new Map<string, Course>();
+  readonly #unsubscribes: readonly (() => void)[];
+
+  /** `told` hears of every change of one of them, with the name of its resource. */
+  constructor(machine: Machine, dialects: readonly Dialect[], told: (course: Course, resource: string, gone: boolean) => void) {
+    this.#machine = machine;
+    this.#beganMs = this.#nowMs();
+    this.#unsubscribes = dialects.flatMap(dialect => {
+      const [group = ''] = dialect.apiVersion.split('/');
+      const kind = machine.kinds.named(group, dialect.kind);
+      if (kind === undefined) return [];
+      const note = (raw: JsonObject, gone: boolean): void => {
+        const request = dialect.read({ apiVersion: dialect.apiVersion, kind: dialect.kind, ...raw });
+        if (typeof request === 'string') return;
+        const course = this.#note(request.nodeName, request.name, request.history.state ?? 'Pending', raw, gone);
+        told(course, kind.resource, gone);
+      };
+      for (const raw of machine.store.list(kind.resource)) note(raw, false);
+      return [machine.store.subscribe(({ type, object }) => note(object, type === 'removed'), kind.resource)];
+    });
+  }
+
+  end(): void {
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
+  }
+
+  #nowMs(): number {
+    return this.#machine.clock.now().epochMilliseconds;
+  }
+
+  #note(node: string, name: string, state: string, raw: JsonObject, gone: boolean): Course {
+    const ms = this.#nowMs() - this.#beganMs;
+    const status = (raw['status'] ?? {}) as JsonObject;
+    const key = `${node} ${name}`;
+    const course = this.courses.get(key) ?? { node, name, state, message: '', waits: new Map<string, Wait>() };
+    this.courses.set(key, course);
+    if (gone) return course;
+    course.state = state;
+    course.message = text(status, 'message');
+    if (state === 'Draining' || state === 'Drained') course.beganMs ??= ms;
+    if (state === 'Drained') course.drainedMs ??= ms;
+    if (state === 'Failed') course.failedMs ??= ms;
+    const startsAt = readTime(status['scheduledTime']);
+    if (startsAt === undefined) delete course.startsAtMs;
+    else course.startsAtMs = startsAt.epochMilliseconds - this.#beganMs;
+    this.#noteWaits(course, waitsIn(status), ms);
+    return course;
+  }
+
+  #noteWaits({ waits }: Course, seen: readonly Seen[], ms: number): void {
+    const now = new Set<string>();
+    for (const { since, ...one } of seen) {
+      const id = `${one.cause} ${one.what ?? ''}`;
+      now.add(id);
+      const before = waits.get(id);
+      const fromMs = since === undefined ? ms : Math.max(0, since.epochMilliseconds - this.#beganMs);
+      if (before === undefined) waits.set(id, { ...one, fromMs });
+      else {
+        delete before.toMs;
+        before.message = one.message;
+        if (one.remedy !== undefined) before.remedy = one.remedy;
+      }
+    }
+    for (const [id, wait] of waits) if (!now.has(id)) wait.toMs ??= ms;
+  }
+}

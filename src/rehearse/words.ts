@@ -1,0 +1,194 @@
+import { fewOf } from '../core/drain/blocker.ts';
+import type { Blocker, Delay, Foresight, NodeForesight, Spread } from './foresight.ts';
+import type { Lack, LackedThing } from './lack.ts';
+
+/** The foresight in words, for people. */
+
+/** `42s`, `3m05s`, `2h10m`, `3d04h`. */
+export const durationText = (ms: number): string => {
+  const all = Math.round(ms / 1000);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)}s`;
+  if (all < 60) return `${all}s`;
+  if (all < 3600) return `${Math.floor(all / 60)}m${two(all % 60)}s`;
+  if (all < 86_400) return `${Math.floor(all / 3600)}h${two(Math.floor(all / 60) % 60)}m`;
+  return `${Math.floor(all / 86_400)}d${two(Math.floor(all / 3600) % 24)}h`;
+};
+
+const timeAt = (start: string, ms: number): string =>
+  Temporal.Instant.fromEpochMilliseconds(Temporal.Instant.from(start).epochMilliseconds + Math.round(ms)).toString({
+    smallestUnit: 'second',
+  });
+
+const most = 10;
+
+const plural = (count: number, one: string, more = `${one}s`): string => `${count} ${count === 1 ? one : more}`;
+
+const thingText = (what: LackedThing): string => {
+  switch (what.kind) {
+    case 'amount':
+      return `too little ${what.resource}`;
+    case 'cordon':
+      return 'cordoned';
+    case 'taints':
+      return 'taints that it does not tolerate';
+    case 'selector':
+      return 'not of those that its node selector or affinity picks';
+    case 'volume':
+      return 'out of reach of its volume (zone or node)';
+    case 'spread':
+      return 'against its topology spread';
+    case 'affinity':
+      return 'without the pods that it wants to be near';
+    case 'anti-affinity':
+      return 'with pods that it must not be near';
+    case 'ports':
+      return 'without a free port';
+    case 'other':
+      return what.text;
+    default:
+      return what satisfies never;
+  }
+};
+
+/** What a pod that found no node lacks, in one sentence. */
+const lackText = ({ pod, lacks, asks }: Lack): string => {
+  const nodes = lacks.map(({ nodes, what }) => `${plural(nodes, 'node')} ${thingText(what)}`);
+  return `${pod} finds no node${nodes.length === 0 ? '' : `: ${nodes.join(', ')}`}${asks === '' ? '' : ` (it asks for ${asks})`}`;
+};
+
+const helpFor = (lacks: readonly Lack[]): string | undefined => {
+  const kinds = new Set(lacks.flatMap(({ lacks: all }) => all.map(({ what }) => what.kind)));
+  if (kinds.has('volume')) return 'its volume can be used on the drained node or zone only: bring another node there, or move the data';
+  if (kinds.has('amount')) return 'add a node, free some of what is lacking, or drain fewer nodes at a time';
+  if (kinds.has('selector') || kinds.has('taints')) return 'add a node that the pod may run on, or drain fewer nodes at a time';
+  return kinds.size === 0 ? undefined : 'drain fewer nodes at a time, or add a node';
+};
+
+const whyOf = ({ lacks = [], unready = [] }: Blocker): readonly string[] => {
+  const help = helpFor(lacks);
+  return [
+    ...lacks.slice(0, 3).map(lack => `because ${lackText(lack)}`),
+    ...(lacks.length > 3 ? [`and ${lacks.length - 3} more pods find no node`] : []),
+    ...(unready.length > 0 ? [`because ${fewOf(unready, 3)} ${unready.length === 1 ? 'is' : 'are'} not ready`] : []),
+    ...(help === undefined ? [] : [`help: ${help}`]),
+  ];
+};
+
+/** One text for all blockers that say the same. */
+const blockerLines = (blockers: readonly Blocker[], runs: number): readonly string[] => {
+  const grouped = Map.groupBy(blockers, one => [one.node, one.cause, one.message, ...whyOf(one)].join('\n'));
+  return [...grouped.values()].flatMap(group => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { node, cause, message, remedy } = first;
+    const whats = group.flatMap(({ what }) => what ?? []).sort();
+    const often = first.runs === runs ? '' : ` (in ${first.runs} of ${runs} runs)`;
+    const why = whyOf(first);
+    const isHelped = why.some(line => line.startsWith('help: '));
+    return [
+      `  ${node}: ${whats.length === 0 ? '' : `${fewOf(whats, 5)}: `}${message} (${cause})${often}`,
+      ...why.map(line => `      ${line}`),
+      ...(remedy === undefined || isHelped ? [] : [`      help: ${remedy}`]),
+    ];
+  });
+};
+
+const bounded = <T>(all: readonly T[], text: (one: T) => string): readonly string[] => [
+  ...all.slice(0, most).map(text),
+  ...(all.length > most ? [`  and ${all.length - most} more`] : []),
+];
+
+const section = (title: string, lines: readonly string[]): readonly string[] => (lines.length === 0 ? [] : ['', title, ...lines]);
+
+const spreadText = (takenAt: string, { medianMs, p90Ms }: Spread): string =>
+  `in ${durationText(medianMs)} (9 of 10 times within ${durationText(p90Ms)}); begun now, at ${timeAt(takenAt, medianMs)}, by ${timeAt(takenAt, p90Ms)}`;
+
+const headline = ({ nodes, runs, finishes, end, takenAt }: Foresight): string => {
+  const never = nodes.filter(({ drainedIn }) => drainedIn === 0).map(({ node }) => node);
+  const sometimes = nodes.filter(({ drainedIn }) => drainedIn > 0 && drainedIn < runs).map(({ node }) => node);
+  const what = nodes.length === 1 ? `${nodes[0]?.node ?? ''} is drained` : `All ${nodes.length} nodes are drained`;
+  if (finishes && end !== undefined) return `${what} ${spreadText(takenAt, end)}.`;
+  return [
+    ...(never.length > 0 ? [`It does not finish: ${fewOf(never.sort(), most)} ${never.length === 1 ? 'is' : 'are'} not drained.`] : []),
+    ...(sometimes.length > 0 ? [`Not in every run: ${fewOf(sometimes.sort(), most)}.`] : []),
+  ].join(' ');
+};
+
+const rowOf =
+  (runs: number) =>
+  ({ node, drainedIn, end, pods, otherwise }: NodeForesight): readonly string[] => [
+    node,
+    end === undefined ? 'never' : durationText(end.medianMs),
+    end === undefined ? '' : durationText(end.p90Ms),
+    String(pods),
+    drainedIn === runs ? '' : `${otherwise ?? 'stuck'}${drainedIn > 0 ? ` in ${runs - drainedIn} of ${runs}` : ''}`,
+  ];
+
+const table = (nodes: readonly NodeForesight[], runs: number): readonly string[] => {
+  const shown = nodes.length <= 2 * most ? nodes : [...nodes.slice(0, most), ...nodes.slice(-most)];
+  const rows = [['NODE', 'DRAINED AFTER', '9 OF 10', 'PODS', ''], ...shown.map(rowOf(runs))];
+  const widths = [0, 1, 2, 3, 4].map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)));
+  const lines = rows.map(row =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+  const left = nodes.length - shown.length;
+  return left === 0 ? lines : [...lines.slice(0, most + 1), `  and ${left} more in between`, ...lines.slice(most + 1)];
+};
+
+const delayText = ({ cause, about, message, pods, nodes, longestMs }: Delay): string => {
+  const who = pods === 0 ? fewOf(nodes, 3) : plural(pods, 'pod');
+  const what = cause === 'DisruptionBudget' ? `budget ${about}` : pods === 0 ? message : about === cause ? message : `${about}: ${message}`;
+  return `  ${what} (${cause}): ${who} waited, up to ${durationText(longestMs)}`;
+};
+
+/** So many pods are named, in the order in which they go. */
+const mostPods = 20;
+
+const podLines = ({ typical: { leaves } }: Foresight): readonly string[] => {
+  const text = leaves.slice(0, mostPods).map(({ pod, node, atMs, goneMs, again }) => {
+    const gone = goneMs === undefined ? 'does not go' : `gone at ${durationText(goneMs)}`;
+    return `  ${durationText(atMs).padEnd(7)} ${pod} from ${node}, ${gone}${again ? ', moved again' : ''}`;
+  });
+  return leaves.length > mostPods ? [...text, `  and ${leaves.length - mostPods} more: -o json`] : text;
+};
+
+const aboutText = ({ takenAt, copied, runs, learned }: Foresight): string => {
+  const from = `${plural(copied.nodes, 'node')}, ${plural(copied.pods, 'pod')}, ${plural(copied.budgets, 'budget')}`;
+  const times = `${plural(learned.starts, 'start')} and ${plural(learned.stops, 'stop')} of pods`;
+  return `A copy of ${takenAt.slice(0, 19)}Z (${from}), played ${plural(runs, 'time')}; times learned from ${times}.`;
+};
+
+/** All of it, as lines: the same for the same foresight, and bounded. */
+export const foresightText = (all: Foresight): string => {
+  const { nodes, runs, blockers, delays, moves, levels, lacks, notes } = all;
+  const known = new Set(blockers.flatMap(one => one.lacks ?? []).map(({ pod }) => pod));
+  const homeless = lacks.filter(({ pod }) => !known.has(pod));
+  const levelText = levels.map(
+    ({ workload, lowest, desired, atMs }) => `  ${workload}: ${lowest} of ${desired} ready, after ${durationText(atMs)}`,
+  );
+  return [
+    headline(all),
+    aboutText(all),
+    '',
+    ...table(nodes, runs),
+    ...section('What keeps it from finishing:', blockerLines(blockers, runs)),
+    ...section('What holds it up:', bounded(delays, delayText)),
+    ...section(
+      'Pods that are left without a node:',
+      bounded(homeless, one => `  ${lackText(one)}`),
+    ),
+    ...section(
+      'Lowest availability on the way:',
+      bounded(levelText, one => one),
+    ),
+    ...section(`Pods in the order in which they go (${moves.gone}, of which ${moves.again} are moved again):`, podLines(all)),
+    ...section(
+      'To be known:',
+      notes.map(note => `  ${note}`),
+    ),
+  ].join('\n');
+};
