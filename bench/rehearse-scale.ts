@@ -5,11 +5,11 @@ import type { Copy } from '../src/rehearse/copy.ts';
 import { rehearse } from '../src/rehearse/rehearse.ts';
 
 /**
- * How long a rehearsal of a large cluster takes: `npm run bench:rehearse -- scale [NODES] [PODS A NODE] [one|all] [SEEDS]`. One in ten pods is
+ * How long a rehearsal of a large cluster takes: `npm run bench:rehearse -- scale [NODES] [PODS A NODE] [one|all] [SEEDS] [SECONDS AHEAD]`. One in ten pods is
  * of a DaemonSet, the others are of Deployments of 20, half of which have a budget. No control plane is needed.
  */
 
-const [nodesText = '10000', podsText = '20', which = 'one', seedsText = '1'] = process.argv.slice(2);
+const [nodesText = '10000', podsText = '20', which = 'one', seedsText = '1', horizonText = '2592000'] = process.argv.slice(2);
 const [nodes, podsEach, seeds] = [Number(nodesText), Number(podsText), Number(seedsText)];
 
 const time = '2026-01-01T00:00:00Z';
@@ -189,7 +189,7 @@ const foresight = await rehearse({
   ...rehearsalCrew({}, message => console.error(message)),
   copy,
   seeds,
-  order: { wishes, horizonMs: 30 * 86_400_000, ...(which === 'all' && { parallel: 100 }) },
+  order: { wishes, horizonMs: Number(horizonText) * 1000, ...(which === 'all' && { parallel: 100 }) },
   tell: (run, { drained, gone, madeUpMs }) => {
     if (performance.now() - told < 10_000) return;
     told = performance.now();

@@ -10,12 +10,30 @@ import { toleratesAll, untolerated } from './taints.ts';
 /** A scheduler: filters, then scores (k8s.io/kubernetes/pkg/scheduler), without preemption. */
 
 /** What one node carries at the moment. `guarded`: its pods that keep others away. */
-export type Load = { readonly node: Stored; readonly pods: readonly Stored[]; readonly guarded: readonly Stored[]; readonly used: Amounts };
+export type Load = {
+  readonly node: Stored;
+  readonly pods: readonly Stored[];
+  readonly guarded: readonly Stored[];
+  readonly used: Amounts;
+  readonly has: Amounts;
+};
+
+/** What a pod of a node asks for never changes; its spec stays the same object through all updates of its status. */
+const asked = new WeakMap<JsonObject, Amounts>();
+
+const askedBy = (pod: Stored): Amounts => {
+  const spec = part(pod, 'spec');
+  const known = asked.get(spec);
+  if (known !== undefined) return known;
+  const amounts = requestsOf(spec);
+  asked.set(spec, amounts);
+  return amounts;
+};
 
 export const loadOf = (cluster: Cluster, node: Stored): Load => {
   const pods = cluster.store.indexed('pods', 'spec.nodeName', node.metadata.name).filter(pod => !isFinished(pod));
   const guarded = pods.filter(pod => terms(part(pod, 'spec'), 'podAntiAffinity').length > 0);
-  return { node, pods, guarded, used: pods.map(pod => requestsOf(part(pod, 'spec'))).reduce(plus, {}) };
+  return { node, pods, guarded, used: pods.map(askedBy).reduce(plus, {}), has: allocatable(node) };
 };
 
 const domain = (node: Stored, key: string): string | undefined => strings(node.metadata.labels)[key];
@@ -36,24 +54,24 @@ type Round = {
   readonly guarded: readonly Load[];
   /** Pods of the same owner, by zone. */
   readonly zones: ReadonlyMap<string, number>;
-  /** Node selectors of the pod's volumes. */
-  readonly ties: readonly JsonObject[];
+  /** What the pod asks for. */
+  readonly asked: Amounts;
+  readonly ties: Ties;
 };
 
 const zoneOf = (node: Stored): string | undefined => domain(node, 'topology.kubernetes.io/zone');
 
-const siblings = (pod: Stored, pods: readonly Stored[]): number => {
-  const owner = pod.metadata.ownerReferences?.[0]?.uid;
-  return owner === undefined ? 0 : pods.filter(({ metadata }) => metadata.ownerReferences?.[0]?.uid === owner).length;
-};
+/** What a pod brings along: the node selectors of its volumes, and how many pods of its owner there are on which node. */
+export type Ties = { readonly volumes: readonly JsonObject[]; readonly siblings: ReadonlyMap<string, number> };
 
-const roundOf = (pod: Stored, loads: readonly Load[], ties: readonly JsonObject[]): Round => {
+const roundOf = (spec: JsonObject, loads: readonly Load[], ties: Ties): Round => {
   const zones = new Map<string, number>();
-  for (const { node, pods } of loads) {
-    const zone = zoneOf(node);
-    if (zone !== undefined) zones.set(zone, (zones.get(zone) ?? 0) + siblings(pod, pods));
+  for (const { node } of ties.siblings.size === 0 ? [] : loads) {
+    const count = ties.siblings.get(node.metadata.name) ?? 0;
+    const zone = count === 0 ? undefined : zoneOf(node);
+    if (zone !== undefined) zones.set(zone, (zones.get(zone) ?? 0) + count);
   }
-  return { loads, guarded: loads.filter(({ guarded }) => guarded.length > 0), zones, ties };
+  return { loads, guarded: loads.filter(({ guarded }) => guarded.length > 0), zones, ties, asked: requestsOf(spec) };
 };
 
 /** It keeps away from others that are there. */
@@ -131,9 +149,8 @@ const namesOthers = (spec: JsonObject, node: Stored): boolean => {
 };
 
 /** What the pod asks for and does not get; more than the node could ever give is not worth waiting for. */
-const shortage = (spec: JsonObject, load: Load): Obstacle | undefined => {
-  const [asked, has] = [requestsOf(spec), allocatable(load.node)];
-  const short = lacking(asked, load.used, has);
+const shortage = (asked: Amounts, { used, has }: Load): Obstacle | undefined => {
+  const short = lacking(asked, used, has);
   if (short.length === 0) return undefined;
   const never = lacking(asked, {}, has);
   return { reasons: short.map(name => (name === 'pods' ? 'Too many pods' : `Insufficient ${name}`)), yields: never.length === 0 };
@@ -147,9 +164,9 @@ const obstacle = (pod: Stored, load: Load, round: Round): Obstacle | undefined =
   if (at(node, 'spec', 'unschedulable') === true && !toleratesCordon(spec)) return firm('node(s) were unschedulable');
   if (!toleratesAll(spec, node, ['NoSchedule', 'NoExecute'])) return firm('node(s) had untolerated taint(s)');
   if (!fitsSelector(spec, node)) return firm("node(s) didn't match Pod's node affinity/selector");
-  const short = shortage(spec, load);
+  const short = shortage(round.asked, load);
   if (short !== undefined) return short;
-  if (!round.ties.every(tie => fitsTerms(tie, node))) return firm("node(s) didn't match PersistentVolume's node affinity");
+  if (!round.ties.volumes.every(tie => fitsTerms(tie, node))) return firm("node(s) didn't match PersistentVolume's node affinity");
   return skewed(pod, load, round.loads) ?? unfriendly(pod, load, round);
 };
 
@@ -161,13 +178,13 @@ const cordonTaint: Stored = {
 const toleratesCordon = (spec: JsonObject): boolean => toleratesAll(spec, cordonTaint, ['NoSchedule']);
 
 /** Higher is better: little used, liked, far from its like, not to be avoided. */
-const score = (pod: Stored, load: Load, { zones }: Round): number => {
+const score = (pod: Stored, load: Load, { zones, ties: { siblings } }: Round): number => {
   const spec = part(pod, 'spec');
-  const has = allocatable(load.node);
+  const { has } = load;
   const parts = ['cpu', 'memory', 'pods'].map(name => (has[name] ? (load.used[name] ?? 0) / has[name] : 0));
   const free = 100 * (1 - parts.reduce((sum, value) => sum + value, 0) / parts.length);
   const avoided = untolerated(spec, load.node, ['PreferNoSchedule']).length * 300;
-  const crowded = siblings(pod, load.pods) * 25 + (zones.get(zoneOf(load.node) ?? '') ?? 0) * 4;
+  const crowded = (siblings.get(load.node.metadata.name) ?? 0) * 25 + (zones.get(zoneOf(load.node) ?? '') ?? 0) * 4;
   return free + preference(spec, load.node) * 2 - avoided - crowded;
 };
 
@@ -194,9 +211,9 @@ const lastWord = (pod: Stored, obstacles: readonly Obstacle[]): string => {
   return `${counted(why, nodes)} no new claims to deallocate, preemption: ${preemption}`;
 };
 
-/** The best node for a pod; of equal ones chance decides, from the cluster's seed. Pure but for that. `ties`: node selectors of its volumes. */
-export const place = (pod: Stored, loads: readonly Load[], random: () => number, ties: readonly JsonObject[] = []): Placement => {
-  const round = roundOf(pod, loads, ties);
+/** The best node for a pod; of equal ones chance decides, from the cluster's seed. Pure but for that. */
+export const place = (pod: Stored, loads: readonly Load[], random: () => number, ties: Ties): Placement => {
+  const round = roundOf(part(pod, 'spec'), loads, ties);
   const obstacles = loads.map(load => [load, obstacle(pod, load, round)] as const);
   const fitting = obstacles.filter(([, why]) => why === undefined).map(([load]) => load);
   if (fitting.length === 0)

@@ -4,7 +4,7 @@ import { nodeOf } from '../controllers/pods.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
 import { type Load, loadOf, place, queueOf } from './scheduler.ts';
-import { volumeTies } from './volume-ties.ts';
+import { tiesOf } from './ties.ts';
 
 /** From a pod's creation to its binding, as measured on a small real cluster, in milliseconds. */
 const latencyMs = 5;
@@ -110,7 +110,7 @@ export class Scheduling {
     const { uid, namespace = '', name } = pod.metadata;
     const current = this.#cluster.store.get('pods', namespace, name);
     if (current === undefined || current.metadata.uid !== uid || nodeOf(current) !== '') return;
-    const ties = volumeTies(this.#cluster.store, current);
+    const ties = tiesOf(this.#cluster.store, current);
     let placement = place(current, this.#candidates(current), this.#cluster.random, ties);
     if (placement.kind === 'nowhere') placement = place(current, [...this.#loads.values()], this.#cluster.random, ties);
     if (placement.kind === 'bound' && this.#bind(current, placement.node)) {

@@ -22,6 +22,14 @@ const hash = (text: string): number => {
   return sum;
 };
 
+/** Controllers ask again and again for the same stored template. */
+const known = new WeakMap<JsonObject, string>();
+
 /** The value of `pod-template-hash`: another number than the real controller's, in the same form. */
-export const templateHash = (template: JsonObject): string =>
-  Array.from(String(hash(canonical(template))), digit => letters[digit.charCodeAt(0) % letters.length] ?? '').join('');
+export const templateHash = (template: JsonObject): string => {
+  const before = Object.isFrozen(template) ? known.get(template) : undefined;
+  if (before !== undefined) return before;
+  const made = Array.from(String(hash(canonical(template))), digit => letters[digit.charCodeAt(0) % letters.length] ?? '').join('');
+  known.set(template, made);
+  return made;
+};

@@ -28,7 +28,12 @@ export const decode = (draft: Draft, struct: string): Decoded => {
   }
 };
 
+/** What has been decoded, with its struct: what came out of here and was stored comes again with every update of another part of its object. */
+const decodedAs = new WeakMap<object, string>();
+
 const decodeStruct = (value: JsonObject, struct: Struct, place: Place): JsonObject => {
+  // Only what is stored is frozen, and nobody can have changed it since.
+  if (decodedAs.get(value) === struct.name && Object.isFrozen(value)) return value;
   const result: Record<string, Json> = {};
   for (const key in value) {
     const given = value[key];
@@ -46,6 +51,7 @@ const decodeStruct = (value: JsonObject, struct: Struct, place: Place): JsonObje
     const zero = field.pointer ? null : zeroOf(field.type, inside(place, struct.name, key));
     if (zero !== undefined) result[key] = zero;
   }
+  decodedAs.set(result, struct.name);
   return result;
 };
 

@@ -6,6 +6,8 @@ const keyOf = (group: string, version: string, plural: string): string => `${gro
 /** The kinds that are served at the moment: the built-in ones, and those of the custom resource definitions. */
 export class KindTable {
   readonly #kinds = new Map<string, Kind>();
+  /** The first of each resource, found once. */
+  readonly #first = new Map<Resource, Kind>();
 
   constructor(kinds: readonly Kind[]) {
     for (const kind of kinds) this.add(kind);
@@ -14,11 +16,13 @@ export class KindTable {
   /** Adds a kind or takes the place of what was served before under this path. */
   add(kind: Kind): void {
     this.#kinds.set(keyOf(kind.group, kind.version, kind.plural), kind);
+    this.#first.clear();
   }
 
   /** Ends the serving of all versions of a resource. */
   drop(resource: Resource): void {
     for (const [key, kind] of this.#kinds) if (kind.resource === resource) this.#kinds.delete(key);
+    this.#first.clear();
   }
 
   at(group: string, version: string, plural: string): Kind | undefined {
@@ -32,8 +36,9 @@ export class KindTable {
 
   /** By resource, in the version that was added first. There must be one: for code that knows what it is about. */
   of(resource: Resource): Kind {
-    const found = this.all().find(one => one.resource === resource);
+    const found = this.#first.get(resource) ?? this.all().find(one => one.resource === resource);
     if (found === undefined) throw new Error(`${resource} is not served`);
+    this.#first.set(resource, found);
     return found;
   }
 

@@ -81,7 +81,8 @@ export class Sources {
 
   /** Looks at all nodes and notices, after a start and after a change of what is to be looked for. */
   everything(): void {
-    for (const { name } of this.#options.world.nodes.values()) this.#queue.add(`node/${name}`);
+    // Nobody looks at nodes where no source does: ten thousand of them in the queue would cost seconds.
+    if (this.#signalSources().length > 0) for (const { name } of this.#options.world.nodes.values()) this.#queue.add(`node/${name}`);
     for (const { key } of this.#options.machines.notices.values()) this.#queue.add(`notice/${key}`);
     for (const { name } of this.#options.machines.sources.values()) this.#queue.add(`scan/${name}`);
   }

@@ -48,11 +48,22 @@ const byAge = (one: Stored, other: Stored): number =>
   Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
   (one.metadata.name < other.metadata.name ? -1 : 1);
 
+/** Templates without their hash, as texts: the same stored one is asked for at every look. */
+const texts = new WeakMap<JsonObject, string>();
+
+const textOf = (template: JsonObject): string => {
+  const before = Object.isFrozen(template) ? texts.get(template) : undefined;
+  if (before !== undefined) return before;
+  const made = canonical(withoutHash(template));
+  texts.set(template, made);
+  return made;
+};
+
 /** Its replica sets, after it has taken up and let go what it has to. */
 export const setsOf = (cluster: Cluster, deployment: Stored): Sets => {
   const all = claim(cluster, deployment, { resource: sets, owning }).toSorted(byAge);
-  const wanted = canonical(withoutHash(templateOf(deployment)));
-  const fresh = all.find(set => canonical(withoutHash(templateOf(set))) === wanted);
+  const wanted = textOf(templateOf(deployment));
+  const fresh = all.find(set => textOf(templateOf(set)) === wanted);
   return { fresh, old: all.filter(set => set !== fresh) };
 };
 

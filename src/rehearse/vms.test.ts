@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { crdTexts, usualGroups } from '../cli/crds.ts';
+import { furnishVms } from '../cli/demo/vms.ts';
+import type { JsonObject } from '../core/json.ts';
+import { createCluster } from '../embedded/cluster.ts';
+import { writesOn } from '../embedded/controllers/writes.ts';
+import { inProcess } from '../embedded/in-process.ts';
+import { SimulatedKubeVirt } from '../embedded/kubevirt/simulated.ts';
+import { Life } from '../embedded/life.ts';
+import type { Stored } from '../embedded/object.ts';
+import { seeded } from '../embedded/seeded.ts';
+import { HandClock } from '../support/hand-clock.ts';
+import type { Copy } from './copy.ts';
+import { takeCopy } from './take.ts';
+import { foresee, nodes } from './testing/copied.ts';
+
+/** Six VMs on one node, of which one cannot be moved; and two nodes that may take them. */
+const copyOf = async (): Promise<Copy> => {
+  const clock = new HandClock();
+  const kubeVirt = new SimulatedKubeVirt();
+  const cluster = createCluster({ clock, random: seeded(1), extensions: [kubeVirt.extension()] });
+  const { machine } = cluster;
+  const life = new Life({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, more: kubeVirt.controllers() });
+  const make = (resource: string, draft: JsonObject): Stored => {
+    const written = writesOn(machine).create(resource, draft);
+    if (written.kind === 'refused') throw new Error(written.message);
+    return written.object;
+  };
+  for (const text of crdTexts(usualGroups)) make('customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
+  life.start();
+  furnishVms(make);
+  const grown = (...names: readonly string[]): void =>
+    nodes((resource, draft) => make(resource, { ...draft, status: { allocatable: { cpu: '32', memory: '128Gi', pods: '50' } } }), ...names);
+  grown('n1');
+  await clock.advance(60_000);
+  grown('n2', 'n3');
+  await clock.advance(30_000);
+  const copy = await takeCopy({ api: inProcess(cluster, { userAgent: 'test' }), now: () => clock.now() });
+  life.stop();
+  return copy;
+};
+
+test('VMs move, and the one that cannot is named with what would help', async () => {
+  const seen = await foresee(await copyOf(), ['n1'], { seeds: 1 });
+  assert.deepEqual([seen.finishes, seen.notes], [false, []]);
+  const [blocker, ...others] = seen.blockers.filter(({ cause }) => cause === 'NotMigratable');
+  assert.deepEqual(others, []);
+  assert.match(blocker?.what ?? '', /^vms\/virt-launcher-plotter-/);
+  assert.ok(blocker?.remedy !== undefined);
+  assert.equal(seen.blockers.length, 1, 'all others have moved');
+});

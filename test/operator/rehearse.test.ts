@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { Foresight } from '../../src/rehearse/foresight.ts';
+import { create, podsReady } from '../control-plane/cluster.ts';
+import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';
+import { maintenance, maintenancePath, makeNode, remove, untilMaintenance } from './look.ts';
+import { type Stand, skipOf, startStand } from './stand.ts';
+
+const started = await startStand();
+const skip = skipOf(started);
+const folder = mkdtempSync(join(tmpdir(), 'drydock-rehearse-'));
+
+describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, () => {
+  const stand = started as Stand;
+  const { api, controlPlane } = stand;
+
+  before(async () => {
+    await makeNode(api, 'r-1');
+    await create(
+      api,
+      namespace('r-shop'),
+      budget('web', { namespace: 'r-shop', maxUnavailable: 1 }),
+      budget('strict', { namespace: 'r-shop', minAvailable: 2 }),
+      deployment('web', {
+        namespace: 'r-shop',
+        replicas: 4,
+        spec: { containers: [{ name: 'main', image: 'example.test/none:1', env: [{ name: 'KEY', value: 'hush' }] }] },
+      }),
+      deployment('strict', { namespace: 'r-shop', replicas: 2 }),
+      pod('bare', { namespace: 'r-shop' }),
+    );
+    await podsReady(api, 'r-shop', 7);
+    await makeNode(api, 'r-2');
+  });
+
+  after(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    if (skip === false) await stand.stop();
+  });
+
+  const foreseen = (output: string): Foresight => JSON.parse(output) as Foresight;
+
+  test('nothing is written to the cluster: it is only listed', async () => {
+    const mark = controlPlane.audit.mark();
+    const taken = await stand.drydock('snapshot', join(folder, 'copy'));
+    assert.equal(taken.code, 0, taken.stderr);
+    const live = await stand.drydock('rehearse', 'r-1', '--force', '-o', 'json', '--seeds', '1');
+    assert.equal(live.code, 1, live.stderr);
+    const asked = await controlPlane.audit.since(mark, 'admin');
+    // What the test and its command are called by is the same user; nobody else was asked for anything meanwhile.
+    assert.ok(asked.length > 20);
+    assert.deepEqual(
+      [...new Set(asked.map(({ verb }) => verb))].filter(verb => !['get', 'list', 'watch'].includes(verb)),
+      [],
+    );
+    assert.deepEqual(
+      asked.filter(({ resource }) => resource === 'secrets' || resource === 'configmaps'),
+      [],
+    );
+    const texts = readdirSync(join(folder, 'copy')).map(name => readFileSync(join(folder, 'copy', name), 'utf8'));
+    assert.ok(
+      texts.every(text => !text.includes('hush')),
+      'values of variables are not copied',
+    );
+    assert.deepEqual(
+      [
+        (await stand.drydock('snapshot', join(folder, 'copy'))).code,
+        (await stand.drydock('snapshot', join(folder, 'copy', 'nodes.json', 'in'))).code,
+      ],
+      [2, 2],
+      'a folder that is full, and one that cannot be made',
+    );
+  });
+
+  test('the same is foreseen from the snapshot and from the output of kubectl, and it is what then happens', async t => {
+    const played = await stand.drydock('rehearse', 'r-1', '--force', '-o', 'json', '--snapshot', join(folder, 'copy'));
+    assert.equal(played.code, 1, played.stderr);
+    const { blockers, finishes, moves, notes } = foreseen(played.stdout);
+    assert.deepEqual([finishes, moves, notes], [false, { gone: 5, again: 0 }, []]);
+    assert.deepEqual(
+      [...new Set(blockers.map(({ cause, budgets }) => `${cause} ${budgets?.join() ?? ''}`))],
+      ['BudgetNeverAllows r-shop/strict'],
+    );
+    if (stand.lacksKubectl === false) {
+      const kinds = 'nodes,pods,poddisruptionbudgets,deployments,replicasets,statefulsets,daemonsets,jobs,namespaces';
+      const got = await controlPlane.kubectl(['get', kinds, '-A', '-o', 'json']);
+      const other = mkdtempSync(join(folder, 'kubectl-'));
+      writeFileSync(join(other, 'all.json'), got.stdout);
+      const again = foreseen((await stand.drydock('rehearse', 'r-1', '--force', '-o', 'json', '--snapshot', other)).stdout);
+      assert.deepEqual(
+        again.blockers.map(({ cause, what }) => [cause, what]),
+        blockers.map(({ cause, what }) => [cause, what]),
+      );
+    } else t.diagnostic(stand.lacksKubectl);
+    await stand.startOperator();
+    await create(api, maintenance('r-1'));
+    const status = await untilMaintenance(api, 'r-1', 'Draining', ({ pods, blockers = [] }) => pods?.gone === 5 && blockers.length === 2);
+    assert.deepEqual(
+      status.blockers?.map(({ cause, pod: about }) => `${cause} ${about?.namespace ?? ''}/${about?.name ?? ''}`).sort(),
+      blockers.map(({ cause, what = '' }) => `${cause} ${what}`).sort(),
+    );
+    await remove(api, maintenancePath('r-1'));
+  });
+
+  test('text, picture, files and wrong calls', async () => {
+    const copy = ['--snapshot', join(folder, 'copy'), '--seeds', '1'];
+    const text = await stand.drydock('rehearse', 'r-2', ...copy);
+    assert.equal(text.code, 0, text.stderr);
+    assert.match(text.stdout, /^r-2 is drained in /);
+    const picture = await stand.drydock('rehearse', '--all', '--parallel', '1', '--force', ...copy, '-o', 'svg');
+    assert.equal(picture.code, 1);
+    assert.match(picture.stdout, /^<svg /);
+    const file = join(folder, 'maintenance.yaml');
+    writeFileSync(file, JSON.stringify(maintenance('r-2')));
+    assert.equal((await stand.drydock('rehearse', '-f', file, ...copy)).code, 0);
+    writeFileSync(file, JSON.stringify(maintenance('r-2', { stage: 'Wash' as 'Drain' })));
+    const wrong: readonly (readonly [readonly string[], RegExp])[] = [
+      [['nobody', ...copy], /^drydock: nodes "nobody" not found$/],
+      [['r-1', '--snapshot', join(folder, 'missing')], /^drydock: there is no snapshot in /],
+      [['r-1', ...copy, '--parallel', '0'], /^drydock: --parallel is "0"; it takes a whole number, 1 or more$/],
+      [['r-1', '--seeds', 'x'], /^drydock: --seeds is "x"; it takes a whole number$/],
+      [['r-1', '--timeout', 'soon'], /^drydock: --timeout is "soon"; /],
+      [['r-1', '-l', 'a=b'], /^drydock: cannot specify both/],
+      [['-f', file, ...copy], /^drydock: .*spec\.stage: .*Wash/],
+      [[...copy], /^drydock: USAGE: rehearse NODE/],
+    ];
+    for (const [args, said] of wrong) {
+      const { code, stdout, stderr } = await stand.drydock('rehearse', ...args);
+      assert.deepEqual([code, stdout], [2, ''], stderr);
+      assert.match(stderr.trim(), said);
+    }
+  });
+});
