@@ -9,12 +9,18 @@ import { writesOn } from '../embedded/controllers/writes.ts';
 import { inProcess } from '../embedded/in-process.ts';
 import { SimulatedKubeVirt } from '../embedded/kubevirt/simulated.ts';
 import { Life } from '../embedded/life.ts';
-import type { Stored } from '../embedded/object.ts';
+import { type Stored, text } from '../embedded/object.ts';
 import { seeded } from '../embedded/seeded.ts';
 import { HandClock } from '../support/hand-clock.ts';
 import type { Copy } from './copy.ts';
 import { takeCopy } from './take.ts';
 import { foresee, nodes } from './testing/copied.ts';
+
+/** The demo's VM that cannot be migrated may be shut down; here it may not. */
+const mustMigrate = (draft: JsonObject): JsonObject =>
+  text(draft, 'metadata', 'name') === 'plotter'
+    ? (JSON.parse(JSON.stringify(draft).replace('LiveMigrateIfPossible', 'LiveMigrate')) as JsonObject)
+    : draft;
 
 /** Six VMs on one node, of which one cannot be moved; and two nodes that may take them. */
 const copyOf = async (): Promise<Copy> => {
@@ -28,9 +34,9 @@ const copyOf = async (): Promise<Copy> => {
     if (written.kind === 'refused') throw new Error(written.message);
     return written.object;
   };
-  for (const text of crdTexts(usualGroups)) make('customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
+  for (const crd of crdTexts(usualGroups)) make('customresourcedefinitions.apiextensions.k8s.io', parse(crd) as JsonObject);
   life.start();
-  furnishVms(make);
+  furnishVms((resource, draft) => make(resource, mustMigrate(draft)));
   const grown = (...names: readonly string[]): void =>
     nodes((resource, draft) => make(resource, { ...draft, status: { allocatable: { cpu: '32', memory: '128Gi', pods: '50' } } }), ...names);
   grown('n1');
