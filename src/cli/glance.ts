@@ -2,7 +2,7 @@ import { readBudget } from '../core/drain/budget.ts';
 import type { Glance } from '../core/phase/glance.ts';
 import { type Pod, readPod } from '../core/pod/pod.ts';
 import type { VmsKnown } from '../core/vm/guest.ts';
-import { knownFor, ownersOf, trafficOf, type Vms } from '../core/vm/known.ts';
+import { type ClusterVms, knownFor, ownersOf, trafficOf } from '../core/vm/known.ts';
 import { defaultSettings, migrationsPath, readMigration, readSettings, readVmi, settingsPath, vmisPath } from '../core/vm/kubevirt.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
@@ -19,7 +19,7 @@ const vmsOf = async (api: Api, nodeName: string, pods: readonly Pod[]): Promise<
   if (status === 403 || status === 404) return undefined;
   const [vmis, migrations, settings] = await Promise.all([vmisPath, migrationsPath, settingsPath].map(path => listAll(api, path)));
   const [set = defaultSettings] = (settings ?? []).map(readSettings);
-  const all: Vms = { settings: set, vmis: (vmis ?? []).map(readVmi), migrations: (migrations ?? []).map(readMigration) };
+  const all: ClusterVms = { settings: set, vmis: (vmis ?? []).map(readVmi), migrations: (migrations ?? []).map(readMigration) };
   const owners = ownersOf(pods);
   const here = all.vmis.filter(vmi => vmi.nodeName === nodeName || vmi.evacuatedFrom === nodeName || owners.has(vmi.uid));
   const keys = new Set(here.map(({ key }) => key));

@@ -23,6 +23,13 @@ export const integer = (flag: string, text: string): number => {
   return Number(text);
 };
 
+/** A whole number above 0. Throws a UsageError that names the flag. */
+export const positive = (flag: string, text: string): number => {
+  const value = integer(flag, text);
+  if (value < 1) throw new UsageError(`${flag} is ${text}; it takes a number above 0`);
+  return value;
+};
+
 const truths: Readonly<Record<string, boolean>> = Object.fromEntries(
   [
     ['1', 't', 'T', 'true', 'TRUE', 'True'].map(text => [text, true] as const),

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { connectionFlags } from './connection-flags.ts';
 import type { MaintainFlags } from './maintain.ts';
+import { policyFlags } from './policy-flags.ts';
 import type { ReleaseFlags } from './release.ts';
 import type { StatusFlags } from './status.ts';
 import type { WhyFlags } from './why.ts';
@@ -9,18 +10,15 @@ import type { WindowsFlags } from './windows.ts';
 type Env = Readonly<Record<string, string | undefined>>;
 
 const maintainCommand = (env: Env): Command =>
-  connectionFlags(new Command('maintain'))
-    .description('take a node out of service: make a Maintenance for it, which the operator carries out')
-    .argument('<node>', 'name of the node')
-    .option('--reason <text>', 'why, for people')
-    .option('--requester <name>', 'who asks, as a domain-prefixed name')
-    .option('--name <name>', "of the object; the node's when left out")
-    .addOption(new Option('--stage <stage>', 'how far it goes: Announce, Cordon or Drain').default('Drain'))
-    .option('--force', 'evict pods too that declare no controller')
-    .option('--delete-emptydir-data', 'evict pods with emptyDir volumes too: their data is lost')
-    .option('--disable-eviction', 'delete pods in place of evicting them: disruption budgets are not asked')
-    .addOption(new Option('--grace-period <seconds>', "time that each pod is given to end; negative: the pod's own").default('-1'))
-    .addOption(new Option('--timeout <duration>', 'give the drain up after this time and keep the node held; 0 never').default('0s'))
+  policyFlags(
+    connectionFlags(new Command('maintain'))
+      .description('take a node out of service: make a Maintenance for it, which the operator carries out')
+      .argument('<node>', 'name of the node')
+      .option('--reason <text>', 'why, for people')
+      .option('--requester <name>', 'who asks, as a domain-prefixed name')
+      .option('--name <name>', "of the object; the node's when left out")
+      .addOption(new Option('--stage <stage>', 'how far it goes: Announce, Cordon or Drain').default('Drain')),
+  )
     .option('--wait', 'follow it until the node is drained; exit code 1 when that fails')
     .action(async (node: string, flags: MaintainFlags) => (await import('./maintain.ts')).maintain(node, flags, env));
 

@@ -2,19 +2,12 @@ import type { MigrationLimits } from '../core/server/picture.ts';
 import type { NovaWhere } from '../nova/config/find.ts';
 import type { Nova } from '../nova/nova.ts';
 import type { Clock } from '../support/clock.ts';
-import { UsageError } from './fail.ts';
-import { integer } from './go-values.ts';
+import { positive } from './go-values.ts';
 import { novaOf } from './nova/open.ts';
 import type { OpenStackFlags } from './openstack-flags.ts';
 
 /** The OpenStack whose hypervisors the nodes are. */
 export type OpenStackTerms = { readonly nova: Nova; readonly limits: Partial<MigrationLimits> };
-
-const positive = (flag: string, text: string): number => {
-  const value = integer(flag, text);
-  if (value < 1) throw new UsageError(`${flag} is ${text}; it takes a number above 0`);
-  return value;
-};
 
 const whereOf = (flags: OpenStackFlags): NovaWhere => ({
   cloud: flags.openstackCloud,

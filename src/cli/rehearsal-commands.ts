@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { connectionFlags } from './connection-flags.ts';
+import { policyFlags } from './policy-flags.ts';
 import type { RehearseFlags } from './rehearse.ts';
 import type { SnapshotFlags } from './snapshot.ts';
 
@@ -10,20 +11,17 @@ Nothing is written to the cluster: it is read once, and the operator works on th
 Exit code 0: every node is drained in every run. 1: some are not. 2: the call is wrong.`;
 
 const rehearseCommand = (env: Env): Command =>
-  connectionFlags(new Command('rehearse'))
-    .description('how a maintenance would go: whether it finishes, when, in which order, and what keeps it; nothing is changed')
-    .argument('[node...]', 'names of nodes')
-    .option('-l, --selector <selector>', 'nodes by label, for example pool=blue,!gpu, in place of names')
-    .option('--all', 'every node of the cluster, in place of names')
-    .option('-f, --filename <file>', 'YAML with maintenances, in place of names; - is the standard input')
-    .option('--snapshot <dir>', 'a copy that drydock snapshot or kubectl get -o json has written; the cluster as it is when left out')
-    .option('--parallel <n>', 'so many nodes at a time, each given back as soon as it is drained; all at once, and held, when left out')
-    .addOption(new Option('--seeds <n>', 'how often it is played, each time with other times of pods').default('5'))
-    .option('--force', 'evict pods too that declare no controller')
-    .option('--delete-emptydir-data', 'evict pods with emptyDir volumes too: their data is lost')
-    .option('--disable-eviction', 'delete pods in place of evicting them: disruption budgets are not asked')
-    .addOption(new Option('--grace-period <seconds>', "time that each pod is given to end; negative: the pod's own").default('-1'))
-    .addOption(new Option('--timeout <duration>', 'give the drain up after this time and keep the node held; 0 never').default('0s'))
+  policyFlags(
+    connectionFlags(new Command('rehearse'))
+      .description('how a maintenance would go: whether it finishes, when, in which order, and what keeps it; nothing is changed')
+      .argument('[node...]', 'names of nodes')
+      .option('-l, --selector <selector>', 'nodes by label, for example pool=blue,!gpu, in place of names')
+      .option('--all', 'every node of the cluster, in place of names')
+      .option('-f, --filename <file>', 'YAML with maintenances, in place of names; - is the standard input')
+      .option('--snapshot <dir>', 'a copy that drydock snapshot or kubectl get -o json has written; the cluster as it is when left out')
+      .option('--parallel <n>', 'so many nodes at a time, each given back as soon as it is drained; all at once, and held, when left out')
+      .addOption(new Option('--seeds <n>', 'how often it is played, each time with other times of pods').default('5')),
+  )
     .addOption(new Option('--start-time <duration>', 'how long pods take to become ready, where nothing tells it').default('5s'))
     .addOption(new Option('--stop-time <duration>', 'how long pods take to end, where nothing tells it').default('2s'))
     .addOption(new Option('--horizon <duration>', 'how far is looked ahead').default('336h'))

@@ -2,6 +2,7 @@ import { parse } from 'yaml';
 import type { JsonObject } from '../core/json.ts';
 import type { Dialect } from '../core/request/request.ts';
 import { served } from '../generations/served.ts';
+import { noMeter } from '../operator/ports.ts';
 import type { Props } from '../rehearse/stage.ts';
 import { type Log, silentLog } from '../support/log.ts';
 import { crdTexts, usualGroups } from './crds.ts';
@@ -18,7 +19,7 @@ const operate =
       api: ports,
       watcher: ports,
       recorder: { record: () => {} },
-      meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+      meter: noMeter,
       fence: { mayAct: () => true },
       clock,
       log,

@@ -1,5 +1,6 @@
 import type { Blocked } from '../core/drain/blocked.ts';
 import type { VmsNow } from '../core/phase/vms-now.ts';
+import { columns } from '../support/columns.ts';
 
 /** One maintenance as it is shown. */
 export type Shown = {
@@ -22,18 +23,8 @@ export type Shown = {
 
 const mostBlockers = 10;
 
-/** Columns as wide as their widest cell, two blanks apart, like kubectl's. */
-export const table = (rows: readonly (readonly string[])[]): string => {
-  const widths = rows.reduce<readonly number[]>((all, row) => row.map((cell, column) => Math.max(all[column] ?? 0, cell.length)), []);
-  return rows
-    .map(row =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('   ')
-        .trimEnd(),
-    )
-    .join('\n');
-};
+/** Columns three blanks apart, like kubectl's. */
+export const table = (rows: readonly (readonly string[])[]): string => columns(rows, 3).join('\n');
 
 const blockerLines = ({ cause, what, message, remedy, since }: Blocked): readonly string[] => [
   `  ${what === '' ? cause : what}: ${message} (${cause}${since === undefined ? '' : `, since ${since}`})`,

@@ -1,6 +1,6 @@
 import type { Report } from '../core/phase/report.ts';
 import { readTime, timeText } from '../core/time.ts';
-import type { VmStanding, VmState } from '../core/vm/standing.ts';
+import { countVms, type VmStanding, type VmState } from '../core/vm/standing.ts';
 import { nothingTracked, type Tracked } from '../core/vm/tracking.ts';
 import type { MaintenanceStatus } from './schema/maintenance.ts';
 
@@ -27,16 +27,8 @@ const item = ({ since, progress, ...vm }: VmStanding): Item => ({
 /** The part of the status about VMs; undefined where there is none. */
 export const vmsStatus = ({ vms, vmsBefore = nothingTracked.before }: Report): Stored | undefined => {
   if (vms === undefined) return undefined;
-  const count = (state: VmState): number => vms.filter(vm => vm.state === state).length;
-  const { moved, stopped } = vmsBefore;
   return {
-    total: vms.length + moved + stopped,
-    waiting: count('Waiting'),
-    migrating: count('Migrating'),
-    moved: count('Moved') + moved,
-    stopped: count('Stopped') + stopped,
-    cannot: count('Cannot'),
-    left: count('Left'),
+    ...countVms(vms, vmsBefore),
     ...(vms.length > 0 && { items: vms.toSorted(byNeed).slice(0, mostItems).map(item) }),
   };
 };

@@ -63,7 +63,7 @@ test('a wrong password is told in the words of Keystone, with where it is writte
     return bed.api.exchange(asking);
   });
   const failure = await failureOf(nova);
-  assert.equal(failure?.message, 'Keystone refuses the login of the test: The request you have made requires authentication.');
+  assert.equal(failure?.message, 'Keystone refuses the login of the environment: The request you have made requires authentication.');
   assert.deepEqual([failure.kind, logins], ['credentials', 1]);
 });
 

@@ -1,4 +1,5 @@
 import { fewOf } from '../core/drain/blocker.ts';
+import { columns } from '../support/columns.ts';
 import type { Blocker, Delay, Foresight, NodeForesight, Spread } from './foresight.ts';
 import type { Lack, LackedThing } from './lack.ts';
 
@@ -128,13 +129,7 @@ const rowOf =
 const table = (nodes: readonly NodeForesight[], runs: number): readonly string[] => {
   const shown = nodes.length <= 2 * most ? nodes : [...nodes.slice(0, most), ...nodes.slice(-most)];
   const rows = [['NODE', 'DRAINED AFTER', '9 OF 10', 'PODS', ''], ...shown.map(rowOf(runs))];
-  const widths = [0, 1, 2, 3, 4].map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)));
-  const lines = rows.map(row =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
+  const lines = columns(rows, 2);
   const left = nodes.length - shown.length;
   return left === 0 ? lines : [...lines.slice(0, most + 1), `  and ${left} more in between`, ...lines.slice(most + 1)];
 };

@@ -1,3 +1,5 @@
+import { sleepBy } from './sleep.ts';
+
 /** Time as a thing that is passed in: real in production, turned by hand in tests and rehearsals. */
 export interface Clock {
   /** The present moment. */
@@ -14,17 +16,7 @@ const longestDelay = 2 ** 31 - 1;
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Temporal.Now.instant(),
-  sleep: (milliseconds, signal) =>
-    new Promise(resolve => {
-      if (signal?.aborted === true) return resolve();
-      const done = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', done);
-        resolve();
-      };
-      const timer = setTimeout(done, Math.min(milliseconds, longestDelay));
-      signal?.addEventListener('abort', done);
-    }),
+  sleep: (milliseconds, signal) => sleepBy(systemClock, milliseconds, signal),
   after: (milliseconds, task) => {
     const timer = setTimeout(task, Math.min(Math.max(milliseconds, 0), longestDelay));
     return () => clearTimeout(timer);

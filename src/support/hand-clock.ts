@@ -1,5 +1,6 @@
 import { Agenda } from './agenda.ts';
 import type { Clock } from './clock.ts';
+import { sleepBy } from './sleep.ts';
 
 /** A clock that stands still until it is turned: for tests, and for anything that lives in made-up time. */
 export class HandClock implements Clock {
@@ -19,16 +20,7 @@ export class HandClock implements Clock {
   }
 
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-    return new Promise(resolve => {
-      if (signal?.aborted === true) return resolve();
-      const done = (): void => {
-        cancel();
-        signal?.removeEventListener('abort', done);
-        resolve();
-      };
-      const cancel = this.after(milliseconds, done);
-      signal?.addEventListener('abort', done);
-    });
+    return sleepBy({ after: (later, task) => this.after(later, task) }, milliseconds, signal);
   }
 
   /** Turns the clock; every timer that comes due runs at its own time, and what it sets off (on this machine) is waited for. */

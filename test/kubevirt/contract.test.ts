@@ -5,31 +5,18 @@ import { create, nodesReady, podsOn } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { namespace, node } from '../control-plane/manifests.ts';
 import { waitFor } from '../control-plane/wait.ts';
+import { startBeside } from '../neighbours/beside.ts';
 import { skipOf } from '../neighbours/builds.ts';
 import { callers, contract } from './contract.ts';
 import { startKubeVirt } from './kubevirt.ts';
 
 const names = ['n1', 'n2', 'n3'] as const;
 
-const start = async () => {
-  const controlPlane = await startControlPlane({ aggregation: true, users: callers });
-  if (controlPlane.kind === 'left-out') return controlPlane;
-  try {
-    const kubevirt = await startKubeVirt(controlPlane);
-    if (kubevirt.kind === 'started') return { kind: 'started', controlPlane, kubevirt } as const;
-    await controlPlane.stop();
-    return kubevirt;
-  } catch (error) {
-    await controlPlane.stop();
-    throw error;
-  }
-};
-
-const started = await start();
+const started = await startBeside(await startControlPlane({ aggregation: true, users: callers }), startKubeVirt);
 
 describe('KubeVirt itself', { skip: skipOf(started), timeout: 900_000 }, () => {
   if (started.kind === 'left-out') return;
-  const { controlPlane, kubevirt } = started;
+  const { ground: controlPlane, neighbour: kubevirt } = started;
   const { api } = controlPlane;
 
   before(async () => {

@@ -4,6 +4,7 @@ import type { MaintenanceStatus } from '../../src/generations/schema/maintenance
 import { create, getNode, nodePath, nodesReady, podsOn } from '../control-plane/cluster.ts';
 import { deployment, node } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
+import { startBeside } from '../neighbours/beside.ts';
 import { skipOf } from '../neighbours/builds.ts';
 import {
   isHeld,
@@ -27,27 +28,13 @@ const names = ['n1', 'n2', 'n3'] as const;
 const [home] = names;
 const space = 'vms';
 
-const start = async () => {
-  const stand = await startStand({ aggregation: true });
-  if (stand.kind === 'left-out') return stand;
-  try {
-    const kubevirt = await startKubeVirt(stand.controlPlane);
-    if (kubevirt.kind === 'started') return { kind: 'started', stand, kubevirt } as const;
-    await stand.stop();
-    return kubevirt;
-  } catch (error) {
-    await stand.stop();
-    throw error;
-  }
-};
-
-const started = await start();
+const started = await startBeside(await startStand({ aggregation: true }), stand => startKubeVirt(stand.controlPlane));
 
 type Vms = NonNullable<MaintenanceStatus['virtualMachines']>;
 
 describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000 }, () => {
   if (started.kind === 'left-out') return;
-  const { stand, kubevirt } = started;
+  const { ground: stand, neighbour: kubevirt } = started;
   const { api, controlPlane } = stand;
 
   before(async () => {

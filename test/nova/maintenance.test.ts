@@ -4,6 +4,7 @@ import type { MaintenanceStatus } from '../../src/generations/schema/maintenance
 import { create, nodesReady } from '../control-plane/cluster.ts';
 import { node } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
+import { startBeside } from '../neighbours/beside.ts';
 import { otherCluster, skipOf } from '../neighbours/builds.ts';
 import { maintenance, maintenancePath, remove } from '../operator/look.ts';
 import { type OperatorProcess, startStand } from '../operator/stand.ts';
@@ -15,29 +16,13 @@ import { Cloud, makeServer, removeServer } from './cloud.ts';
 const hosts = ['compute-1', 'compute-2', 'compute-3'] as const;
 const [source] = hosts;
 
-const start = async () => {
-  const elsewhere = otherCluster();
-  if (elsewhere !== undefined) return elsewhere;
-  const stand = await startStand();
-  if (stand.kind === 'left-out') return stand;
-  try {
-    // Shorter than that, the services log in again for every call between them (they renew tokens with less than two minutes to live).
-    const settings = { migrationsAtOnce: 2, pageSize: 7, tokenSeconds: 150 };
-    const openStack = await startOpenStack(stand.controlPlane, hosts, settings);
-    if (openStack.kind === 'started') return { kind: 'started', stand, openStack } as const;
-    await stand.stop();
-    return openStack;
-  } catch (error) {
-    await stand.stop();
-    throw error;
-  }
-};
-
-const started = await start();
+// Shorter than that, the services log in again for every call between them (they renew tokens with less than two minutes to live).
+const settings = { migrationsAtOnce: 2, pageSize: 7, tokenSeconds: 150 };
+const started = await startBeside(otherCluster() ?? (await startStand()), stand => startOpenStack(stand.controlPlane, hosts, settings));
 
 describe('a node that is a hypervisor is drained', { skip: skipOf(started), timeout: 1_200_000 }, () => {
   if (started.kind === 'left-out') return;
-  const { stand, openStack } = started;
+  const { ground: stand, neighbour: openStack } = started;
   const { api } = stand;
   const cloud = new Cloud(openStack.environment);
   const flags = ['--openstack', '--openstack-interface=public'];

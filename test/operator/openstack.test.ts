@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { OpenStack, simulatedUser } from '../../src/embedded/nova/open-stack.ts';
+import { OpenStack, simulatedEnvironment } from '../../src/embedded/nova/open-stack.ts';
 import { OpenStackApi, serveOpenStack } from '../../src/embedded/nova/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { create } from '../control-plane/cluster.ts';
@@ -26,14 +26,7 @@ describe('hypervisors of OpenStack', { skip, timeout: 180_000 }, () => {
     for (const name of [...hosts, 'plain']) await makeNode(api, name);
     await stand.startOperator({
       flags: ['--openstack'],
-      environment: {
-        OS_AUTH_URL: served.authUrl,
-        OS_USERNAME: simulatedUser.name,
-        OS_PASSWORD: simulatedUser.password,
-        OS_PROJECT_NAME: simulatedUser.project,
-        OS_USER_DOMAIN_NAME: 'Default',
-        OS_PROJECT_DOMAIN_NAME: 'Default',
-      },
+      environment: simulatedEnvironment(served.authUrl),
     });
   });
   after(async () => {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/support/clock.ts';
+import { sleepBy } from '../../src/support/sleep.ts';
 
 /** The clock of one process: its timers die with it, and somebody may set it. */
 export class MortalClock implements Clock {
@@ -27,15 +28,6 @@ export class MortalClock implements Clock {
   }
 
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-    return new Promise(resolve => {
-      if (signal?.aborted === true) return resolve();
-      const done = (): void => {
-        cancel();
-        signal?.removeEventListener('abort', done);
-        resolve();
-      };
-      const cancel = this.after(milliseconds, done);
-      signal?.addEventListener('abort', done);
-    });
+    return sleepBy({ after: (later, task) => this.after(later, task) }, milliseconds, signal);
   }
 }

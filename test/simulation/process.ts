@@ -2,6 +2,7 @@ import { type Crew, crew } from '../../src/cli/crew.ts';
 import { served } from '../../src/generations/served.ts';
 import { reflectorWatcher } from '../../src/kube/reflector.ts';
 import type { EventScanner } from '../../src/operator/machines/sources.ts';
+import { noMeter } from '../../src/operator/ports.ts';
 import type { Log } from '../../src/support/log.ts';
 import { Line } from './line.ts';
 import { MortalClock } from './mortal-clock.ts';
@@ -99,7 +100,7 @@ export class Process {
       api: world.warp(line, world),
       watcher: reflectorWatcher({ api: line, clock, log, random: chance }),
       recorder: { record: () => {} },
-      meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+      meter: noMeter,
       fence: { mayAct: () => this.#leads },
       clock,
       log,

@@ -1,5 +1,6 @@
 import { Agenda } from '../../src/support/agenda.ts';
 import type { Clock } from '../../src/support/clock.ts';
+import { sleepBy } from '../../src/support/sleep.ts';
 
 /**
  * Made-up time, as the HandClock has it, for a world in which nothing ever waits for the machine: one turn of the event loop is enough to
@@ -31,16 +32,7 @@ export class SimClock implements Clock {
   }
 
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-    return new Promise(resolve => {
-      if (signal?.aborted === true) return resolve();
-      const done = (): void => {
-        cancel();
-        signal?.removeEventListener('abort', done);
-        resolve();
-      };
-      const cancel = this.after(milliseconds, done);
-      signal?.addEventListener('abort', done);
-    });
+    return sleepBy({ after: (later, task) => this.after(later, task) }, milliseconds, signal);
   }
 
   /** No timer runs any more. */

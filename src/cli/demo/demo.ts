@@ -13,7 +13,7 @@ import type { Stored } from '../../embedded/object.ts';
 import type { Resource } from '../../embedded/store/store.ts';
 import { served } from '../../generations/served.ts';
 import { EventRecorder } from '../../kube/events.ts';
-import type { Api, Watcher } from '../../operator/ports.ts';
+import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { Hosts } from '../../web/dashboard/hosts.ts';
@@ -106,7 +106,7 @@ const startOperator = ({ ports, dialects, cloud, log }: Workplace): (() => Promi
     api: ports,
     watcher: ports,
     recorder,
-    meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+    meter: noMeter,
     fence: { mayAct: () => true },
     clock: systemClock,
     log,

@@ -1,5 +1,6 @@
-import { OpenStack, simulatedUser } from '../../embedded/nova/open-stack.ts';
+import { OpenStack, simulatedEnvironment } from '../../embedded/nova/open-stack.ts';
 import { OpenStackApi } from '../../embedded/nova/serve.ts';
+import { environmentConfig } from '../../nova/config/environment.ts';
 import { openNova } from '../../nova/nova.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { OpenStackTerms } from '../openstack.ts';
@@ -27,21 +28,7 @@ export const startServers = (clock: Clock): OpenStackTerms => {
     }
   }
   const api = new OpenStackApi(cloud);
-  const nova = openNova(
-    {
-      authUrl: 'http://openstack.example/identity/v3',
-      login: {
-        kind: 'password',
-        user: { name: simulatedUser.name },
-        userDomain: { name: 'Default' },
-        password: simulatedUser.password,
-        scope: { project: { name: simulatedUser.project }, projectDomain: { name: 'Default' } },
-      },
-      interface: 'internal',
-      source: 'the demo',
-    },
-    clock,
-    api.exchange,
-  );
+  const config = environmentConfig(simulatedEnvironment('http://openstack.example/identity/v3'));
+  const nova = openNova(config, clock, api.exchange);
   return { nova, limits: {} };
 };

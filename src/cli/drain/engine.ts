@@ -1,6 +1,7 @@
 import { drainRequest } from '../../core/request/spoken.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { Operator } from '../../operator/operator.ts';
+import { noMeter } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { NodeDrain, type Tale } from './node-drain.ts';
@@ -32,7 +33,7 @@ export class DrainEngine {
       api: connection,
       watcher: connection,
       recorder: { record: () => {} },
-      meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+      meter: noMeter,
       fence: { mayAct: () => true },
       clock,
       log,

@@ -1,5 +1,5 @@
 import type { HostView, HostWish } from '../../core/vm/host.ts';
-import type { VmState } from '../../core/vm/standing.ts';
+import { isOnItsWay } from '../../core/vm/standing.ts';
 import { HostKeeper, type KeeperOptions } from '../../nova/keeper.ts';
 import { Journal } from './journal.ts';
 
@@ -13,11 +13,9 @@ type Emptying = Pick<KeeperOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
 /** How it ended. `late`: the time was over. */
 export type Emptied = { readonly end: 'empty' | 'stuck' | 'late' | 'stopped'; readonly view: HostView };
 
-const settledStates: ReadonlySet<VmState> = new Set(['Moved', 'Stopped', 'Left', 'Cannot']);
-
 /** Nothing will change any more unless somebody helps. */
 const isStuck = ({ vms, problem }: HostView): boolean =>
-  problem === undefined && vms.some(({ state }) => state === 'Cannot') && vms.every(({ state }) => settledStates.has(state));
+  problem === undefined && vms.some(({ state }) => state === 'Cannot') && !vms.some(isOnItsWay);
 
 const noView: HostView = { vms: [], empty: false };
 

@@ -5,8 +5,7 @@ import { defaultServerPolicy, type ServerPolicy } from '../../core/vm/server-pol
 import type { NovaWhere } from '../../nova/config/find.ts';
 import type { LogFormat } from '../../support/pino-log.ts';
 import { type ConnectionFlags, connectionFlags } from '../connection-flags.ts';
-import { UsageError } from '../fail.ts';
-import { integer } from '../go-values.ts';
+import { positive } from '../go-values.ts';
 
 export type NovaFlags = ConnectionFlags &
   NovaWhere & {
@@ -75,13 +74,6 @@ export const policyOf = ({ active, paused, stopped, failed, localDisk }: NovaFla
   failed,
   localDisk,
 });
-
-/** A whole number above 0. Throws a UsageError that names the flag. */
-const positive = (flag: string, text: string): number => {
-  const value = integer(flag, text);
-  if (value < 1) throw new UsageError(`${flag} is ${text}; it takes a number above 0`);
-  return value;
-};
 
 export const limitsOf = ({ maxMigrations }: NovaFlags): Partial<MigrationLimits> => ({
   perHost: positive('--max-migrations', maxMigrations),

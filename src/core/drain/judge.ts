@@ -3,6 +3,7 @@ import { matches } from '../pod/selector.ts';
 import type { DrainPolicy, PodPick } from '../request/policy.ts';
 import { secondsBetween } from '../time.ts';
 import type { Guest } from '../vm/guest.ts';
+import { whyNotMigratable } from '../vm/kubevirt.ts';
 
 /** What the policy says of one pod. */
 export type Fate =
@@ -89,7 +90,7 @@ const vmRefused: Rule = (pod, { virtualMachines: { notMigratable, notMigrated } 
   if (guest === undefined || guest.stay !== 'here') return undefined;
   const { prospect, vmi } = guest;
   if (prospect === 'Cannot' && notMigratable === 'Refuse') {
-    const message = `is VM ${vmi.name}, which cannot be migrated: ${vmi.notMigratable ?? 'KubeVirt does not say why'}`;
+    const message = `is VM ${vmi.name}, which cannot be migrated: ${whyNotMigratable(vmi)}`;
     return { fate: 'refuse', reason: 'NotMigratable', message, remedy: 'make it migratable, or shut it down' };
   }
   if (prospect !== 'Stops' || notMigrated !== 'Refuse') return undefined;

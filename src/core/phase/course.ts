@@ -50,6 +50,12 @@ export type Standing = {
   readonly drain?: DrainStanding;
 };
 
+/** It is to be drained, and its marks are on the node. */
+export const isDraining = ({ request, granted, holds }: Standing): boolean => request.stage === 'Drain' && granted && holds;
+
+/** And the drain neither pauses nor has failed. */
+export const isActive = (standing: Standing): boolean => isDraining(standing) && !standing.paused && standing.failure === undefined;
+
 /** What is known and decided, handed from step to step. */
 export type Course = {
   readonly picture: Picture;

@@ -1,5 +1,5 @@
 import type { Request } from '../request/request.ts';
-import type { VmStanding } from '../vm/standing.ts';
+import { countVms, hasGone, type VmCounts, type VmStanding } from '../vm/standing.ts';
 import { evacuate } from './decide.ts';
 import { type Glance, pictureOf } from './glance.ts';
 
@@ -16,7 +16,7 @@ export type VmsNow = {
 
 type StoredVms = {
   readonly items?: readonly StoredVm[];
-} & Readonly<Record<'total' | 'waiting' | 'migrating' | 'moved' | 'stopped' | 'cannot' | 'left', number>>;
+} & VmCounts;
 
 const words = [
   ['moved', 'moved'],
@@ -26,8 +26,6 @@ const words = [
   ['stopped', 'shut down'],
   ['left', 'left alone'],
 ] as const;
-
-const isOpen = ({ state }: StoredVm): boolean => state === 'Waiting' || state === 'Migrating' || state === 'Cannot';
 
 /** In numbers, for people. */
 const summaryOf = (vms: StoredVms): string => {
@@ -43,19 +41,7 @@ export const storedVms = ({
   return vms && { summary: summaryOf(vms), items: vms.items ?? [] };
 };
 
-const counted = (vms: readonly VmStanding[]): StoredVms => {
-  const count = (state: VmStanding['state']): number => vms.filter(vm => vm.state === state).length;
-  return {
-    total: vms.length,
-    waiting: count('Waiting'),
-    migrating: count('Migrating'),
-    moved: count('Moved'),
-    stopped: count('Stopped'),
-    cannot: count('Cannot'),
-    left: count('Left'),
-    items: vms,
-  };
-};
+const counted = (vms: readonly VmStanding[]): StoredVms => ({ ...countVms(vms), items: vms });
 
 /**
  * How the VMs of this request stand: as its status says, or, for kinds that do not store them, as they are now. Undefined where there are
@@ -65,5 +51,5 @@ export const vmsNow = (request: Request, glance: Glance, now: Temporal.Instant):
   const { virtualMachines } = request.status as { readonly virtualMachines?: StoredVms };
   const vms = virtualMachines ?? counted(evacuate(pictureOf(request, glance), now).reports[0]?.vms ?? []);
   if (vms.total === 0) return undefined;
-  return { summary: summaryOf(vms), open: (vms.items ?? []).filter(isOpen) };
+  return { summary: summaryOf(vms), open: (vms.items ?? []).filter(vm => !hasGone(vm)) };
 };

@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter } from '../time.ts';
 import type { HostView } from '../vm/host.ts';
-import type { VmStanding } from '../vm/standing.ts';
+import { hasGone, type VmStanding } from '../vm/standing.ts';
 import { type Fate, judge, judgeElsewhere } from './judge.ts';
 import { isMarked, markOf } from './mark.ts';
 import { expectedEnd, lookAgainMs } from './pace.ts';
@@ -46,9 +46,6 @@ const steps: readonly Step[] = [disable, callOff, enable, move];
 
 const byName = (one: VmStanding, other: VmStanding): number =>
   one.name === other.name ? (one.id < other.id ? -1 : 1) : one.name < other.name ? -1 : 1;
-
-/** It does not keep the host any more. */
-const hasGone = ({ state }: VmStanding): boolean => state === 'Moved' || state === 'Left' || state === 'Stopped';
 
 /** A server that was scheduled before the service was disabled may not be on the host's list yet. */
 const settleSeconds = 3;

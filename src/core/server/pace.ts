@@ -1,5 +1,5 @@
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
-import type { VmStanding } from '../vm/standing.ts';
+import { isOnItsWay, type VmStanding } from '../vm/standing.ts';
 import type { HostPicture } from './picture.ts';
 import { hasSucceeded, type Migration } from './server.ts';
 import { since } from './track.ts';
@@ -16,8 +16,6 @@ const secondsEach = (done: readonly Migration[]): number | undefined => {
   if (begin === undefined) return undefined;
   return Math.max(...done.map(({ updated }) => secondsBetween(begin, updated))) / done.length;
 };
-
-const isOnItsWay = ({ state }: VmStanding): boolean => state === 'Waiting' || state === 'Migrating';
 
 /** When the last server that can move will have left, at the pace so far; undefined before one has, and when there is none. */
 export const expectedEnd = (picture: HostPicture, vms: readonly VmStanding[]): Temporal.Instant | undefined => {

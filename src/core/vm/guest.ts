@@ -72,12 +72,13 @@ const isLauncher = ({ owner }: Pod): boolean => owner?.kind === 'VirtualMachineI
 export const guestsOf = (nodeName: string, pods: readonly Pod[], known: VmsKnown | undefined): ReadonlyMap<string, Guest> => {
   if (known === undefined) return new Map();
   const vmis = new Map(known.vmis.map(vmi => [vmi.uid, vmi] as const));
+  const migrations = Map.groupBy(known.migrations, ({ vmi }) => vmi);
   const guests = pods
     .filter(pod => isLauncher(pod) && !isFinished(pod))
     .flatMap(pod => {
       const vmi = vmis.get(pod.owner?.uid ?? '');
       if (vmi === undefined || hasEnded(vmi)) return [];
-      const own = known.migrations.filter(one => one.vmi === vmi.key).toSorted(byCreation);
+      const own = (migrations.get(vmi.key) ?? []).toSorted(byCreation);
       const migration = own.findLast(one => !isOver(one));
       const last = own.findLast(isOver);
       const guest: Guest = {

@@ -1,7 +1,7 @@
 import type { Hindrance } from '../drain/blocker.ts';
 import type { Pod } from '../pod/pod.ts';
 import { type Guest, type Journey, journeyOf } from './guest.ts';
-import type { KubeVirtSettings, Migration } from './kubevirt.ts';
+import { type KubeVirtSettings, type Migration, unsaid, whyNotMigratable } from './kubevirt.ts';
 
 /** Why a VM's pod has not gone yet, as a blocker. */
 
@@ -28,7 +28,7 @@ const onItsWay: Readonly<Record<Exclude<Journey, 'None'>, (guest: Guest, setting
   }),
   Failing: ({ vmi, failed }) => ({
     cause: 'MigrationFailed',
-    message: `the last migration of VM ${vmi.name} failed: ${failed?.failure ?? 'KubeVirt does not say why'}; KubeVirt tries again`,
+    message: `the last migration of VM ${vmi.name} failed: ${failed?.failure ?? unsaid}; KubeVirt tries again`,
     remedy: `look into it: kubectl -n ${vmi.namespace} describe vmim ${failed?.name ?? ''}`,
   }),
   External: ({ vmi }) => ({
@@ -47,7 +47,7 @@ const notAsked = ({ vmi, prospect }: Guest): Text => {
   if (prospect === 'Cannot') {
     return {
       cause: 'NotMigratable',
-      message: `VM ${vmi.name} must be migrated (evictionStrategy LiveMigrate) and cannot be: ${vmi.notMigratable ?? 'KubeVirt does not say why'}`,
+      message: `VM ${vmi.name} must be migrated (evictionStrategy LiveMigrate) and cannot be: ${whyNotMigratable(vmi)}`,
       remedy: 'make it migratable, shut it down, or let the policy do so (drain.virtualMachines.notMigratable)',
     };
   }

@@ -4,7 +4,7 @@ import { type Sample, strategyOf, type VmsKnown } from './guest.ts';
 import { isOver, type KubeVirtSettings, type Migration, type Vmi } from './kubevirt.ts';
 
 /** All that is known of a cluster's VMs. */
-export type Vms = {
+export type ClusterVms = {
   readonly settings: KubeVirtSettings;
   readonly vmis: readonly Vmi[];
   readonly migrations: readonly Migration[];
@@ -23,7 +23,7 @@ export type Traffic = {
 const mostSamples = 50;
 
 /** What the latest good migrations took. */
-const samplesOf = ({ vmis, migrations }: Vms): readonly Sample[] => {
+const samplesOf = ({ vmis, migrations }: ClusterVms): readonly Sample[] => {
   const memory = new Map(vmis.map(vmi => [vmi.key, vmi.memory] as const));
   const good = migrations.flatMap(({ vmi, phase, createdAt, runningAt, endedAt }) => {
     const bytes = memory.get(vmi);
@@ -36,7 +36,7 @@ const samplesOf = ({ vmis, migrations }: Vms): readonly Sample[] => {
 };
 
 /** Looks at everything once, for all nodes. */
-export const trafficOf = (vms: Vms): Traffic => {
+export const trafficOf = (vms: ClusterVms): Traffic => {
   const marked = vms.vmis.filter(vmi => vmi.evacuatedFrom !== undefined);
   const keys = new Set(marked.map(({ key }) => key));
   const others = vms.migrations.filter(one => !isOver(one) && one.phase !== 'Pending' && one.evacuates === undefined && !keys.has(one.vmi));
@@ -52,7 +52,7 @@ export const ownersOf = (pods: readonly Pod[]): ReadonlySet<string> =>
   new Set(pods.flatMap(({ owner }) => (owner?.kind === 'VirtualMachineInstance' ? [owner.uid] : [])));
 
 /** What concerns one node: `here` are its VMs, those of its pods, and those that it had; `migrations` are theirs. */
-export const knownFor = ({ settings, vmis: here, migrations }: Vms, { asked, others, samples }: Traffic): VmsKnown => {
+export const knownFor = ({ settings, vmis: here, migrations }: ClusterVms, { asked, others, samples }: Traffic): VmsKnown => {
   const uids = new Set(here.map(({ uid }) => uid));
   return {
     settings,

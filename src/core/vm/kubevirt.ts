@@ -217,6 +217,12 @@ export const readSettings = (raw: unknown): KubeVirtSettings => {
   };
 };
 
+/** Why it cannot be migrated, for people. */
+export const whyNotMigratable = ({ notMigratable }: Vmi): string => notMigratable ?? unsaid;
+
+/** Where KubeVirt gives no reason. */
+export const unsaid = 'KubeVirt does not say why';
+
 export const isOver = ({ phase }: Migration): boolean => phase === 'Succeeded' || phase === 'Failed';
 
 /** It runs nowhere any more. */

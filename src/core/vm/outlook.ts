@@ -1,4 +1,5 @@
 import type { Guest } from './guest.ts';
+import { whyNotMigratable } from './kubevirt.ts';
 import type { VmPolicy } from './policy.ts';
 
 /** What a drain does to a VM, told before it begins. */
@@ -12,7 +13,7 @@ export type VmOutlook = {
 };
 
 const cannot = ({ vmi }: Guest, { notMigratable, shutDownAfterSeconds }: VmPolicy): string => {
-  const why = `cannot be migrated (${vmi.notMigratable ?? 'KubeVirt does not say why'})`;
+  const why = `cannot be migrated (${whyNotMigratable(vmi)})`;
   switch (notMigratable) {
     case 'Wait':
       return `${why}, and must not be shut down: it keeps the node from being drained`;

@@ -31,3 +31,26 @@ export type VmStanding = {
   /** Since when it is in this state, as far as that is known. */
   readonly since?: Temporal.Instant;
 };
+
+/** It does not keep its node any more. */
+export const hasGone = ({ state }: Pick<VmStanding, 'state'>): boolean => state === 'Moved' || state === 'Left' || state === 'Stopped';
+
+/** It moves, or will when it has its turn, without anybody's help. */
+export const isOnItsWay = ({ state }: Pick<VmStanding, 'state'>): boolean => state === 'Waiting' || state === 'Migrating';
+
+/** How many there are, in all and in each state. */
+export type VmCounts = Readonly<Record<'total' | 'waiting' | 'migrating' | 'moved' | 'stopped' | 'cannot' | 'left', number>>;
+
+/** Counts them; `before` are those that have left and are not among them any more. */
+export const countVms = (vms: readonly VmStanding[], before = { moved: 0, stopped: 0 }): VmCounts => {
+  const count = (state: VmState): number => vms.filter(vm => vm.state === state).length;
+  return {
+    total: vms.length + before.moved + before.stopped,
+    waiting: count('Waiting'),
+    migrating: count('Migrating'),
+    moved: count('Moved') + before.moved,
+    stopped: count('Stopped') + before.stopped,
+    cannot: count('Cannot'),
+    left: count('Left'),
+  };
+};

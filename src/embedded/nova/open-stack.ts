@@ -32,6 +32,16 @@ export type NewServer = {
 /** The user that everybody logs in as. */
 export const simulatedUser = { id: 'b7a1c0de000000000000000000000001', name: 'admin', password: 'secret', project: 'admin' } as const;
 
+/** What a client has in its environment to log in. `authUrl`: of its Keystone. */
+export const simulatedEnvironment = (authUrl: string): Readonly<Record<string, string>> => ({
+  OS_AUTH_URL: authUrl,
+  OS_USERNAME: simulatedUser.name,
+  OS_PASSWORD: simulatedUser.password,
+  OS_PROJECT_NAME: simulatedUser.project,
+  OS_USER_DOMAIN_NAME: 'Default',
+  OS_PROJECT_DOMAIN_NAME: 'Default',
+});
+
 const uuid = (kind: number, n: number): string =>
   `${kind.toString(16).padStart(8, '0')}-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;
 

@@ -3,6 +3,7 @@ import { parse } from 'yaml';
 import type { JsonObject } from '../../core/json.ts';
 import { maintenance } from '../../generations/maintenance.ts';
 import { Operator } from '../../operator/operator.ts';
+import { noMeter } from '../../operator/ports.ts';
 import { silentLog } from '../../support/log.ts';
 import { type Faults, withFaults } from '../faults.ts';
 import { inProcess } from '../in-process.ts';
@@ -30,7 +31,7 @@ export const drill = ({ seed, nodes, faults = { refused: 0, lost: 0, unanswered:
     api: withFaults(ports, faults, seeded(seed + 1), clock),
     watcher: ports,
     recorder: { record: () => {} },
-    meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+    meter: noMeter,
     fence: { mayAct: () => true },
     clock,
     log: silentLog,

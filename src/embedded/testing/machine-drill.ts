@@ -6,7 +6,7 @@ import { machineTongue } from '../../generations/machine-tongue.ts';
 import { maintenance } from '../../generations/maintenance.ts';
 import { MachineRoom } from '../../operator/machines/machine-room.ts';
 import { Operator } from '../../operator/operator.ts';
-import type { Api, Watcher } from '../../operator/ports.ts';
+import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
 import { HandClock } from '../../support/hand-clock.ts';
 import { silentLog } from '../../support/log.ts';
 import { createCluster } from '../cluster.ts';
@@ -98,7 +98,7 @@ const startedOn = ({ clock, cloud }: Furnished, api: Api, watcher: Watcher, limi
     api,
     watcher,
     recorder: { record: () => {} },
-    meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+    meter: noMeter,
     fence: { mayAct: () => true },
     clock,
     log: silentLog,

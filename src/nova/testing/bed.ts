@@ -2,26 +2,17 @@ import { quickClock } from '../../clouds/testing/quick-clock.ts';
 import type { HostView } from '../../core/vm/host.ts';
 import { defaultServerPolicy, type ServerPolicy } from '../../core/vm/server-policy.ts';
 import type { VmStanding } from '../../core/vm/standing.ts';
-import { type NewServer, OpenStack, type OpenStackOptions, simulatedUser } from '../../embedded/nova/open-stack.ts';
+import { type NewServer, OpenStack, type OpenStackOptions, simulatedEnvironment } from '../../embedded/nova/open-stack.ts';
 import { OpenStackApi } from '../../embedded/nova/serve.ts';
 import { silentLog } from '../../support/log.ts';
 import type { NovaConfig } from '../config/config.ts';
+import { environmentConfig } from '../config/environment.ts';
 import type { Exchange } from '../exchange.ts';
 import { HostKeeper, type KeeperOptions } from '../keeper.ts';
 import { type Nova, openNova } from '../nova.ts';
 
-export const simulatedConfig = (authUrl = 'http://openstack.example/identity/v3'): NovaConfig => ({
-  authUrl,
-  login: {
-    kind: 'password',
-    user: { name: simulatedUser.name },
-    userDomain: { name: 'Default' },
-    password: simulatedUser.password,
-    scope: { project: { name: simulatedUser.project }, projectDomain: { name: 'Default' } },
-  },
-  interface: 'internal',
-  source: 'the test',
-});
+export const simulatedConfig = (authUrl = 'http://openstack.example/identity/v3'): NovaConfig =>
+  environmentConfig(simulatedEnvironment(authUrl));
 
 /** Every call: who asks, and what; it may refuse to carry it. */
 export type Tap = (asking: Parameters<Exchange>[0], carry: () => ReturnType<Exchange>) => ReturnType<Exchange>;

@@ -1,5 +1,5 @@
 import type { Hindrance } from '../../drain/blocker.ts';
-import { type Fate, judge } from '../../drain/judge.ts';
+import { type Circumstances, type Fate, judge } from '../../drain/judge.ts';
 import { type Leaver, type Plan, plan, type Surroundings } from '../../drain/plan.ts';
 import { addTally, countOf, startTally } from '../../drain/tally.ts';
 import { byKey, isTerminating, type Pod, terminatingSince } from '../../pod/pod.ts';
@@ -8,8 +8,7 @@ import { leaseKey, leaseNames } from '../../request/request.ts';
 import { earliest, secondsAfter, secondsBetween } from '../../time.ts';
 import type { Guest } from '../../vm/guest.ts';
 import { shutDownAt } from '../../vm/shut-down.ts';
-import { circumstancesOf } from '../circumstances.ts';
-import type { Course, DrainStanding, Standing, Step } from '../course.ts';
+import { type Course, type DrainStanding, isDraining, type Standing, type Step } from '../course.ts';
 import { lookAtVms, type VmsLook } from './drain-vms.ts';
 
 /** One request's view of the pods. */
@@ -18,8 +17,6 @@ type View = {
   readonly rung?: Rung;
   readonly fates: readonly { readonly pod: Pod; readonly fate: Fate }[];
 };
-
-const isDraining = ({ request, granted, holds }: Standing): boolean => request.stage === 'Drain' && granted && holds;
 
 /** The rung in force. The ladder is for the drain, not for pods that come after it was complete. */
 const rungOf = ({ request }: Standing, now: Temporal.Instant): Rung | undefined => {
@@ -56,9 +53,9 @@ const waitsEnd = ({ standing, fates }: View): readonly Temporal.Instant[] => {
   });
 };
 
-const viewOf = (standing: Standing, pods: readonly Pod[], { picture, now }: Course): View => {
+const viewOf = (standing: Standing, pods: readonly Pod[], circumstances: Circumstances): View => {
+  const { now } = circumstances;
   const rung = rungOf(standing, now);
-  const circumstances = circumstancesOf(picture, now);
   const fates = pods.map(pod => ({ pod, fate: judge(pod, standing.request.policy, circumstances) }));
   return { standing, fates, ...(rung && { rung }) };
 };
@@ -211,11 +208,12 @@ export const drain: Step = start => {
   const course = { ...start, confirmPods: !podsConfirmed };
   if (pods === undefined) return { done: false, course };
   const sorted = pods.toSorted(byKey);
-  const views = draining.map(standing => viewOf(standing, sorted, course));
+  const vms = lookAtVms(course, sorted);
+  const circumstances = { now: course.now, daemonSets: course.picture.daemonSets, guests: vms.guests };
+  const views = draining.map(standing => viewOf(standing, sorted, circumstances));
   // The pods may have been read before the hold was in place: only a later list can say that none is left.
   if (!podsConfirmed && views.some(isEmpty)) return { done: false, course };
   const going = views.filter(view => ended(view) === undefined);
-  const vms = lookAtVms(course, sorted);
   const leavers = leaversOf(going, course.picture.self, vms, course.now);
   const { planned, handOver } = withoutSelf(plan(leavers, surroundingsOf(course, draining, vms)), course.picture.self);
   const hindrances = new Map(planned.hindrances.flatMap(one => (one.pod ? [[`${one.pod.namespace}/${one.pod.name}`, one] as const] : [])));

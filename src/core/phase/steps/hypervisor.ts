@@ -1,8 +1,8 @@
 import type { Hindrance } from '../../drain/blocker.ts';
 import type { HostView, HostWish } from '../../vm/host.ts';
 import type { ServerPolicy } from '../../vm/server-policy.ts';
-import type { VmStanding } from '../../vm/standing.ts';
-import type { Course, DrainStanding, Standing, Step } from '../course.ts';
+import { hasGone, type VmStanding } from '../../vm/standing.ts';
+import { type Course, type DrainStanding, isActive, type Standing, type Step } from '../course.ts';
 
 /** For a node that is only to get nothing new. */
 const leaveAll: ServerPolicy = { active: 'Leave', paused: 'Leave', stopped: 'Leave', failed: 'Leave', localDisk: 'Leave' };
@@ -15,15 +15,11 @@ const wishOf = ({ request }: Standing, policy: ServerPolicy): HostWish => ({
 /** What is wanted of the hypervisor at this look. A drain that pauses or has failed wants nothing moved. */
 const wished = ({ standings }: Course): HostWish | undefined => {
   const holding = standings.filter(({ granted, holds }) => granted && holds);
-  const draining = holding.find(({ request, drain, paused, failure }) => {
-    return request.stage === 'Drain' && drain !== undefined && !paused && failure === undefined;
-  });
+  const draining = holding.find(standing => isActive(standing) && standing.drain !== undefined);
   if (draining !== undefined) return wishOf(draining, draining.request.policy.servers);
   const cordoning = holding.find(({ request }) => request.stage === 'Cordon');
   return cordoning && wishOf(cordoning, leaveAll);
 };
-
-const isLeft = ({ state }: VmStanding): boolean => state === 'Moved' || state === 'Stopped' || state === 'Left';
 
 const serverHindrance = ({ id, name, state, message, remedy }: VmStanding): Hindrance => ({
   cause: state === 'Cannot' ? 'ServerNotMovable' : 'ServerMoving',
@@ -40,7 +36,7 @@ const unknown = (message: string): Hindrance => ({
 
 const hindrances = (view: HostView | 'unknown'): readonly Hindrance[] => {
   if (view === 'unknown') return [unknown('what is on its hypervisor has not been found out yet')];
-  const servers = view.vms.filter(vm => !isLeft(vm)).map(serverHindrance);
+  const servers = view.vms.filter(vm => !hasGone(vm)).map(serverHindrance);
   return view.problem === undefined ? servers : [unknown(view.problem), ...servers];
 };
 
@@ -51,7 +47,7 @@ const withHost = (drain: DrainStanding, view: HostView | 'unknown'): DrainStandi
   const { emptied, complete, vmsMovedAt, ...rest } = drain;
   const vms = view === 'unknown' ? [] : view.vms;
   const isEmpty = view !== 'unknown' && view.empty;
-  const end = view === 'unknown' ? undefined : vms.every(isLeft) ? vmsMovedAt : later(view.expectedEnd, vmsMovedAt ?? view.expectedEnd);
+  const end = view === 'unknown' ? undefined : vms.every(hasGone) ? vmsMovedAt : later(view.expectedEnd, vmsMovedAt ?? view.expectedEnd);
   return {
     ...rest,
     emptied: emptied && isEmpty,

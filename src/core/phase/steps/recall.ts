@@ -1,14 +1,11 @@
 import type { Request } from '../../request/request.ts';
 import { secondsAfter } from '../../time.ts';
 import { recall as callBack } from '../../vm/recall.ts';
-import type { Course, Standing, Step } from '../course.ts';
+import { type Course, isActive, type Step } from '../course.ts';
 
 /** Its pods may have been asked for. */
 const hasBegun = ({ history: { drainStartedAt, state } }: Request): boolean =>
   drainStartedAt !== undefined || state === 'Draining' || state === 'Detaching' || state === 'Drained' || state === 'Failed';
-
-const isActive = ({ request, granted, holds, paused, failure }: Standing): boolean =>
-  request.stage === 'Drain' && granted && holds && !paused && failure === undefined;
 
 /** The drain that asked the VMs to move has ended or pauses, and nobody else wants them gone as far as can be seen. */
 const wantsThemBack = ({ picture: { node }, standings, leaving }: Course): boolean => {

@@ -4,7 +4,7 @@ import { mergePatch } from '../../json.ts';
 import { pathOf, statusPathOf } from '../../request/request.ts';
 import type { State } from '../../request/words.ts';
 import { earliest, isBefore, secondsAfter } from '../../time.ts';
-import type { VmStanding } from '../../vm/standing.ts';
+import { isOnItsWay } from '../../vm/standing.ts';
 import { nothingTracked } from '../../vm/tracking.ts';
 import { announcement, type Course, type DrainStanding, type Standing } from '../course.ts';
 import type { Announcement, Write } from '../decision.ts';
@@ -46,8 +46,6 @@ const blockersOf = ({ drain, request }: Standing, { picture, now }: Course): rea
   return (drain?.hindrances ?? []).map(one => ({ ...one, since: since(one) })).sort(order);
 };
 
-const isUnderWay = ({ state }: VmStanding): boolean => state === 'Waiting' || state === 'Migrating';
-
 /** VMs take as long as they are big; pods leave at the rate seen so far. */
 const endOf = (
   startedAt: Temporal.Instant,
@@ -55,8 +53,8 @@ const endOf = (
   now: Temporal.Instant,
 ): Temporal.Instant | undefined => {
   const pods = estimateEnd(startedAt, now, count);
-  if (!vms.some(isUnderWay)) return pods;
-  return pods !== undefined && vmsMovedAt !== undefined && count.waiting > vms.filter(isUnderWay).length && isBefore(vmsMovedAt, pods)
+  if (!vms.some(isOnItsWay)) return pods;
+  return pods !== undefined && vmsMovedAt !== undefined && count.waiting > vms.filter(isOnItsWay).length && isBefore(vmsMovedAt, pods)
     ? pods
     : vmsMovedAt;
 };

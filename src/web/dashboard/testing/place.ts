@@ -11,7 +11,7 @@ import { maintenance } from '../../../generations/maintenance.ts';
 import { medik8s } from '../../../generations/medik8s.ts';
 import { EventRecorder } from '../../../kube/events.ts';
 import { Operator } from '../../../operator/operator.ts';
-import type { Api, Watcher } from '../../../operator/ports.ts';
+import { type Api, noMeter, type Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import { silentLog } from '../../../support/log.ts';
 
@@ -89,7 +89,7 @@ export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['ma
       api: ports,
       watcher: ports,
       recorder: new EventRecorder({ api: ports, clock, log: silentLog, random: seeded(8), instance: 'test' }),
-      meter: { evicted: () => {}, wrote: () => {}, decided: () => {} },
+      meter: noMeter,
       fence: { mayAct: () => true },
       clock,
       log: silentLog,
