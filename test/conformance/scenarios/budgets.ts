@@ -3,10 +3,12 @@ import type { Place } from './place.ts';
 import type { Scenario } from './sides.ts';
 import { condition, conditionsOf, count, isCurrent, isGoing, type Thing } from './thing.ts';
 
-const seen = (at: Place, name: string, allowed: number): Promise<Thing> =>
+/** The controller may learn later than we do that a pod is ready: where nothing is allowed only the number of healthy ones tells that it knows. */
+const seen = (at: Place, name: string, allowed: number, healthy?: number): Promise<Thing> =>
   at.until(`${name} to allow ${allowed}`, () => {
     const budget = at.find('budgets', name);
-    return isCurrent(budget) && count(budget, 'disruptionsAllowed') === allowed ? budget : undefined;
+    const isCounted = healthy === undefined || count(budget, 'currentHealthy') === healthy;
+    return isCurrent(budget) && isCounted && count(budget, 'disruptionsAllowed') === allowed ? budget : undefined;
   });
 
 const numbers = (budget: Thing): readonly unknown[] => [
@@ -26,7 +28,7 @@ const counts = (name: string, options: BudgetOptions, allowed: number, replicas 
   run: async at => {
     await deployed(at, replicas);
     await at.budget('web', options);
-    at.note('numbers', numbers(await seen(at, 'web', allowed)));
+    at.note('numbers', numbers(await seen(at, 'web', allowed, replicas)));
   },
 });
 
@@ -48,7 +50,7 @@ const policy = (unhealthyPodEvictionPolicy: 'IfHealthyBudget' | 'AlwaysAllow', e
   run: async at => {
     await deployed(at, 2);
     await at.budget('web', { minAvailable: 2, unhealthyPodEvictionPolicy });
-    await seen(at, 'web', 0);
+    await seen(at, 'web', 0, 2);
     const victim = first(at);
     await sick(at, victim);
     await at.until('one that is not healthy', () => count(at.find('budgets', 'web'), 'currentHealthy') === 1);
@@ -179,7 +181,7 @@ export const budgets: readonly Scenario[] = [
     run: async at => {
       await deployed(at, 2);
       await at.budget('web', { minAvailable: 2 });
-      await seen(at, 'web', 0);
+      await seen(at, 'web', 0, 2);
       at.note('answer', (await at.evict(first(at))).replaceAll(first(at), 'victim'));
     },
   },
