@@ -20,6 +20,9 @@ export type WorkloadOptions = {
 
 const clusterWide: ReadonlySet<Watched> = new Set(['nodes', 'namespaces', 'volumes', 'attachments']);
 
+/** Grows with every write (etcd's revision on the real side). */
+const versionOf = (thing: Thing | undefined): number => Number(thing?.metadata.resourceVersion ?? 0);
+
 /** One scenario on one of the two sides: its own namespace, its own nodes, what it does and what it finds. */
 export class Place {
   readonly api: Api;
@@ -164,8 +167,15 @@ export class Place {
     return this.api.post<Thing>(this.path(what), { ...body, metadata });
   }
 
-  patch(what: Watched, name: string, body: unknown): Promise<Thing> {
-    return this.api.patch<Thing>(this.path(what, name), body);
+  /** Returns when the watch tells the change as well: what is asked of the object afterwards is never about how it was before. */
+  async patch(what: Watched, name: string, body: unknown): Promise<Thing> {
+    const patched = await this.api.patch<Thing>(this.path(what, name), body);
+    const { uid } = patched.metadata;
+    await this.until('a change to be seen', () => {
+      const course = this.scope.courses.get(uid);
+      return course?.gone === true || versionOf(course?.states.at(-1)) >= versionOf(patched);
+    });
+    return patched;
   }
 
   scale(what: Watched, name: string, replicas: number): Promise<Thing> {

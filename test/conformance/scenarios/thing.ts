@@ -7,6 +7,7 @@ export type Thing = {
     readonly generateName?: string;
     readonly uid: string;
     readonly generation?: number;
+    readonly resourceVersion?: string;
     readonly creationTimestamp: string;
     readonly deletionTimestamp?: string;
     readonly labels?: Readonly<Record<string, string>>;
