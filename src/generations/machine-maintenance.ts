@@ -3,7 +3,7 @@ import { isObject } from '../core/json.ts';
 import type { MachinePicture, Verdict } from '../core/machine/picture.ts';
 import { isOver, type MachineHistory, type MachinePhase, type MachineRequest } from '../core/machine/request.ts';
 import { deadlineFor } from '../core/machine/steps/begin.ts';
-import { ended } from '../core/machine/steps/life.ts';
+import { ended } from '../core/machine/steps/strategy.ts';
 import { childName } from '../core/machine/writes.ts';
 import { readTime, timeText } from '../core/time.ts';
 import { eventOfSeed, readEvent } from './machine-events.ts';
@@ -143,6 +143,8 @@ const startOf = (
       ...(begins.set !== undefined && { set: begins.set }),
       ...(begins.nodeName !== undefined && { nodeName: begins.nodeName }),
       ...(begins.bootId !== undefined && { bootID: begins.bootId }),
+      // It went on in another way: the node is as empty as it was.
+      ...(stored.drainedTime !== undefined && { drainedTime: stored.drainedTime }),
     };
   }
   const { startTime, strategy, maintenanceName, beganForDeadline, set, nodeName, bootID, drainedTime } = stored;
@@ -177,7 +179,7 @@ export const machineMaintenanceStatus = (verdict: Verdict, picture: MachinePictu
     ...start,
     drainedTime: isDrained ? (start.drainedTime ?? timeText(now)) : undefined,
     scheduledTime: startsAt && timeText(startsAt),
-    eventsOverTime: start.startTime !== undefined && ended(request) !== undefined ? (stored.eventsOverTime ?? timeText(now)) : undefined,
+    eventsOverTime: start.startTime !== undefined && ended(picture) !== undefined ? (stored.eventsOverTime ?? timeText(now)) : undefined,
     deadline: deadline && timeText(deadline),
     completionTime: over ? (stored.completionTime ?? timeText(now)) : undefined,
     handledEvents: over ? request.events.map(({ id }) => id) : stored.handledEvents,

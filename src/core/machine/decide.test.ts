@@ -325,6 +325,32 @@ describe('under way', () => {
     );
   });
 
+  test('a retirement that is announced during a reboot is worked on as soon as it may be, and does not hold the node until then', () => {
+    const reboot = event({ id: 'e0', kind: 'reboot', state: 'Active', deadline: at(60) });
+    const both = begun({ events: [reboot, event()] }, 'Drain');
+    const on = decided({ request: both, child: child('Drained') });
+    assert.equal(says(on), 'Draining NewEvent');
+    assert.deepEqual(on.begins?.strategy, 'Replace');
+    assert.equal(says(decided({ request: { ...both, strategy: 'Drain' }, child: child('Drained') })), 'Drained EventPending');
+    assert.equal(says(decideMachine(without(picture({ request: both, child: child('Drained') }), 'supply'), now)), 'Drained EventPending');
+
+    // Nobody has agreed to it yet: the reboot goes on as it was.
+    const asked = { ...both, needsApproval: true };
+    assert.equal(says(decided({ request: asked, child: child('Drained') })), 'Drained EventPending');
+    const rebooted = { ...asked, events: [event({ ...reboot, state: 'Completed' }), event()] };
+    assert.equal(says(decided({ request: rebooted, child: child('Drained') })), 'Releasing Ending');
+    const again = decided({ request: rebooted });
+    assert.deepEqual([says(again), again.restarts], ['Pending NewEvent', true]);
+    const calledOff = { ...asked, events: [event({ ...reboot, state: 'Cancelled' }), event()] };
+    assert.equal(says(decided({ request: calledOff, child: child('Draining') })), 'Releasing Ending');
+    assert.deepEqual([says(decided({ request: calledOff })), decided({ request: calledOff }).restarts], ['Pending NewEvent', true]);
+  });
+
+  test('an event that was called off has no say in what is done about another one', () => {
+    const events = [event({ state: 'Cancelled' }), event({ id: 'e2', kind: 'reboot', deadline: at(60) })];
+    assert.equal(decided({ request: request({ events }) }).begins?.strategy, 'Drain');
+  });
+
   test('an object of the replaced operator whose machine it has deleted is finished', () => {
     const theirs = request({ deletionIssued: true, events: [] });
     assert.equal(says(decideMachine(without(picture({ request: theirs }), 'machine'), now)), 'Succeeded MachineGone');

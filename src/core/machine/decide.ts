@@ -1,7 +1,7 @@
 import type { MachinePicture, MachineStep, Verdict } from './picture.ts';
-import { approval, begin } from './steps/begin.ts';
+import { approval, begin, outgrow } from './steps/begin.ts';
 import { release, succeed, waitThrough } from './steps/finish.ts';
-import { calledOff, claim, notify, over, pointless, readable, undo } from './steps/life.ts';
+import { calledOff, claim, next, notify, over, pointless, readable, undo } from './steps/life.ts';
 import { possible } from './steps/strategy.ts';
 import { drain, replace, surge } from './steps/work.ts';
 
@@ -16,12 +16,14 @@ const steps: readonly MachineStep[] = [
   notify,
   approval,
   begin,
+  outgrow,
   calledOff,
   surge,
   drain,
   replace,
   waitThrough,
   release,
+  next,
   succeed,
 ];
 

@@ -35,7 +35,7 @@ export type MachineHistory = {
   readonly completedAt?: Temporal.Instant;
   /** It began because its deadline left no time to wait for an opening: the end of a window does not concern it. */
   readonly becauseOfDeadline: boolean;
-  /** The strategy that it began with: it is not changed on the way. */
+  /** The strategy that it began with. Drain becomes Replace when such an event is announced meanwhile. */
   readonly strategy?: Strategy;
   /** Key of what is to replace the machine, for when the machine is gone. */
   readonly set?: string;

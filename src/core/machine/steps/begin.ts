@@ -16,7 +16,7 @@ import { appliesTo } from '../../window/window.ts';
 import { deadlineOf, isPending } from '../event.ts';
 import type { MachinePicture, MachineStep, Verdict } from '../picture.ts';
 import { takesAtOnce } from '../request.ts';
-import { strategyOf } from './strategy.ts';
+import { anew, isOutgrown, strategyOf } from './strategy.ts';
 
 /** Everything that is asked before the work begins, and what the end of a window means for work that has begun. */
 
@@ -171,6 +171,18 @@ export const begin: MachineStep = (picture, now) => {
     return { phase: 'Scheduled', reason: 'Turn', message: `Waits for its turn: ${wait}`, startsAt: start.at, ...again };
   }
   return begun(picture, start, calendar);
+};
+
+/**
+ * A machine is to be replaced whose node is being kept out of service for something less: as soon as it might begin, it is replaced without its
+ * node coming back in between.
+ */
+export const outgrow: MachineStep = (picture, now) => {
+  if (!isOutgrown(picture)) return undefined;
+  const fresh = anew(picture);
+  const verdict = approval(fresh, now) ?? begin(fresh, now);
+  if (verdict?.begins === undefined) return undefined;
+  return { ...verdict, reason: 'NewEvent', message: `Goes on as ${verdict.begins.strategy}: another event has been announced` };
 };
 
 /** What the windows want of work that is under way: undefined where it may go on. */

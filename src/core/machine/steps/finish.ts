@@ -3,7 +3,7 @@ import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { isPending, type MachineEvent } from '../event.ts';
 import type { MachinePicture, MachineStep, Verdict } from '../picture.ts';
 import { drainedForWrite } from '../writes.ts';
-import { strategyOf } from './strategy.ts';
+import { answered, strategyOf } from './strategy.ts';
 import { endOfChild } from './withdraw.ts';
 
 /** What comes after the node is empty. */
@@ -44,7 +44,7 @@ const settlesAt = ({ request, node }: MachinePicture, now: Temporal.Instant): Te
 export const waitThrough: MachineStep = (picture, now) => {
   const { request, node } = picture;
   if (strategyOf(picture).strategy !== 'Drain' || node === undefined) return undefined;
-  const pending = request.events.filter(isPending);
+  const pending = answered(picture).filter(isPending);
   if (pending.length > 0 || request.events.length === 0) {
     const what = pending.map(({ code, kind, state }) => `${code ?? kind} (${state.toLowerCase()})`).join(', ');
     const until = what === '' ? 'until this object is deleted' : `until the cloud is done: ${what}`;

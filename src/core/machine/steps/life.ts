@@ -1,9 +1,9 @@
 import { isBefore, secondsAfter } from '../../time.ts';
-import { type EventState, isPending } from '../event.ts';
+import { isPending } from '../event.ts';
 import type { MachineStep, Verdict } from '../picture.ts';
 import { isOver, type MachineRequest } from '../request.ts';
 import { announce, machineMaintenanceFinalizer, ownWrite, pathOfRequest, reasonOf } from '../writes.ts';
-import { strategyOf } from './strategy.ts';
+import { ended, isOutgrown, strategyOf } from './strategy.ts';
 import { withdraw } from './withdraw.ts';
 
 /** The beginning and the end of the object itself. */
@@ -42,11 +42,16 @@ export const readable: MachineStep = ({ request, machineApi }) => {
 const isNew = (request: MachineRequest): boolean =>
   request.events.some(event => isPending(event) && !request.history.handled.has(event.id));
 
+const newEvent: Verdict = { phase: 'Pending', reason: 'NewEvent', message: 'Another event has been announced', restarts: true };
+
+/** What was begun is over, and something else is announced already. */
+export const next: MachineStep = picture => (isOutgrown(picture) ? newEvent : undefined);
+
 /** What is over is kept for a while, and taken away then unless its event is still announced: it would come back at once. */
 export const over: MachineStep = ({ request, machine }, now) => {
   const { phase, completedAt } = request.history;
   if (phase === undefined || !isOver(phase)) return undefined;
-  if (isNew(request)) return { phase: 'Pending', reason: 'NewEvent', message: 'Another event has been announced', restarts: true };
+  if (isNew(request)) return newEvent;
   const kept: Verdict = { phase, reason: phase, message: '' };
   if (completedAt === undefined) return kept;
   const until = secondsAfter(completedAt, request.keepSeconds);
@@ -63,12 +68,6 @@ export const over: MachineStep = ({ request, machine }, now) => {
   return { ...kept, own };
 };
 
-/** How all of its events have ended; undefined as long as one is pending, or where there are none. */
-export const ended = (request: Pick<MachineRequest, 'events'>): EventState | undefined => {
-  if (request.events.length === 0 || request.events.some(isPending)) return undefined;
-  return request.events.every(({ state }) => state === 'Cancelled') ? 'Cancelled' : 'Completed';
-};
-
 /** The event has ended before anything was begun for it, or the machine is gone: there is nothing to do any more. */
 export const pointless: MachineStep = picture => {
   const { request, machine, node } = picture;
@@ -82,7 +81,7 @@ export const pointless: MachineStep = picture => {
   if (request.nodeOnly && node === undefined) {
     return { phase: 'Cancelled', reason: 'NodeGone', message: `Node ${request.nodeName ?? request.machineName} does not exist (any more)` };
   }
-  const state = ended(request);
+  const state = ended(picture);
   if (state === undefined) return undefined;
   const message = state === 'Cancelled' ? 'The cloud has cancelled its event' : 'The event was over before anything had to be done';
   return { phase: 'Cancelled', reason: state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted', message };
@@ -91,15 +90,15 @@ export const pointless: MachineStep = picture => {
 /** Somebody only wants to know. */
 export const notify: MachineStep = picture => {
   if (strategyOf(picture).strategy !== 'Notify') return undefined;
-  const state = ended(picture.request);
+  const state = ended(picture);
   if (state !== undefined) return { phase: 'Succeeded', reason: `Event${state}`, message: 'The event is over' };
   return { phase: 'Notified', reason: 'EventPending', message: 'Announced; nothing else is done by strategy Notify' };
 };
 
 /** The event was cancelled while the work was under way: what can still be taken back is taken back. */
-export const calledOff: MachineStep = picture => {
+export const calledOff: MachineStep = (picture, now) => {
   const { request, machine } = picture;
-  const state = ended(request);
+  const state = ended(picture);
   const committed = request.deletionIssued || machine === undefined || machine.deleting;
   const { strategy } = strategyOf(picture);
   // Not by the phase: calling it off is Releasing too, and has to go on until nothing is left.
@@ -107,5 +106,6 @@ export const calledOff: MachineStep = picture => {
   // A node that the cloud is done with has to be fit before it is given back: that is asked later.
   if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed)) return undefined;
   const reason = state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted';
-  return withdraw(picture) ?? { phase: 'Cancelled', reason, message: 'The event is over; everything has been given back' };
+  const over = { phase: 'Cancelled', reason, message: 'The event is over; everything has been given back' } as const;
+  return withdraw(picture) ?? next(picture, now) ?? over;
 };

@@ -1,7 +1,8 @@
+import { type EventState, isPending, type MachineEvent } from '../event.ts';
 import type { MachinePicture, MachineStep } from '../picture.ts';
 import { defaultStrategy, type Strategy } from '../request.ts';
 
-/** Which strategy it is, and whether it can be followed. */
+/** Which strategy it is, whether it can be followed, and which events it answers. */
 
 /** Why the machine cannot be replaced in this way; undefined when it can. */
 const obstacle = ({ request, machine, supply }: MachinePicture, strategy: Strategy): string | undefined => {
@@ -29,7 +30,8 @@ const obstacle = ({ request, machine, supply }: MachinePicture, strategy: Strate
 export const strategyOf = (picture: MachinePicture): { readonly strategy: Strategy; readonly obstacle?: string } => {
   const { request } = picture;
   const chosen = request.history.strategy ?? request.strategy;
-  const strategy = chosen ?? defaultStrategy(request.events);
+  const pending = request.events.filter(isPending);
+  const strategy = chosen ?? defaultStrategy(pending.length > 0 ? pending : request.events);
   if (request.history.strategy !== undefined) return { strategy };
   const found = obstacle(picture, strategy);
   if (found === undefined) return { strategy };
@@ -40,4 +42,29 @@ export const strategyOf = (picture: MachinePicture): { readonly strategy: Strate
 export const possible: MachineStep = picture => {
   const { obstacle } = strategyOf(picture);
   return obstacle === undefined ? undefined : { phase: 'Pending', reason: 'StrategyNotPossible', message: obstacle, warning: true };
+};
+
+/** The same, as if nothing had been begun. */
+export const anew = (picture: MachinePicture): MachinePicture => {
+  const { startedAt: _started, strategy: _strategy, ...history } = picture.request.history;
+  return { ...picture, request: { ...picture.request, history } };
+};
+
+/** Something was announced meanwhile that calls for another machine, and the node is only kept out of service. */
+export const isOutgrown = (picture: MachinePicture): boolean => {
+  const { events, history } = picture.request;
+  return history.strategy === 'Drain' && events.some(isPending) && strategyOf(anew(picture)).strategy === 'Replace';
+};
+
+/** The events that what was begun is an answer to: a node is not held for as long as a retirement is due in some weeks. */
+export const answered = (picture: MachinePicture): readonly MachineEvent[] => {
+  const { events } = picture.request;
+  return isOutgrown(picture) ? events.filter(event => !isPending(event) || defaultStrategy([event]) !== 'Replace') : events;
+};
+
+/** How those events have ended; undefined as long as one is pending, or where nothing was announced at all. */
+export const ended = (picture: MachinePicture): EventState | undefined => {
+  const events = answered(picture);
+  if (picture.request.events.length === 0 || events.some(isPending)) return undefined;
+  return events.every(({ state }) => state === 'Cancelled') ? 'Cancelled' : 'Completed';
 };

@@ -5,8 +5,7 @@ import type { MachinePicture, MachineStep, Supply, Verdict } from '../picture.ts
 import { takesAtOnce } from '../request.ts';
 import { createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite, stageWrite } from '../writes.ts';
 import { closesAt, closing, deadlineFor } from './begin.ts';
-import { ended } from './life.ts';
-import { strategyOf } from './strategy.ts';
+import { ended, strategyOf } from './strategy.ts';
 import { countBack, markOf, withdraw } from './withdraw.ts';
 
 /** The work itself: a machine more, the node empty, the machine gone. Each step sees from the objects how far it is. */
@@ -96,7 +95,7 @@ export const drain: MachineStep = (picture, now) => {
   // A machine that never became a node, or whose node is gone, has nothing to drain.
   if (nodeName === undefined || node === undefined || isLost(picture, now)) return undefined;
   // Its event is over, one way or the other: what is left is to give the node back.
-  if (strategyOf(picture).strategy === 'Drain' && ended(request) !== undefined) return undefined;
+  if (strategyOf(picture).strategy === 'Drain' && ended(picture) !== undefined) return undefined;
   if (child?.history.state === 'Drained' && child.stage === 'Drain') return undefined;
   const stop = paused(picture, now);
   if (stop !== undefined) return stop;
