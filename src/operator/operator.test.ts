@@ -113,6 +113,26 @@ test('from claim to release: the node is held, emptied, reported, and given back
   await end();
 });
 
+test('words and leases that a hold has left behind are taken away at the start, and those of others stay', async () => {
+  const lease = (holder: string) => ({
+    metadata: { namespace: 'leases', name: 'node-n1' },
+    spec: { holderIdentity: holder, leaseDurationSeconds: 3600, renewTime: '2026-01-01T00:00:00.000000Z' },
+  });
+  const status = (reason: string) => ({ conditions: [{ type: 'Drained', status: 'True', reason, message: '' }] });
+  const { cluster, calm, end } = bench(cluster => {
+    cluster.put(nodePath('n1'), { metadata: { name: 'n1' }, spec: {}, status: {} });
+    cluster.put(leasePath('n1'), lease('node-maintenance'));
+    cluster.put(nodePath('n2'), { metadata: { name: 'n2' }, spec: {}, status: status('DrydockDrainCompleted') });
+    cluster.put(nodePath('n3'), { metadata: { name: 'n3' }, spec: {}, status: status('KubectlDrain') });
+    cluster.put(leasePath('n3'), { ...lease('another'), metadata: { namespace: 'leases', name: 'node-n3' } });
+  });
+  await calm();
+  assert.equal(cluster.get(leasePath('n1')), undefined);
+  assert.ok(cluster.get(leasePath('n3')));
+  assert.deepEqual(cluster.written.toSorted(), [`DELETE ${leasePath('n1')}`, `PATCH ${nodePath('n2')}/status`]);
+  await end();
+});
+
 test('the answers to its own writes are all that it needs to go on: the watches may be late', async () => {
   const { cluster, calm, end } = bench(cluster => {
     addNode(cluster, 'n1');

@@ -113,7 +113,7 @@ export class Operator {
 
   /** Something about the node is known that none of the watches tells. */
   touch(nodeName: string): void {
-    if (this.world.busyNodes().has(nodeName)) this.#queue.add(nodeName);
+    if (this.world.concerns(nodeName)) this.#queue.add(nodeName);
   }
 
   /** Gives up such a request: what is queued for it is called back. */
@@ -189,7 +189,7 @@ export class Operator {
     if (watchPods) return this.world.pods.start(nodeName);
     this.world.pods.stop(nodeName);
     this.#evictor.forgetNode(nodeName);
-    if (this.world.requests.in(nodeName).length === 0 && this.world.nodes.get(nodeName)?.before === undefined) this.#desk.forget(nodeName);
+    if (!this.world.concerns(nodeName)) this.#desk.forget(nodeName);
   }
 
   /** What was stored may allow the next step, so the node has its turn again; what was not is tried again, ever more slowly. */

@@ -1,14 +1,14 @@
 import { type Attachment, readAttachment } from '../core/drain/attachment.ts';
 import { type Budget, readBudget } from '../core/drain/budget.ts';
-import { conditionOf, type Node, readNode } from '../core/hold/node.ts';
-import { type Lease, readLease } from '../core/lease/lease.ts';
-import { memberLabels } from '../core/quorum/quorum.ts';
+import { type Node, readNode } from '../core/hold/node.ts';
+import { isTaken, type Lease, readLease } from '../core/lease/lease.ts';
 import { type Dialect, leaseKey, leaseNames, type Request } from '../core/request/request.ts';
 import { type MaintenanceWindow, windowsPath } from '../core/window/window.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { Cache } from './cache.ts';
 import { Following } from './following.ts';
+import { essence, isMarked, isMember, standsFor } from './node-matters.ts';
 import { PodWatches } from './pod-watches.ts';
 import type { Api, Change, Watched, Watcher } from './ports.ts';
 import { Vms, vmCollections } from './vms.ts';
@@ -48,27 +48,6 @@ const readNamed = (raw: unknown): Named => {
   };
   return { key: `${metadata.namespace ?? ''}/${metadata.name}`, uid: metadata.uid, resourceVersion: metadata.resourceVersion };
 };
-
-/** Nodes change all the time by their heartbeats; only this much of them matters. */
-const essence = ({ unschedulable, taints, labels, conditions, before, deleting, uid, bootId, providerId, annotations }: Node): string =>
-  JSON.stringify([
-    unschedulable,
-    taints,
-    labels,
-    conditions.map(({ type, status, reason }) => [type, status, reason]),
-    before,
-    deleting,
-    uid,
-    bootId,
-    providerId,
-    annotations,
-  ]);
-
-const isMember = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
-
-/** What a node means to the quorum. */
-const standsFor = (node: Node | undefined): string =>
-  node === undefined || !isMember(node) ? '' : `${conditionOf(node, 'Ready')?.status ?? ''} ${node.before === undefined}`;
 
 /** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
 export class World {
@@ -117,7 +96,7 @@ export class World {
       complete: () => this.#touchAll(),
     });
     this.vms = new Vms(this.#following, nodeName => {
-      if (this.unsynced.length === 0 && this.#concerns(nodeName)) this.#events.touched(nodeName);
+      if (this.unsynced.length === 0 && this.concerns(nodeName)) this.#events.touched(nodeName);
     });
   }
 
@@ -187,10 +166,16 @@ export class World {
     return this.#following.missing;
   }
 
-  /** Nodes about which there is something to decide. */
-  busyNodes(): ReadonlySet<string> {
-    const held = [...this.nodes.values()].filter(({ before }) => before !== undefined).map(({ name }) => name);
-    return new Set([...held, ...this.requests.groups()]);
+  /** There is something to decide about this node: somebody wants it, or something of ours is left on it or about it. */
+  concerns(nodeName: string): boolean {
+    return this.requests.in(nodeName).length > 0 || isMarked(this.nodes.get(nodeName)) || this.#isLeased(nodeName);
+  }
+
+  #isLeased(nodeName: string): boolean {
+    return leaseNames(this.#dialects, nodeName).some(name => {
+      const lease = this.leases.get(leaseKey(name));
+      return lease !== undefined && isTaken(lease, name.holder);
+    });
   }
 
   /** `namespace/name` of all DaemonSets; undefined as long as they are not known. */
@@ -200,13 +185,10 @@ export class World {
     return this.#daemonSetNames;
   }
 
-  #concerns(nodeName: string): boolean {
-    return this.requests.in(nodeName).length > 0 || this.nodes.get(nodeName)?.before !== undefined;
-  }
-
   #touchAll(): void {
     this.#tell(listener => listener.complete?.());
-    for (const nodeName of this.busyNodes()) this.#events.touched(nodeName);
+    const names = new Set([...this.nodes.groups(), ...this.requests.groups()]);
+    for (const nodeName of names) if (this.concerns(nodeName)) this.#events.touched(nodeName);
   }
 
   #lacks(name: string, status: number): 'missing' | 'withheld' | undefined {
@@ -263,8 +245,7 @@ export class World {
       this.#tell(listener => listener.node?.(change.object));
     }
     if (standsFor(before) !== standsFor(change.type === 'removed' ? undefined : change.object)) this.#touchMembers(name);
-    const held = before?.before !== undefined || change.object.before !== undefined;
-    if (!held && this.requests.in(name).length === 0) return;
+    if (!isMarked(before) && !isMarked(change.object) && this.requests.in(name).length === 0) return;
     if (change.type !== 'removed' && before !== undefined && essence(before) === essence(change.object)) return;
     this.#events.touched(name);
   }
@@ -306,6 +287,6 @@ export class World {
 
   #attachmentChanged(change: Change<Attachment>): void {
     this.attachments.apply(change);
-    if (this.#concerns(change.object.nodeName)) this.#events.touched(change.object.nodeName);
+    if (this.concerns(change.object.nodeName)) this.#events.touched(change.object.nodeName);
   }
 }

@@ -3,7 +3,7 @@ import { conditionsSaid, drainTaints, idOf, isHeld, taintsOf } from './audit/mar
 import { nodeOf, stageOf } from './audit/records.ts';
 import { leaseNamespace, operatorNamespace } from './process.ts';
 import type { Stage } from './stage.ts';
-import { maintenances, type Story } from './story.ts';
+import { maintenances } from './story.ts';
 
 /** What is still to come, in words; undefined when everything has come to its end. */
 
@@ -51,31 +51,28 @@ export const unfinished = (stage: Stage): string | undefined => {
   );
 };
 
-const leftOn = (node: Stored, isForced: boolean): string | undefined => {
+const leftOn = (node: Stored): string | undefined => {
   const { name } = node.metadata;
   if (isHeld(node)) return `node ${name} is still held`;
   const taint = taintsOf(node)
     .map(idOf)
     .find(id => drainTaints.has(id));
   if (taint !== undefined) return `node ${name} still has the taint ${taint}`;
-  // A finalizer that was taken off by hand, and a process that was killed in that moment, leave words and leases behind: see the document.
-  const said = isForced ? [] : conditionsSaid(node);
+  const said = conditionsSaid(node);
   return said.length > 0 ? `node ${name} still says ${said.join(', ')}` : undefined;
 };
 
 /** Everything has been given back. */
-export const endOf = ({ cluster }: Stage, { deeds }: Story): string | undefined => {
-  const isForced = deeds.some(({ kind }) => kind === 'force');
+export const endOf = ({ cluster }: Stage): string | undefined => {
   const { store } = cluster.machine;
   for (const resource of [...Object.values(maintenances), machineMaintenances]) {
     const [left] = store.list(resource);
     if (left !== undefined) return `${resource} ${left.metadata.name} is still there: ${JSON.stringify(left)}`;
   }
   for (const node of store.list('nodes')) {
-    const left = leftOn(node, isForced);
+    const left = leftOn(node);
     if (left !== undefined) return left;
   }
-  if (isForced) return undefined;
   const lease = store
     .list('leases.coordination.k8s.io')
     .filter(({ metadata }) => [leaseNamespace, operatorNamespace].includes(metadata.namespace ?? ''))

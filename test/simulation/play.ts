@@ -85,7 +85,7 @@ class Play {
     await this.#until('finishes', patienceMs, () => unfinished(this.#stage));
     this.#dismiss();
     await this.#until('finishes', endPatienceMs, () => {
-      const left = endOf(this.#stage, this.#story);
+      const left = endOf(this.#stage);
       // What was on its way at that moment may have come after it.
       if (left !== undefined) this.#dismiss();
       return left;

@@ -24,6 +24,10 @@ const isForeign = (node: Node, type: LifecycleCondition): boolean => {
   return stored !== undefined && stored.status === 'True' && !stored.reason.startsWith(ourReason);
 };
 
+/** A maintenance has left a word on the node. */
+export const hasWords = (node: Node): boolean =>
+  lifecycleConditions.some(type => conditionOf(node, type)?.reason.startsWith(ourReason) === true);
+
 /**
  * The strategic merge patch of `nodes/status` that makes the node say what is wanted, and nothing of ours beside it; undefined when it does
  * already. Only these four types are in it, so that a kubelet writing its own at the same time loses nothing.

@@ -135,6 +135,9 @@ export const mayRelease = (lease: Lease, holder: string): boolean =>
 export const isBlank = ({ durationSeconds, acquireTime, renewTime, transitions }: Lease): boolean =>
   durationSeconds === undefined && acquireTime === undefined && renewTime === undefined && transitions === undefined;
 
+/** It says that the holder has the node, whether it has run out or not. */
+export const isTaken = (lease: Lease, holder: string): boolean => lease.holder === holder && !isBlank(lease);
+
 /** The patch that makes a lease blank. The holder stays, as that operator leaves it. */
 export const blanked = ({ resourceVersion }: Lease): JsonObject => ({
   metadata: { resourceVersion },
