@@ -12,8 +12,10 @@ export const sameJson = (one: Json | undefined, other: Json | undefined): boolea
     return one.length === other.length && one.every((item, index) => sameJson(item, other[index]));
   }
   if (!isObject(one) || !isObject(other)) return false;
-  const keys = new Set([...Object.keys(one), ...Object.keys(other)]);
-  return [...keys].every(key => sameJson(one[key], other[key]));
+  for (const key of Object.keys(one)) if (!sameJson(one[key], other[key])) return false;
+  // What both have has been compared.
+  for (const key of Object.keys(other)) if (other[key] !== undefined && one[key] === undefined) return false;
+  return true;
 };
 
 /**

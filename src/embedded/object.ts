@@ -52,7 +52,12 @@ export const at = (draft: Json | undefined, ...path: readonly string[]): Json | 
 export const items = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? (value as readonly Json[]) : []);
 
 /** The elements of a list that are objects. */
-export const objects = (value: Json | undefined): readonly JsonObject[] => items(value).filter(isObject);
+export const objects = (value: Json | undefined): readonly JsonObject[] => {
+  const all = items(value);
+  // Nearly always they all are, and it is asked all the time.
+  for (const one of all) if (!isObject(one)) return all.filter(isObject);
+  return all as readonly JsonObject[];
+};
 
 /** The string at the end of a path, or an empty one. */
 export const text = (draft: Json | undefined, ...path: readonly string[]): string => {
@@ -68,8 +73,14 @@ export const strings = (value: Json | undefined): Readonly<Record<string, string
 export const withMeta = (draft: Draft, changes: JsonObject): Draft => ({ ...draft, metadata: without({ ...metaOf(draft), ...changes }) });
 
 /** A copy without members that are undefined. */
-export const without = (object: JsonObject, ...keys: readonly string[]): JsonObject =>
-  Object.fromEntries(Object.entries(object).filter(([key, value]) => value !== undefined && !keys.includes(key)));
+export const without = (object: JsonObject, ...keys: readonly string[]): JsonObject => {
+  const kept: Record<string, Json> = {};
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    if (value !== undefined && !keys.includes(key)) kept[key] = value;
+  }
+  return kept;
+};
 
 /** Freezes all the way down; stops at what is frozen already, which is so for everything that came out of the store. */
 export const freeze = <T extends Json | undefined>(value: T): T => {

@@ -91,6 +91,11 @@ export const indexes: Readonly<Record<Resource, Readonly<Record<string, Index>>>
       const spec = object['spec'] as { readonly nodeName?: string } | undefined;
       return spec?.nodeName === undefined ? [] : [spec.nodeName];
     },
+    /** By namespace and each label, as `namespace/key=value`. */
+    label: ({ metadata }) => {
+      const at = `${metadata.namespace ?? ''}/`;
+      return Object.entries(metadata.labels ?? {}).map(([key, value]) => `${at}${key}=${value}`);
+    },
     /** By namespace: pods that nobody controls, which a controller may adopt. */
     orphan: ({ metadata }) =>
       metadata.ownerReferences?.some(({ controller }) => controller === true) === true ? [] : [metadata.namespace ?? ''],

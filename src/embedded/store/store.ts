@@ -29,7 +29,7 @@ export interface Store {
   /** All, or those of one namespace, in the order of etcd's keys: by namespace and name. Does not copy objects. */
   list(resource: Resource, namespace?: string): readonly Stored[];
   count(resource: Resource): number;
-  /** Objects by an index of their kind (`spec.nodeName` of pods, `owner` of everything): in the order in which they came under this value. */
+  /** Objects by an index of their kind (`spec.nodeName` and `label` of pods, `owner` of everything): in the order in which they came under this value. */
   indexed(resource: Resource, index: string, value: string): readonly Stored[];
   /** The collection as it was at a version; undefined when that has been forgotten. */
   listAt(resource: Resource, version: number, namespace?: string): readonly Stored[] | undefined;

@@ -2,7 +2,7 @@ import type { KindTable } from '../../kinds/kind-table.ts';
 import { at, items, objects, part, type Stored, strings, text } from '../../object.ts';
 import { type Cluster, type Controller, keyOf, type Note, split, timeText } from '../controller.ts';
 import { controllerOf } from '../pods.ts';
-import { picks } from '../selectors.ts';
+import { pickedPods, picks } from '../selectors.ts';
 import { replicasOf, report } from '../workload.ts';
 import { budgetStatus, type ScaleOf } from './disruption.ts';
 
@@ -56,7 +56,7 @@ const reconcile = (key: string, cluster: Cluster, kinds: KindTable): number | un
   const budget = cluster.store.get(resource, namespace, name);
   if (budget === undefined) return undefined;
   const selector = part(budget, 'spec')['selector'];
-  const pods = cluster.store.list('pods', namespace).filter(pod => picks(selector, pod));
+  const pods = pickedPods(cluster.store, selector, namespace);
   if (pods.length === 0) say(cluster, budget, { type: 'Normal', reason: 'NoPods', message: 'No matching pods found' });
   const { status, againMs, failure, unmanaged } = budgetStatus(budget, pods, scaleOf(cluster, kinds), timeText(cluster.nowMs()));
   if (failure !== undefined) {

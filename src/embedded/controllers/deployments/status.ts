@@ -118,7 +118,9 @@ export const checkAgain = (deployment: Stored, status: JsonObject, nowMs: number
   const seconds = deadlineOf(deployment);
   const current = conditionOf(conditionsOf(deployment), 'Progressing');
   if (seconds === undefined || current === undefined) return undefined;
-  if (isComplete(deployment, status) || current['reason'] === 'ProgressDeadlineExceeded') return undefined;
+  // Neither does a rollout that has come to its end before ever time out, which upstream finds out anew every few milliseconds.
+  const isJudged = current['reason'] === 'ProgressDeadlineExceeded' || current['reason'] === 'NewReplicaSetAvailable';
+  if (isComplete(deployment, status) || isJudged) return undefined;
   const left = Date.parse(text(current, 'lastUpdateTime')) + seconds * 1000 - nowMs;
   return left < 1000 ? 100 : left + 1000;
 };
