@@ -318,6 +318,25 @@ test('18. a half-open connection: nothing comes, so a new watch is opened at the
   assert.equal(it.script.lists.length, 1);
 });
 
+test('18b. a server that sends no bookmarks: after the first silence it gets twice the time, and no more', async () => {
+  const clock = new HandClock();
+  await using it = await follow([lists(10)], [says([line('ADDED', pod('a', 11))]), says([])], { clock });
+  await it.lines(2);
+  const opened: number[] = [];
+  for (let second = 0; second < 1200; second += 1) {
+    const before = it.script.watches.length;
+    await new Promise(resolve => setTimeout(resolve, 2));
+    await clock.advance(1000);
+    if (it.script.watches.length > before) opened.push(second);
+  }
+  const pauses = opened.slice(1).map((second, index) => second - (opened[index] ?? 0));
+  assert.ok(opened.length >= 2, `watches at ${opened.join(', ')}`);
+  assert.ok(
+    pauses.every(pause => pause < 320),
+    `watches at ${opened.join(', ')}`,
+  );
+});
+
 test('a server that never answers a list at all is given up after the time limit of the call', async () => {
   const clock = new HandClock();
   await using server = await FaultServer.start(() => {});

@@ -21,7 +21,7 @@ export type ReflectorOptions = {
   readonly random: () => number;
   /**
    * A watch that says nothing for so long is taken for dead; 150,000 ms when left out: the API server sends a bookmark each minute, so two
-   * of them are missing by then. It doubles from one silent watch to the next, because not every server sends bookmarks.
+   * of them are missing by then. After a silent watch it is twice as long, because not every server sends bookmarks.
    */
   readonly quietMs?: number;
 };
@@ -116,7 +116,7 @@ class Reflector<T extends Watched> {
       collection: this.#collection,
       version,
       seconds: Math.round(300 + 300 * random()),
-      quietMs: quietMs * 2 ** this.#silent,
+      quietMs: this.#silent === 0 ? quietMs : 2 * quietMs,
     };
     const tell = (line: Parameters<Parameters<typeof watchOnce>[3]>[0]): void => {
       spoke = true;

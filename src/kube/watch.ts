@@ -37,8 +37,8 @@ export const watchOnce = async (
   tell: (line: Exclude<WatchLine, { readonly kind: 'refused' | 'garbled' }>) => void,
   signal: AbortSignal,
 ): Promise<WatchEnd> => {
+  const cut = new AbortController();
   try {
-    const cut = new AbortController();
     const { quietMs, seconds } = request;
     const answer = await streams.stream(queryOf(request), AbortSignal.any([signal, cut.signal]));
     if (answer.kind === 'refused') {
@@ -50,6 +50,9 @@ export const watchOnce = async (
     return await follow(answer.chunks, silence, tell);
   } catch (error) {
     return { kind: 'broken', error };
+  } finally {
+    // Nobody reads on: a connection that is still open goes, and a joined signal that has listeners is never forgotten before it is aborted.
+    cut.abort();
   }
 };
 

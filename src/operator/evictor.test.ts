@@ -23,10 +23,21 @@ const bench = () => {
   const answered: string[] = [];
   const leader = { yes: true };
   const fence = { mayAct: () => leader.yes };
-  const evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights, answered: node => answered.push(node) });
+  const gone: string[] = [];
+  const evictor = new Evictor({
+    api,
+    clock,
+    log,
+    recorder,
+    meter,
+    fence,
+    flights,
+    gone: ({ name }, nodeName) => gone.push(`${name} on ${nodeName}`),
+    answered: node => answered.push(node),
+  });
   const states = (): Readonly<Record<string, string>> => Object.fromEntries(flights.all().map(({ podName, state }) => [podName, state]));
   const asked = (): readonly string[] => api.waiting.map(({ call }) => `${call.method} ${call.path}`);
-  return { clock, api, flights, recorder, meter, log, answered, leader, evictor, states, asked };
+  return { clock, api, flights, recorder, meter, log, gone, answered, leader, evictor, states, asked };
 };
 
 test('an eviction names its pod by uid, and goes behind everything vital', async () => {
@@ -42,6 +53,17 @@ test('an eviction names its pod by uid, and goes behind everything vital', async
     deleteOptions: { preconditions: { uid: uidOf('a') }, gracePeriodSeconds: 5 },
   });
   assert.equal(call.lane, 'bulk');
+});
+
+test('that a pod is no more is told at once, and only when the server says so of the pod', async () => {
+  const { api, evictor, gone } = bench();
+  for (const name of ['a', 'b', 'c']) evictor.launch(callOf(name), 'n1');
+  await settle();
+  api.next().answer(answer(404, { reason: 'NotFound', details: { name: 'a', kind: 'pods' } }));
+  api.next().answer(answer(404));
+  api.next().answer(answer(201));
+  await settle();
+  assert.deepEqual(gone, ['a on n1']);
 });
 
 test('evictions of one budget go one after the other, those of others and of none at the same time', async () => {

@@ -1,10 +1,10 @@
 import { classify, type Outcome } from '../core/drain/answer.ts';
 import type { PodCall } from '../core/drain/plan.ts';
 import { type Attempt, nextAttempt } from '../core/drain/retry.ts';
-import { isFinished } from '../core/pod/pod.ts';
+import { isFinished, type Pod } from '../core/pod/pod.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
-import type { Flights } from './flights.ts';
+import { type Flights, takesNothing } from './flights.ts';
 import { escalation, podCall } from './pod-calls.ts';
 import type { Api, ApiCall, Fence, Meter, Recorder } from './ports.ts';
 
@@ -16,6 +16,8 @@ type Options = {
   readonly meter: Meter;
   readonly fence: Fence;
   readonly flights: Flights;
+  /** The server has said that the pod is no more: nobody has to wait until a watch tells. */
+  readonly gone: (pod: Pod, nodeName: string) => void;
   /** An answer has come: the node is to be looked at again. */
   readonly answered: (nodeName: string) => void;
 };
@@ -50,7 +52,7 @@ export class Evictor {
 
   /** Begins an eviction. From this moment it counts against its budget. */
   launch(call: PodCall, nodeName: string): void {
-    const { pod, budget } = call;
+    const { pod, budget, overrules } = call;
     this.#options.flights.put({
       uid: pod.uid,
       podKey: pod.key,
@@ -59,6 +61,7 @@ export class Evictor {
       state: 'queued',
       at: this.#options.clock.now(),
       ...(budget && { budget: budget.key }),
+      ...(overrules && { overrules }),
     });
     const before = budget && this.#lanes.get(budget.key);
     const run = before === undefined ? this.#send(call, nodeName) : before.then(() => this.#send(call, nodeName));
@@ -89,6 +92,7 @@ export class Evictor {
     const started = clock.now();
     const outcome = await this.#ask(call, nodeName);
     this.#note(call, nodeName, outcome, started);
+    if (outcome.kind === 'gone') this.#options.gone(call.pod, nodeName);
     this.#options.answered(nodeName);
   }
 
@@ -147,7 +151,7 @@ export class Evictor {
     const flight = flights.get(uid);
     if (flight === undefined) return;
     const counts = outcome.kind === 'accepted' || outcome.kind === 'failed';
-    if (flight.budget !== undefined && counts) flights.put({ ...flight, state: 'accepted', at: now });
+    if (!takesNothing(flight) && counts) flights.put({ ...flight, state: 'accepted', at: now });
     else flights.end(uid);
   }
 }

@@ -43,6 +43,18 @@ test('an accepted eviction ends when its budget has counted it: the status names
   assert.deepEqual(uids(flights), ['unseen']);
 });
 
+test('a deletion ends when all budgets that it does not ask have counted it', () => {
+  const { budget: _asked, ...rest } = flight('d', { deletionVersion: '30' });
+  const overrules = ['shop/web', 'shop/api'].map(budget => ({ budget, healthy: 3 }));
+  const flights = flightsOf({ ...rest, overrules });
+  flights.settle(makeBudget('web', { resourceVersion: '31', currentHealthy: 3 }), at(1));
+  assert.equal(flights.get('d')?.overrules?.length, 2, 'it counts as many as before');
+  flights.settle(makeBudget('web', { resourceVersion: '32', currentHealthy: 2 }), at(1));
+  assert.deepEqual(flights.get('d')?.overrules, [{ budget: 'shop/api', healthy: 3 }]);
+  flights.settle(makeBudget('api', { resourceVersion: '33', currentHealthy: 2 }), at(1));
+  assert.deepEqual(uids(flights), []);
+});
+
 test('one that its budget never shows is given up after ten seconds', () => {
   const flights = flightsOf(flight('a'));
   flights.settle(makeBudget('web'), at(10));
@@ -53,7 +65,7 @@ test('one that its budget never shows is given up after ten seconds', () => {
 
 test('queued and sent ones, and those of other budgets, are not settled', () => {
   const flights = flightsOf(flight('q', { state: 'queued' }), flight('s', { state: 'sent' }), flight('o', { budget: 'shop/other' }));
-  flights.settle(makeBudget('web', { disruptedPods: ['q', 's', 'o'] }), at(100));
+  flights.settle(makeBudget('web', { disruptedPods: ['q', 's', 'o'] }), at(9));
   assert.deepEqual(uids(flights), ['q', 's', 'o']);
 });
 

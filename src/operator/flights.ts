@@ -1,7 +1,10 @@
 import type { Budget } from '../core/drain/budget.ts';
-import { type Flight, isReflected } from '../core/drain/flight.ts';
+import { type Flight, isCounted, isGivenUp, isReflected } from '../core/drain/flight.ts';
 
-/** Evictions under way, of all nodes, until their budgets have counted them. */
+/** No budget has to be seen counting it (any more). */
+export const takesNothing = ({ budget, overrules = [] }: Flight): boolean => budget === undefined && overrules.length === 0;
+
+/** Evictions and deletions under way, of all nodes, until their budgets have counted them. */
 export class Flights {
   readonly #flights = new Map<string, Flight>();
 
@@ -30,13 +33,19 @@ export class Flights {
     const flight = this.#flights.get(uid);
     if (flight === undefined || flight.deletionVersion !== undefined) return;
     this.#flights.set(uid, { ...flight, deletionVersion: resourceVersion });
-    if (flight.budget === undefined && flight.state === 'accepted') this.#flights.delete(uid);
+    if (flight.state === 'accepted' && takesNothing(flight)) this.#flights.delete(uid);
   }
 
   /** Ends the flights that this budget has counted. */
   settle(budget: Budget, now: Temporal.Instant): void {
     for (const flight of this.#flights.values()) {
-      if (flight.state === 'accepted' && flight.budget === budget.key && isReflected(flight, budget, now)) this.#flights.delete(flight.uid);
+      if (flight.state !== 'accepted') continue;
+      const { budget: asked, overrules, ...rest } = flight;
+      const left = overrules?.filter(one => one.budget !== budget.key || !isCounted(flight, one, budget, now));
+      const isLeft = asked !== undefined && (asked !== budget.key || !isReflected(flight, budget, now));
+      const next: Flight = { ...rest, ...(isLeft && { budget: asked }), ...(left && left.length > 0 && { overrules: left }) };
+      if (takesNothing(next) || isGivenUp(flight, now)) this.#flights.delete(flight.uid);
+      else this.#flights.set(flight.uid, next);
     }
   }
 }

@@ -4,6 +4,7 @@ import type { LeaseTerms } from '../core/lease/lease.ts';
 import { decide } from '../core/phase/decide.ts';
 import type { Decision, Write } from '../core/phase/decision.ts';
 import type { Picture } from '../core/phase/picture.ts';
+import type { Pod } from '../core/pod/pod.ts';
 import type { Dialect, Request } from '../core/request/request.ts';
 import { earliest, secondsAfter } from '../core/time.ts';
 import type { MaintenanceWindow } from '../core/window/window.ts';
@@ -86,7 +87,8 @@ export class Operator {
     });
     this.#queue = new Queue({ clock, work: nodeName => this.#pass(nodeName), rank: nodeName => this.#rank(nodeName), atOnce: nodesAtOnce });
     const answered = (nodeName: string): void => this.#answered(nodeName);
-    this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights: this.#flights, answered });
+    const gone = (pod: Pod, nodeName: string): void => this.world.pods.forget(nodeName, pod);
+    this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights: this.#flights, gone, answered });
     this.#takePicture = pictures({ world: this.world, desk: this.#desk, evictor: this.#evictor, flights: this.#flights, options });
     const memory = memoryOf(this.world, dialects);
     this.#doubts = new Doubts(api, memory, log);
@@ -242,7 +244,9 @@ export class Operator {
 
   /** An eviction has been answered. Its budget's new status may have come before the answer. */
   #answered(nodeName: string): void {
-    const keys = new Set(this.#flights.of(nodeName).flatMap(({ budget }) => budget ?? []));
+    const keys = new Set(
+      this.#flights.of(nodeName).flatMap(({ budget, overrules = [] }) => [budget ?? [], overrules.map(one => one.budget)].flat()),
+    );
     for (const key of keys) {
       const budget = this.world.budgets.get(key);
       if (budget !== undefined) this.#flights.settle(budget, this.#options.clock.now());

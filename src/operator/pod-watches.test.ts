@@ -53,6 +53,19 @@ test('a pod that was read, and has come and gone while the watch was behind, doe
   assert.deepEqual(names(), []);
 });
 
+test('a pod that the server calls gone is forgotten at once, and its successor of the same name is not', async () => {
+  const { watches, sink, names } = bench(() => []);
+  sink.synced();
+  sink.changed({ type: 'added', object: readPod(raw('web')) });
+  const before = watches.of('n1')?.[0];
+  assert.ok(before);
+  watches.forget('n1', { ...before, uid: 'another' });
+  watches.forget('n2', before);
+  assert.deepEqual(names(), ['web']);
+  watches.forget('n1', before);
+  assert.deepEqual(names(), []);
+});
+
 test('a pod of which the watch tells is left to the watch, and nothing more is read', async () => {
   const { clock, watches, sink, names, lists } = bench(() => [raw('web')]);
   sink.synced();

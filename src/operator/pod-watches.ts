@@ -78,6 +78,15 @@ export class PodWatches {
     void this.#confirm(nodeName, watch);
   }
 
+  /** The server has said that this pod is no more; its successor of the same name may be here. */
+  forget(nodeName: string, { key, uid }: Pod): void {
+    const watch = this.#watches.get(nodeName);
+    if (watch?.pods.get(key)?.uid !== uid) return;
+    watch.unheard.delete(key);
+    watch.pods.forget(key);
+    this.#options.events.touched(nodeName);
+  }
+
   stop(nodeName: string): void {
     this.#watches.get(nodeName)?.stop.abort();
     this.#watches.delete(nodeName);

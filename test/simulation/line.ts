@@ -176,6 +176,7 @@ class Flow implements AsyncIterable<Uint8Array> {
   readonly #clock: Clock;
   readonly #lagMs: () => number;
   readonly #ready: Uint8Array[] = [];
+  readonly #deafen: () => void;
   #close = (): void => {};
   #wake: (() => void) | undefined;
   #lastAt = 0;
@@ -185,11 +186,17 @@ class Flow implements AsyncIterable<Uint8Array> {
   constructor(clock: Clock, signal: AbortSignal, lagMs: () => number) {
     this.#clock = clock;
     this.#lagMs = lagMs;
-    signal.addEventListener('abort', () => this.cut(signal.reason), { once: true });
+    const aborted = (): void => this.cut(signal.reason);
+    signal.addEventListener('abort', aborted, { once: true });
+    // A joined signal with a listener is kept for ever, and the whole story with it.
+    this.#deafen = () => signal.removeEventListener('abort', aborted);
   }
 
   closing(close: () => void): void {
-    this.#close = close;
+    this.#close = () => {
+      this.#deafen();
+      close();
+    };
   }
 
   tell(event: WatchEvent): void {
@@ -239,7 +246,7 @@ class Flow implements AsyncIterable<Uint8Array> {
     for (;;) {
       const next = this.#ready.shift();
       if (next !== undefined) yield next;
-      else if (this.#over === 'ended') return;
+      else if (this.#over === 'ended') return this.#deafen();
       else if (this.#over !== 'no') throw this.#over.error;
       else await new Promise<void>(resolve => (this.#wake = resolve));
     }

@@ -13,6 +13,7 @@ const webhook = 'admission webhook "virt-launcher-eviction-interceptor.kubevirt.
 const cases: readonly (readonly [what: string, reply: Reply, kind: string])[] = [
   ['201: the deletion has begun', { status: 201, headers: {}, body: { kind: 'Status', status: 'Success' } }, 'accepted'],
   ['404: gone', failure(404, { reason: 'NotFound', details: { name: 'p', kind: 'pods' }, message: 'pods "p" not found' }), 'gone'],
+  ['404 by somebody else', { status: 404, headers: {}, body: '404 page not found\n' }, 'invalid'],
   [
     '409 by the uid: another pod has the name',
     failure(409, {

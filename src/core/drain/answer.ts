@@ -106,7 +106,8 @@ export const classify = (reply: Reply): Outcome => {
   const message = textOf(reply, status);
   const { status: code } = reply;
   if (code >= 200 && code < 300) return { kind: 'accepted' };
-  if (code === 404) return { kind: 'gone' };
+  // Anything else that is not found says nothing of the pod: a path that is not served, a proxy on the way.
+  if (code === 404) return status.details?.kind === 'pods' ? { kind: 'gone' } : { kind: 'invalid', message };
   if (code === 409) return conflict(status, message);
   if (code === 429) return tooMany(reply, status, message);
   if (code === 401 || code === 403) return forbidden(status, message);

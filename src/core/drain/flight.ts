@@ -2,7 +2,10 @@ import { secondsBetween } from '../time.ts';
 import { compareVersions } from '../version.ts';
 import type { Budget } from './budget.ts';
 
-/** An eviction that has been asked for and whose effect on its budget has not been seen yet. */
+/** A budget that a deletion does not ask. `healthy`: fewer pods than that are healthy once the budget's status has counted the deletion. */
+export type Overruled = { readonly budget: string; readonly healthy: number };
+
+/** An eviction, or a deletion, that has been asked for and whose effect on its budget has not been seen yet. */
 export type Flight = {
   readonly uid: string;
   readonly podKey: string;
@@ -10,6 +13,8 @@ export type Flight = {
   readonly nodeName: string;
   /** Key of the budget that it takes from; missing when it takes from none. */
   readonly budget?: string;
+  /** Of a deletion: what it takes away without asking. Evictions have to leave that to it. */
+  readonly overrules?: readonly Overruled[];
   /** queued: not sent yet, can be called back. sent: no answer yet. accepted: the server has agreed. */
   readonly state: 'queued' | 'sent' | 'accepted';
   /** Of the last change of state. */
@@ -18,7 +23,7 @@ export type Flight = {
   readonly deletionVersion?: string;
 };
 
-/** After an accepted eviction the budget's new status must arrive within this time, in seconds; it is milliseconds in practice. */
+/** After an accepted call the budget's new status must arrive within this time, in seconds; it is milliseconds in practice. */
 const reflectionLimit = 10;
 
 /**
@@ -27,13 +32,31 @@ const reflectionLimit = 10;
  */
 export const isReflected = (flight: Flight, budget: Budget, now: Temporal.Instant): boolean => {
   if (budget.disruptedPods.includes(flight.podName)) return true;
-  if (flight.deletionVersion !== undefined && compareVersions(budget.resourceVersion, flight.deletionVersion) > 0) return true;
-  return flight.state === 'accepted' && secondsBetween(flight.at, now) > reflectionLimit;
+  return isYounger(budget, flight) || isGivenUp(flight, now);
 };
 
-/** How many pods may be asked for now without ever exceeding what the budget allows, evictions on their way included, of all nodes. */
+const isYounger = (budget: Budget, { deletionVersion }: Flight): boolean =>
+  deletionVersion !== undefined && compareVersions(budget.resourceVersion, deletionVersion) > 0;
+
+/** Its budget would have shown it by now. */
+export const isGivenUp = ({ state, at }: Flight, now: Temporal.Instant): boolean =>
+  state === 'accepted' && secondsBetween(at, now) > reflectionLimit;
+
+/** The same for a deletion: a status that is younger may come of the eviction of another pod, which counts nothing anew. */
+export const isCounted = (flight: Flight, { healthy }: Overruled, budget: Budget, now: Temporal.Instant): boolean =>
+  (isYounger(budget, flight) && budget.currentHealthy < healthy) || isGivenUp(flight, now);
+
+const takesFrom = (flight: Flight, budget: Budget, now: Temporal.Instant): boolean => {
+  if (flight.budget === budget.key) return !isReflected(flight, budget, now);
+  return flight.overrules?.some(one => one.budget === budget.key && !isCounted(flight, one, budget, now)) === true;
+};
+
+/** Pods that the budget's status counts as healthy, and that are on their way to be gone, of all nodes. */
+export const reservedOf = (budget: Budget, flights: readonly Flight[], now: Temporal.Instant): number =>
+  flights.reduce((sum, flight) => sum + Number(takesFrom(flight, budget, now)), 0);
+
+/** How many pods may be asked for now without ever exceeding what the budget allows, whatever is on its way included, of all nodes. */
 export const freeOf = (budget: Budget, flights: readonly Flight[], now: Temporal.Instant): number => {
   if (!budget.fresh || budget.syncFailure !== undefined) return 0;
-  const reserved = flights.filter(flight => flight.budget === budget.key && !isReflected(flight, budget, now)).length;
-  return Math.max(0, budget.disruptionsAllowed - reserved);
+  return Math.max(0, budget.disruptionsAllowed - reservedOf(budget, flights, now));
 };

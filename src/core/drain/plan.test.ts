@@ -54,6 +54,28 @@ test('a budget lets as many go as it allows, and the rest says what it waits for
   assert.equal(result.hindrances[0]?.cause, 'DisruptionBudget');
 });
 
+test('a deletion does not ask its budget, and evictions leave that to it until the budget has counted it', () => {
+  const budget = makeBudget('b', { disruptionsAllowed: 2, currentHealthy: 6, resourceVersion: '100' });
+  const deletions = ['c', 'd', 'e'].map((name): Leaver => ({ ...leaver(name), method: 'delete' }));
+  const result = plan([leaver('a'), ...deletions], around({ budgets: [budget] }));
+  assert.deepEqual(names(result.calls), ['c', 'd', 'e']);
+  assert.deepEqual(
+    result.calls.map(({ overrules }) => overrules),
+    [6, 5, 4].map(healthy => [{ budget: 'shop/b', healthy }]),
+  );
+  assert.deepEqual(result.waitsFor, ['shop/b']);
+  // An eviction elsewhere has written the status since, which counts nothing anew.
+  const { budget: _asked, ...rest } = flight('c', { state: 'accepted', deletionVersion: '101' });
+  const flights = [{ ...rest, overrules: [{ budget: 'shop/b', healthy: 6 }] }];
+  const after = (over: Partial<Budget>): readonly string[] =>
+    names(plan([leaver('a'), leaver('b')], around({ budgets: [{ ...budget, ...over }], flights })).calls);
+  assert.deepEqual(after({ resourceVersion: '102' }), ['a']);
+  assert.deepEqual(after({ resourceVersion: '102', currentHealthy: 5 }), ['a', 'b']);
+  const sick: Leaver = { ...leaver('f', { ready: false }), method: 'delete' };
+  const always = makeBudget('b', { disruptionsAllowed: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
+  assert.deepEqual(names(plan([leaver('a'), sick], around({ budgets: [always] })).calls), ['f', 'a'], 'it takes nothing');
+});
+
 test('what is under way from any node counts', () => {
   const budgets = [makeBudget('b', { disruptionsAllowed: 2 })];
   assert.deepEqual(names(plan([leaver('a'), leaver('b')], around({ budgets, flights: [flight('x')] })).calls), ['a']);

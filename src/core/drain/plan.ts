@@ -4,7 +4,7 @@ import type { Guest, VmsKnown } from '../vm/guest.ts';
 import { roomFor } from '../vm/room.ts';
 import { budgetHindrance, type Hindrance, multipleBudgetsHindrance, outcomeHindrance, terminatingHindrance } from './blocker.ts';
 import { type Budget, budgetsOf, costsNothing } from './budget.ts';
-import { type Flight, freeOf } from './flight.ts';
+import { type Flight, freeOf, type Overruled, reservedOf } from './flight.ts';
 import { guestTurn, Room } from './guest-turn.ts';
 import { type Attempt, retryAt } from './retry.ts';
 import { keepsComing, oneMore, ownerKey, type Returns, staysUntil } from './returns.ts';
@@ -29,6 +29,8 @@ export type Leaver = {
 export type PodCall = Leaver & {
   /** The budget that it takes from, with the version that allowed it. */
   readonly budget?: Budget;
+  /** Of a deletion: the budgets that it does not ask. */
+  readonly overrules?: readonly Overruled[];
 };
 
 /** What is known beside the pods. */
@@ -106,6 +108,7 @@ const isLate = (pod: Pod, { heldSince }: Pick<Surroundings, 'heldSince'>): boole
 class Purse {
   readonly room: Room;
   readonly #left = new Map<string, number>();
+  readonly #overruled = new Map<string, number>();
   readonly #surroundings: Surroundings;
 
   constructor(surroundings: Surroundings) {
@@ -120,6 +123,15 @@ class Purse {
     this.#left.set(budget.key, Math.max(0, left - 1));
     return left > 0;
   }
+
+  /** A deletion takes one away, whatever the budget allows: evictions get what is left then. */
+  overrule(budget: Budget): Overruled {
+    const { flights, now } = this.#surroundings;
+    const earlier = this.#overruled.get(budget.key) ?? 0;
+    this.#overruled.set(budget.key, earlier + 1);
+    this.take(budget);
+    return { budget: budget.key, healthy: budget.currentHealthy - reservedOf(budget, flights, now) - earlier };
+  }
 }
 
 const askBudget = (pod: Pod, budgets: readonly Budget[], purse: Purse): Verdict => {
@@ -129,6 +141,12 @@ const askBudget = (pod: Pod, budgets: readonly Budget[], purse: Purse): Verdict 
   if (costsNothing(pod, budget)) return { verdict: 'call' };
   if (purse.take(budget)) return { verdict: 'call', budget };
   return { verdict: 'wait', hindrance: budgetHindrance(pod, budget), waitsFor: budget.key };
+};
+
+const overruledBy = ({ pod, method }: Leaver, { budgets }: Surroundings, purse: Purse): Pick<PodCall, 'overrules'> => {
+  if (method === 'evict' || !isGuarded(pod)) return {};
+  const overrules = budgetsOf(pod, budgets).flatMap(budget => (costsNothing(pod, budget) ? [] : [purse.overrule(budget)]));
+  return overrules.length > 0 ? { overrules } : {};
 };
 
 /** Only for pods that have not been asked for yet: what has begun goes on. */
@@ -170,12 +188,13 @@ const consider = (leaver: Leaver, surroundings: Surroundings, purse: Purse): Ver
 };
 
 /**
- * Pods that are not Ready cost no budget and go first, then pods, then VMs: the important ones, and of those the small ones, so that
+ * Deletions take from budgets without asking, so they have the first word. Pods that are not Ready cost no budget and go next, then pods, then VMs: the important ones, and of those the small ones, so that
  * as many as possible are safe soon. The name decides the rest, so that the plan never depends on the order given.
  */
 const byTurn =
   (guests: ReadonlyMap<string, Guest>) =>
-  ({ pod: one }: Leaver, { pod: other }: Leaver): number => {
+  ({ pod: one, method }: Leaver, { pod: other, method: otherMethod }: Leaver): number => {
+    if (method !== otherMethod) return method === 'delete' ? -1 : 1;
     const [vm, otherVm] = [guests.get(one.uid)?.vmi, guests.get(other.uid)?.vmi];
     if (vm === undefined && otherVm === undefined) return Number(one.ready) - Number(other.ready) || byKey(one, other);
     if (vm === undefined || otherVm === undefined) return vm === undefined ? -1 : 1;
@@ -213,7 +232,7 @@ export const plan = (leavers: readonly Leaver[], surroundings: Surroundings): Pl
     }
     const verdict = consider(leaver, surroundings, purse);
     if (verdict.verdict === 'call') {
-      calls.push({ ...leaver, ...(verdict.budget && { budget: verdict.budget }) });
+      calls.push({ ...leaver, ...(verdict.budget && { budget: verdict.budget }), ...overruledBy(leaver, surroundings, purse) });
       continue;
     }
     if (verdict.hindrance !== undefined) hindrances.push(verdict.hindrance);

@@ -82,11 +82,21 @@ export const evictionChecker = (around: Around): Checker => {
 
   const isYoung = (pod: Stored): boolean => nowMs() - Date.parse(pod.metadata.creationTimestamp) < staleMs() + 1000;
 
+  /** As it is, and as it was before its deletion, if that may not be known yet. */
+  const knownAs = (pod: Stored): readonly Stored[] => {
+    const { deletionTimestamp, deletionGracePeriodSeconds = 0, ...metadata } = pod.metadata;
+    if (deletionTimestamp === undefined) return [pod];
+    const isNews = nowMs() - Date.parse(deletionTimestamp) + deletionGracePeriodSeconds * 1000 < staleMs();
+    return isNews ? [pod, { ...pod, metadata }] : [pod];
+  };
+
+  const wants = (version: Version, pod: Stored): boolean => knownAs(pod).some(one => judge(one, version, store, nowMs()) === 'goes');
+
   const checkPolicy = (pod: Stored, isDeletion: boolean): void => {
     const node = nodeOfPod(pod);
     const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
     const wanting = records.wanting(node, staleMs()).filter(({ object }) => stageOf(object) === 'Drain');
-    const agreeing = wanting.filter(version => judge(pod, version, store, nowMs()) === 'goes' && !isStopped(version, node));
+    const agreeing = wanting.filter(version => wants(version, pod) && !isStopped(version, node));
     const judgements = wanting.map(version => `${version.object.metadata.name}: ${judge(pod, version, store, nowMs())}`).join(', ');
     if (agreeing.length === 0)
       fail('policy', `${key} on ${node} is asked to go, and nobody wants that (${judgements || 'no maintenance'})`);
