@@ -53,6 +53,15 @@ test('an answer about an object that is gone by now does not bring it back', () 
   assert.equal(cache.get('a')?.uid, 'second', 'its successor is another object');
 });
 
+test('nor does a watch that is behind and tells of what came before the end', () => {
+  const cache = cacheOf(thing('a', 1));
+  cache.forget('a');
+  cache.apply({ type: 'changed', object: thing('a', 2), before: thing('a', 1) });
+  assert.equal(cache.get('a'), undefined);
+  cache.apply({ type: 'added', object: thing('a', 4, { uid: 'second' }) });
+  assert.equal(cache.get('a')?.uid, 'second', 'its successor is another object');
+});
+
 test('the end of a predecessor does not take its successor away', () => {
   const cache = cacheOf(thing('a', 1, { uid: 'second' }));
   cache.apply({ type: 'removed', object: thing('a', 2, { uid: 'first' }) });

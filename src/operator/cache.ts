@@ -47,6 +47,8 @@ export class Cache<T extends Watched> {
       this.#remember(change.object.uid);
       return before;
     }
+    // A watch that is behind tells of what came before the end.
+    if (this.#gone.has(change.object.uid)) return before;
     if (
       before === undefined ||
       before.uid !== change.object.uid ||

@@ -135,9 +135,9 @@ export type WatchFaults = {
 
 /**
  * How late the operator may know what it goes by, while things go wrong: watches that lag or are cut, and calls on their way; a silent watch
- * is noticed after 150 seconds, and what was to come after it may hang for a minute and be tried again ever more slowly.
+ * is noticed after 150 seconds, the two that may follow it after 300 each, and a list that is refused is tried again ever more slowly.
  */
-export const staleMsOf = ({ watches }: Story): number => (watches.hangs ? 420_000 : 40_000);
+export const staleMsOf = ({ watches }: Story): number => (watches.hangs ? 840_000 : 90_000);
 
 export const maintenances = {
   Maintenance: 'maintenances.drydock.dev',

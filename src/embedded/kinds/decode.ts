@@ -11,7 +11,28 @@ export type Decoded =
 /** Thrown inside of one call of `decode` only. */
 class Unreadable extends Error {}
 
-type Place = { readonly struct: string; readonly path: string; readonly unknown: string[]; readonly shown: string };
+/** The way from the object to one of its values; texts are made of it only when there is something to say. */
+type Place = {
+  readonly unknown: string[];
+  readonly above?: Place;
+  readonly struct: string;
+  readonly step: string | number;
+  readonly isField: boolean;
+};
+
+/** Everything is named in it, elements of lists and keys of maps too: `spec.containers[0].name`. */
+const shown = ({ above, step }: Place): string => {
+  const before = above === undefined ? '' : shown(above);
+  return typeof step === 'number' ? `${before}[${step}]` : within(before, step);
+};
+
+/** Go's own names lead through fields only: `spec.containers.name`. */
+const fieldsOf = ({ above, step, isField }: Place): string => {
+  const before = above === undefined ? '' : fieldsOf(above);
+  return isField ? within(before, String(step)) : before;
+};
+
+const within = (path: string, key: string): string => (path === '' || key === '' ? path + key : `${path}.${key}`);
 
 /**
  * Reads an object as encoding/json reads it into the Go type, and writes it as Go does: unknown fields fall away, as do null and zero values
@@ -20,7 +41,7 @@ type Place = { readonly struct: string; readonly path: string; readonly unknown:
 export const decode = (draft: Draft, struct: string): Decoded => {
   const unknown: string[] = [];
   try {
-    const object = decodeStruct(draft, structNamed(struct), { struct, path: '', unknown, shown: '' });
+    const object = decodeStruct(draft, structNamed(struct), { unknown, struct, step: '', isField: false });
     return { kind: 'decoded', object, unknown };
   } catch (error) {
     if (error instanceof Unreadable) return { kind: 'unreadable', message: error.message };
@@ -28,40 +49,56 @@ export const decode = (draft: Draft, struct: string): Decoded => {
   }
 };
 
-/** What has been decoded, with its struct: what came out of here and was stored comes again with every update of another part of its object. */
-const decodedAs = new WeakMap<object, string>();
+/** What has been decoded, with its type: what came out of here and was stored comes again with every update of another part of its object. */
+const decodedAs = new WeakMap<object, Struct | FieldType>();
+
+/** Only what is stored is frozen, and nobody can have changed it since. */
+const isDecoded = (value: object, type: Struct | FieldType): boolean => decodedAs.get(value) === type && Object.isFrozen(value);
 
 const decodeStruct = (value: JsonObject, struct: Struct, place: Place): JsonObject => {
-  // Only what is stored is frozen, and nobody can have changed it since.
-  if (decodedAs.get(value) === struct.name && Object.isFrozen(value)) return value;
+  if (isDecoded(value, struct)) return value;
   const result: Record<string, Json> = {};
-  for (const key in value) {
+  for (const key of Object.keys(value)) {
     const given = value[key];
     const field = struct.fields.get(key);
     if (field === undefined) {
-      if (given !== undefined) place.unknown.push(within(place.shown, key));
+      if (given !== undefined) place.unknown.push(shown(fieldIn(place, struct, key)));
       continue;
     }
     if (given === null || given === undefined) continue;
-    const decoded = decodeValue(given, field.type, inside(place, struct.name, key));
+    const decoded = decodeField(given, field.type, struct, key, place);
     if (!isLeftOut(decoded, field)) result[key] = decoded;
   }
   for (const [key, field] of struct.filled) {
     if (result[key] !== undefined) continue;
-    const zero = field.pointer ? null : zeroOf(field.type, inside(place, struct.name, key));
+    const zero = field.pointer ? null : zeroOf(field.type, fieldIn(place, struct, key));
     if (zero !== undefined) result[key] = zero;
   }
-  decodedAs.set(result, struct.name);
+  decodedAs.set(result, struct);
   return result;
 };
 
-const within = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
-const inside = (place: Place, struct: string, key: string): Place => ({
-  struct,
-  path: within(place.path, key),
-  unknown: place.unknown,
-  shown: within(place.shown, key),
+const fieldIn = (above: Place, struct: Struct, key: string): Place => ({
+  unknown: above.unknown,
+  above,
+  struct: struct.name,
+  step: key,
+  isField: true,
 });
+
+const elementIn = (above: Place, step: string | number): Place => ({
+  unknown: above.unknown,
+  above,
+  struct: above.struct,
+  step,
+  isField: false,
+});
+
+/** Most values are scalars that are as they should be: their place is not needed. */
+const decodeField = (value: Json, type: FieldType, struct: Struct, key: string, place: Place): Json => {
+  const plain = type.kind === 'scalar' ? decodeScalar(value, type) : undefined;
+  return plain === undefined ? decodeValue(value, type, fieldIn(place, struct, key)) : plain;
+};
 
 /** What encoding/json leaves out of a field with omitempty. */
 const isLeftOut = (value: Json, { type, pointer, always }: Field): boolean => {
@@ -94,49 +131,61 @@ const decodeValue = (value: Json, type: FieldType, place: Place): Json => {
       return decodeStruct(value, structNamed(type.name), place);
     case 'list':
       if (!Array.isArray(value)) return cannot(value, type, place);
-      return (value as readonly Json[]).map((item, index) =>
-        item === null ? (zeroOf(type.of, place) ?? null) : decodeValue(item, type.of, { ...place, shown: `${place.shown}[${index}]` }),
-      );
+      return decodeList(value, type, place);
     case 'map':
       if (!isObject(value)) return cannot(value, type, place);
-      return decodeMap(value, type.of, place);
+      return decodeMap(value, type, place);
     default:
-      return decodeScalar(value, type, place);
+      return decodeScalar(value, type) ?? cannot(value, type, place);
   }
 };
 
-const decodeMap = (value: JsonObject, of: FieldType, place: Place): JsonObject => {
-  const result: Record<string, Json> = {};
-  for (const key in value) {
-    const given = value[key];
-    if (given === undefined) continue;
-    // A null in a map of strings is an empty string to Go.
-    result[key] = given === null ? (zeroOf(of, place) ?? null) : decodeValue(given, of, { ...place, shown: within(place.shown, key) });
-  }
+type Of<K extends FieldType['kind']> = Extract<FieldType, { readonly kind: K }>;
+
+const decodeList = (value: readonly Json[], type: Of<'list'>, place: Place): readonly Json[] => {
+  if (isDecoded(value, type)) return value;
+  const result = value.map((item, index) => {
+    const at = elementIn(place, index);
+    return item === null ? (zeroOf(type.of, at) ?? null) : decodeValue(item, type.of, at);
+  });
+  decodedAs.set(result, type);
   return result;
 };
 
-type ScalarType = Extract<FieldType, { readonly kind: 'scalar' }>;
+const decodeMap = (value: JsonObject, type: Of<'map'>, place: Place): JsonObject => {
+  if (isDecoded(value, type)) return value;
+  const result: Record<string, Json> = {};
+  for (const key of Object.keys(value)) {
+    const given = value[key];
+    if (given === undefined) continue;
+    const at = elementIn(place, key);
+    // A null in a map of strings is an empty string to Go.
+    result[key] = given === null ? (zeroOf(type.of, at) ?? null) : decodeValue(given, type.of, at);
+  }
+  decodedAs.set(result, type);
+  return result;
+};
 
-const decodeScalar = (value: Json, type: ScalarType, place: Place): Json => {
+/** Undefined where Go cannot read it. */
+const decodeScalar = (value: Json, type: Of<'scalar'>): Json | undefined => {
   switch (type.name) {
     case 'string':
     case 'bytes':
-      return typeof value === 'string' ? value : cannot(value, type, place);
+      return typeof value === 'string' ? value : undefined;
     case 'int32':
     case 'int64':
-      return typeof value === 'number' && Number.isInteger(value) ? value : cannot(value, type, place);
+      return typeof value === 'number' && Number.isInteger(value) ? value : undefined;
     case 'number':
-      return typeof value === 'number' ? value : cannot(value, type, place);
+      return typeof value === 'number' ? value : undefined;
     case 'bool':
-      return typeof value === 'boolean' ? value : cannot(value, type, place);
+      return typeof value === 'boolean' ? value : undefined;
     case 'quantity':
-      return typeof value === 'number' ? String(value) : typeof value === 'string' ? quantity(value) : cannot(value, type, place);
+      return typeof value === 'number' ? String(value) : typeof value === 'string' ? quantity(value) : undefined;
     case 'intstr':
-      return typeof value === 'number' || typeof value === 'string' ? value : cannot(value, type, place);
+      return typeof value === 'number' || typeof value === 'string' ? value : undefined;
     case 'time':
     case 'microtime':
-      return time(value, type.name, type, place);
+      return time(value, type.name);
     case 'any':
       return value;
     default:
@@ -149,8 +198,8 @@ const layouts = { time: '2006-01-02T15:04:05Z07:00', microtime: '2006-01-02T15:0
 const wholeSeconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const micros = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 
-const time = (value: Json, name: 'time' | 'microtime', type: ScalarType, place: Place): Json => {
-  if (typeof value !== 'string') return cannot(value, type, place);
+const time = (value: Json, name: 'time' | 'microtime'): Json | undefined => {
+  if (typeof value !== 'string') return undefined;
   if ((name === 'time' ? wholeSeconds : micros).test(value)) return value;
   const instant = name === 'microtime' && !/\.\d{6,}/.test(value) ? undefined : readTime(value);
   if (instant === undefined) {
@@ -189,5 +238,7 @@ const jsonName = (value: Json): string => {
 
 const cannot = (value: Json, type: FieldType, place: Place): never => {
   const struct = place.struct.split('.')[1] ?? place.struct;
-  throw new Unreadable(`json: cannot unmarshal ${jsonName(value)} into Go struct field ${struct}.${place.path} of type ${goName(type)}`);
+  throw new Unreadable(
+    `json: cannot unmarshal ${jsonName(value)} into Go struct field ${struct}.${fieldsOf(place)} of type ${goName(type)}`,
+  );
 };

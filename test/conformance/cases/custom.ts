@@ -334,7 +334,9 @@ export const custom: readonly Case[] = [
           await at.post(path, { ...object, spec: { nodeName: 'n1', reason: 'r', unknown: 1 } });
           await at.patch(`${path}/${at.name(name)}`, 'merge', { spec: { nodeName: 'n2' } });
           await at.patch(`${path}/${at.name(name)}/status`, 'merge', { status: { phase: 'Drained', lastError: 'x' } });
-          await at.get(path, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' });
+          // Other cases may have objects of this kind at the same time.
+          const mine = `${path}?fieldSelector=metadata.name%3D${at.name(name)}`;
+          await at.get(mine, { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' });
           await at.post(path, { ...object, metadata: { name: 'none' } });
           await at.delete(`${path}/${at.name(name)}`);
         }

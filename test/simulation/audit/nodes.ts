@@ -1,7 +1,7 @@
 import { objects, part, type Stored, text } from '../../../src/embedded/object.ts';
 import { maintenances } from '../story.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
-import { foreignChange, isHeld, marksOf, recordedOf } from './marks.ts';
+import { drainTaints, foreignChange, isHeld, marksOf, recordedOf } from './marks.ts';
 
 /** Nodes: nothing of anybody else is touched, and what was there before is there again in the end. */
 
@@ -30,6 +30,12 @@ const mayBegin = ({ records, store, story, nowMs, staleMs }: Around, node: strin
   );
 };
 
+/** The taints that only a hold puts on a node are all gone from it: whoever took them off has given the node back. */
+const hasNoSign = (was: ReadonlyMap<string, string | null>, touched: ReadonlyMap<string, string | null>): boolean => {
+  const signs = [...drainTaints].map(id => `taint ${id}`).filter(mark => touched.get(mark) === null);
+  return signs.length > 0 && signs.every(mark => was.get(mark) === null);
+};
+
 export const nodeChecker = (around: Around): Checker => {
   const { fail } = around;
   /** Marks that are the operator's at the moment, with what stood there before; by the uid of the node. */
@@ -48,7 +54,8 @@ export const nodeChecker = (around: Around): Checker => {
       if (recorded.has(mark)) continue;
       touched.delete(mark);
       // Nobody wants the node any more, and somebody has given it back by hand: the record goes and nothing else.
-      const isOthers = !isTouched || (is.get(mark) === value && around.records.wanting(name, around.staleMs()).length === 0);
+      const isUnwanted = around.records.wanting(name, around.staleMs()).length === 0 || hasNoSign(was, touched);
+      const isOthers = !isTouched || (is.get(mark) === value && isUnwanted);
       if (!isOthers && is.get(mark) !== wanted) {
         fail('restored', `node ${name}: ${mark} was ${String(wanted)} before the hold, and is ${String(is.get(mark))} after it`);
       } else if (!isTouched && is.get(mark) !== value) {
