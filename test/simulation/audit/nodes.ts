@@ -47,6 +47,7 @@ export const nodeChecker = (around: Around): Checker => {
     taken.set(uid, touched);
     const recorded = isHeld(after) ? recordedOf(after) : new Set<string>();
     const [was, is] = [marksOf(before), marksOf(after)];
+    const isUnsigned = hasNoSign(was, touched);
     for (const [mark, value] of was) {
       if (recorded.has(mark) && !touched.has(mark)) touched.set(mark, value);
       const wanted = touched.get(mark);
@@ -54,7 +55,7 @@ export const nodeChecker = (around: Around): Checker => {
       if (recorded.has(mark)) continue;
       touched.delete(mark);
       // Nobody wants the node any more, and somebody has given it back by hand: the record goes and nothing else.
-      const isUnwanted = around.records.wanting(name, around.staleMs()).length === 0 || hasNoSign(was, touched);
+      const isUnwanted = around.records.wanting(name, around.staleMs()).length === 0 || isUnsigned;
       const isOthers = !isTouched || (is.get(mark) === value && isUnwanted);
       if (!isOthers && is.get(mark) !== wanted) {
         fail('restored', `node ${name}: ${mark} was ${String(wanted)} before the hold, and is ${String(is.get(mark))} after it`);
