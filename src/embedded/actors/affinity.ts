@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../../core/json.ts';
+import { isObject, type JsonObject } from '../../core/json.ts';
 import { type Labels, matches, readSelector } from '../../core/pod/selector.ts';
 import { at, items, objects, part, type Stored, strings, text } from '../object.ts';
 
@@ -44,10 +44,19 @@ export const preference = (podSpec: JsonObject, node: Stored): number =>
     .filter(one => fitsTerm(part(one, 'preference'), node))
     .reduce((sum, { weight }) => sum + (typeof weight === 'number' ? weight : 0), 0);
 
-/** A term of pod affinity picks a pod (same namespace unless it names others). */
+/** What a pod has to have near it, or must not. */
+export const terms = (podSpec: JsonObject, kind: 'podAffinity' | 'podAntiAffinity'): readonly JsonObject[] =>
+  objects(at(podSpec, 'affinity', kind, 'requiredDuringSchedulingIgnoredDuringExecution'));
+
+/** The namespaces in which a term of pod affinity picks: the pod's own unless it names others. */
+export const namespacesOf = (term: JsonObject, own: string): readonly string[] => {
+  const named = items(term['namespaces']).filter(one => typeof one === 'string');
+  return named.length === 0 ? [own] : named;
+};
+
+/** A term of pod affinity picks a pod. */
 export const termPicks = (term: JsonObject, owner: string, pod: Stored): boolean => {
-  const namespaces: readonly Json[] = Array.isArray(term['namespaces']) ? (term['namespaces'] as readonly Json[]) : [];
-  const inNamespace = namespaces.length === 0 ? pod.metadata.namespace === owner : namespaces.includes(pod.metadata.namespace ?? '');
   const selector = term['labelSelector'];
-  return inNamespace && matches(isObject(selector) ? selector : undefined, strings(pod.metadata.labels));
+  const isNear = namespacesOf(term, owner).includes(pod.metadata.namespace ?? '');
+  return isNear && matches(isObject(selector) ? selector : undefined, strings(pod.metadata.labels));
 };

@@ -1,138 +1,51 @@
 import type { JsonObject } from '../../core/json.ts';
-import type { Cluster } from '../controllers/controller.ts';
 import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { picks } from '../controllers/selectors.ts';
-import { at, items, objects, part, type Stored, strings, text } from '../object.ts';
-import { fitsSelector, fitsTerms, preference, termPicks } from './affinity.ts';
-import { type Amounts, allocatable, lacking, plus, requestsOf } from './resources.ts';
+import { at, items, objects, type Stored, text } from '../object.ts';
+import { fitsSelector, fitsTerms, preference, termPicks, terms } from './affinity.ts';
+import { domain, type Load, zoneOf } from './load.ts';
+import { lacking } from './resources.ts';
+import type { Round } from './round.ts';
 import { toleratesAll, untolerated } from './taints.ts';
 
 /** A scheduler: filters, then scores (k8s.io/kubernetes/pkg/scheduler), without preemption. */
 
-/** What one node carries at the moment. `guarded`: its pods that keep others away. */
-export type Load = {
-  readonly node: Stored;
-  readonly pods: readonly Stored[];
-  readonly guarded: readonly Stored[];
-  readonly used: Amounts;
-  readonly has: Amounts;
-};
-
-/** What a pod of a node asks for never changes; its spec stays the same object through all updates of its status. */
-const asked = new WeakMap<JsonObject, Amounts>();
-
-const askedBy = (pod: Stored): Amounts => {
-  const spec = part(pod, 'spec');
-  const known = asked.get(spec);
-  if (known !== undefined) return known;
-  const amounts = requestsOf(spec);
-  asked.set(spec, amounts);
-  return amounts;
-};
-
-export const loadOf = (cluster: Cluster, node: Stored): Load => {
-  const pods = cluster.store.indexed('pods', 'spec.nodeName', node.metadata.name).filter(pod => !isFinished(pod));
-  const guarded = pods.filter(pod => terms(part(pod, 'spec'), 'podAntiAffinity').length > 0);
-  return { node, pods, guarded, used: pods.map(askedBy).reduce(plus, {}), has: allocatable(node) };
-};
-
-const domain = (node: Stored, key: string): string | undefined => strings(node.metadata.labels)[key];
-
-const terms = (spec: JsonObject, kind: 'podAffinity' | 'podAntiAffinity'): readonly JsonObject[] =>
-  objects(at(spec, 'affinity', kind, 'requiredDuringSchedulingIgnoredDuringExecution'));
-
-/** Pods of the same domain as the node, by a term's topology key. */
-const sharing = (load: Load, loads: readonly Load[], key: string): readonly Stored[] => {
-  const here = domain(load.node, key);
-  return here === undefined ? [] : loads.filter(({ node }) => domain(node, key) === here).flatMap(({ pods }) => pods);
-};
-
-/** What concerns all nodes, computed once for a pod: otherwise every node would look at every other. */
-type Round = {
-  readonly loads: readonly Load[];
-  /** Loads with pods that keep others away. */
-  readonly guarded: readonly Load[];
-  /** Pods of the same owner, by zone. */
-  readonly zones: ReadonlyMap<string, number>;
-  /** What the pod asks for. */
-  readonly asked: Amounts;
-  readonly ties: Ties;
-};
-
-const zoneOf = (node: Stored): string | undefined => domain(node, 'topology.kubernetes.io/zone');
-
-/** What a pod brings along: the node selectors of its volumes, and how many pods of its owner there are on which node. */
-export type Ties = { readonly volumes: readonly JsonObject[]; readonly siblings: ReadonlyMap<string, number> };
-
-const roundOf = (spec: JsonObject, loads: readonly Load[], ties: Ties): Round => {
-  const zones = new Map<string, number>();
-  for (const { node } of ties.siblings.size === 0 ? [] : loads) {
-    const count = ties.siblings.get(node.metadata.name) ?? 0;
-    const zone = count === 0 ? undefined : zoneOf(node);
-    if (zone !== undefined) zones.set(zone, (zones.get(zone) ?? 0) + count);
-  }
-  return { loads, guarded: loads.filter(({ guarded }) => guarded.length > 0), zones, ties, asked: requestsOf(spec) };
-};
-
 /** It keeps away from others that are there. */
-const keepsAway = (pod: Stored, load: Load, { loads }: Round): boolean =>
-  terms(part(pod, 'spec'), 'podAntiAffinity').some(term =>
-    sharing(load, loads, text(term, 'topologyKey')).some(other => termPicks(term, pod.metadata.namespace ?? '', other)),
-  );
+const keepsAway = ({ node }: Load, round: Round): boolean =>
+  terms(round.spec, 'podAntiAffinity').some(term => round.isIn(term, domain(node, text(term, 'topologyKey'))));
 
 /** Others that are there keep it away. */
-const keptAway = (pod: Stored, load: Load, { guarded }: Round): boolean =>
-  guarded.some(({ node, guarded: keepers }) =>
-    keepers.some(other =>
-      terms(part(other, 'spec'), 'podAntiAffinity').some(term => {
-        const where = domain(node, text(term, 'topologyKey'));
-        const same = where !== undefined && where === domain(load.node, text(term, 'topologyKey'));
-        return same && termPicks(term, other.metadata.namespace ?? '', pod);
-      }),
-    ),
-  );
-
-/** A first pod that would be its own company may go anywhere. */
-const lonely = (pod: Stored, load: Load, loads: readonly Load[]): boolean =>
-  terms(part(pod, 'spec'), 'podAffinity').some(term => {
-    const namespace = pod.metadata.namespace ?? '';
-    if (sharing(load, loads, text(term, 'topologyKey')).some(other => termPicks(term, namespace, other))) return false;
-    const nobody = !loads.some(({ pods }) => pods.some(other => termPicks(term, namespace, other)));
-    return !(nobody && termPicks(term, namespace, pod));
+const keptAway = ({ node }: Load, { keepers }: Round): boolean =>
+  [...keepers].some(([key, domains]) => {
+    const here = domain(node, key);
+    return here !== undefined && domains.has(here);
   });
 
-/** Pods by domain that a spread constraint counts. */
-const spreadOf = (constraint: JsonObject, pod: Stored, loads: readonly Load[]): ReadonlyMap<string, number> => {
-  const key = text(constraint, 'topologyKey');
-  const counts = new Map<string, number>();
-  for (const { node, pods } of loads) {
-    const where = domain(node, key);
-    if (where === undefined || !fitsSelector(part(pod, 'spec'), node)) continue;
-    const mine = pods.filter(other => other.metadata.namespace === pod.metadata.namespace && picks(constraint['labelSelector'], other));
-    counts.set(where, (counts.get(where) ?? 0) + mine.filter(({ metadata }) => metadata.deletionTimestamp === undefined).length);
-  }
-  return counts;
-};
+/** A first pod that would be its own company may go anywhere. */
+const lonely = ({ node }: Load, round: Round): boolean =>
+  terms(round.spec, 'podAffinity').some(term => {
+    if (round.isIn(term, domain(node, text(term, 'topologyKey')))) return false;
+    return !(round.isNobody(term) && termPicks(term, round.pod.metadata.namespace ?? '', round.pod));
+  });
 
 const spreadReason = "node(s) didn't match pod topology spread constraints";
 
-const skewed = (pod: Stored, load: Load, loads: readonly Load[]): Obstacle | undefined => {
-  for (const one of objects(at(pod, 'spec', 'topologySpreadConstraints'))) {
+const skewed = ({ node }: Load, round: Round): Obstacle | undefined => {
+  for (const one of objects(round.spec['topologySpreadConstraints'])) {
     if (text(one, 'whenUnsatisfiable') !== 'DoNotSchedule') continue;
-    const where = domain(load.node, text(one, 'topologyKey'));
+    const where = domain(node, text(one, 'topologyKey'));
     if (where === undefined) return firm(`${spreadReason} (missing required label)`);
-    const counts = spreadOf(one, pod, loads);
-    const itself = picks(one['labelSelector'], pod) ? 1 : 0;
-    const least = counts.size < Number(one['minDomains'] ?? 1) ? 0 : Math.min(...counts.values());
+    const { counts, least } = round.spread(one);
+    const itself = picks(one['labelSelector'], round.pod) ? 1 : 0;
     if ((counts.get(where) ?? 0) + itself - least > Number(one['maxSkew'] ?? 1)) return yielding(spreadReason);
   }
   return undefined;
 };
 
-const unfriendly = (pod: Stored, load: Load, round: Round): Obstacle | undefined => {
-  if (lonely(pod, load, round.loads)) return firm("node(s) didn't match pod affinity rules");
-  if (keepsAway(pod, load, round)) return yielding("node(s) didn't match pod anti-affinity rules");
-  return keptAway(pod, load, round) ? yielding("node(s) didn't satisfy existing pods anti-affinity rules") : undefined;
+const unfriendly = (load: Load, round: Round): Obstacle | undefined => {
+  if (lonely(load, round)) return firm("node(s) didn't match pod affinity rules");
+  if (keepsAway(load, round)) return yielding("node(s) didn't match pod anti-affinity rules");
+  return keptAway(load, round) ? yielding("node(s) didn't satisfy existing pods anti-affinity rules") : undefined;
 };
 
 /** Why a pod cannot go to a node, in the scheduler's words, and whether it might if others went away (Unschedulable). */
@@ -149,7 +62,7 @@ const namesOthers = (spec: JsonObject, node: Stored): boolean => {
 };
 
 /** What the pod asks for and does not get; more than the node could ever give is not worth waiting for. */
-const shortage = (asked: Amounts, { used, has }: Load): Obstacle | undefined => {
+const shortage = ({ asked }: Round, { used, has }: Load): Obstacle | undefined => {
   const short = lacking(asked, used, has);
   if (short.length === 0) return undefined;
   const never = lacking(asked, {}, has);
@@ -157,17 +70,17 @@ const shortage = (asked: Amounts, { used, has }: Load): Obstacle | undefined => 
 };
 
 /** In the order of the scheduler's filters; the first that says no is heard. */
-const obstacle = (pod: Stored, load: Load, round: Round): Obstacle | undefined => {
-  const spec = part(pod, 'spec');
+const obstacle = (load: Load, round: Round): Obstacle | undefined => {
+  const { spec } = round;
   const { node } = load;
   if (namesOthers(spec, node)) return firm("node(s) didn't satisfy plugin(s) [NodeAffinity]");
   if (at(node, 'spec', 'unschedulable') === true && !toleratesCordon(spec)) return firm('node(s) were unschedulable');
   if (!toleratesAll(spec, node, ['NoSchedule', 'NoExecute'])) return firm('node(s) had untolerated taint(s)');
   if (!fitsSelector(spec, node)) return firm("node(s) didn't match Pod's node affinity/selector");
-  const short = shortage(round.asked, load);
+  const short = shortage(round, load);
   if (short !== undefined) return short;
-  if (!round.ties.volumes.every(tie => fitsTerms(tie, node))) return firm("node(s) didn't match PersistentVolume's node affinity");
-  return skewed(pod, load, round.loads) ?? unfriendly(pod, load, round);
+  if (!round.volumes.every(tie => fitsTerms(tie, node))) return firm("node(s) didn't match PersistentVolume's node affinity");
+  return skewed(load, round) ?? unfriendly(load, round);
 };
 
 const cordonTaint: Stored = {
@@ -178,8 +91,7 @@ const cordonTaint: Stored = {
 const toleratesCordon = (spec: JsonObject): boolean => toleratesAll(spec, cordonTaint, ['NoSchedule']);
 
 /** Higher is better: little used, liked, far from its like, not to be avoided. */
-const score = (pod: Stored, load: Load, { zones, ties: { siblings } }: Round): number => {
-  const spec = part(pod, 'spec');
+const score = (load: Load, { spec, siblings, zones }: Round): number => {
   const { has } = load;
   const parts = ['cpu', 'memory', 'pods'].map(name => (has[name] ? (load.used[name] ?? 0) / has[name] : 0));
   const free = 100 * (1 - parts.reduce((sum, value) => sum + value, 0) / parts.length);
@@ -211,22 +123,23 @@ const lastWord = (pod: Stored, obstacles: readonly Obstacle[]): string => {
   return `${counted(why, nodes)} no new claims to deallocate, preemption: ${preemption}`;
 };
 
-/** The best node for a pod; of equal ones chance decides, from the cluster's seed. Pure but for that. */
-export const place = (pod: Stored, loads: readonly Load[], random: () => number, ties: Ties): Placement => {
-  const round = roundOf(part(pod, 'spec'), loads, ties);
-  const obstacles = loads.map(load => [load, obstacle(pod, load, round)] as const);
-  const fitting = obstacles.filter(([, why]) => why === undefined).map(([load]) => load);
-  if (fitting.length === 0)
-    return {
-      kind: 'nowhere',
-      message: lastWord(
-        pod,
-        obstacles.flatMap(([, why]) => why ?? []),
-      ),
-    };
-  const scored = fitting.map(load => [score(pod, load, round), load] as const);
-  const best = Math.max(...scored.map(([points]) => points));
-  const equal = scored.filter(([points]) => points > best - 1e-9).map(([, load]) => load);
+/** The best of these nodes for a pod; of equal ones chance decides, from the cluster's seed. Pure but for that. */
+export const place = (round: Round, loads: readonly Load[], random: () => number): Placement => {
+  const obstacles: Obstacle[] = [];
+  let equal: Load[] = [];
+  let best = Number.NEGATIVE_INFINITY;
+  for (const load of loads) {
+    const why = obstacle(load, round);
+    if (why !== undefined) {
+      obstacles.push(why);
+      continue;
+    }
+    const points = score(load, round);
+    if (points > best + 1e-9) equal = [load];
+    else if (points > best - 1e-9) equal.push(load);
+    best = Math.max(best, points);
+  }
+  if (equal.length === 0) return { kind: 'nowhere', message: lastWord(round.pod, obstacles) };
   return { kind: 'bound', node: equal[Math.floor(random() * equal.length)]?.node.metadata.name ?? '' };
 };
 

@@ -1,10 +1,11 @@
 import type { Clock } from '../../support/clock.ts';
 import type { Cluster } from '../controllers/controller.ts';
 import { nodeOf } from '../controllers/pods.ts';
-import { at, objects, part, type Stored, text } from '../object.ts';
+import { objects, part, type Stored, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
-import { type Load, loadOf, place, queueOf } from './scheduler.ts';
-import { tiesOf } from './ties.ts';
+import { type Load, loadOf } from './load.ts';
+import { Round } from './round.ts';
+import { place, queueOf } from './scheduler.ts';
 
 /** From a pod's creation to its binding, as measured on a small real cluster, in milliseconds. */
 const latencyMs = 5;
@@ -12,7 +13,7 @@ const latencyMs = 5;
 /** A pod that fits nowhere is looked at again after this time even if nothing has changed (unschedulable pods are flushed after 5 minutes). */
 const patienceMs = 300_000;
 
-/** So many nodes at most are compared for one pod; the first ones found, beginning where the last pod left off (numFeasibleNodesToFind). */
+/** So many nodes are compared for one pod, beginning where the last pod left off (numFeasibleNodesToFind, which takes some more of many). */
 const mostCompared = 100;
 
 /** Binds pods to nodes, one after the other. */
@@ -24,6 +25,10 @@ export class Scheduling {
   /** Pods that fitted nowhere, until something changes that may help. */
   readonly #parked = new Map<string, Stored>();
   readonly #loads = new Map<string, Load>();
+  /** Those with pods that keep others away. */
+  readonly #guarded = new Map<string, Load>();
+  /** The nodes in turn; made when it is asked for after a node has come or gone. */
+  #turns: readonly string[] | undefined;
   readonly #stale = new Set<string>();
   #from = 0;
   #scheduled: (() => void) | undefined;
@@ -61,8 +66,7 @@ export class Scheduling {
 
   #nodeChanged({ type, object }: Change): void {
     const { name } = object.metadata;
-    if (type === 'removed') this.#loads.delete(name);
-    else this.#stale.add(name);
+    this.#stale.add(name);
     if (type !== 'removed') this.#unpark();
   }
 
@@ -79,8 +83,12 @@ export class Scheduling {
   #refresh(): void {
     for (const name of this.#stale) {
       const node = this.#cluster.store.get('nodes', '', name);
+      if ((node === undefined) === this.#loads.has(name)) this.#turns = undefined;
       if (node === undefined) this.#loads.delete(name);
-      else this.#loads.set(name, loadOf(this.#cluster, node));
+      else this.#loads.set(name, loadOf(this.#cluster.store, node));
+      const load = this.#loads.get(name);
+      if (load === undefined || load.guarded.length === 0) this.#guarded.delete(name);
+      else this.#guarded.set(name, load);
     }
     this.#stale.clear();
   }
@@ -92,17 +100,14 @@ export class Scheduling {
     for (const pod of queue) this.#place(pod);
   }
 
-  /** A window of nodes for pods that any node may take; all of them where pods of other nodes have a say. */
-  #candidates(pod: Stored): readonly Load[] {
-    const all = [...this.#loads.values()];
-    const choosy =
-      at(pod, 'spec', 'affinity') !== undefined ||
-      objects(at(pod, 'spec', 'topologySpreadConstraints')).length > 0 ||
-      all.length <= mostCompared;
-    if (choosy) return all;
-    const start = this.#from % all.length;
-    this.#from += mostCompared;
-    return [...all.slice(start), ...all.slice(0, start)].slice(0, Math.max(mostCompared, Math.ceil(all.length / 20)));
+  /** The next few nodes. */
+  #window(): readonly Load[] {
+    this.#turns ??= [...this.#loads.keys()];
+    const count = this.#turns.length;
+    const start = this.#from % Math.max(1, count);
+    if (count > mostCompared) this.#from = start + mostCompared;
+    const names = Array.from({ length: Math.min(count, mostCompared) }, (_, index) => this.#turns?.[(start + index) % count] ?? '');
+    return names.flatMap(name => this.#loads.get(name) ?? []);
   }
 
   #place(pod: Stored): void {
@@ -110,9 +115,10 @@ export class Scheduling {
     const { uid, namespace = '', name } = pod.metadata;
     const current = this.#cluster.store.get('pods', namespace, name);
     if (current === undefined || current.metadata.uid !== uid || nodeOf(current) !== '') return;
-    const ties = tiesOf(this.#cluster.store, current);
-    let placement = place(current, this.#candidates(current), this.#cluster.random, ties);
-    if (placement.kind === 'nowhere') placement = place(current, [...this.#loads.values()], this.#cluster.random, ties);
+    const round = new Round(this.#cluster.store, current, { all: this.#loads, guarded: this.#guarded });
+    let placement = place(round, this.#window(), this.#cluster.random);
+    if (placement.kind === 'nowhere' && this.#loads.size > mostCompared)
+      placement = place(round, [...this.#loads.values()], this.#cluster.random);
     if (placement.kind === 'bound' && this.#bind(current, placement.node)) {
       this.#stale.add(placement.node);
       this.#say(current, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${placement.node}`);
@@ -127,7 +133,7 @@ export class Scheduling {
       this.#flush = undefined;
       this.#unpark();
     });
-    const before = objects(at(pod, 'status', 'conditions'));
+    const before = objects(part(pod, 'status')['conditions']);
     if (before.some(one => text(one, 'type') === 'PodScheduled' && text(one, 'message') === message)) return;
     const others = before.filter(one => text(one, 'type') !== 'PodScheduled');
     const { generation } = pod.metadata;

@@ -1,0 +1,137 @@
+import { isObject, type JsonObject } from '../../core/json.ts';
+import { isFinished, nodeOf } from '../controllers/pods.ts';
+import { pickedPods } from '../controllers/selectors.ts';
+import { at, objects, part, type Stored, text } from '../object.ts';
+import type { Store } from '../store/store.ts';
+import { fitsSelector, namespacesOf, termPicks, terms } from './affinity.ts';
+import { askedBy, domain, type Load, zoneOf } from './load.ts';
+import type { Amounts } from './resources.ts';
+
+/** Pods that a spread constraint counts, by domain, and how many there are where there are fewest. */
+type Spread = { readonly counts: ReadonlyMap<string, number>; readonly least: number };
+
+/** Node selectors of the volumes that a pod's claims are bound to: it can only run where each of them can be (VolumeBinding). */
+const volumesOf = (store: Store, pod: Stored): readonly JsonObject[] =>
+  objects(at(pod, 'spec', 'volumes')).flatMap(one => {
+    const claim = store.get('persistentvolumeclaims', pod.metadata.namespace ?? '', text(one, 'persistentVolumeClaim', 'claimName'));
+    const volume = claim && store.get('persistentvolumes', '', text(claim, 'spec', 'volumeName'));
+    const required = at(volume, 'spec', 'nodeAffinity', 'required');
+    return isObject(required) ? [required] : [];
+  });
+
+/** Pods of the same owner, by node. */
+const siblingsOf = (store: Store, pod: Stored): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>();
+  const owner = pod.metadata.ownerReferences?.[0]?.uid;
+  for (const other of owner === undefined ? [] : store.indexed('pods', 'owner', owner)) {
+    const node = nodeOf(other);
+    if (node !== '' && !isFinished(other) && other.metadata.ownerReferences?.[0]?.uid === owner)
+      counts.set(node, (counts.get(node) ?? 0) + 1);
+  }
+  return counts;
+};
+
+const byZone = (store: Store, siblings: ReadonlyMap<string, number>): ReadonlyMap<string, number> => {
+  const zones = new Map<string, number>();
+  for (const [name, count] of siblings) {
+    const zone = zoneOf(store.get('nodes', '', name));
+    if (zone !== undefined) zones.set(zone, (zones.get(zone) ?? 0) + count);
+  }
+  return zones;
+};
+
+/** All nodes, and those of them with pods that keep others away. */
+export type Nodes = { readonly all: ReadonlyMap<string, Load>; readonly guarded: ReadonlyMap<string, Load> };
+
+/** What concerns all nodes when one pod is to be placed, found once: otherwise every node would look at every other. */
+export class Round {
+  readonly pod: Stored;
+  readonly spec: JsonObject;
+  readonly asked: Amounts;
+  readonly volumes: readonly JsonObject[];
+  readonly siblings: ReadonlyMap<string, number>;
+  readonly zones: ReadonlyMap<string, number>;
+  /** Domains, by topology key, that pods which are there keep it away from. */
+  readonly keepers: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly #store: Store;
+  readonly #nodes: Nodes;
+  readonly #company = new Map<JsonObject, { readonly domains: ReadonlySet<string | undefined>; readonly isNobody: boolean }>();
+  readonly #spreads = new Map<JsonObject, Spread>();
+
+  constructor(store: Store, pod: Stored, nodes: Nodes) {
+    this.#store = store;
+    this.#nodes = nodes;
+    this.pod = pod;
+    this.spec = part(pod, 'spec');
+    this.asked = askedBy(pod);
+    this.volumes = volumesOf(store, pod);
+    this.siblings = siblingsOf(store, pod);
+    this.zones = byZone(store, this.siblings);
+    this.keepers = this.#keepersOf();
+  }
+
+  /** A pod that the term picks is in this domain. */
+  isIn(term: JsonObject, where: string | undefined): boolean {
+    return where !== undefined && this.#companyOf(term).domains.has(where);
+  }
+
+  /** There is no pod that the term picks. */
+  isNobody(term: JsonObject): boolean {
+    return this.#companyOf(term).isNobody;
+  }
+
+  spread(constraint: JsonObject): Spread {
+    const known = this.#spreads.get(constraint);
+    if (known !== undefined) return known;
+    const made = this.#spreadOf(constraint);
+    this.#spreads.set(constraint, made);
+    return made;
+  }
+
+  #placed(selector: JsonObject[string], namespace: string): readonly Stored[] {
+    return pickedPods(this.#store, selector, namespace).filter(pod => nodeOf(pod) !== '' && !isFinished(pod));
+  }
+
+  #companyOf(term: JsonObject) {
+    const known = this.#company.get(term);
+    if (known !== undefined) return known;
+    const key = text(term, 'topologyKey');
+    const namespaces = namespacesOf(term, this.pod.metadata.namespace ?? '');
+    const pods = namespaces.flatMap(namespace => this.#placed(term['labelSelector'], namespace));
+    const domains = new Set(pods.map(pod => domain(this.#nodes.all.get(nodeOf(pod))?.node, key)));
+    const made = { domains, isNobody: pods.length === 0 };
+    this.#company.set(term, made);
+    return made;
+  }
+
+  #keepersOf(): ReadonlyMap<string, ReadonlySet<string>> {
+    const found = new Map<string, Set<string>>();
+    for (const { node, guarded } of this.#nodes.guarded.values()) {
+      for (const keeper of guarded) {
+        for (const term of terms(part(keeper, 'spec'), 'podAntiAffinity')) {
+          const key = text(term, 'topologyKey');
+          const where = domain(node, key);
+          if (where === undefined || !termPicks(term, keeper.metadata.namespace ?? '', this.pod)) continue;
+          found.set(key, (found.get(key) ?? new Set()).add(where));
+        }
+      }
+    }
+    return found;
+  }
+
+  #spreadOf(constraint: JsonObject): Spread {
+    const key = text(constraint, 'topologyKey');
+    const counts = new Map<string, number>();
+    for (const { node } of this.#nodes.all.values()) {
+      const where = domain(node, key);
+      if (where !== undefined && fitsSelector(this.spec, node)) counts.set(where, 0);
+    }
+    for (const pod of this.#placed(constraint['labelSelector'], this.pod.metadata.namespace ?? '')) {
+      const node = this.#nodes.all.get(nodeOf(pod))?.node;
+      const where = domain(node, key);
+      if (node === undefined || where === undefined || pod.metadata.deletionTimestamp !== undefined) continue;
+      if (fitsSelector(this.spec, node)) counts.set(where, (counts.get(where) ?? 0) + 1);
+    }
+    return { counts, least: counts.size < Number(constraint['minDomains'] ?? 1) ? 0 : Math.min(...counts.values()) };
+  }
+}
