@@ -55,6 +55,19 @@ test('an eviction names its pod by uid, and goes behind everything vital', async
   assert.equal(call.lane, 'bulk');
 });
 
+test('a deletion that overrules a budget waits for the evictions that are under way, not for each other', async () => {
+  const { api, evictor, asked } = bench();
+  const overrules = [{ budget: web.key, healthy: 3 }];
+  evictor.launch(callOf('a', { budget: web }), 'n1');
+  evictor.launch(callOf('b', { method: 'delete', overrules }), 'n2');
+  evictor.launch(callOf('c', { method: 'delete', overrules }), 'n2');
+  await settle();
+  assert.equal(asked().length, 1);
+  api.next().answer(answer(201));
+  await settle();
+  assert.deepEqual(asked(), ['DELETE /api/v1/namespaces/shop/pods/b', 'DELETE /api/v1/namespaces/shop/pods/c']);
+});
+
 test('that a pod is no more is told at once, and only when the server says so of the pod', async () => {
   const { api, evictor, gone } = bench();
   for (const name of ['a', 'b', 'c']) evictor.launch(callOf(name), 'n1');

@@ -24,7 +24,8 @@ type Options = {
 
 /**
  * Asks for evictions. Those of one budget go one after the other: the API server would only let them trip over each other (a lost race for
- * the budget's status costs it 500 ms, kubernetes#102361). A queued one can be called back until it is sent.
+ * the budget's status costs it 500 ms, kubernetes#102361). Deletions that overrule a budget wait for those that are under way: they would take
+ * from it what has just been granted. A queued one can be called back until it is sent.
  */
 export class Evictor {
   readonly #options: Options;
@@ -63,8 +64,9 @@ export class Evictor {
       ...(budget && { budget: budget.key }),
       ...(overrules && { overrules }),
     });
-    const before = budget && this.#lanes.get(budget.key);
-    const run = before === undefined ? this.#send(call, nodeName) : before.then(() => this.#send(call, nodeName));
+    const keys = budget === undefined ? (overrules ?? []).map(one => one.budget) : [budget.key];
+    const before = keys.flatMap(key => this.#lanes.get(key) ?? []);
+    const run = before.length === 0 ? this.#send(call, nodeName) : Promise.all(before).then(() => this.#send(call, nodeName));
     if (budget === undefined) return;
     this.#lanes.set(budget.key, run);
     void run.then(() => {

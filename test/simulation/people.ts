@@ -86,8 +86,12 @@ const stealLease = (doing: Doing): void => {
     doing.stage.make(leases, { metadata: { name: `node-${node.metadata.name}`, namespace: leaseNamespace }, spec });
 };
 
+/** Without those that belong to a machine: they are its machine's business, and nothing would ever set them right again. */
+const ownMaintenances = (doing: Doing): readonly Stored[] =>
+  listOf(doing, maintenances.Maintenance).filter(one => one.metadata.annotations?.[parent] === undefined);
+
 const changePolicy = (doing: Doing): void => {
-  const found = oneOf(doing, listOf(doing, maintenances.Maintenance));
+  const found = oneOf(doing, ownMaintenances(doing));
   if (found === undefined) return;
   const { dice } = doing;
   const drain = {
@@ -173,9 +177,7 @@ const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
   force,
   changePolicy,
   changeStage: doing => {
-    // One that belongs to a machine is its machine's business: nothing would ever set it right again.
-    const own = listOf(doing, maintenances.Maintenance).filter(one => one.metadata.annotations?.[parent] === undefined);
-    const found = oneOf(doing, own);
+    const found = oneOf(doing, ownMaintenances(doing));
     const stage = doing.dice.of(['Announce', 'Cordon', 'Drain']);
     if (found !== undefined) doing.stage.writes.update(maintenances.Maintenance, { ...found, spec: { ...part(found, 'spec'), stage } });
   },
