@@ -206,7 +206,7 @@ test('attempts are counted as long as the outcome is the same, and forgotten wit
   await refuse('a', 'n1', 500);
   assert.deepEqual(tries('n1'), [1]);
   await refuse('b', 'n2', 403);
-  evictor.forget(uidOf('a'));
+  evictor.forget(uidOf('a'), 'n1');
   assert.deepEqual([tries('n1'), tries('n2')], [[], [1]]);
   evictor.forgetNode('n2');
   assert.deepEqual(tries('n2'), []);

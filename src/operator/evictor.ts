@@ -31,7 +31,8 @@ export class Evictor {
   readonly #options: Options;
   /** The last eviction of each budget. */
   readonly #lanes = new Map<string, Promise<void>>();
-  readonly #attempts = new Map<string, { readonly nodeName: string; readonly attempt: Attempt }>();
+  /** By node, and by the uid of the pod. */
+  readonly #attempts = new Map<string, Map<string, Attempt>>();
 
   constructor(options: Options) {
     this.#options = options;
@@ -39,16 +40,16 @@ export class Evictor {
 
   /** The attempts for pods of one node, by uid. */
   attemptsOf(nodeName: string): ReadonlyMap<string, Attempt> {
-    return new Map([...this.#attempts].flatMap(([uid, one]) => (one.nodeName === nodeName ? [[uid, one.attempt] as const] : [])));
+    return new Map(this.#attempts.get(nodeName));
   }
 
   /** The pod is gone; so is what was remembered of it. */
-  forget(uid: string): void {
-    this.#attempts.delete(uid);
+  forget(uid: string, nodeName: string): void {
+    this.#attempts.get(nodeName)?.delete(uid);
   }
 
   forgetNode(nodeName: string): void {
-    for (const [uid, one] of this.#attempts) if (one.nodeName === nodeName) this.#attempts.delete(uid);
+    this.#attempts.delete(nodeName);
   }
 
   /** Begins an eviction. From this moment it counts against its budget. */
@@ -130,7 +131,8 @@ export class Evictor {
     const { pod, method, budget } = call;
     const now = clock.now();
     meter.evicted(method, outcome.kind, (now.epochMilliseconds - started.epochMilliseconds) / 1000);
-    const before = this.#attempts.get(pod.uid)?.attempt;
+    const attempts = this.#attempts.get(nodeName) ?? new Map<string, Attempt>();
+    const before = attempts.get(pod.uid);
     const seen = budget && `${budget.key}@${budget.resourceVersion}`;
     const attempt = nextAttempt(before, {
       method,
@@ -139,7 +141,7 @@ export class Evictor {
       ...(seen !== undefined && { budgetSeen: seen }),
       ...(isFinished(pod) && { ended: true }),
     });
-    this.#attempts.set(pod.uid, { nodeName, attempt });
+    this.#attempts.set(nodeName, attempts.set(pod.uid, attempt));
     this.#land(pod.uid, outcome, now);
     const fields = { node: nodeName, pod: pod.key, ...(budget && { budget: budget.key }) };
     if (outcome.kind === 'accepted') log.info(method === 'evict' ? 'pod is being evicted' : 'pod is being deleted', fields);

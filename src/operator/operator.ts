@@ -82,7 +82,7 @@ export class Operator {
       events: {
         touched: nodeName => this.#queue.add(nodeName),
         budgetChanged: (budget, change) => this.#budgetChanged(budget, change),
-        podChanged: (uid, resourceVersion, leaving) => this.#podChanged(uid, resourceVersion, leaving),
+        podChanged: (pod, nodeName, leaving) => this.#podChanged(pod, nodeName, leaving),
       },
     });
     this.#queue = new Queue({ clock, work: nodeName => this.#pass(nodeName), rank: nodeName => this.#rank(nodeName), atOnce: nodesAtOnce });
@@ -254,9 +254,9 @@ export class Operator {
     this.#queue.add(nodeName);
   }
 
-  #podChanged(uid: string, resourceVersion: string, leaving: boolean): void {
+  #podChanged({ uid, resourceVersion }: Pod, nodeName: string, leaving: boolean): void {
     if (!leaving) return;
     this.#flights.podLeft(uid, resourceVersion);
-    this.#evictor.forget(uid);
+    this.#evictor.forget(uid, nodeName);
   }
 }

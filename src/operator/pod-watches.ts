@@ -20,7 +20,7 @@ type Options = {
   readonly clock: Clock;
   readonly events: {
     readonly touched: (nodeName: string) => void;
-    readonly podChanged: (uid: string, resourceVersion: string, leaving: boolean) => void;
+    readonly podChanged: (pod: Pod, nodeName: string, leaving: boolean) => void;
   };
   readonly log: Log;
 };
@@ -156,7 +156,7 @@ export class PodWatches {
         changed: change => {
           if (watch.unheard.get(change.object.key) === change.object.uid) watch.unheard.delete(change.object.key);
           const before = watch.pods.apply(change);
-          this.#tell(change);
+          this.#tell(change, nodeName);
           if (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object)) touch();
         },
         synced: () => {
@@ -170,7 +170,7 @@ export class PodWatches {
     );
   }
 
-  #tell({ type, object }: Change<Pod>): void {
-    this.#options.events.podChanged(object.uid, object.resourceVersion, type === 'removed' || isTerminating(object));
+  #tell({ type, object }: Change<Pod>, nodeName: string): void {
+    this.#options.events.podChanged(object, nodeName, type === 'removed' || isTerminating(object));
   }
 }

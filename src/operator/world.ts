@@ -2,6 +2,7 @@ import { type Attachment, readAttachment } from '../core/drain/attachment.ts';
 import { type Budget, readBudget } from '../core/drain/budget.ts';
 import { type Node, readNode } from '../core/hold/node.ts';
 import { isTaken, type Lease, readLease } from '../core/lease/lease.ts';
+import type { Pod } from '../core/pod/pod.ts';
 import { type Dialect, leaseKey, leaseNames, type Request } from '../core/request/request.ts';
 import { type MaintenanceWindow, windowsPath } from '../core/window/window.ts';
 import type { Clock } from '../support/clock.ts';
@@ -19,7 +20,7 @@ export type WorldEvents = {
   readonly touched: (nodeName: string) => void;
   readonly budgetChanged: (budget: Budget, change: Change<Budget>['type']) => void;
   /** A pod of a watched node has changed or is gone. */
-  readonly podChanged: (uid: string, resourceVersion: string, leaving: boolean) => void;
+  readonly podChanged: (pod: Pod, nodeName: string, leaving: boolean) => void;
 };
 
 /**
