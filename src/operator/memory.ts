@@ -2,7 +2,7 @@ import { readNode } from '../core/hold/node.ts';
 import { isObject } from '../core/json.ts';
 import { readLease } from '../core/lease/lease.ts';
 import type { Write } from '../core/phase/decision.ts';
-import { type Dialect, pathOf } from '../core/request/request.ts';
+import { type Dialect, pathOf, type Request } from '../core/request/request.ts';
 import type { World } from './world.ts';
 
 /** Takes over what the server answers to our own writes, so that the next look sees it at once. */
@@ -19,12 +19,15 @@ const forgetLease = ({ path }: Write, world: World): void => {
 /** It was not there to be deleted. The watch may never tell: what was made and has gone while it was behind, it has not heard of at all. */
 const forgetRequest = ({ path }: Write, world: World): void => {
   const request = [...world.requests.values()].find(one => pathOf(one) === path);
-  if (request !== undefined) world.requests.forget(request.key);
+  if (request !== undefined) world.forgetRequest(request);
 };
 
 /** The answer to a deletion is the object where a finalizer keeps it: it is being deleted from now on. */
 const isStillThere = (body: unknown): boolean =>
   isObject(body) && isObject(body['metadata']) && typeof body['metadata']['deletionTimestamp'] === 'string';
+
+/** Its last finalizer has been taken off: the server has removed it in the same moment, and the watch may never tell, as above. */
+const isRemoved = ({ deleting, finalizers }: Request): boolean => deleting && finalizers.length === 0;
 
 /** For what is written about nodes and their maintenances. Of what is gone for good the watch tells, but for leases. */
 export const memoryOf = (world: World, dialects: readonly Dialect[]): Memory => ({
@@ -36,7 +39,7 @@ export const memoryOf = (world: World, dialects: readonly Dialect[]): Memory => 
     if (write.store === 'leases') return world.leases.observe(readLease(body));
     if (write.store !== 'requests') return undefined;
     const request = dialects.find(({ name }) => name === write.dialect)?.read(body);
-    if (request !== undefined && typeof request !== 'string') world.observeRequest(request);
-    return undefined;
+    if (request === undefined || typeof request === 'string') return undefined;
+    return isRemoved(request) ? world.forgetRequest(request) : world.observeRequest(request);
   },
 });

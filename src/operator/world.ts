@@ -239,6 +239,13 @@ export class World {
     this.#tell(listener => listener.request?.(request));
   }
 
+  /** It is gone, and the watch may never tell. */
+  forgetRequest(request: Request): void {
+    this.requests.forget(request.key);
+    this.#tell(listener => listener.request?.(request));
+    this.#events.touched(request.nodeName);
+  }
+
   #nodeChanged(change: Change<Node>): void {
     const before = this.nodes.apply(change);
     const { name } = change.object;

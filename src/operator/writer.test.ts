@@ -131,6 +131,18 @@ test('a Maintenance that its finalizer keeps is known to be going at once; what 
   assert.deepEqual(gone.world.requests.in('n1'), []);
 });
 
+test('a Maintenance that loses its last finalizer is forgotten: the watch may never tell of it', async () => {
+  const metadata = { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z' };
+  const going = { ...metadata, deletionTimestamp: '2026-01-01T00:01:00Z', finalizers: [] };
+  const spec = { nodeName: 'n1' };
+  const { writer, world } = bench(({ method }) => answer(200, { metadata: method === 'POST' ? metadata : going, spec }));
+  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', dialect: dialect.name, path: dialect.path, announce: [] };
+  await writer.write(make, 'n1');
+  assert.equal(world.requests.in('n1').length, 1);
+  await writer.write({ ...make, method: 'PATCH', path: `${dialect.path}/disk` }, 'n1');
+  assert.equal(world.requests.in('n1').length, 0);
+});
+
 test('a Maintenance that is gone when it is deleted is forgotten: the watch may never tell of it', async () => {
   const raw = {
     metadata: { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z' },

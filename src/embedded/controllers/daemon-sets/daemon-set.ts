@@ -98,13 +98,14 @@ const statusOf = ({ set, hash, nowMs, byNode, verdicts }: View): JsonObject => {
 
 const viewOf = (cluster: Cluster, set: Stored, hash: string): View => {
   const judge = judgeOf(set);
-  const nodes = cluster.store.list('nodes');
+  const verdicts = new Map<string, Verdict>(cluster.store.list('nodes').map(node => [node.metadata.name, judge(node)]));
   return {
     set,
     hash,
     nowMs: cluster.nowMs(),
     byNode: byTarget(claim(cluster, set, { resource: 'pods', owning })),
-    verdicts: new Map<string, Verdict>(nodes.map(node => [node.metadata.name, judge(node)])),
+    verdicts,
+    desired: [...verdicts.values()].filter(({ wants }) => wants).length,
   };
 };
 

@@ -26,6 +26,8 @@ export type View = {
   readonly nowMs: number;
   readonly byNode: ReadonlyMap<string, readonly Stored[]>;
   readonly verdicts: ReadonlyMap<string, Verdict>;
+  /** On how many nodes it wants a pod. */
+  readonly desired: number;
 };
 
 export type Plan = { readonly create: readonly string[]; readonly remove: readonly Stored[] };
@@ -43,12 +45,10 @@ const pairs = ({ set, hash, byNode }: View): readonly Pair[] =>
 
 const isUp = ({ set, nowMs }: View, pod: Stored): boolean => isAvailable(pod, minReadyOf(set), nowMs);
 
-const desired = ({ verdicts }: View): number => [...verdicts.values()].filter(({ wants }) => wants).length;
-
 const limits = (view: View): { readonly maxSurge: number; readonly maxUnavailable: number } => {
   const rolling = at(view.set, 'spec', 'updateStrategy', 'rollingUpdate');
-  const maxSurge = scaled(surgeOf(view.set) ?? 0, desired(view), 'up') ?? 0;
-  const maxUnavailable = scaled(at(rolling, 'maxUnavailable') ?? 1, desired(view), 'up') ?? 1;
+  const maxSurge = scaled(surgeOf(view.set) ?? 0, view.desired, 'up') ?? 0;
+  const maxUnavailable = scaled(at(rolling, 'maxUnavailable') ?? 1, view.desired, 'up') ?? 1;
   return { maxSurge, maxUnavailable: maxSurge === 0 && maxUnavailable === 0 ? 1 : maxUnavailable };
 };
 
@@ -87,7 +87,7 @@ const surging = (view: View, maxSurge: number): Plan => {
     else if (wants) (isUp(view, old) ? candidates : needed).push(node);
     else (isUp(view, old) ? unwanted : remove).push(old);
   }
-  const spare = Math.max(0, available - desired(view));
+  const spare = Math.max(0, available - view.desired);
   const create = [...needed, ...candidates.slice(0, Math.max(0, maxSurge - surge))];
   return { create, remove: [...remove, ...unwanted.slice(0, spare)] };
 };
@@ -100,7 +100,7 @@ export const rollingPlan = (view: View): Plan => {
 
 /** Of several pods on one node the oldest stays; in a surge the oldest new one and, until that is available, the oldest old one. */
 export const surplusOn = (view: View, alive: readonly Stored[]): readonly Stored[] => {
-  const maySurge = scaled(surgeOf(view.set) ?? 0, desired(view), 'up') ?? 0;
+  const maySurge = scaled(surgeOf(view.set) ?? 0, view.desired, 'up') ?? 0;
   if (alive.length <= 1) return [];
   if (maySurge === 0) return alive.slice(1);
   const [fresh, ...moreFresh] = alive.filter(pod => pod.metadata.labels?.[hashLabel] === view.hash);
