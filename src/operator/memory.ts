@@ -16,9 +16,12 @@ const forgetLease = ({ path }: Write, world: World): void => {
   if (namespace !== undefined && name !== undefined) world.leases.forget(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`);
 };
 
-/** It was not there to be deleted. The watch may never tell: what was made and has gone while it was behind, it has not heard of at all. */
+/** Of the object, without a subresource. */
+export const objectPath = (path: string): string => path.replace(/\/status$/, '');
+
+/** It is not there (any more). The watch may never tell: what was made and has gone while it was behind, it has not heard of at all. */
 const forgetRequest = ({ path }: Write, world: World): void => {
-  const request = [...world.requests.values()].find(one => pathOf(one) === path);
+  const request = [...world.requests.values()].find(one => pathOf(one) === objectPath(path));
   if (request !== undefined) world.forgetRequest(request);
 };
 
@@ -33,7 +36,7 @@ const isRemoved = ({ deleting, finalizers }: Request): boolean => deleting && fi
 export const memoryOf = (world: World, dialects: readonly Dialect[]): Memory => ({
   learn: (write, body) => {
     if (write.store === 'leases' && (write.method === 'DELETE' || body === undefined)) return forgetLease(write, world);
-    if (write.method === 'DELETE' && write.store === 'requests' && body === undefined) return forgetRequest(write, world);
+    if (body === undefined) return write.store === 'requests' ? forgetRequest(write, world) : undefined;
     if (write.method === 'DELETE' && !isStillThere(body)) return undefined;
     if (write.store === 'nodes') return world.observeNode(readNode(body));
     if (write.store === 'leases') return world.leases.observe(readLease(body));

@@ -143,17 +143,25 @@ test('a Maintenance that loses its last finalizer is forgotten: the watch may ne
   assert.equal(world.requests.in('n1').length, 0);
 });
 
-test('a Maintenance that is gone when it is deleted is forgotten: the watch may never tell of it', async () => {
+test('a Maintenance that is gone when it is written or deleted is forgotten: the watch may never tell of it', async () => {
   const raw = {
     metadata: { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z' },
     spec: { nodeName: 'n1' },
   };
-  const { writer, world } = bench(({ method }) => (method === 'DELETE' ? failure(404, 'not found') : answer(201, raw)));
+  const missed = answer(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
   const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', dialect: dialect.name, path: dialect.path, announce: [] };
-  await writer.write(make, 'n1');
-  assert.equal(world.requests.in('n1').length, 1);
-  await writer.write({ ...make, method: 'DELETE', path: `${dialect.path}/disk` }, 'n1');
-  assert.equal(world.requests.in('n1').length, 0);
+  const after = async (method: 'DELETE' | 'PATCH', path: string, said: ApiAnswer): Promise<readonly unknown[]> => {
+    const { writer, world } = bench(call => (call.method === 'POST' ? answer(201, raw) : said));
+    await writer.write(make, 'n1');
+    const { result } = await writer.write({ ...make, method, path: `${dialect.path}/${path}` }, 'n1');
+    return [result, world.requests.in('n1').length];
+  };
+  assert.deepEqual(await after('DELETE', 'disk', missed), ['stored', 0]);
+  assert.deepEqual(await after('PATCH', 'disk', missed), ['conflict', 0]);
+  assert.deepEqual(await after('PATCH', 'disk/status', missed), ['conflict', 0]);
+  // The kind is not served at the moment: nothing is said of the object.
+  for (const method of ['DELETE', 'PATCH'] as const)
+    assert.deepEqual(await after(method, 'disk', answer(404, '404 page not found')), ['conflict', 1]);
 });
 
 test('a lost race is a conflict, and nothing is announced', async () => {

@@ -1,9 +1,10 @@
+import { isObject } from '../core/json.ts';
 import type { Write } from '../core/phase/decision.ts';
 import { saidBy } from '../core/status.ts';
 import { secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
-import type { Memory } from './memory.ts';
+import { type Memory, objectPath } from './memory.ts';
 import type { Api, ApiAnswer, Fence, Meter, Recorder } from './ports.ts';
 import { Refusals } from './refusals.ts';
 
@@ -30,6 +31,12 @@ const unledPause = 1;
 const contentTypes = { merge: 'application/merge-patch+json', strategic: 'application/strategic-merge-patch+json' } as const;
 
 const messageOf = (answer: ApiAnswer): string => `${saidBy(answer).slice(0, 500)} (HTTP ${answer.status})`;
+
+/** The server says of this very object that it is not there: a path that is not served, or a proxy on the way, says nothing of it. */
+const isMissed = ({ path }: Write, { body }: ApiAnswer): boolean => {
+  const details = isObject(body) ? body['details'] : undefined;
+  return isObject(details) && details['name'] === decodeURIComponent(objectPath(path).split('/').at(-1) ?? '');
+};
 
 /** The write that makes what this one deletes. */
 const creationOf = (write: Write): Write => {
@@ -133,15 +140,12 @@ export class Writer {
       return { result: 'stored' };
     }
     if (answer.status === 409) return { result: 'conflict' };
-    // Deleted meanwhile: what was to be achieved on it is no longer to be achieved. The watch tells the rest.
-    if (answer.status === 404 && write.method === 'DELETE') {
-      this.#options.memory.learn(write, undefined);
-      return { result: 'stored' };
-    }
-    if (answer.status === 404 && write.method === 'PATCH') {
-      // Made by us, and gone before the watch came so far: it may never tell.
-      if (write.store === 'leases') this.#options.memory.learn(write, undefined);
-      return { result: 'conflict' };
+    if (answer.status === 404 && write.method !== 'POST') {
+      const isGone = write.store === 'leases' || isMissed(write, answer);
+      // It may have been made by us and have gone before the watch came so far, which may never tell then.
+      if (isGone) this.#options.memory.learn(write, undefined);
+      // What was to be achieved by its deletion is achieved.
+      return { result: write.method === 'DELETE' && isGone ? 'stored' : 'conflict' };
     }
     return { result: 'refused', message: messageOf(answer), ...(answer.status >= 500 && { mayBeMade: true }) };
   }

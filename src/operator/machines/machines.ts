@@ -11,7 +11,7 @@ import type { Dialect } from '../../core/request/request.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { type Memory, memoryOf } from '../memory.ts';
+import { type Memory, memoryOf, objectPath } from '../memory.ts';
 import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
 import { Queue } from '../queue.ts';
 import type { Listener, World } from '../world.ts';
@@ -205,16 +205,29 @@ export class Machines {
     return {
       learn: (write, body) => {
         // A machine or a Maintenance that is being deleted is told as it is by then; of the rest the watch tells.
-        const isGoing = write.store === 'machines' && (body as { readonly kind?: string } | undefined)?.kind === 'Machine';
+        if (body === undefined && write.store === 'machineMaintenances') return this.#forget(write.path);
+        if (body === undefined) return ofNodes.learn(write, body);
+        const isGoing = write.store === 'machines' && (body as { readonly kind?: string }).kind === 'Machine';
         if (write.method === 'DELETE' && !isGoing && write.store !== 'requests') return;
         if (write.store === 'nodeNotices') this.machines.notices.observe(tongue.readNotice(body));
-        else if (write.store === 'machineMaintenances') {
-          const request = tongue.readMaintenance(body);
-          if (typeof request !== 'string') this.machines.requests.observe(request);
-        } else if (write.store === 'machines' || write.store === 'machineSets') this.#learnMachine(body);
+        else if (write.store === 'machineMaintenances') this.#learnRequest(tongue.readMaintenance(body));
+        else if (write.store === 'machines' || write.store === 'machineSets') this.#learnMachine(body);
         else ofNodes.learn(write, body);
       },
     };
+  }
+
+  /** Made by us, perhaps, and gone before the watch came so far. */
+  #forget(path: string): void {
+    const request = [...this.machines.requests.values()].find(one => pathOfRequest(one) === objectPath(path));
+    if (request !== undefined) this.machines.requests.forget(request.key);
+  }
+
+  /** One that has lost its last finalizer has been removed in the same moment. */
+  #learnRequest(request: MachineRequest | string): void {
+    if (typeof request === 'string') return;
+    if (request.deleting && request.finalizers.length === 0) this.machines.requests.forget(request.key);
+    else this.machines.requests.observe(request);
   }
 
   #learnMachine(body: unknown): void {
