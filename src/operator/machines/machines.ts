@@ -205,8 +205,7 @@ export class Machines {
     return {
       learn: (write, body) => {
         // A machine or a Maintenance that is being deleted is told as it is by then; of the rest the watch tells.
-        if (body === undefined && write.store === 'machineMaintenances') return this.#forget(write.path);
-        if (body === undefined) return ofNodes.learn(write, body);
+        if (body === undefined) return this.#forget(write, ofNodes);
         const isGoing = write.store === 'machines' && (body as { readonly kind?: string }).kind === 'Machine';
         if (write.method === 'DELETE' && !isGoing && write.store !== 'requests') return;
         if (write.store === 'nodeNotices') this.machines.notices.observe(tongue.readNotice(body));
@@ -217,10 +216,15 @@ export class Machines {
     };
   }
 
-  /** Made by us, perhaps, and gone before the watch came so far. */
-  #forget(path: string): void {
-    const request = [...this.machines.requests.values()].find(one => pathOfRequest(one) === objectPath(path));
-    if (request !== undefined) this.machines.requests.forget(request.key);
+  /** It is gone, and the watch is behind: it would be asked for again and again, and the watch may never tell. */
+  #forget(write: Write, ofNodes: Memory): void {
+    const { requests, machines } = this.machines;
+    const path = objectPath(write.path);
+    const request = [...requests.values()].find(one => pathOfRequest(one) === path);
+    const machine = [...machines.values()].find(one => one.path === path);
+    if (request !== undefined) requests.forget(request.key);
+    if (machine !== undefined) machines.forget(machine.key);
+    ofNodes.learn(write, undefined);
   }
 
   /** One that has lost its last finalizer has been removed in the same moment. */
