@@ -30,7 +30,8 @@ const isStillThere = (body: unknown): boolean =>
   isObject(body) && isObject(body['metadata']) && typeof body['metadata']['deletionTimestamp'] === 'string';
 
 /** Its last finalizer has been taken off: the server has removed it in the same moment, and the watch may never tell, as above. */
-const isRemoved = ({ deleting, finalizers }: Request): boolean => deleting && finalizers.length === 0;
+export const isRemoved = ({ deleting, finalizers }: Pick<Request, 'deleting' | 'finalizers'>): boolean =>
+  deleting && finalizers.length === 0;
 
 /** For what is written about nodes and their maintenances. Of what is gone for good the watch tells, but for leases. */
 export const memoryOf = (world: World, dialects: readonly Dialect[]): Memory => ({

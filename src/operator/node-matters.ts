@@ -5,29 +5,18 @@ import { memberLabels } from '../core/quorum/quorum.ts';
 /** What of a node matters to its maintenances and to those of others. */
 
 /** Nodes change all the time by their heartbeats; only this much of them matters. */
-export const essence = ({
-  unschedulable,
-  taints,
-  labels,
-  conditions,
-  before,
-  deleting,
-  uid,
-  bootId,
-  providerId,
-  annotations,
-}: Node): string =>
+export const essence = (node: Node): string =>
   JSON.stringify([
-    unschedulable,
-    taints,
-    labels,
-    conditions.map(({ type, status, reason }) => [type, status, reason]),
-    before,
-    deleting,
-    uid,
-    bootId,
-    providerId,
-    annotations,
+    node.unschedulable,
+    node.taints,
+    node.labels,
+    node.conditions.map(({ type, status, reason }) => [type, status, reason]),
+    node.before,
+    node.deleting,
+    node.uid,
+    node.bootId,
+    node.providerId,
+    node.annotations,
   ]);
 
 /** Something of ours is on it: a hold, or a word that one has left behind. */

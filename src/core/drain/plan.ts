@@ -188,8 +188,9 @@ const consider = (leaver: Leaver, surroundings: Surroundings, purse: Purse): Ver
 };
 
 /**
- * Deletions take from budgets without asking, so they have the first word. Pods that are not Ready cost no budget and go next, then pods, then VMs: the important ones, and of those the small ones, so that
- * as many as possible are safe soon. The name decides the rest, so that the plan never depends on the order given.
+ * Deletions take from budgets without asking, so they have the first word. Pods that are not Ready cost no budget and go next, then pods, then
+ * VMs: the important ones, and of those the small ones, so that as many as possible are safe soon. The name decides the rest, so that the plan
+ * never depends on the order given.
  */
 const byTurn =
   (guests: ReadonlyMap<string, Guest>) =>

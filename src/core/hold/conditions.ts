@@ -15,18 +15,16 @@ export type WantedConditions = Partial<
 /** All reasons of ours begin like this: a condition with another one is somebody else's. */
 const ourReason = 'Drydock';
 
+const isOurs = (node: Node, type: LifecycleCondition): boolean => conditionOf(node, type)?.reason.startsWith(ourReason) === true;
+
 /**
  * A True with a foreign reason is another actor's word (KEP-5683 defines no ownership); it is left alone. Everything else may be written:
  * the node controller turns conditions to Unknown, the kubelet resets them when it starts.
  */
-const isForeign = (node: Node, type: LifecycleCondition): boolean => {
-  const stored = conditionOf(node, type);
-  return stored !== undefined && stored.status === 'True' && !stored.reason.startsWith(ourReason);
-};
+const isForeign = (node: Node, type: LifecycleCondition): boolean => conditionOf(node, type)?.status === 'True' && !isOurs(node, type);
 
 /** A maintenance has left a word on the node. */
-export const hasWords = (node: Node): boolean =>
-  lifecycleConditions.some(type => conditionOf(node, type)?.reason.startsWith(ourReason) === true);
+export const hasWords = (node: Node): boolean => lifecycleConditions.some(type => isOurs(node, type));
 
 /**
  * The strategic merge patch of `nodes/status` that makes the node say what is wanted, and nothing of ours beside it; undefined when it does
@@ -39,7 +37,7 @@ export const conditionsPatch = (node: Node, wanted: WantedConditions, now: Tempo
     const stored = conditionOf(node, type);
     const want = wanted[type];
     if (want === undefined) {
-      if (stored?.reason.startsWith(ourReason) === true) conditions.push({ type, $patch: 'delete' });
+      if (isOurs(node, type)) conditions.push({ type, $patch: 'delete' });
       continue;
     }
     if (stored?.status === want.status && stored.reason === want.reason && stored.message === want.message) continue;

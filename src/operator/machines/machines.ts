@@ -11,7 +11,7 @@ import type { Dialect } from '../../core/request/request.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { type Memory, memoryOf, objectPath } from '../memory.ts';
+import { isRemoved, type Memory, memoryOf, objectPath } from '../memory.ts';
 import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
 import { Queue } from '../queue.ts';
 import type { Listener, World } from '../world.ts';
@@ -227,10 +227,9 @@ export class Machines {
     ofNodes.learn(write, undefined);
   }
 
-  /** One that has lost its last finalizer has been removed in the same moment. */
   #learnRequest(request: MachineRequest | string): void {
     if (typeof request === 'string') return;
-    if (request.deleting && request.finalizers.length === 0) this.machines.requests.forget(request.key);
+    if (isRemoved(request)) this.machines.requests.forget(request.key);
     else this.machines.requests.observe(request);
   }
 
