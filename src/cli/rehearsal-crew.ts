@@ -22,6 +22,8 @@ const operate =
       meter: noMeter,
       fence: { mayAct: () => true },
       clock,
+      // All that happens at one moment is seen before anything is done about it: a look for each pod of a node would cost most of the time.
+      soon: begin => void clock.after(0, begin),
       log,
       dialects,
       terms,

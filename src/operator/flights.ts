@@ -40,6 +40,8 @@ export class Flights {
   settle(budget: Budget, now: Temporal.Instant): void {
     for (const flight of this.#flights.values()) {
       if (flight.state !== 'accepted') continue;
+      const concerns = flight.budget === budget.key || flight.overrules?.some(one => one.budget === budget.key) === true;
+      if (!concerns && !isGivenUp(flight, now)) continue;
       const { budget: asked, overrules, ...rest } = flight;
       const left = overrules?.filter(one => one.budget !== budget.key || !isCounted(flight, one, budget, now));
       const isLeft = asked !== undefined && (asked !== budget.key || !isReflected(flight, budget, now));

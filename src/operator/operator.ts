@@ -46,6 +46,8 @@ export type OperatorOptions = {
   readonly hosts?: Hosts;
   /** What has to be known for it; everything when left out. */
   readonly scope?: Scope;
+  /** When a look at a node begins that something has given cause for, as the queue says. In made-up time many things happen at the same moment. */
+  readonly soon?: (begin: () => void) => void;
 };
 
 /** Seconds until claims that could not be looked up are tried again. */
@@ -85,7 +87,13 @@ export class Operator {
         podChanged: (pod, nodeName, leaving) => this.#podChanged(pod, nodeName, leaving),
       },
     });
-    this.#queue = new Queue({ clock, work: nodeName => this.#pass(nodeName), rank: nodeName => this.#rank(nodeName), atOnce: nodesAtOnce });
+    this.#queue = new Queue({
+      clock,
+      work: nodeName => this.#pass(nodeName),
+      rank: nodeName => this.#rank(nodeName),
+      atOnce: nodesAtOnce,
+      soon: options.soon,
+    });
     const answered = (nodeName: string): void => this.#answered(nodeName);
     const gone = (pod: Pod, nodeName: string): void => this.world.pods.forget(nodeName, pod);
     this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights: this.#flights, gone, answered });

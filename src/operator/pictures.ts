@@ -48,13 +48,12 @@ export const pictures =
     const node = world.nodes.get(nodeName);
     const pods = world.pods.of(nodeName);
     const { notes, trouble } = desk.of(nodeName);
-    const namespaces = new Set(pods?.map(({ namespace }) => namespace));
     const { daemonSetNames } = world;
     return {
       nodeName,
       requests: world.requests.in(nodeName),
       podsConfirmed: world.pods.isConfirmed(nodeName),
-      budgets: [...namespaces].flatMap(namespace => world.budgets.in(namespace)),
+      budgets: world.guards.over(pods ?? []),
       leases: leasesOf(nodeName, sources),
       attachments: world.attachments.in(nodeName),
       volumes: world.volumes,

@@ -44,6 +44,19 @@ const bench = (options: { readonly atOnce?: number; readonly ranks?: Readonly<Re
   return { clock, queue, begun, end, inSeconds };
 };
 
+test('work begins when it is told to: what comes until then is one run', async () => {
+  const { clock, begun } = bench();
+  const begin: (() => void)[] = [];
+  const soon = (one: () => void): void => void begin.push(one);
+  const queue = new Queue({ clock, atOnce: 10, rank: () => 0, work: async key => void begun.push(key), soon });
+  queue.add('a');
+  await settle();
+  queue.add('a');
+  assert.deepEqual(begun, []);
+  begin.shift()?.();
+  assert.deepEqual([begun, begin.length], [['a'], 0]);
+});
+
 test('many wishes for one key before its turn are one run', async () => {
   const { queue, begun } = bench();
   for (let n = 0; n < 5; n += 1) queue.add('a');

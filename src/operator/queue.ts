@@ -9,20 +9,26 @@ export class Queue {
   readonly #work: (key: string) => Promise<void>;
   readonly #rank: (key: string) => number;
   readonly #atOnce: number;
+  readonly #soon: (begin: () => void) => void;
   #kicked = false;
   #closed = false;
 
-  /** `rank`: the lower, the sooner. `work` must not reject. */
+  /**
+   * `rank`: the lower, the sooner. `work` must not reject. `soon` has work begin in a later turn, so that events that arrive together are seen
+   * together: the next one on this machine when left out.
+   */
   constructor(options: {
     readonly clock: Clock;
     readonly work: (key: string) => Promise<void>;
     readonly rank: (key: string) => number;
     readonly atOnce: number;
+    readonly soon?: ((begin: () => void) => void) | undefined;
   }) {
     this.#clock = options.clock;
     this.#work = options.work;
     this.#rank = options.rank;
     this.#atOnce = options.atOnce;
+    this.#soon = options.soon ?? queueMicrotask;
   }
 
   /** Work on this key as soon as its turn comes. */
@@ -70,11 +76,10 @@ export class Queue {
     while (this.#running.size > 0) await this.#clock.sleep(5);
   }
 
-  /** Work begins in a later turn: events that arrive together are seen together. */
   #kick(): void {
     if (this.#kicked) return;
     this.#kicked = true;
-    queueMicrotask(() => {
+    this.#soon(() => {
       this.#kicked = false;
       this.#start();
     });

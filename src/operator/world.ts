@@ -9,6 +9,7 @@ import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { Cache } from './cache.ts';
 import { Following } from './following.ts';
+import { Guards } from './guards.ts';
 import { essence, isMarked, isMember, standsFor } from './node-matters.ts';
 import { PodWatches } from './pod-watches.ts';
 import type { Api, Change, Watched, Watcher } from './ports.ts';
@@ -55,6 +56,7 @@ export class World {
   readonly nodes = new Cache<Node>(({ name }) => name);
   readonly requests = new Cache<Request>(({ nodeName }) => nodeName);
   readonly budgets = new Cache<Budget>(({ namespace }) => namespace);
+  readonly guards = new Guards(this.budgets);
   readonly leases = new Cache<Lease>(() => '');
   readonly daemonSets = new Cache<Named>(() => '');
   readonly attachments = new Cache<Attachment>(({ nodeName }) => nodeName);
@@ -274,7 +276,7 @@ export class World {
   }
 
   #budgetChanged(change: Change<Budget>): void {
-    this.budgets.apply(change);
+    this.guards.changed(this.budgets.apply(change), change.object);
     this.#events.budgetChanged(change.object, change.type);
   }
 

@@ -1,5 +1,5 @@
 import { byKey, isFinished, isGuarded, isTerminating, type Pod } from '../pod/pod.ts';
-import { earliest, isBefore, secondsAfter } from '../time.ts';
+import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
 import type { Guest, VmsKnown } from '../vm/guest.ts';
 import { roomFor } from '../vm/room.ts';
 import { budgetHindrance, type Hindrance, multipleBudgetsHindrance, outcomeHindrance, terminatingHindrance } from './blocker.ts';
@@ -102,18 +102,21 @@ const waitAfterAttempt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]
 
 /** Created after the node was held. The API server's times are whole seconds, rounded down. */
 const isLate = (pod: Pod, { heldSince }: Pick<Surroundings, 'heldSince'>): boolean =>
-  heldSince !== undefined && isBefore(secondsAfter(heldSince, 1), pod.createdAt);
+  heldSince !== undefined && secondsBetween(heldSince, pod.createdAt) > 1;
 
 /** Keeps count of what the budgets, and KubeVirt, have to give while the pods of one plan take from them. */
 class Purse {
   readonly room: Room;
+  /** Pods that have been asked for and not been answered about, by uid. */
+  readonly asked: ReadonlySet<string>;
   readonly #left = new Map<string, number>();
   readonly #overruled = new Map<string, number>();
   readonly #surroundings: Surroundings;
 
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
-    const { nodeName, vms, guests } = surroundings;
+    const { nodeName, vms, guests, flights } = surroundings;
+    this.asked = new Set(flights.flatMap(({ uid, state }) => (state === 'accepted' ? [] : [uid])));
     this.room = new Room(vms === undefined ? 0 : roomFor(nodeName, vms, guests, surroundings));
   }
 
@@ -170,9 +173,9 @@ const askKubeVirt = (
 
 const consider = (leaver: Leaver, surroundings: Surroundings, purse: Purse): Verdict => {
   const { pod, method } = leaver;
-  const { attempts, budgets, flights, now } = surroundings;
+  const { attempts, budgets, now } = surroundings;
   if (isTerminating(pod)) return waitForEnd(pod, now);
-  if (flights.some(({ uid, state }) => uid === pod.uid && state !== 'accepted')) return { verdict: 'wait' };
+  if (purse.asked.has(pod.uid)) return { verdict: 'wait' };
   const answer = askKubeVirt(leaver, surroundings, purse);
   if (answer !== undefined) return answer;
   const guards = isGuarded(pod) && method === 'evict' ? budgetsOf(pod, budgets) : [];

@@ -64,6 +64,7 @@ export type Picture = {
   readonly pods?: readonly Pod[];
   /** They have been read once more after the hold was in place: no pod that was bound before it is missing. */
   readonly podsConfirmed: boolean;
+  /** At least those that guard one of the pods. */
   readonly budgets: readonly Budget[];
   /** By `namespace/name`. */
   readonly leases: ReadonlyMap<string, Lease>;

@@ -146,6 +146,10 @@ export const leaseKey = ({ namespace, name }: LeaseName): string => `${namespace
 
 /** The leases that these kinds ask for on a node, each once. */
 export const leaseNames = (dialects: readonly Dialect[], nodeName: string): readonly LeaseName[] => {
-  const names = dialects.flatMap(dialect => dialect.lease(nodeName) ?? []);
-  return [...new Map(names.map(name => [leaseKey(name), name])).values()];
+  const names: LeaseName[] = [];
+  for (const dialect of dialects) {
+    const name = dialect.lease(nodeName);
+    if (name !== undefined && !names.some(one => one.name === name.name && one.namespace === name.namespace)) names.push(name);
+  }
+  return names;
 };

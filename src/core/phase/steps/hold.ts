@@ -22,6 +22,7 @@ const assumedBefore = (node: Node, requests: readonly Request[]): Before => {
  * its hold.
  */
 const missingHolders = (node: Node, { dialects, missingKinds }: Picture): readonly Dialect[] => {
+  if (missingKinds.size === 0) return [];
   const { kinds = [] } = readBefore(node.before) ?? nothingBefore;
   return dialects.filter(({ name }) => missingKinds.has(name) && kinds.includes(name));
 };
