@@ -1,34 +1,33 @@
-import type { JsonObject } from '../../core/json.ts';
 import { isFinished } from '../controllers/pods.ts';
-import { part, type Stored, strings } from '../object.ts';
+import { at, ofStored, part, type Stored, strings } from '../object.ts';
 import type { Store } from '../store/store.ts';
 import { terms } from './affinity.ts';
-import { type Amounts, allocatable, plus, requestsOf } from './resources.ts';
+import { type Amounts, allocatable, requestsOf } from './resources.ts';
 
 /** What one node carries at the moment. `guarded`: its pods that keep others away. */
 export type Load = {
   readonly node: Stored;
   readonly guarded: readonly Stored[];
+  readonly isCordoned: boolean;
   readonly used: Amounts;
   readonly has: Amounts;
 };
 
-/** What a pod of a node asks for never changes; its spec stays the same object through all updates of its status. */
-const asked = new WeakMap<JsonObject, Amounts>();
+/** A pod's spec stays the same object through all updates of its status. */
+const askedIn = ofStored(requestsOf);
 
-export const askedBy = (pod: Stored): Amounts => {
-  const spec = part(pod, 'spec');
-  const known = asked.get(spec);
-  if (known !== undefined) return known;
-  const amounts = requestsOf(spec);
-  asked.set(spec, amounts);
-  return amounts;
-};
+export const askedBy = (pod: Stored): Amounts => askedIn(part(pod, 'spec'));
 
 export const loadOf = (store: Store, node: Stored): Load => {
-  const pods = store.indexed('pods', 'spec.nodeName', node.metadata.name).filter(pod => !isFinished(pod));
-  const guarded = pods.filter(pod => terms(part(pod, 'spec'), 'podAntiAffinity').length > 0);
-  return { node, guarded, used: pods.map(askedBy).reduce(plus, {}), has: allocatable(node) };
+  const guarded: Stored[] = [];
+  const used: Record<string, number> = {};
+  for (const pod of store.indexed('pods', 'spec.nodeName', node.metadata.name)) {
+    if (isFinished(pod)) continue;
+    if (terms(part(pod, 'spec'), 'podAntiAffinity').length > 0) guarded.push(pod);
+    for (const [name, value] of Object.entries(askedBy(pod))) used[name] = (used[name] ?? 0) + value;
+  }
+  const isCordoned = at(node, 'spec', 'unschedulable') === true;
+  return { node, guarded, isCordoned, used, has: allocatable(node) };
 };
 
 /** Where a node is, by a topology key. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import { amount } from '../../core/quantity.ts';
-import { at, objects, part } from '../object.ts';
+import { at, objects, ofStored, part } from '../object.ts';
 
 /** Amounts of what nodes have and pods ask for. */
 
@@ -30,9 +30,15 @@ export const requestsOf = (podSpec: JsonObject): Amounts => {
 };
 
 /** What a node has to give. */
-export const allocatable = (node: JsonObject): Amounts => {
+export const allocatable = ofStored((node: JsonObject): Amounts => {
   const own = part(node, 'status', 'allocatable');
   return read(Object.keys(own).length > 0 ? own : part(node, 'status', 'capacity'));
+});
+
+/** There is enough of everything. */
+export const fits = (asked: readonly (readonly [name: string, value: number])[], used: Amounts, has: Amounts): boolean => {
+  for (const [name, value] of asked) if (value > 0 && (used[name] ?? 0) + value > (has[name] ?? 0)) return false;
+  return true;
 };
 
 /** Of what there would be too little; empty when it fits. */

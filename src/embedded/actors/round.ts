@@ -6,6 +6,7 @@ import type { Store } from '../store/store.ts';
 import { fitsSelector, namespacesOf, termPicks, terms } from './affinity.ts';
 import { askedBy, domain, type Load, zoneOf } from './load.ts';
 import type { Amounts } from './resources.ts';
+import { type Wishes, wishesOf } from './wishes.ts';
 
 /** Pods that a spread constraint counts, by domain, and how many there are where there are fewest. */
 type Spread = { readonly counts: ReadonlyMap<string, number>; readonly least: number };
@@ -48,11 +49,12 @@ export class Round {
   readonly pod: Stored;
   readonly spec: JsonObject;
   readonly asked: Amounts;
+  readonly wishes: Wishes;
   readonly volumes: readonly JsonObject[];
   readonly siblings: ReadonlyMap<string, number>;
   readonly zones: ReadonlyMap<string, number>;
   /** Domains, by topology key, that pods which are there keep it away from. */
-  readonly keepers: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly keepers: readonly (readonly [key: string, domains: ReadonlySet<string>])[];
   readonly #store: Store;
   readonly #nodes: Nodes;
   readonly #company = new Map<JsonObject, { readonly domains: ReadonlySet<string | undefined>; readonly isNobody: boolean }>();
@@ -64,10 +66,11 @@ export class Round {
     this.pod = pod;
     this.spec = part(pod, 'spec');
     this.asked = askedBy(pod);
+    this.wishes = wishesOf(this.spec, this.asked);
     this.volumes = volumesOf(store, pod);
     this.siblings = siblingsOf(store, pod);
     this.zones = byZone(store, this.siblings);
-    this.keepers = this.#keepersOf();
+    this.keepers = [...this.#keepersOf()];
   }
 
   /** A pod that the term picks is in this domain. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../support/clock.ts';
-import type { Cluster } from '../controllers/controller.ts';
-import { nodeOf } from '../controllers/pods.ts';
+import { type Cluster, timeText } from '../controllers/controller.ts';
+import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { objects, part, type Stored, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
 import { type Load, loadOf } from './load.ts';
@@ -13,7 +13,7 @@ const latencyMs = 5;
 /** A pod that fits nowhere is looked at again after this time even if nothing has changed (unschedulable pods are flushed after 5 minutes). */
 const patienceMs = 300_000;
 
-/** So many nodes are compared for one pod, beginning where the last pod left off (numFeasibleNodesToFind, which takes some more of many). */
+/** So many nodes that a pod may go to are compared, beginning where the last pod left off (numFeasibleNodesToFind, which takes some more of many). */
 const mostCompared = 100;
 
 /** Binds pods to nodes, one after the other. */
@@ -45,8 +45,7 @@ export class Scheduling {
     const { resource, object } = change;
     if (resource === 'nodes') this.#nodeChanged(change);
     if (resource !== 'pods') return;
-    const before = change.type === 'changed' ? nodeOf(change.before) : '';
-    for (const node of [before, nodeOf(object)]) if (node !== '') this.#stale.add(node);
+    this.#weigh(change);
     const { uid } = object.metadata;
     if (change.type !== 'removed' && queueOf([object]).length === 1) this.#want(object);
     else {
@@ -55,6 +54,14 @@ export class Scheduling {
       // A place may have become free.
       if (change.type === 'removed' && nodeOf(object) !== '') this.#unpark();
     }
+  }
+
+  /** Nodes carry another load when a pod comes to them, ends or leaves them. */
+  #weigh(change: Change): void {
+    const { object } = change;
+    const before = change.type === 'changed' ? change.before : undefined;
+    if (before !== undefined && nodeOf(before) === nodeOf(object) && isFinished(before) === isFinished(object)) return;
+    for (const pod of [before, object]) if (pod !== undefined && nodeOf(pod) !== '') this.#stale.add(nodeOf(pod));
   }
 
   stop(): void {
@@ -100,14 +107,14 @@ export class Scheduling {
     for (const pod of queue) this.#place(pod);
   }
 
-  /** The next few nodes. */
-  #window(): readonly Load[] {
+  /** All nodes, beginning where the last pod left off. */
+  *#inTurn(): Iterable<Load> {
     this.#turns ??= [...this.#loads.keys()];
-    const count = this.#turns.length;
-    const start = this.#from % Math.max(1, count);
-    if (count > mostCompared) this.#from = start + mostCompared;
-    const names = Array.from({ length: Math.min(count, mostCompared) }, (_, index) => this.#turns?.[(start + index) % count] ?? '');
-    return names.flatMap(name => this.#loads.get(name) ?? []);
+    const turns = this.#turns;
+    for (let index = 0; index < turns.length; index += 1) {
+      const load = this.#loads.get(turns[(this.#from + index) % turns.length] ?? '');
+      if (load !== undefined) yield load;
+    }
   }
 
   #place(pod: Stored): void {
@@ -116,9 +123,8 @@ export class Scheduling {
     const current = this.#cluster.store.get('pods', namespace, name);
     if (current === undefined || current.metadata.uid !== uid || nodeOf(current) !== '') return;
     const round = new Round(this.#cluster.store, current, { all: this.#loads, guarded: this.#guarded });
-    let placement = place(round, this.#window(), this.#cluster.random);
-    if (placement.kind === 'nowhere' && this.#loads.size > mostCompared)
-      placement = place(round, [...this.#loads.values()], this.#cluster.random);
+    const placement = place(round, this.#inTurn(), mostCompared, this.#cluster.random);
+    this.#from = (this.#from + placement.looked) % Math.max(1, this.#loads.size);
     if (placement.kind === 'bound' && this.#bind(current, placement.node)) {
       this.#stale.add(placement.node);
       this.#say(current, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${placement.node}`);
@@ -144,7 +150,7 @@ export class Scheduling {
       reason: 'Unschedulable',
       message,
       lastProbeTime: null,
-      lastTransitionTime: new Date(Math.floor(this.#cluster.nowMs() / 1000) * 1000).toISOString().replace('.000Z', 'Z'),
+      lastTransitionTime: timeText(this.#cluster.nowMs()),
     };
     this.#cluster.writes.update('pods', { ...pod, status: { ...part(pod, 'status'), conditions: [...others, condition] } }, 'status');
     this.#say(pod, 'Warning', 'FailedScheduling', message);

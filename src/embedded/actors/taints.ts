@@ -15,8 +15,10 @@ const tolerates = (toleration: JsonObject, taint: JsonObject): boolean => {
 
 /** Taints of these effects that the pod does not tolerate. */
 export const untolerated = (podSpec: JsonObject, node: Stored, effects: readonly string[]): readonly JsonObject[] => {
+  const taints = objects(at(node, 'spec', 'taints'));
+  if (taints.length === 0) return taints;
   const tolerations = objects(podSpec['tolerations']);
-  return objects(at(node, 'spec', 'taints'))
+  return taints
     .filter(taint => effects.includes(text(taint, 'effect')))
     .filter(taint => !tolerations.some(toleration => tolerates(toleration, taint)));
 };

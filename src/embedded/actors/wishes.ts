@@ -1,0 +1,47 @@
+import type { JsonObject } from '../../core/json.ts';
+import { at, items, objects, type Stored, text } from '../object.ts';
+import { terms } from './affinity.ts';
+import type { Amounts } from './resources.ts';
+import { toleratesAll } from './taints.ts';
+
+/** What a pod wants of its node, found once: it is asked for every node that is looked at. */
+export type Wishes = {
+  readonly asked: readonly (readonly [name: string, value: number])[];
+  /** The only nodes that it may run on, by name, where all its terms name one: all others are not even looked at. */
+  readonly named: ReadonlySet<string> | undefined;
+  readonly toleratesCordon: boolean;
+  /** It asks for labels of the node. */
+  readonly isChoosy: boolean;
+  readonly preferred: readonly JsonObject[];
+  readonly together: readonly JsonObject[];
+  readonly apart: readonly JsonObject[];
+  /** Those that must not be broken. */
+  readonly spreads: readonly JsonObject[];
+};
+
+const cordonTaint: Stored = {
+  metadata: { name: 'cordoned', uid: '', resourceVersion: '', creationTimestamp: '' },
+  spec: { taints: [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }] },
+};
+
+const requiredOf = (spec: JsonObject): JsonObject[string] =>
+  at(spec, 'affinity', 'nodeAffinity', 'requiredDuringSchedulingIgnoredDuringExecution');
+
+/** As the pods of a daemon set are tied to their nodes. */
+const namedBy = (spec: JsonObject): ReadonlySet<string> | undefined => {
+  const all = objects(at(requiredOf(spec), 'nodeSelectorTerms'));
+  const fields = all.map(term => objects(term['matchFields']).find(field => text(field, 'key') === 'metadata.name'));
+  if (all.length === 0 || fields.includes(undefined)) return undefined;
+  return new Set(fields.flatMap(field => items(field?.['values']).map(String)));
+};
+
+export const wishesOf = (spec: JsonObject, asked: Amounts): Wishes => ({
+  asked: Object.entries(asked),
+  named: namedBy(spec),
+  toleratesCordon: toleratesAll(spec, cordonTaint, ['NoSchedule']),
+  isChoosy: spec['nodeSelector'] !== undefined || requiredOf(spec) !== undefined,
+  preferred: objects(at(spec, 'affinity', 'nodeAffinity', 'preferredDuringSchedulingIgnoredDuringExecution')),
+  together: terms(spec, 'podAffinity'),
+  apart: terms(spec, 'podAntiAffinity'),
+  spreads: objects(spec['topologySpreadConstraints']).filter(one => text(one, 'whenUnsatisfiable') === 'DoNotSchedule'),
+});
