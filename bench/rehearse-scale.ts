@@ -3,6 +3,7 @@ import { rehearsalCrew } from '../src/cli/rehearsal-crew.ts';
 import type { JsonObject } from '../src/core/json.ts';
 import type { Copy } from '../src/rehearse/copy.ts';
 import { rehearse } from '../src/rehearse/rehearse.ts';
+import { Shared } from '../src/rehearse/share.ts';
 
 /**
  * How long a rehearsal of a large cluster takes: `npm run bench:rehearse -- scale [NODES] [PODS A NODE] [one|all] [SEEDS] [SECONDS AHEAD]`. One in ten pods is
@@ -170,9 +171,11 @@ const copyOf = (): Copy => {
   const daemons = Math.max(1, Math.round(podsEach / 10));
   const apps = Math.floor((nodes * (podsEach - daemons)) / replicas);
   const objects: JsonObject[] = [];
-  for (let index = 0; index < nodes; index += 1) objects.push(node(index));
-  for (let index = 0; index < daemons; index += 1) for (const one of daemon(index)) objects.push(one);
-  for (let index = 0; index < apps; index += 1) for (const one of deployment(index)) objects.push(one);
+  const shared = new Shared();
+  const push = (one: JsonObject): void => void objects.push(shared.of(one));
+  for (let index = 0; index < nodes; index += 1) push(node(index));
+  for (let index = 0; index < daemons; index += 1) for (const one of daemon(index)) push(one);
+  for (let index = 0; index < apps; index += 1) for (const one of deployment(index)) push(one);
   return { takenAt: Temporal.Instant.from('2026-02-01T00:00:00Z'), objects, leftOut: [] };
 };
 

@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { readTime } from '../core/time.ts';
 import { text } from '../embedded/object.ts';
 import { type Copy, copiedKinds } from './copy.ts';
+import { Shared } from './share.ts';
 import { trimmed } from './trim.ts';
 
 /** Beside the lists: when the copy was taken, and what it lacks. */
@@ -55,12 +56,12 @@ const parsed = (folder: string, name: string): JsonObject => {
   throw new SnapshotError(`${join(folder, name)} holds no object of Kubernetes`);
 };
 
-const itemsOf = (value: JsonObject): readonly JsonObject[] => {
+const itemsOf = (value: JsonObject, shared: Shared): readonly JsonObject[] => {
   if (!Array.isArray(value['items'])) return [value];
   // The items of a PodList do not name their kind; those of a List do.
   const own = text(value, 'kind').replace(/List$/, '');
   const given = own === '' ? {} : { apiVersion: value['apiVersion'], kind: own };
-  return (value['items'] as readonly Json[]).filter(isObject).map(item => trimmed({ ...given, ...item }));
+  return (value['items'] as readonly Json[]).filter(isObject).map(item => shared.of(trimmed({ ...given, ...item })));
 };
 
 const namesIn = (folder: string): readonly string[] => {
@@ -98,11 +99,12 @@ const lastSeen = (objects: readonly JsonObject[]): Temporal.Instant | undefined 
  */
 export const readCopy = (folder: string): Copy => {
   const objects: JsonObject[] = [];
+  const shared = new Shared();
   let about: JsonObject = {};
   for (const name of namesIn(folder)) {
     const value = parsed(folder, name);
     if (value['kind'] === 'DrydockSnapshot') about = value;
-    else for (const item of itemsOf(value)) objects.push(item);
+    else for (const item of itemsOf(value, shared)) objects.push(item);
   }
   const strange = objects.find(one => typeof one['kind'] !== 'string' || !isObject(one['metadata']));
   if (strange !== undefined) throw new SnapshotError(`${folder} holds something that is no object of Kubernetes`);

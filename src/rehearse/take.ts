@@ -2,6 +2,7 @@ import type { JsonObject } from '../core/json.ts';
 import { saidBy } from '../core/status.ts';
 import type { Api, ApiAnswer } from '../operator/ports.ts';
 import { type CopiedKind, type Copy, copiedKinds, pathOfKind } from './copy.ts';
+import { Shared } from './share.ts';
 import { trimmed } from './trim.ts';
 
 /** Objects asked for in one call. */
@@ -13,7 +14,7 @@ type Listed =
   | { readonly kind: 'listed'; readonly objects: readonly JsonObject[] }
   | { readonly kind: 'refused'; readonly answer: ApiAnswer };
 
-const list = async (api: Api, copied: CopiedKind): Promise<Listed> => {
+const list = async (api: Api, copied: CopiedKind, shared: Shared): Promise<Listed> => {
   const { apiVersion, kind } = copied;
   const objects: JsonObject[] = [];
   let next: string | undefined;
@@ -21,7 +22,7 @@ const list = async (api: Api, copied: CopiedKind): Promise<Listed> => {
     const answer = await api.call({ method: 'GET', path: pathOfKind(copied), query: { limit: pageSize, continue: next } });
     if (answer.status !== 200) return { kind: 'refused', answer };
     const { items, metadata } = answer.body as Page;
-    for (const item of items ?? []) objects.push({ apiVersion, kind, ...trimmed(item) });
+    for (const item of items ?? []) objects.push(shared.of({ apiVersion, kind, ...trimmed(item) }));
     next = metadata?.continue === '' ? undefined : metadata?.continue;
   } while (next !== undefined);
   return { kind: 'listed', objects };
@@ -42,8 +43,9 @@ export const takeCopy = async ({ api, now, tell = () => {} }: TakeOptions): Prom
   const takenAt = now();
   const objects: JsonObject[] = [];
   const leftOut: string[] = [];
+  const shared = new Shared();
   for (const copied of copiedKinds) {
-    const listed = await list(api, copied);
+    const listed = await list(api, copied, shared);
     if (listed.kind === 'listed') {
       for (const one of listed.objects) objects.push(one);
       tell(copied.plural, listed.objects.length);

@@ -49,14 +49,39 @@ export const decode = (draft: Draft, struct: string): Decoded => {
   }
 };
 
-/** What has been decoded, with its type: what came out of here and was stored comes again with every update of another part of its object. */
+/**
+ * What has been decoded, with its type: it comes again when what the steps of a write have made of it is read once more, and with every update of
+ * another part of its object. Nobody changes it meanwhile: it can only be read, by its type, and once it is stored it is frozen.
+ */
 const decodedAs = new WeakMap<object, Struct | FieldType>();
 
-/** Only what is stored is frozen, and nobody can have changed it since. */
-const isDecoded = (value: object, type: Struct | FieldType): boolean => decodedAs.get(value) === type && Object.isFrozen(value);
+const isDecoded = (value: object, type: Struct | FieldType): boolean => decodedAs.get(value) === type;
+
+/** What came of something frozen: parts that several objects of a copy share are decoded once. */
+const decodedFrom = new WeakMap<object, JsonObject | readonly Json[]>();
+
+/** What has been made of a value before, as this type. */
+const before = <T extends JsonObject | readonly Json[]>(value: T, type: Struct | FieldType): T | undefined => {
+  if (isDecoded(value, type)) return value;
+  const known = Object.isFrozen(value) ? decodedFrom.get(value) : undefined;
+  return known !== undefined && isDecoded(known, type) ? (known as T) : undefined;
+};
+
+/** Of a value with unknown fields they have to be told anew each time. */
+const remember = (
+  value: JsonObject | readonly Json[],
+  result: JsonObject | readonly Json[],
+  type: Struct | FieldType,
+  isKnown: boolean,
+): void => {
+  decodedAs.set(result, type);
+  if (isKnown && Object.isFrozen(value)) decodedFrom.set(value, result);
+};
 
 const decodeStruct = (value: JsonObject, struct: Struct, place: Place): JsonObject => {
-  if (isDecoded(value, struct)) return value;
+  const known = before(value, struct);
+  if (known !== undefined) return known;
+  const unknownBefore = place.unknown.length;
   const result: Record<string, Json> = {};
   for (const key of Object.keys(value)) {
     const given = value[key];
@@ -74,9 +99,13 @@ const decodeStruct = (value: JsonObject, struct: Struct, place: Place): JsonObje
     const zero = field.pointer ? null : zeroOf(field.type, fieldIn(place, struct, key));
     if (zero !== undefined) result[key] = zero;
   }
-  decodedAs.set(result, struct);
+  if (!isPassing(place)) remember(value, result, struct, place.unknown.length === unknownBefore);
   return result;
 };
+
+/** What stands at the top, its metadata and its status are hardly ever the same again: most writes give it another version and another status. */
+const isPassing = ({ step, above }: Place): boolean =>
+  above === undefined || (above.above === undefined && (step === 'metadata' || step === 'status'));
 
 const fieldIn = (above: Place, struct: Struct, key: string): Place => ({
   unknown: above.unknown,
@@ -143,17 +172,21 @@ const decodeValue = (value: Json, type: FieldType, place: Place): Json => {
 type Of<K extends FieldType['kind']> = Extract<FieldType, { readonly kind: K }>;
 
 const decodeList = (value: readonly Json[], type: Of<'list'>, place: Place): readonly Json[] => {
-  if (isDecoded(value, type)) return value;
+  const known = before(value, type);
+  if (known !== undefined) return known;
+  const unknownBefore = place.unknown.length;
   const result = value.map((item, index) => {
     const at = elementIn(place, index);
     return item === null ? (zeroOf(type.of, at) ?? null) : decodeValue(item, type.of, at);
   });
-  decodedAs.set(result, type);
+  remember(value, result, type, place.unknown.length === unknownBefore);
   return result;
 };
 
 const decodeMap = (value: JsonObject, type: Of<'map'>, place: Place): JsonObject => {
-  if (isDecoded(value, type)) return value;
+  const known = before(value, type);
+  if (known !== undefined) return known;
+  const unknownBefore = place.unknown.length;
   const result: Record<string, Json> = {};
   for (const key of Object.keys(value)) {
     const given = value[key];
@@ -162,7 +195,7 @@ const decodeMap = (value: JsonObject, type: Of<'map'>, place: Place): JsonObject
     // A null in a map of strings is an empty string to Go.
     result[key] = given === null ? (zeroOf(type.of, at) ?? null) : decodeValue(given, type.of, at);
   }
-  decodedAs.set(result, type);
+  remember(value, result, type, place.unknown.length === unknownBefore);
   return result;
 };
 
