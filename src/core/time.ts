@@ -10,8 +10,17 @@ export const readTime = (text: unknown): Temporal.Instant | undefined => {
   }
 };
 
-/** metav1.Time: whole seconds, UTC. */
-export const timeText = (instant: Temporal.Instant): string => instant.toString({ smallestUnit: 'second' });
+let lastSecond = { second: 0, text: '1970-01-01T00:00:00Z' };
+
+/** metav1.Time: whole seconds, UTC. Nearly always it is asked for the second that was asked for last. */
+export const timeText = ({ epochMilliseconds }: Pick<Temporal.Instant, 'epochMilliseconds'>): string => {
+  const second = Math.floor(epochMilliseconds / 1000);
+  if (second !== lastSecond.second) {
+    const text = Temporal.Instant.fromEpochMilliseconds(second * 1000).toString({ smallestUnit: 'second' });
+    lastSecond = { second, text };
+  }
+  return lastSecond.text;
+};
 
 /** metav1.MicroTime: microseconds, UTC. */
 export const microTimeText = (instant: Temporal.Instant): string => instant.toString({ smallestUnit: 'microsecond' });

@@ -6,13 +6,18 @@ import { sleepBy } from './sleep.ts';
 export class HandClock implements Clock {
   readonly #agenda = new Agenda();
   #epochMs: number;
+  #now: Temporal.Instant;
 
   constructor(start: Temporal.Instant = Temporal.Instant.from('2026-01-01T00:00:00Z')) {
     this.#epochMs = start.epochMilliseconds;
+    this.#now = start;
   }
 
+  /** Whole milliseconds. The same instant until it is turned: it is asked more often than anything else. */
   now(): Temporal.Instant {
-    return Temporal.Instant.fromEpochMilliseconds(Math.floor(this.#epochMs));
+    const epochMs = Math.floor(this.#epochMs);
+    if (this.#now.epochMilliseconds !== epochMs) this.#now = Temporal.Instant.fromEpochMilliseconds(epochMs);
+    return this.#now;
   }
 
   after(milliseconds: number, task: () => void): () => void {

@@ -35,8 +35,9 @@ const meets = (labels: Labels, { key, operator, values = [] }: Requirement): boo
 /** Whether the selector matches, by the rules of apimachinery's labels package. */
 export const matches = (selector: LabelSelector | undefined, labels: Labels): boolean => {
   if (selector === undefined) return false;
-  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (labels[key] !== value) return false;
-  return (selector.matchExpressions ?? []).every(requirement => meets(labels, requirement));
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  for (const key of Object.keys(matchLabels)) if (labels[key] !== matchLabels[key]) return false;
+  return matchExpressions.every(requirement => meets(labels, requirement));
 };
 
 /** Reads a selector from JSON; undefined for null or a missing one. The API server has validated it. */

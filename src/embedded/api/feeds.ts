@@ -34,7 +34,7 @@ class Feed {
 
   constructor(resource: Resource) {
     this.#index = split[resource];
-    const of = this.#index === undefined ? undefined : indexes[resource]?.[this.#index];
+    const of = this.#index === undefined ? undefined : indexes[resource]?.[this.#index]?.of;
     this.#valuesOf = of && (change => [...new Set([...of(change.object), ...(change.type === 'added' ? [] : of(change.before))])]);
   }
 

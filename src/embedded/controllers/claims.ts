@@ -12,7 +12,7 @@ export type Owning = { readonly apiVersion: string; readonly kind: string };
 /** Objects of a resource that nobody controls, in the namespace of the owner. */
 const orphansFor = ({ store }: Cluster, resource: Resource, { metadata }: Stored): readonly Stored[] => {
   const namespace = metadata.namespace ?? '';
-  if (resource === 'pods') return store.indexed('pods', 'orphan', namespace);
+  if (resource === 'pods' || resource === 'replicasets.apps') return store.indexed(resource, 'orphan', namespace);
   return store.list(resource, namespace).filter(one => controllerOf(one) === undefined);
 };
 

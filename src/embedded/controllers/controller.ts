@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
+import { timeText as instantText } from '../../core/time.ts';
 import type { Stored } from '../object.ts';
 import type { Change, Resource, Store } from '../store/store.ts';
 
@@ -53,6 +54,8 @@ export type Cluster = {
 export type Controller = {
   /** As in `kubectl get events`: `replicaset-controller`. */
   readonly name: string;
+  /** What it writes to the object of this resource that it looks at needs no second look: it would find nothing more to do. */
+  readonly settles?: Resource;
   /** Keys of the objects that a change may concern. */
   readonly keysOf: (change: Change, cluster: Cluster) => readonly string[];
   /** Looks at one key and writes what is to be written. The answer: look again after so many milliseconds. */
@@ -69,4 +72,4 @@ export const split = (key: string): readonly [namespace: string, name: string] =
 };
 
 /** RFC 3339 with whole seconds, as metav1.Time is stored. */
-export const timeText = (ms: number): string => new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000Z', 'Z');
+export const timeText = (epochMilliseconds: number): string => instantText({ epochMilliseconds });

@@ -1,4 +1,4 @@
-import { at, type OwnerReference, objects, type Stored, text } from '../object.ts';
+import { at, type OwnerReference, objects, ofStored, type Stored, text } from '../object.ts';
 
 /** What controllers ask of a pod (k8s.io/kubernetes/pkg/api/v1/pod, pkg/controller/controller_utils.go). */
 
@@ -6,26 +6,37 @@ export const phaseOf = (pod: Stored): string => text(pod, 'status', 'phase') || 
 
 export const nodeOf = (pod: Stored): string => text(pod, 'spec', 'nodeName');
 
+/** It is asked of every pod all the time. */
+type Facts = {
+  readonly isFinished: boolean;
+  /** Since when it has been ready, in milliseconds; undefined when it is not. */
+  readonly readySince: number | undefined;
+};
+
+const factsOf = ofStored((pod: Stored): Facts => {
+  const phase = phaseOf(pod);
+  return { isFinished: phase === 'Succeeded' || phase === 'Failed', readySince: findReadySince(pod) };
+});
+
+const findReadySince = (pod: Stored): number | undefined => {
+  const condition = objects(at(pod, 'status', 'conditions')).find(({ type }) => type === 'Ready');
+  if (condition?.['status'] !== 'True') return undefined;
+  const since = Date.parse(text(condition, 'lastTransitionTime'));
+  return Number.isNaN(since) ? 0 : since;
+};
+
 /** It has ended, well or badly. */
-export const isFinished = (pod: Stored): boolean => phaseOf(pod) === 'Succeeded' || phaseOf(pod) === 'Failed';
+export const isFinished = (pod: Stored): boolean => factsOf(pod).isFinished;
 
 export const isDeleting = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
 
 /** It counts as a replica: neither ended nor on its way out. */
 export const isActive = (pod: Stored): boolean => !isFinished(pod) && !isDeleting(pod);
 
-const readiness = (pod: Stored): ReturnType<typeof objects>[number] | undefined =>
-  objects(at(pod, 'status', 'conditions')).find(({ type }) => type === 'Ready');
-
-export const isReady = (pod: Stored): boolean => readiness(pod)?.['status'] === 'True';
-
 /** Since when it has been ready, in milliseconds; undefined when it is not. */
-export const readySince = (pod: Stored): number | undefined => {
-  const condition = readiness(pod);
-  if (condition?.['status'] !== 'True') return undefined;
-  const since = Date.parse(text(condition, 'lastTransitionTime'));
-  return Number.isNaN(since) ? 0 : since;
-};
+export const readySince = (pod: Stored): number | undefined => factsOf(pod).readySince;
+
+export const isReady = (pod: Stored): boolean => readySince(pod) !== undefined;
 
 /** Ready for long enough to count as available. */
 export const isAvailable = (pod: Stored, minReadySeconds: number, nowMs: number): boolean => {
@@ -45,8 +56,11 @@ export const nextAvailableMs = (pods: readonly Stored[], minReadySeconds: number
 };
 
 /** The reference to the managing controller. */
-export const controllerOf = ({ metadata }: Stored): OwnerReference | undefined =>
-  metadata.ownerReferences?.find(({ controller }) => controller === true);
+export const controllerOf = ({ metadata: { ownerReferences } }: Stored): OwnerReference | undefined => {
+  if (ownerReferences === undefined) return undefined;
+  for (const one of ownerReferences) if (one.controller === true) return one;
+  return undefined;
+};
 
 /** The reference that a controller puts on what it makes (metav1.NewControllerRef). */
 export const controllerReference = (apiVersion: string, kind: string, { metadata }: Stored): OwnerReference => ({

@@ -14,6 +14,8 @@ export class ControllerRunner {
   readonly #controllers: readonly Controller[];
   readonly #waiting = new Map<string, Wish>();
   readonly #later = new Map<string, () => void>();
+  /** What is being looked at. */
+  #current: Wish | undefined;
   #scheduled: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
 
@@ -44,8 +46,14 @@ export class ControllerRunner {
 
   #told(change: Change): void {
     for (const controller of this.#controllers) {
-      for (const key of controller.keysOf(change, this.#cluster)) this.#want({ controller, key });
+      for (const key of controller.keysOf(change, this.#cluster)) {
+        if (!this.#isOwn(change, controller, key)) this.#want({ controller, key });
+      }
     }
+  }
+
+  #isOwn({ resource }: Change, controller: Controller, key: string): boolean {
+    return controller.settles === resource && this.#current?.controller === controller && this.#current.key === key;
   }
 
   #want(wish: Wish): void {
@@ -63,7 +71,9 @@ export class ControllerRunner {
     for (const [id, wish] of round) {
       this.#later.get(id)?.();
       this.#later.delete(id);
+      this.#current = wish;
       const again = wish.controller.reconcile(wish.key, this.#cluster);
+      this.#current = undefined;
       if (again !== undefined)
         this.#later.set(
           id,

@@ -1,6 +1,7 @@
 import type { Json } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
 import { matches } from '../../core/pod/selector.ts';
+import { labelPlace } from '../kinds/kind.ts';
 import { at, type Stored, strings } from '../object.ts';
 import type { Store } from '../store/store.ts';
 
@@ -15,7 +16,7 @@ const byName = (one: Stored, other: Stored): number =>
 export const pickedPods = (store: Store, selector: Json | undefined, namespace: string): readonly Stored[] => {
   const labels = Object.entries(strings(at(selector, 'matchLabels')));
   if (labels.length === 0) return store.list('pods', namespace).filter(pod => picks(selector, pod));
-  const found = labels.map(([key, value]) => store.indexed('pods', 'label', `${namespace}/${key}=${value}`));
+  const found = labels.map(label => store.indexed('pods', 'label', labelPlace(namespace, label)));
   const rarest = found.reduce((one, other) => (other.length < one.length ? other : one));
   return rarest.filter(pod => picks(selector, pod)).toSorted(byName);
 };

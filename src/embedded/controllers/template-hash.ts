@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
+import { ofStored } from '../object.ts';
 
 /** The letters that names are made of: no vowels, so that no words come out (apimachinery rand.SafeEncodeString). */
 const letters = 'bcdfghjklmnpqrstvwxz2456789';
@@ -22,14 +23,7 @@ const hash = (text: string): number => {
   return sum;
 };
 
-/** Controllers ask again and again for the same stored template. */
-const known = new WeakMap<JsonObject, string>();
-
 /** The value of `pod-template-hash`: another number than the real controller's, in the same form. */
-export const templateHash = (template: JsonObject): string => {
-  const before = Object.isFrozen(template) ? known.get(template) : undefined;
-  if (before !== undefined) return before;
-  const made = Array.from(String(hash(canonical(template))), digit => letters[digit.charCodeAt(0) % letters.length] ?? '').join('');
-  known.set(template, made);
-  return made;
-};
+export const templateHash = ofStored((template: JsonObject): string =>
+  Array.from(String(hash(canonical(template))), digit => letters[digit.charCodeAt(0) % letters.length] ?? '').join(''),
+);

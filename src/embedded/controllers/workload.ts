@@ -19,14 +19,23 @@ const ownerKeys = (cluster: Cluster, resource: Resource, kind: string, object: S
     .map(keyOf);
 };
 
+/** Whether nothing has changed of something owned that its owner looks at. */
+type IsAlike = (before: Stored, after: Stored) => boolean;
+
+const belongsAlike: IsAlike = ({ metadata: before }, { metadata: after }) =>
+  before.ownerReferences === after.ownerReferences && before.labels === after.labels;
+
 /** Keys of the owners that a change may concern: the owner itself, or what it owns. */
 export const concerned =
-  (resource: Resource, kind: string, owned: Resource) =>
+  (resource: Resource, kind: string, owned: Resource, isAlike: IsAlike = () => false) =>
   (change: Change, cluster: Cluster): readonly string[] => {
     if (change.resource === resource) return change.type === 'removed' ? [] : [keyOf(change.object)];
     if (change.resource !== owned) return [];
-    const before = change.type === 'changed' ? ownerKeys(cluster, resource, kind, change.before) : [];
-    return [...new Set([...before, ...ownerKeys(cluster, resource, kind, change.object)])];
+    const { object } = change;
+    if (change.type !== 'changed') return ownerKeys(cluster, resource, kind, object);
+    const { before } = change;
+    if (!belongsAlike(before, object)) return [...new Set([before, object].flatMap(one => ownerKeys(cluster, resource, kind, one)))];
+    return isAlike(before, object) ? [] : ownerKeys(cluster, resource, kind, object);
   };
 
 export type More = { readonly metadata: JsonObject; readonly spec?: JsonObject };

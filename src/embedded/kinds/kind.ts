@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
+import type { LabelSelector } from '../../core/pod/selector.ts';
 import type { Cause, Failure, Named } from '../failure.ts';
 import type { Draft, Stored } from '../object.ts';
 import type { Index, Resource, Store } from '../store/store.ts';
@@ -83,21 +84,49 @@ export const apiVersionOf = ({ group, version }: Pick<Kind, 'group' | 'version'>
   group === '' ? version : `${group}/${version}`;
 export const resourceOf = (group: string, plural: string): Resource => (group === '' ? plural : `${plural}.${group}`);
 
+/** A value of the indexes by label: `namespace/key=value`. */
+export const labelPlace = (namespace = '', label?: readonly [key: string, value: string]): string =>
+  `${namespace}/${label?.join('=') ?? ''}`;
+
+/** By namespace: those that nobody controls, which a controller may adopt. */
+const orphan: Index = {
+  from: ({ metadata }) => metadata.ownerReferences,
+  of: ({ metadata }) =>
+    metadata.ownerReferences?.some(({ controller }) => controller === true) === true ? [] : [metadata.namespace ?? ''],
+};
+
+const owner: Index = {
+  from: ({ metadata }) => metadata.ownerReferences,
+  of: ({ metadata }) => (metadata.ownerReferences ?? []).map(({ uid }) => uid),
+};
+
+const nodeNameOf = ({ spec }: Stored): string | undefined => (spec as { readonly nodeName?: string } | undefined)?.nodeName;
+
+const nodeName: Index = {
+  from: nodeNameOf,
+  of: pod => [nodeNameOf(pod)].filter(name => name !== undefined),
+};
+
+/** By namespace and each label. */
+const label: Index = {
+  from: ({ metadata }) => metadata.labels,
+  of: ({ metadata }) => Object.entries(metadata.labels ?? {}).map(one => labelPlace(metadata.namespace, one)),
+};
+
+/** Of budgets: by namespace and one of the labels that a pod must have; by namespace alone where there is no such label. */
+const wanted: Index = {
+  from: ({ spec }) => spec,
+  of: ({ metadata, spec }) => {
+    const { matchLabels } = (spec as { readonly selector?: LabelSelector | null } | undefined)?.selector ?? {};
+    const [first] = Object.entries(matchLabels ?? {});
+    return [labelPlace(metadata.namespace, first)];
+  },
+};
+
 /** Indexes that every store of an embedded cluster has. */
 export const indexes: Readonly<Record<Resource, Readonly<Record<string, Index>>>> = {
-  '*': { owner: object => (object.metadata.ownerReferences ?? []).map(({ uid }) => uid) },
-  pods: {
-    'spec.nodeName': object => {
-      const spec = object['spec'] as { readonly nodeName?: string } | undefined;
-      return spec?.nodeName === undefined ? [] : [spec.nodeName];
-    },
-    /** By namespace and each label, as `namespace/key=value`. */
-    label: ({ metadata }) => {
-      const at = `${metadata.namespace ?? ''}/`;
-      return Object.entries(metadata.labels ?? {}).map(([key, value]) => `${at}${key}=${value}`);
-    },
-    /** By namespace: pods that nobody controls, which a controller may adopt. */
-    orphan: ({ metadata }) =>
-      metadata.ownerReferences?.some(({ controller }) => controller === true) === true ? [] : [metadata.namespace ?? ''],
-  },
+  '*': { owner },
+  'poddisruptionbudgets.policy': { wanted },
+  pods: { 'spec.nodeName': nodeName, label, orphan },
+  'replicasets.apps': { orphan },
 };

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../core/json.ts';
-import { matches, readSelector } from '../../core/pod/selector.ts';
 import { timeText } from '../../core/time.ts';
 import { badRequest, type Cause, type Failure, forbidden, notFound, tooManyRequests, unnamed } from '../failure.ts';
 import { at, type Draft, objects, part, type Stored, text, withMeta } from '../object.ts';
+import { budgetsOver } from './budgets-over.ts';
 import { namespaceRefusal } from './create.ts';
 import { remove, unlike } from './delete.ts';
 import type { Machine } from './machine.ts';
@@ -133,13 +133,8 @@ const debit = (machine: Machine, budget: Stored, podName: string, dryRun: boolea
   return written.kind === 'refused' ? written : undefined;
 };
 
-const budgetsOf = ({ store }: Machine, pod: Stored): readonly Stored[] =>
-  store
-    .list('poddisruptionbudgets.policy', pod.metadata.namespace ?? '')
-    .filter(budget => matches(readSelector(at(budget, 'spec', 'selector')), pod.metadata.labels ?? {}));
-
 const guarded = (machine: Machine, pod: Stored, options: DeleteOptions): Evicted => {
-  const [budget, another] = budgetsOf(machine, pod);
+  const [budget, another] = budgetsOver(machine.store, pod);
   if (another !== undefined) {
     return refused(unnamed(500, 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.'));
   }

@@ -80,16 +80,18 @@ const namespaceCauses = (kind: Kind, metadata: JsonObject): readonly Cause[] => 
   return problem === undefined ? [] : [wrong('metadata.namespace', namespace, problem)];
 };
 
-/** Of a new object, and of one that is changed. */
-export const metadataCauses = (kind: Kind, draft: Draft): readonly Cause[] => {
+/** Of a new object, and of one that is changed: what still stands there as it was `before` has been looked at when it came. */
+export const metadataCauses = (kind: Kind, draft: Draft, before: JsonObject = {}): readonly Cause[] => {
   const metadata = metaOf(draft);
+  const look = (field: string, causes: () => readonly Cause[]): readonly Cause[] =>
+    metadata[field] !== undefined && metadata[field] === before[field] ? [] : causes();
   return [
-    ...nameCauses(kind, metadata),
-    ...namespaceCauses(kind, metadata),
-    ...labelCauses(strings(metadata['labels'])),
-    ...annotationCauses(strings(metadata['annotations'])),
-    ...ownerCauses(metadata),
-    ...finalizerCauses(kind, metadata),
+    ...look('name', () => nameCauses(kind, metadata)),
+    ...look('namespace', () => namespaceCauses(kind, metadata)),
+    ...look('labels', () => labelCauses(strings(metadata['labels']))),
+    ...look('annotations', () => annotationCauses(strings(metadata['annotations']))),
+    ...look('ownerReferences', () => ownerCauses(metadata)),
+    ...look('finalizers', () => finalizerCauses(kind, metadata)),
   ];
 };
 

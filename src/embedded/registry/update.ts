@@ -123,7 +123,7 @@ const updateCauses = (kind: Kind, object: Stored, before: Stored, isStatus: bool
   const whole = isStatus ? [] : (strategy.validate?.(object) ?? []);
   const specific = own?.(object, before) ?? [];
   return [
-    ...metadataCauses(kind, object),
+    ...metadataCauses(kind, object, before.metadata),
     ...metadataUpdateCauses(object, before),
     ...(own === undefined ? whole : merge(whole, specific)),
   ];

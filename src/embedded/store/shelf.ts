@@ -7,24 +7,29 @@ const byNamespace = (one: string, other: string): number => {
   return a < b ? -1 : a > b ? 1 : 0;
 };
 
-/** The objects of one namespace. Their order is made when somebody asks for it: most changes replace an object in its place. */
+/** Where an object stands: most changes put another version of it in its place. */
+type Slot = { object: Stored };
+
+/** The objects of one namespace. Their order is made when somebody asks for it. */
 class Bucket {
-  readonly objects = new Map<string, Stored>();
+  readonly slots = new Map<string, Slot>();
   #sorted: readonly Stored[] | undefined;
   #names: string[] = [];
   #dirty = false;
 
-  put(name: string, object: Stored): void {
-    if (!this.objects.has(name)) {
-      this.#names.push(name);
-      this.#dirty = true;
-    }
-    this.objects.set(name, object);
+  add(name: string, slot: Slot): void {
+    this.#names.push(name);
+    this.#dirty = true;
+    this.slots.set(name, slot);
+    this.#sorted = undefined;
+  }
+
+  changed(): void {
     this.#sorted = undefined;
   }
 
   remove(name: string): void {
-    this.objects.delete(name);
+    this.slots.delete(name);
     this.#sorted = undefined;
     this.#dirty = true;
   }
@@ -33,55 +38,72 @@ class Bucket {
     if (this.#sorted !== undefined) return this.#sorted;
     if (this.#dirty) {
       // Names that came, left and came again stand here twice.
-      this.#names = [...new Set(this.#names.filter(name => this.objects.has(name)))].sort();
+      this.#names = [...new Set(this.#names.filter(name => this.slots.has(name)))].sort();
       this.#dirty = false;
     }
     const sorted: Stored[] = [];
     for (const name of this.#names) {
-      const object = this.objects.get(name);
-      if (object !== undefined) sorted.push(object);
+      const slot = this.slots.get(name);
+      if (slot !== undefined) sorted.push(slot.object);
     }
     this.#sorted = sorted;
     return sorted;
   }
 }
 
+type Kept = { readonly index: Index; readonly values: Map<string, Set<Slot>> };
+
+const enter = ({ values }: Kept, value: string, slot: Slot): void => {
+  const under = values.get(value);
+  if (under === undefined) values.set(value, new Set([slot]));
+  else under.add(slot);
+};
+
+const leave = ({ values }: Kept, value: string, slot: Slot): void => {
+  const under = values.get(value);
+  under?.delete(slot);
+  if (under?.size === 0) values.delete(value);
+};
+
 /** All objects of one resource, in order, with its indexes. */
 export class Shelf {
   readonly #buckets = new Map<string, Bucket>();
-  readonly #indexes: ReadonlyMap<string, { readonly of: Index; readonly values: Map<string, Map<string, Stored>> }>;
+  readonly #indexes: ReadonlyMap<string, Kept>;
   #namespaces: readonly string[] | undefined;
   count = 0;
 
   constructor(indexes: Readonly<Record<string, Index>>) {
-    this.#indexes = new Map(Object.entries(indexes).map(([name, of]) => [name, { of, values: new Map<string, Map<string, Stored>>() }]));
+    this.#indexes = new Map(Object.entries(indexes).map(([name, index]) => [name, { index, values: new Map<string, Set<Slot>>() }]));
   }
 
   get(namespace: string, name: string): Stored | undefined {
-    return this.#buckets.get(namespace)?.objects.get(name);
+    return this.#buckets.get(namespace)?.slots.get(name)?.object;
   }
 
   put(namespace: string, name: string, object: Stored): void {
-    let bucket = this.#buckets.get(namespace);
-    if (bucket === undefined) {
-      bucket = new Bucket();
-      this.#buckets.set(namespace, bucket);
-      this.#namespaces = undefined;
+    const bucket = this.#buckets.get(namespace) ?? this.#open(namespace);
+    const slot = bucket.slots.get(name);
+    if (slot !== undefined) {
+      const before = slot.object;
+      slot.object = object;
+      bucket.changed();
+      for (const kept of this.#indexes.values()) this.#move(kept, slot, before);
+      return;
     }
-    const before = bucket.objects.get(name);
-    if (before === undefined) this.count += 1;
-    bucket.put(name, object);
-    this.#index(`${namespace}/${name}`, before, object);
+    this.count += 1;
+    const made = { object };
+    bucket.add(name, made);
+    for (const kept of this.#indexes.values()) for (const value of kept.index.of(object)) enter(kept, value, made);
   }
 
   remove(namespace: string, name: string): void {
     const bucket = this.#buckets.get(namespace);
-    const before = bucket?.objects.get(name);
-    if (bucket === undefined || before === undefined) return;
+    const slot = bucket?.slots.get(name);
+    if (bucket === undefined || slot === undefined) return;
     this.count -= 1;
     bucket.remove(name);
-    this.#index(`${namespace}/${name}`, before, undefined);
-    if (bucket.objects.size > 0) return;
+    for (const kept of this.#indexes.values()) for (const value of kept.index.of(slot.object)) leave(kept, value, slot);
+    if (bucket.slots.size > 0) return;
     this.#buckets.delete(namespace);
     this.#namespaces = undefined;
   }
@@ -96,25 +118,23 @@ export class Shelf {
   indexed(index: string, value: string): readonly Stored[] {
     const found = this.#indexes.get(index);
     if (found === undefined) throw new Error(`there is no index ${index} here`);
-    return [...(found.values.get(value)?.values() ?? [])];
+    const objects: Stored[] = [];
+    for (const { object } of found.values.get(value) ?? []) objects.push(object);
+    return objects;
   }
 
-  #index(key: string, before: Stored | undefined, after: Stored | undefined): void {
-    for (const { of, values } of this.#indexes.values()) {
-      const now = after === undefined ? [] : of(after);
-      for (const value of before === undefined ? [] : of(before)) {
-        if (now.includes(value)) continue;
-        const under = values.get(value);
-        under?.delete(key);
-        if (under?.size === 0) values.delete(value);
-      }
-      for (const value of now) put(values, value, key, after as Stored);
-    }
+  #open(namespace: string): Bucket {
+    const bucket = new Bucket();
+    this.#buckets.set(namespace, bucket);
+    this.#namespaces = undefined;
+    return bucket;
+  }
+
+  #move(kept: Kept, slot: Slot, before: Stored): void {
+    const { from, of } = kept.index;
+    if (from(before) === from(slot.object)) return;
+    const [was, now] = [of(before), of(slot.object)];
+    for (const value of was) if (!now.includes(value)) leave(kept, value, slot);
+    for (const value of now) enter(kept, value, slot);
   }
 }
-
-const put = (values: Map<string, Map<string, Stored>>, value: string, key: string, object: Stored): void => {
-  const under = values.get(value);
-  if (under === undefined) values.set(value, new Map([[key, object]]));
-  else under.set(key, object);
-};

@@ -45,5 +45,9 @@ export interface Store {
   compact(version?: number): void;
 }
 
-/** Values under which an index keeps an object; none when it is not in it. */
-export type Index = (object: Stored) => readonly string[];
+export type Index = {
+  /** What the values come from: as long as it is the same, so are they. */
+  readonly from: (object: Stored) => unknown;
+  /** Values under which an object is kept; none when it is not in the index. */
+  readonly of: (object: Stored) => readonly string[];
+};

@@ -1,8 +1,11 @@
+import { sameJson } from '../../../core/json.ts';
 import type { KindTable } from '../../kinds/kind-table.ts';
 import { at, items, objects, part, type Stored, strings, text } from '../../object.ts';
+import { budgetsOver } from '../../registry/budgets-over.ts';
+import type { Change } from '../../store/store.ts';
 import { type Cluster, type Controller, keyOf, type Note, split, timeText } from '../controller.ts';
-import { controllerOf } from '../pods.ts';
-import { pickedPods, picks } from '../selectors.ts';
+import { controllerOf, isDeleting, isReady } from '../pods.ts';
+import { pickedPods } from '../selectors.ts';
 import { replicasOf, report } from '../workload.ts';
 import { budgetStatus, type ScaleOf } from './disruption.ts';
 
@@ -70,26 +73,31 @@ const reconcile = (key: string, cluster: Cluster, kinds: KindTable): number | un
   return againMs === undefined ? undefined : Math.max(0, againMs - cluster.nowMs());
 };
 
-const budgetsOver = (cluster: Cluster, pod: Stored): readonly string[] =>
-  cluster.store
-    .list(resource, pod.metadata.namespace ?? '')
-    .filter(budget => picks(part(budget, 'spec')['selector'], pod))
-    .map(keyOf);
+/** Nothing of the pod has changed that matters to budgets. */
+const isAlike = (before: Stored, after: Stored): boolean =>
+  isDeleting(before) === isDeleting(after) &&
+  isReady(before) === isReady(after) &&
+  sameJson(before.metadata.labels, after.metadata.labels) &&
+  sameJson(before.metadata['ownerReferences'], after.metadata['ownerReferences']);
 
-/** What of a pod matters to budgets. */
-const shapeOf = (pod: Stored): string =>
-  JSON.stringify([pod.metadata.labels, pod.metadata.deletionTimestamp, at(pod, 'status', 'phase'), at(pod, 'status', 'conditions')]);
+/** Budgets that count the pod, or have counted it. */
+const countedIn = ({ store }: Cluster, change: Change): readonly string[] => {
+  const { object: after } = change;
+  if (change.type !== 'changed') return budgetsOver(store, after).map(keyOf);
+  const { before } = change;
+  if (isAlike(before, after)) return [];
+  const left = before.metadata.labels === after.metadata.labels ? [] : budgetsOver(store, before);
+  return [...new Set([...left, ...budgetsOver(store, after)].map(keyOf))];
+};
 
 /** The controller; it asks the scale of whatever kind has one. */
 export const disruptionController = (kinds: KindTable): Controller => ({
   name: by,
+  settles: resource,
   keysOf: (change, cluster) => {
     const { object } = change;
     if (change.resource === resource) return change.type === 'removed' ? [] : [keyOf(object)];
-    if (change.resource === 'pods') {
-      if (change.type === 'changed' && shapeOf(change.before) === shapeOf(object)) return [];
-      return [...new Set([...(change.type === 'changed' ? budgetsOver(cluster, change.before) : []), ...budgetsOver(cluster, object)])];
-    }
+    if (change.resource === 'pods') return countedIn(cluster, change);
     const scales =
       change.resource === 'deployments.apps' || change.resource === 'statefulsets.apps' || change.resource === 'replicasets.apps';
     if (!scales || (change.type === 'changed' && replicasOf(change.before) === replicasOf(object))) return [];

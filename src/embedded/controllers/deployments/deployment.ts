@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../core/json.ts';
 import { at, type Stored } from '../../object.ts';
 import { conditionOf, conditionsOf, withStatement } from '../conditions.ts';
-import { type Cluster, type Controller, split, timeText } from '../controller.ts';
+import { type Cluster, type Controller, split, timeText, type Written } from '../controller.ts';
 import { isFinished } from '../pods.ts';
 import { concerned, counted, replicasOf, report } from '../workload.ts';
 import { limitsOf, newReplicas, oldReplicas, proportions, shareOf } from './rollout.ts';
@@ -29,17 +29,26 @@ const statusPart = (deployment: Stored): JsonObject => (at(deployment, 'status')
 
 const isPaused = (deployment: Stored): boolean => at(deployment, 'spec', 'paused') === true;
 
-/** Says that it is paused, or resumed, so that the time in between does not count as a lack of progress (checkPausedConditions). */
-const notePause = (cluster: Cluster, deployment: Stored): void => {
+/** What has been written to the Deployment itself is looked at in the next round. */
+const anew = 0;
+
+const againAfter = (written: Written | undefined): number | undefined => {
+  if (written === undefined) return undefined;
+  // A lost race, against a write of the same look. Whatever else is refused would be refused again.
+  return written.kind === 'stored' || written.code === 409 ? anew : undefined;
+};
+
+/** Says that it is paused, or resumed, so that the time in between does not count as a lack of progress (checkPausedConditions). True when that was news. */
+const notePause = (cluster: Cluster, deployment: Stored): boolean => {
   const conditions = conditionsOf(deployment);
   const reason = conditionOf(conditions, 'Progressing')?.['reason'];
-  if (deadlineOf(deployment) === undefined || reason === 'ProgressDeadlineExceeded') return;
-  if (isPaused(deployment) === (reason === 'DeploymentPaused')) return;
+  if (deadlineOf(deployment) === undefined || reason === 'ProgressDeadlineExceeded') return false;
+  if (isPaused(deployment) === (reason === 'DeploymentPaused')) return false;
   const said = isPaused(deployment)
     ? progressing('Unknown', 'DeploymentPaused', 'Deployment is paused')
     : progressing('Unknown', 'DeploymentResumed', 'Deployment is resumed');
   const status = { ...statusPart(deployment), conditions: [...withStatement(conditions, said, timeText(cluster.nowMs()))] };
-  cluster.writes.update(resource, { ...deployment, status }, 'status');
+  return cluster.writes.update(resource, { ...deployment, status }, 'status').kind === 'stored';
 };
 
 /** The Deployment carries the revision of its newest set, and says since when it knows it. True when that was news. */
@@ -62,7 +71,7 @@ const settle = (cluster: Cluster, deployment: Stored, sets: Sets): boolean => {
   return revision === undefined || !noteRevision(cluster, deployment, sets.fresh?.metadata.name ?? '', revision, false);
 };
 
-const begin = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
+const begin = (cluster: Cluster, deployment: Stored, sets: Sets): number | undefined => {
   const wanted =
     at(deployment, 'spec', 'strategy', 'type') === 'Recreate'
       ? replicasOf(deployment)
@@ -70,12 +79,12 @@ const begin = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
   const made = makeSet(cluster, deployment, sets, wanted);
   if (made.kind === 'made') {
     noteRevision(cluster, deployment, made.set.metadata.name, made.revision, true);
-    return;
+    return anew;
   }
-  if (deadlineOf(deployment) === undefined) return;
+  if (deadlineOf(deployment) === undefined) return undefined;
   const said = progressing('False', 'ReplicaSetCreateError', made.message);
   const conditions = [...withStatement(conditionsOf(deployment), said, timeText(cluster.nowMs()))];
-  cluster.writes.update(resource, { ...deployment, status: { ...statusPart(deployment), conditions } }, 'status');
+  return againAfter(report(cluster, resource, deployment, { ...statusPart(deployment), conditions }));
 };
 
 /** One step of a rolling update; true when a set was scaled. */
@@ -131,22 +140,29 @@ const resize = (cluster: Cluster, deployment: Stored, sets: Sets): void => {
 const isResized = (deployment: Stored, sets: Sets): boolean =>
   activeOf(allOf(sets)).some(set => (desiredOf(set) ?? replicasOf(deployment)) !== replicasOf(deployment));
 
-const reportPlainly = (cluster: Cluster, deployment: Stored): undefined => {
-  report(cluster, resource, deployment, plainStatus(deployment, setsOf(cluster, deployment), cluster.nowMs()));
-};
+const reportPlainly = (cluster: Cluster, deployment: Stored): number | undefined =>
+  againAfter(report(cluster, resource, deployment, plainStatus(deployment, setsOf(cluster, deployment), cluster.nowMs())));
 
 const advance = (cluster: Cluster, deployment: Stored, sets: Sets): number | undefined => {
   const recreates = at(deployment, 'spec', 'strategy', 'type') === 'Recreate';
   const mayGoOn = recreates ? recreate(cluster, deployment, sets) : true;
-  if (sets.fresh === undefined && mayGoOn) {
-    begin(cluster, deployment, sets);
-    return undefined;
-  }
+  if (sets.fresh === undefined && mayGoOn) return begin(cluster, deployment, sets);
   const scaled = !recreates && roll(cluster, deployment, sets);
   if (mayGoOn && !scaled && isComplete(deployment, statusPart(deployment))) forget(cluster, deployment, sets);
   const status = rolloutStatus(deployment, setsOf(cluster, deployment), cluster.nowMs());
-  if (report(cluster, resource, deployment, status) !== undefined) return undefined;
-  return checkAgain(deployment, status, cluster.nowMs());
+  const written = report(cluster, resource, deployment, status);
+  if (written === undefined) return checkAgain(deployment, status, cluster.nowMs());
+  // Once it is complete there are old sets to forget.
+  if (written.kind === 'refused' || isComplete(written.object, status)) return againAfter(written);
+  return checkAgain(written.object, status, cluster.nowMs());
+};
+
+const step = (cluster: Cluster, deployment: Stored, sets: Sets): number | undefined => {
+  if (!settle(cluster, deployment, sets)) return anew;
+  if (!isPaused(deployment) && !isResized(deployment, sets)) return advance(cluster, deployment, sets);
+  resize(cluster, deployment, sets);
+  if (isPaused(deployment)) forget(cluster, deployment, sets);
+  return reportPlainly(cluster, deployment);
 };
 
 const reconcile = (key: string, cluster: Cluster): number | undefined => {
@@ -156,18 +172,14 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
   const sets = setsOf(cluster, deployment);
   if (deployment.metadata.deletionTimestamp !== undefined) return reportPlainly(cluster, deployment);
   // What it does to its sets it does all the same; the rest of its status is refused, because it is not the newest any more.
-  notePause(cluster, deployment);
-  if (!settle(cluster, deployment, sets)) return undefined;
-  if (isPaused(deployment) || isResized(deployment, sets)) {
-    resize(cluster, deployment, sets);
-    if (isPaused(deployment)) forget(cluster, deployment, sets);
-    return reportPlainly(cluster, deployment);
-  }
-  return advance(cluster, deployment, sets);
+  const isNoted = notePause(cluster, deployment);
+  const again = step(cluster, deployment, sets);
+  return isNoted ? anew : again;
 };
 
 export const deploymentController: Controller = {
   name: by,
+  settles: resource,
   keysOf: (change, cluster) => concerned(resource, 'Deployment', 'replicasets.apps')(change, cluster),
   reconcile,
 };

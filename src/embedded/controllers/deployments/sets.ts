@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../core/json.ts';
-import { at, part, type Stored, strings, text } from '../../object.ts';
+import { type JsonObject, sameJson } from '../../../core/json.ts';
+import { at, ofStored, part, type Stored, strings, text } from '../../object.ts';
 import { claim } from '../claims.ts';
 import type { Cluster, Note } from '../controller.ts';
 import { controllerReference } from '../pods.ts';
@@ -48,16 +48,8 @@ const byAge = (one: Stored, other: Stored): number =>
   Date.parse(one.metadata.creationTimestamp) - Date.parse(other.metadata.creationTimestamp) ||
   (one.metadata.name < other.metadata.name ? -1 : 1);
 
-/** Templates without their hash, as texts: the same stored one is asked for at every look. */
-const texts = new WeakMap<JsonObject, string>();
-
-const textOf = (template: JsonObject): string => {
-  const before = Object.isFrozen(template) ? texts.get(template) : undefined;
-  if (before !== undefined) return before;
-  const made = canonical(withoutHash(template));
-  texts.set(template, made);
-  return made;
-};
+/** A template without its hash, as a text. */
+const textOf = ofStored((template: JsonObject): string => canonical(withoutHash(template)));
 
 /** Its replica sets, after it has taken up and let go what it has to. */
 export const setsOf = (cluster: Cluster, deployment: Stored): Sets => {
@@ -147,7 +139,7 @@ export const syncFresh = (cluster: Cluster, deployment: Stored, { fresh, old }: 
   const before = fresh.metadata.annotations ?? {};
   const annotations = { ...before, ...inherited(deployment), ...renumbered(fresh, nextRevision(old)) };
   const minReadySeconds = minReadyOf(deployment);
-  if (canonical(annotations) === canonical(before) && minReadyOf(fresh) === minReadySeconds) return false;
+  if (sameJson(annotations, before) && minReadyOf(fresh) === minReadySeconds) return false;
   const spec = { ...part(fresh, 'spec'), minReadySeconds };
   cluster.writes.update(sets, { ...fresh, metadata: { ...fresh.metadata, annotations }, spec });
   return true;
@@ -159,7 +151,7 @@ export const scale = (cluster: Cluster, deployment: Stored, set: Stored, replica
   const current = set.metadata.annotations ?? {};
   const annotations = { ...current, ...sized(deployment) };
   const isSame = before === replicas;
-  if (isSame && (!forced || canonical(annotations) === canonical(current))) return false;
+  if (isSame && (!forced || sameJson(annotations, current))) return false;
   const written = cluster.writes.update(sets, {
     ...set,
     metadata: { ...set.metadata, annotations },

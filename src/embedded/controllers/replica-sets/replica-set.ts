@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../core/json.ts';
 import { at, objects, type Stored, strings } from '../../object.ts';
 import { claim } from '../claims.ts';
 import { type Cluster, type Controller, split, timeText } from '../controller.ts';
-import { isActive, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs } from '../pods.ts';
+import { isActive, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, readySince } from '../pods.ts';
 import { concerned, deletePod, makePod, minReadyOf, podFrom, replicasOf, report } from '../workload.ts';
 import { deletionOrder } from './deletion-order.ts';
 
@@ -18,9 +18,6 @@ const burst = 500;
 /** When pods could not be made, it is tried again after this time. The real queue waits longer and longer, up to 16 minutes. */
 const retryMs = 1000;
 
-const hasLabels = (pod: Stored, wanted: Readonly<Record<string, string>>): boolean =>
-  Object.entries(wanted).every(([key, value]) => pod.metadata.labels?.[key] === value);
-
 /** ReplicaFailure: it is there as long as pods cannot be made (calculateStatus). */
 const failureOf = (set: Stored, failure: string | undefined, nowMs: number): readonly JsonObject[] => {
   const before = objects(at(set, 'status', 'conditions')).filter(({ type }) => type === 'ReplicaFailure');
@@ -30,17 +27,21 @@ const failureOf = (set: Stored, failure: string | undefined, nowMs: number): rea
   return [{ type: 'ReplicaFailure', status: 'True', lastTransitionTime: now, reason: 'FailedCreate', message: failure }];
 };
 
-const statusOf = (set: Stored, pods: readonly Stored[], failure: string | undefined, nowMs: number): JsonObject => {
-  const active = pods.filter(isActive);
-  const labels = strings(at(set, 'spec', 'template', 'metadata', 'labels'));
+type Counted = { readonly pods: readonly Stored[]; readonly active: readonly Stored[] };
+
+const statusOf = (set: Stored, { pods, active }: Counted, failure: string | undefined, nowMs: number): JsonObject => {
+  const labels = Object.entries(strings(at(set, 'spec', 'template', 'metadata', 'labels')));
+  const isLabelled = ({ metadata }: Stored): boolean => labels.every(([key, value]) => metadata.labels?.[key] === value);
+  const minReady = minReadyOf(set);
   const count = (is: (pod: Stored) => boolean): number | undefined => active.filter(is).length || undefined;
   const conditions = failureOf(set, failure, nowMs);
+  const ready = count(isReady);
   return {
     replicas: active.length,
-    fullyLabeledReplicas: count(pod => hasLabels(pod, labels)),
-    readyReplicas: count(isReady),
-    availableReplicas: count(pod => isAvailable(pod, minReadyOf(set), nowMs)),
-    terminatingReplicas: pods.filter(pod => isDeleting(pod) && !isFinished(pod)).length,
+    fullyLabeledReplicas: count(isLabelled),
+    readyReplicas: ready,
+    availableReplicas: minReady === 0 ? ready : count(pod => isAvailable(pod, minReady, nowMs)),
+    terminatingReplicas: pods.length === active.length ? 0 : pods.filter(pod => isDeleting(pod) && !isFinished(pod)).length,
     observedGeneration: set.metadata.generation ?? 0,
     ...(conditions.length > 0 && { conditions: [...conditions] }),
   };
@@ -76,9 +77,18 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
   const failure = isOff ? manage(cluster, set, active, relatedPods(cluster, set)) : undefined;
   const now = cluster.store.get(resource, namespace, name) ?? set;
   // What has just been made or deleted is counted when it is seen, in the next round.
-  report(cluster, resource, now, statusOf(now, pods, failure, cluster.nowMs()));
+  report(cluster, resource, now, statusOf(now, { pods, active }, failure, cluster.nowMs()));
   if (failure !== undefined) return retryMs;
   return nextAvailableMs(active, minReadyOf(set), cluster.nowMs());
 };
 
-export const replicaSetController: Controller = { name: by, keysOf: concerned(resource, 'ReplicaSet', 'pods'), reconcile };
+/** Nothing of a pod has changed that is counted. */
+const isAlike = (before: Stored, after: Stored): boolean =>
+  isFinished(before) === isFinished(after) && isDeleting(before) === isDeleting(after) && readySince(before) === readySince(after);
+
+export const replicaSetController: Controller = {
+  name: by,
+  settles: resource,
+  keysOf: concerned(resource, 'ReplicaSet', 'pods', isAlike),
+  reconcile,
+};
