@@ -38,6 +38,13 @@ const isInMotion = (workload: JsonObject): boolean => {
   return !isSeen || fields.some(field => Number(at(workload, 'status', field) ?? 0) !== wanted);
 };
 
+/** ReplicaSets of Deployments that are as they want to be, by uid: no rollout will ever ask how far they are. */
+export const restingSets = (all: readonly JsonObject[]): ReadonlySet<string> => {
+  const moving = new Set(all.filter(one => one['kind'] === 'Deployment' && isInMotion(one)).map(uidOf));
+  const sets = all.filter(one => one['kind'] === 'ReplicaSet' && !moving.has(text(controllerRef(one), 'uid')));
+  return new Set(sets.map(uidOf));
+};
+
 /** Takes part whether or not it is on a drained node: it waits for room, frees some, keeps others away, or is part of a VM. */
 const isActor = (pod: JsonObject): boolean => {
   const owner = text(controllerRef(pod), 'kind');

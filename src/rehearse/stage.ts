@@ -12,6 +12,7 @@ import { seeded } from '../embedded/seeded.ts';
 import type { Api, ApiCall, Watcher } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { HandClock } from '../support/hand-clock.ts';
+import { restingSets } from './essence.ts';
 import type { Learned } from './learn.ts';
 import type { Sick } from './prepare.ts';
 import { makeRevisions } from './revisions.ts';
@@ -66,7 +67,9 @@ const furnish = ({ machine }: EmbeddedCluster, { objects, definitions }: Props):
     writes.create('customresourcedefinitions.apiextensions.k8s.io', definition);
   for (const name of leaseNamespaces) writes.create('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   const webhooks = vms ? kubeVirtObjects().filter(one => one['kind'] === 'ValidatingWebhookConfiguration') : [];
-  const served = objects.filter(one => vms || !text(one, 'apiVersion').startsWith('kubevirt.io/v1'));
+  const isKubeVirts = (one: JsonObject): boolean =>
+    text(one, 'apiVersion').startsWith('kubevirt.io/v1') && one['kind'] !== 'NodeMaintenance';
+  const served = objects.filter(one => vms || !isKubeVirts(one));
   const unloaded = load(machine, [...served, ...webhooks]);
   makeRevisions(machine);
   return unloaded.map(({ what, why }) => `${what}: ${why}`);
@@ -92,6 +95,7 @@ export const setStage = (props: Props, seed: number, unloaded: (what: string) =>
       }),
     },
     nodeHealth: steadyNodes,
+    unread: restingSets(props.objects),
     ...(vms && { more: vms.controllers() }),
   });
   life.start();

@@ -77,7 +77,8 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
   const failure = isOff ? manage(cluster, set, active, relatedPods(cluster, set)) : undefined;
   const now = cluster.store.get(resource, namespace, name) ?? set;
   // What has just been made or deleted is counted when it is seen, in the next round.
-  report(cluster, resource, now, statusOf(now, { pods, active }, failure, cluster.nowMs()));
+  if (cluster.unread?.has(set.metadata.uid) !== true)
+    report(cluster, resource, now, statusOf(now, { pods, active }, failure, cluster.nowMs()));
   if (failure !== undefined) return retryMs;
   return nextAvailableMs(active, minReadyOf(set), cluster.nowMs());
 };
