@@ -42,10 +42,11 @@ export const rehearsalCrew = (
   defect: (message: string) => void,
 ): Pick<Props, 'operate' | 'definitions' | 'dialects'> => {
   const dialects = served(leaseNamespaces(env));
+  const groups = new Set([...usualGroups, ...dialects.map(({ apiVersion }) => apiVersion.split('/')[0] ?? '')]);
   const error: Log['error'] = (message, about) => defect(`${message} ${JSON.stringify(about?.['node'] ?? '')}`);
   return {
     dialects,
-    definitions: crdTexts(usualGroups).map(text => parse(text) as JsonObject),
+    definitions: crdTexts([...groups]).map(text => parse(text) as JsonObject),
     operate: operate(dialects, { ...silentLog, error }),
   };
 };

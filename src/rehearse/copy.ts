@@ -40,6 +40,8 @@ export const copiedKinds: readonly CopiedKind[] = [
   ...of('scheduling.k8s.io/v1', ['PriorityClass', 'priorityclasses']),
   ...of('drydock.dev/v1alpha1', ['Maintenance', 'maintenances'], ['MaintenanceWindow', 'maintenancewindows']),
   ...of('nodemaintenance.medik8s.io/v1beta1', ['NodeMaintenance', 'nodemaintenances']),
+  ...of('nodemaintenance.kubevirt.io/v1beta1', ['NodeMaintenance', 'nodemaintenances']),
+  ...of('kubevirt.io/v1alpha1', ['NodeMaintenance', 'nodemaintenances']),
   ...of(
     'kubevirt.io/v1',
     ['KubeVirt', 'kubevirts'],

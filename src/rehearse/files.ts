@@ -25,6 +25,12 @@ const writeList = (file: string, items: readonly JsonObject[]): void => {
   writeFileSync(file, `{"apiVersion":"v1","kind":"List","items":[\n${lines}\n]}\n`, { mode: 0o600 });
 };
 
+/** With its group where several groups have a kind of this name. */
+const fileOf = (plural: string, apiVersion: string): string => {
+  const others = copiedKinds.filter(one => one.plural === plural);
+  return others.length > 1 ? `${plural}.${apiVersion.split('/')[0] ?? ''}` : plural;
+};
+
 /** Writes a copy into a folder, which is made: one List of a kind in each file. The answer names the files. Throws a SnapshotError. */
 export const writeCopy = (folder: string, { takenAt, objects, leftOut }: Copy): readonly string[] => {
   try {
@@ -33,7 +39,7 @@ export const writeCopy = (folder: string, { takenAt, objects, leftOut }: Copy): 
     for (const { apiVersion, kind, plural } of copiedKinds) {
       const items = objects.filter(one => one['kind'] === kind && one['apiVersion'] === apiVersion);
       for (let from = 0; from < items.length; from += mostInFile) {
-        const name = `${plural}${apiVersion.includes('medik8s') ? '.medik8s' : ''}${from === 0 ? '' : `-${from / mostInFile + 1}`}.json`;
+        const name = `${fileOf(plural, apiVersion)}${from === 0 ? '' : `-${from / mostInFile + 1}`}.json`;
         writeList(join(folder, name), items.slice(from, from + mostInFile));
         files.push(name);
       }

@@ -223,3 +223,33 @@ test('the picture shows every node, what leaves it, and in red what is stuck', a
   assert.match(done, /<circle class="again"/);
   assert.doesNotMatch(done, /NaN|undefined/);
 });
+
+for (const apiVersion of ['nodemaintenance.medik8s.io/v1beta1', 'nodemaintenance.kubevirt.io/v1beta1', 'kubevirt.io/v1alpha1']) {
+  test(`a NodeMaintenance of ${apiVersion}, whose status names no blockers: what is in its way is found all the same`, async () => {
+    const copy = await copied(async (make, settle) => {
+      nodes(make, 'n1');
+      make('deployments.apps', web(3));
+      make('poddisruptionbudgets.policy', budget('web', { maxUnavailable: 1 }));
+      make('statefulsets.apps', shop('StatefulSet', 'db', { replicas: 1, serviceName: 'db' }));
+      make('poddisruptionbudgets.policy', budget('db', { minAvailable: 1 }));
+      await settle();
+      nodes(make, 'n2');
+    });
+    const object = (node: string): JsonObject => ({
+      apiVersion,
+      kind: 'NodeMaintenance',
+      metadata: { name: node },
+      spec: { nodeName: node, reason: 'disks' },
+    });
+    const seen = await foresee(copy, ['n1'], { seeds: 1, object });
+    assert.deepEqual([seen.finishes, seen.nodes.map(({ otherwise }) => otherwise)], [false, ['stuck']]);
+    assert.deepEqual(
+      seen.blockers.map(({ cause, what, budgets, remedy }) => [cause, what, budgets, remedy !== undefined]),
+      [['BudgetNeverAllows', 'shop/db-0', ['shop/db'], true]],
+    );
+    assert.deepEqual(
+      seen.delays.map(({ cause, about }) => [cause, about]),
+      [['DisruptionBudget', 'shop/web']],
+    );
+  });
+}

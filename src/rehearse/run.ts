@@ -128,12 +128,13 @@ const giveUp = (play: Play): void => {
   }
 };
 
-const untilOver = async (play: Play, tell: (progress: Progress) => void): Promise<void> => {
+const untilOver = async (play: Play, waits: WaitRecord, tell: (progress: Progress) => void): Promise<void> => {
   const { stage, order, pods, over } = play;
   let seen = -1;
   let idle = 0;
   while (over.size < order.wishes.length && pods.nowMs < order.horizonMs) {
     await stage.clock.advance(idle < 30 ? stepMs : idleStepMs);
+    waits.look();
     const gone = pods.departures;
     idle = gone === seen ? idle + 1 : 0;
     seen = gone;
@@ -178,7 +179,7 @@ const perform = async (
   const waits = new WaitRecord(machine, props.dialects, (course, resource, gone) => told(play, course, resource, gone));
   beginNext(play);
   for (const course of waits.courses.values()) told(play, course, '', false);
-  await untilOver(play, tell);
+  await untilOver(play, waits, tell);
   waits.end();
   pods.end();
   return play;

@@ -1,8 +1,10 @@
+import type { Blocker } from '../core/drain/blocker.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { Dialect } from '../core/request/request.ts';
+import type { Dialect, Request } from '../core/request/request.ts';
 import { readTime } from '../core/time.ts';
 import { at, items, objects, text } from '../embedded/object.ts';
 import type { Machine } from '../embedded/registry/machine.ts';
+import { judgedBlockers } from './judged.ts';
 
 /** Something that a maintenance had to wait for. Times in milliseconds since the rehearsal began. */
 export type Wait = {
@@ -60,17 +62,31 @@ const seenIn = (blocker: JsonObject): Seen => {
   };
 };
 
+const seenBy = ({ cause, pod, volume, server, budgets = [], message, remedy, since }: Blocker): Seen => {
+  const what = pod === undefined ? (volume ?? server?.name) : `${pod.namespace}/${pod.name}`;
+  return {
+    cause,
+    message,
+    since,
+    ...(what !== undefined && { what }),
+    ...(budgets.length > 0 && { budgets }),
+    ...(remedy !== undefined && { remedy }),
+  };
+};
+
 const waitsIn = (status: JsonObject): readonly Seen[] => {
   const problem = problemOf(status);
   const blockers = objects(status['blockers']).map(seenIn);
   return [...blockers.filter(({ cause }) => !plainCauses.has(cause)), ...(problem === undefined ? [] : [problem])];
 };
 
-/** Follows the maintenances of a rehearsal through what the operator writes into their statuses. */
+/** Follows the maintenances of a rehearsal through what the operator writes into their statuses, and by its judgement where these say nothing. */
 export class WaitRecord {
   readonly #machine: Machine;
   readonly #beganMs: number;
   readonly courses = new Map<string, Course>();
+  /** Being drained, of kinds whose statuses name no blockers. */
+  readonly #silent = new Map<string, Request>();
   readonly #unsubscribes: readonly (() => void)[];
 
   /** `told` hears of every change of one of them, with the name of its resource. */
@@ -84,12 +100,24 @@ export class WaitRecord {
       const note = (raw: JsonObject, gone: boolean): void => {
         const request = dialect.read({ apiVersion: dialect.apiVersion, kind: dialect.kind, ...raw });
         if (typeof request === 'string') return;
-        const course = this.#note(request.nodeName, request.name, request.history.state ?? 'Pending', raw, gone);
+        const course = this.#note(request, raw, gone);
         told(course, kind.resource, gone);
       };
       for (const raw of machine.store.list(kind.resource)) note(raw, false);
       return [machine.store.subscribe(({ type, object }) => note(object, type === 'removed'), kind.resource)];
     });
+  }
+
+  /** Sees what nobody writes down: to be called now and then. */
+  look(): void {
+    const { clock, store } = this.#machine;
+    const now = clock.now();
+    for (const [key, request] of this.#silent) {
+      const course = this.courses.get(key);
+      const blockers = judgedBlockers(store, request, now).filter(({ cause }) => !plainCauses.has(cause));
+      // Since when is known of what has been seen before.
+      if (course !== undefined) this.#noteWaits(course, blockers.map(seenBy), now.epochMilliseconds - this.#beganMs);
+    }
   }
 
   end(): void {
@@ -100,12 +128,17 @@ export class WaitRecord {
     return this.#machine.clock.now().epochMilliseconds;
   }
 
-  #note(node: string, name: string, state: string, raw: JsonObject, gone: boolean): Course {
+  #note(request: Request, raw: JsonObject, gone: boolean): Course {
+    const { nodeName: node, name, dialect } = request;
+    const state = request.history.state ?? 'Pending';
     const ms = this.#nowMs() - this.#beganMs;
     const status = (raw['status'] ?? {}) as JsonObject;
     const key = `${node} ${name}`;
     const course = this.courses.get(key) ?? { node, name, state, message: '', waits: new Map<string, Wait>() };
     this.courses.set(key, course);
+    const isSilent = dialect.namesBlockers === undefined && state === 'Draining' && !gone;
+    if (isSilent) this.#silent.set(key, request);
+    else this.#silent.delete(key);
     if (gone) return course;
     course.state = state;
     course.message = text(status, 'message');
@@ -115,7 +148,7 @@ export class WaitRecord {
     const startsAt = readTime(status['scheduledTime']);
     if (startsAt === undefined) delete course.startsAtMs;
     else course.startsAtMs = startsAt.epochMilliseconds - this.#beganMs;
-    this.#noteWaits(course, waitsIn(status), ms);
+    if (!isSilent) this.#noteWaits(course, waitsIn(status), ms);
     return course;
   }
 

@@ -110,6 +110,8 @@ export type Dialect = {
   readonly finalizer?: string;
   /** false: the CRD has no status subresource, and the status is written with the object. */
   readonly statusSubresource: boolean;
+  /** Its status names what blocks a drain. */
+  readonly namesBlockers?: true;
   readonly marks: (stage: Stage) => Marks;
   /** Undefined: this kind asks for no Lease. */
   readonly lease: (nodeName: string) => LeaseName | undefined;

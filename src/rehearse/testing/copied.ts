@@ -42,14 +42,18 @@ export const foresee = (
   options: Partial<Pick<RehearsalOptions, 'seeds' | 'defaults' | 'fewPods'>> & {
     readonly parallel?: number;
     readonly drain?: JsonObject;
+    /** Of another kind than our own. */
+    readonly object?: (node: string) => JsonObject;
   } = {},
 ): Promise<Foresight> => {
   const { seeds = 2, defaults = { startSeconds: 2, stopSeconds: 1 }, parallel, drain = {}, fewPods } = options;
-  const wishes = names.map(node => ({
-    node,
-    name: node,
-    object: { apiVersion: 'drydock.dev/v1alpha1', kind: 'Maintenance', metadata: { name: node }, spec: { nodeName: node, drain } },
-  }));
+  const ours = (node: string): JsonObject => ({
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'Maintenance',
+    metadata: { name: node },
+    spec: { nodeName: node, drain },
+  });
+  const wishes = names.map(node => ({ node, name: node, object: (options.object ?? ours)(node) }));
   const crew = rehearsalCrew({}, message => {
     throw new Error(message);
   });
