@@ -148,8 +148,11 @@ const progressLine = (line: string): void => {
 
 const endProgress = (): void => void (process.stderr.isTTY && process.stderr.write('\r\x1b[K'));
 
-const progressOf = (seeds: number, run: number, { drained, of, gone, madeUpMs }: Progress): string =>
-  `run ${run} of ${seeds}: ${drained} of ${of} nodes done, ${gone} pods moved, ${durationText(madeUpMs)} of made-up time`;
+/** After the last run there may be one more, with a policy that refuses no pods. */
+const progressOf = (seeds: number, run: number, { drained, of, gone, madeUpMs }: Progress): string => {
+  const which = run > seeds ? 'one more run, with no pod refused' : `run ${run} of ${seeds}`;
+  return `${which}: ${drained} of ${of} nodes done, ${gone} pods moved, ${durationText(madeUpMs)} of made-up time`;
+};
 
 const printed = async (foresight: Foresight, output: string): Promise<string> => {
   if (output === 'json') return JSON.stringify(foresight, undefined, 2);

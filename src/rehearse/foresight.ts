@@ -59,6 +59,8 @@ export type Foresight = {
   /** In the order in which they are drained; those that are not, last. */
   readonly nodes: readonly NodeForesight[];
   readonly blockers: readonly Blocker[];
+  /** What else would be in the way if the policy let all pods go; missing where it refuses none. Of one more run. */
+  readonly behind?: readonly Blocker[];
   readonly delays: readonly Delay[];
   /** Pods that leave, and of these, those that are moved once more. Of the typical run. */
   readonly moves: { readonly gone: number; readonly again: number };
@@ -129,7 +131,8 @@ const enriched = ({ course: { node } }: NodeRun, { cause, what, budgets = [], me
   };
 };
 
-const blockersOf = (runs: readonly Run[]): readonly Blocker[] => {
+/** Everything that keeps a node from being drained, in any of the runs. */
+export const blockersOf = (runs: readonly Run[]): readonly Blocker[] => {
   const found = new Map<string, { readonly blocker: Omit<Blocker, 'runs'>; runs: number }>();
   for (const run of runs) {
     for (const node of run.nodes.filter(({ outcome }) => outcome !== 'drained')) {
@@ -180,7 +183,7 @@ const levelsOf = (runs: readonly Run[]): readonly Level[] => {
 /** Pods that are made have a name of their own in every run. */
 const lacksOf = (runs: readonly Run[]): readonly Lack[] => runs.find(({ lacks }) => lacks.length > 0)?.lacks ?? [];
 
-type About = Pick<Foresight, 'takenAt' | 'copied' | 'learned' | 'notes'>;
+type About = Pick<Foresight, 'takenAt' | 'copied' | 'learned' | 'notes' | 'behind'>;
 
 const stirNote = (runs: readonly Run[]): readonly string[] => {
   const stir = Math.max(...runs.map(run => run.stir));

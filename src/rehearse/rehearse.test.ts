@@ -79,10 +79,27 @@ test('a budget that never allows, two budgets on a pod, a pod without owner, loc
   const text = foresightText(seen);
   assert.match(text, /^It does not finish: n1 is not drained\./);
   assert.match(text, /help: /);
+  assert.match(text, /What else would be in the way if the policy let all these pods go:\n  n1: .*BudgetNeverAllows/);
   const forced = await foresee(copy, ['n1'], { drain: { force: true, deleteEmptyDirData: true } });
   assert.equal(wholeOf(forced, 'BudgetNeverAllows').length, 2);
   assert.deepEqual(wholeOf(forced, 'MultipleBudgets'), ['n1 shop/db-0']);
   assert.equal(forced.blockers.length, 3);
+  const plain = ({ node, cause, what }: (typeof forced.blockers)[number]): string => `${node} ${cause} ${what}`;
+  assert.deepEqual(seen.behind?.map(plain).sort(), forced.blockers.map(plain).sort(), 'what it would be, were they allowed to go');
+  assert.equal(forced.behind, undefined);
+});
+
+test('pods that the policy refuses, and nothing else in the way: that is said', async () => {
+  const copy = await copied(async (make, settle) => {
+    nodes(make, 'n1');
+    make('deployments.apps', web(2));
+    make('pods', freshPod('bare'));
+    await settle();
+    nodes(make, 'n2');
+  });
+  const seen = await foresee(copy, ['n1'], { seeds: 1 });
+  assert.deepEqual([seen.finishes, wholeOf(seen, 'Unmanaged'), seen.behind], [false, ['n1 shop/bare'], []]);
+  assert.match(foresightText(seen), /if the policy let all these pods go:\n  nothing$/);
 });
 
 test('nothing is left that fits the successor of a pod: the budget never allows again, and that is told with what is lacking', async () => {

@@ -1,3 +1,4 @@
+import { lookBehind } from './behind.ts';
 import { type Copy, ofKind } from './copy.ts';
 import { essenceOf, usualFewPods } from './essence.ts';
 import { type Foresight, foresightOf } from './foresight.ts';
@@ -15,7 +16,7 @@ export type RehearsalOptions = Pick<Props, 'definitions' | 'dialects' | 'operate
   readonly defaults?: Defaults;
   /** A copy with more pods than this is played without those that have no say. */
   readonly fewPods?: number;
-  /** Told every second or so of made-up time. */
+  /** Told every second or so of made-up time. A run after the last of `seeds` looks behind refused pods. */
   readonly tell?: (run: number, progress: Progress) => void;
 };
 
@@ -57,6 +58,10 @@ export const rehearse = async ({
     const options = { seed, workloads, unloaded: (what: string) => void unloaded.add(what) };
     runs.push(await play(props, order, { ...options, tell: progress => tell(seed, progress) }));
   }
+  const behind = await lookBehind(runs, order, async wider => {
+    const options = { seed: 1, workloads, unloaded: () => {} };
+    return play(props, wider, { ...options, tell: progress => tell(seeds + 1, progress) });
+  });
   const count = (kind: string): number => ofKind(copy.objects, kind).length;
   const copied = {
     nodes: count('Node'),
@@ -64,5 +69,6 @@ export const rehearse = async ({
     budgets: count('PodDisruptionBudget'),
     loadedPods: ofKind(objects, 'Pod').length,
   };
-  return foresightOf(runs, { takenAt: takenAt.toString(), copied, learned: learned.from, notes: notesOf(copy, unloaded) });
+  const about = { takenAt: takenAt.toString(), copied, learned: learned.from, notes: notesOf(copy, unloaded) };
+  return foresightOf(runs, { ...about, ...(behind && { behind }) });
 };

@@ -95,6 +95,11 @@ const blockerLines = (blockers: readonly Blocker[], runs: number): readonly stri
   });
 };
 
+const behindLines = ({ behind }: Foresight): readonly string[] => {
+  if (behind === undefined) return [];
+  return behind.length === 0 ? ['  nothing'] : blockerLines(behind, 1);
+};
+
 const bounded = <T>(all: readonly T[], text: (one: T) => string): readonly string[] => [
   ...all.slice(0, most).map(text),
   ...(all.length > most ? [`  and ${all.length - most} more`] : []),
@@ -171,6 +176,7 @@ export const foresightText = (all: Foresight): string => {
     '',
     ...table(nodes, runs),
     ...section('What keeps it from finishing:', blockerLines(blockers, runs)),
+    ...section('What else would be in the way if the policy let all these pods go:', behindLines(all)),
     ...section('What holds it up:', bounded(delays, delayText)),
     ...section(
       'Pods that are left without a node:',

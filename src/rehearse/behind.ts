@@ -1,0 +1,33 @@
+import { part, text } from '../embedded/object.ts';
+import { type Blocker, blockersOf } from './foresight.ts';
+import type { Order, Run, Wish } from './run.ts';
+
+/** Pods that the policy does not let go, for which the operator leaves all others of their node alone. */
+const refusals = new Set(['LocalData', 'Unmanaged']);
+
+const idOf = ({ node, cause, what = '' }: Blocker): string => `${node} ${cause} ${what}`;
+
+/** The same maintenance with a policy that refuses none of them. The kinds of other operators never do. */
+const widened = (wish: Wish): Wish => {
+  const { object } = wish;
+  if (!text(object, 'apiVersion').startsWith('drydock.dev/')) return wish;
+  const drain = { ...part(object, 'spec', 'drain'), force: true, deleteEmptyDirData: true };
+  return { ...wish, object: { ...object, spec: { ...part(object, 'spec'), drain } } };
+};
+
+/**
+ * What else is in the way on nodes where the policy refuses pods, by one more run in which it does not; undefined where it refuses none. A node
+ * on which a pod is refused shows nothing of what comes after.
+ */
+export const lookBehind = async (
+  runs: readonly Run[],
+  order: Order,
+  playOnce: (wider: Order) => Promise<Run>,
+): Promise<readonly Blocker[] | undefined> => {
+  const known = blockersOf(runs);
+  const stopped = new Set(known.filter(({ cause }) => refusals.has(cause)).map(({ node }) => node));
+  if (stopped.size === 0) return undefined;
+  const run = await playOnce({ ...order, wishes: order.wishes.map(wish => (stopped.has(wish.node) ? widened(wish) : wish)) });
+  const ids = new Set(known.map(idOf));
+  return blockersOf([run]).filter(one => stopped.has(one.node) && !ids.has(idOf(one)));
+};
