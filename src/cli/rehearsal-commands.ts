@@ -20,7 +20,12 @@ const rehearseCommand = (env: Env): Command =>
       .option('-f, --filename <file>', 'YAML with maintenances, in place of names; - is the standard input')
       .option('--snapshot <dir>', 'a copy that drydock snapshot or kubectl get -o json has written; the cluster as it is when left out')
       .option('--parallel <n>', 'so many nodes at a time, each given back as soon as it is drained; all at once, and held, when left out')
-      .addOption(new Option('--seeds <n>', 'how often it is played, each time with other times of pods').default('5')),
+      .addOption(
+        new Option(
+          '--seeds <n>',
+          'how often it is played, each time with other times of pods; 5, or fewer for very many pods, when left out',
+        ),
+      ),
   )
     .addOption(new Option('--start-time <duration>', 'how long pods take to become ready, where nothing tells it').default('5s'))
     .addOption(new Option('--stop-time <duration>', 'how long pods take to end, where nothing tells it').default('2s'))
