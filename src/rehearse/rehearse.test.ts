@@ -5,7 +5,7 @@ import { freshPod } from '../embedded/testing/bench.ts';
 import { budget, shop } from '../embedded/testing/drill.ts';
 import type { Foresight } from './foresight.ts';
 import { foresightPicture } from './picture.ts';
-import { copied, foresee, nodes } from './testing/copied.ts';
+import { copied, foresee, labelledNodes, nodes } from './testing/copied.ts';
 import { foresightText } from './words.ts';
 
 const asking = (cpu: string): JsonObject => ({
@@ -239,6 +239,28 @@ test('the picture shows every node, what leaves it, and in red what is stuck', a
   assert.ok((done.match(/<circle class="mark"/g)?.length ?? 0) >= 4);
   assert.match(done, /<circle class="again"/);
   assert.doesNotMatch(done, /NaN|undefined/);
+});
+
+test('two of three members of the control plane at once: the quorum keeps the second one, in turns both are drained', async () => {
+  const copy = await copied(async (make, settle) => {
+    labelledNodes(make, { 'node-role.kubernetes.io/control-plane': '' }, 'cp-1', 'cp-2', 'cp-3');
+    nodes(make, 'n1');
+    make('deployments.apps', web(4));
+    await settle();
+  });
+  const seen = await foresee(copy, ['cp-1', 'cp-2'], { seeds: 1 });
+  assert.equal(seen.finishes, false);
+  assert.deepEqual(
+    seen.nodes.map(({ otherwise }) => otherwise),
+    [undefined, 'stuck'],
+  );
+  assert.deepEqual(
+    seen.blockers.map(({ cause }) => cause),
+    ['QuorumAtRisk'],
+  );
+  assert.match(seen.blockers[0]?.message ?? '', /quorum/);
+  const inTurns = await foresee(copy, ['cp-1', 'cp-2'], { seeds: 1, parallel: 1 });
+  assert.deepEqual([inTurns.finishes, inTurns.blockers], [true, []]);
 });
 
 for (const apiVersion of ['nodemaintenance.medik8s.io/v1beta1', 'nodemaintenance.kubevirt.io/v1beta1', 'kubevirt.io/v1alpha1']) {

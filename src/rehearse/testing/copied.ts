@@ -25,12 +25,14 @@ export const copied = async (furnish: (make: Make, settle: () => Promise<void>) 
   return copy;
 };
 
-export const nodes = (make: Make, ...names: readonly string[]): void => {
+export const nodes = (make: Make, ...names: readonly string[]): void => labelledNodes(make, {}, ...names);
+
+export const labelledNodes = (make: Make, labels: JsonObject, ...names: readonly string[]): void => {
   for (const name of names)
     make('nodes', {
       apiVersion: 'v1',
       kind: 'Node',
-      metadata: { name, labels: { 'kubernetes.io/hostname': name } },
+      metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
       status: { allocatable: { cpu: '4', memory: '16Gi', pods: '50' } },
     });
 };
