@@ -31,6 +31,10 @@ export type Stored = JsonObject & { readonly metadata: ObjectMeta };
 /** An object on its way: nothing is known of it yet. */
 export type Draft = JsonObject;
 
+/** In the order of their names. */
+export const byName = ({ metadata: one }: Stored, { metadata: other }: Stored): number =>
+  one.name < other.name ? -1 : Number(one.name > other.name);
+
 /** The metadata of a draft, as far as it is an object at all. */
 export const metaOf = (draft: Draft): JsonObject => (isObject(draft['metadata']) ? draft['metadata'] : {});
 

@@ -35,17 +35,21 @@ export const allocatable = ofStored((node: JsonObject): Amounts => {
   return read(Object.keys(own).length > 0 ? own : part(node, 'status', 'capacity'));
 });
 
+/** What is asked for, one by one: it is gone through for every node. */
+export type Asked = readonly (readonly [name: string, value: number])[];
+
+const isShort = ([name, value]: Asked[number], used: Amounts, has: Amounts): boolean =>
+  value > 0 && (used[name] ?? 0) + value > (has[name] ?? 0);
+
 /** There is enough of everything. */
-export const fits = (asked: readonly (readonly [name: string, value: number])[], used: Amounts, has: Amounts): boolean => {
-  for (const [name, value] of asked) if (value > 0 && (used[name] ?? 0) + value > (has[name] ?? 0)) return false;
+export const fits = (asked: Asked, used: Amounts, has: Amounts): boolean => {
+  for (const one of asked) if (isShort(one, used, has)) return false;
   return true;
 };
 
 /** Of what there would be too little; empty when it fits. */
-export const lacking = (asked: Amounts, used: Amounts, has: Amounts): readonly string[] =>
-  Object.entries(asked)
-    .filter(([name, value]) => value > 0 && (used[name] ?? 0) + value > (has[name] ?? 0))
-    .map(([name]) => name);
+export const lacking = (asked: Asked, used: Amounts, has: Amounts): readonly string[] =>
+  asked.filter(one => isShort(one, used, has)).map(([name]) => name);
 
 /** The seconds that a pod has to end. */
 export const graceOf = (podSpec: JsonObject): number => {

@@ -5,7 +5,6 @@ import { at, objects, part, type Stored, text } from '../object.ts';
 import type { Store } from '../store/store.ts';
 import { fitsSelector, namespacesOf, termPicks, terms } from './affinity.ts';
 import { askedBy, domain, type Load, zoneOf } from './load.ts';
-import type { Amounts } from './resources.ts';
 import { type Wishes, wishesOf } from './wishes.ts';
 
 /** Pods that a spread constraint counts, by domain, and how many there are where there are fewest. */
@@ -48,7 +47,6 @@ export type Nodes = { readonly all: ReadonlyMap<string, Load>; readonly guarded:
 export class Round {
   readonly pod: Stored;
   readonly spec: JsonObject;
-  readonly asked: Amounts;
   readonly wishes: Wishes;
   readonly volumes: readonly JsonObject[];
   readonly siblings: ReadonlyMap<string, number>;
@@ -65,8 +63,7 @@ export class Round {
     this.#nodes = nodes;
     this.pod = pod;
     this.spec = part(pod, 'spec');
-    this.asked = askedBy(pod);
-    this.wishes = wishesOf(this.spec, this.asked);
+    this.wishes = wishesOf(this.spec, askedBy(pod));
     this.volumes = volumesOf(store, pod);
     this.siblings = siblingsOf(store, pod);
     this.zones = byZone(store, this.siblings);

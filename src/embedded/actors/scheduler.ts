@@ -47,10 +47,10 @@ const skewed = ({ node }: Load, round: Round): Obstacle | undefined => {
 };
 
 /** What the pod asks for and does not get; more than the node could ever give is not worth waiting for. */
-const shortage = ({ used, has }: Load, { asked }: Round): Obstacle => {
+const shortage = ({ used, has }: Load, { wishes: { asked } }: Round): Obstacle => {
   const short = lacking(asked, used, has);
   const reasons = short.map(name => (name === 'pods' ? 'Too many pods' : `Insufficient ${name}`));
-  return { reasons, yields: lacking(asked, {}, has).length === 0 };
+  return { reasons, yields: fits(asked, {}, has) };
 };
 
 /** One of the scheduler's filters: whether it keeps the pod from a node, which is asked of many nodes, and why. */

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../core/json.ts';
 import { at, items, objects, type Stored, text } from '../object.ts';
 import { terms } from './affinity.ts';
-import type { Amounts } from './resources.ts';
+import type { Amounts, Asked } from './resources.ts';
 import { toleratesAll } from './taints.ts';
 
 /** What a pod wants of its node, found once: it is asked for every node that is looked at. */
 export type Wishes = {
-  readonly asked: readonly (readonly [name: string, value: number])[];
+  readonly asked: Asked;
   /** The only nodes that it may run on, by name, where all its terms name one: all others are not even looked at. */
   readonly named: ReadonlySet<string> | undefined;
   readonly toleratesCordon: boolean;

@@ -2,15 +2,12 @@ import type { Json } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
 import { matches } from '../../core/pod/selector.ts';
 import { labelPlace } from '../kinds/kind.ts';
-import { at, type Stored, strings } from '../object.ts';
+import { at, byName, type Stored, strings } from '../object.ts';
 import type { Store } from '../store/store.ts';
 
 /** Whether a label selector (metav1.LabelSelector) picks the object; a missing one picks nothing. */
 export const picks = (selector: Json | undefined, { metadata }: Stored): boolean =>
   matches(isObject(selector) ? selector : undefined, strings(metadata.labels));
-
-const byName = (one: Stored, other: Stored): number =>
-  one.metadata.name < other.metadata.name ? -1 : Number(one.metadata.name > other.metadata.name);
 
 /** The pods of a namespace that a selector picks, in the order of their names: without a look at those that lack its rarest label. */
 export const pickedPods = (store: Store, selector: Json | undefined, namespace: string): readonly Stored[] => {

@@ -60,28 +60,23 @@ const isDecoded = (value: object, type: Struct | FieldType): boolean => decodedA
 /** What came of something frozen: parts that several objects of a copy share are decoded once. */
 const decodedFrom = new WeakMap<object, JsonObject | readonly Json[]>();
 
-/** What has been made of a value before, as this type. */
-const before = <T extends JsonObject | readonly Json[]>(value: T, type: Struct | FieldType): T | undefined => {
+/** Decodes a value unless that has been done before, as this type. What has unknown fields is decoded anew each time: they have to be told again. */
+const once = <T extends JsonObject | readonly Json[]>(value: T, type: Struct | FieldType, { unknown }: Place, make: () => T): T => {
   if (isDecoded(value, type)) return value;
-  const known = Object.isFrozen(value) ? decodedFrom.get(value) : undefined;
-  return known !== undefined && isDecoded(known, type) ? (known as T) : undefined;
-};
-
-/** Of a value with unknown fields they have to be told anew each time. */
-const remember = (
-  value: JsonObject | readonly Json[],
-  result: JsonObject | readonly Json[],
-  type: Struct | FieldType,
-  isKnown: boolean,
-): void => {
+  const isFrozen = Object.isFrozen(value);
+  const known = isFrozen ? decodedFrom.get(value) : undefined;
+  if (known !== undefined && isDecoded(known, type)) return known as T;
+  const toldBefore = unknown.length;
+  const result = make();
   decodedAs.set(result, type);
-  if (isKnown && Object.isFrozen(value)) decodedFrom.set(value, result);
+  if (isFrozen && unknown.length === toldBefore) decodedFrom.set(value, result);
+  return result;
 };
 
-const decodeStruct = (value: JsonObject, struct: Struct, place: Place): JsonObject => {
-  const known = before(value, struct);
-  if (known !== undefined) return known;
-  const unknownBefore = place.unknown.length;
+const decodeStruct = (value: JsonObject, struct: Struct, place: Place): JsonObject =>
+  isPassing(place) ? decodeFields(value, struct, place) : once(value, struct, place, () => decodeFields(value, struct, place));
+
+const decodeFields = (value: JsonObject, struct: Struct, place: Place): JsonObject => {
   const result: Record<string, Json> = {};
   for (const key of Object.keys(value)) {
     const given = value[key];
@@ -99,7 +94,6 @@ const decodeStruct = (value: JsonObject, struct: Struct, place: Place): JsonObje
     const zero = field.pointer ? null : zeroOf(field.type, fieldIn(place, struct, key));
     if (zero !== undefined) result[key] = zero;
   }
-  if (!isPassing(place)) remember(value, result, struct, place.unknown.length === unknownBefore);
   return result;
 };
 
@@ -171,33 +165,26 @@ const decodeValue = (value: Json, type: FieldType, place: Place): Json => {
 
 type Of<K extends FieldType['kind']> = Extract<FieldType, { readonly kind: K }>;
 
-const decodeList = (value: readonly Json[], type: Of<'list'>, place: Place): readonly Json[] => {
-  const known = before(value, type);
-  if (known !== undefined) return known;
-  const unknownBefore = place.unknown.length;
-  const result = value.map((item, index) => {
-    const at = elementIn(place, index);
-    return item === null ? (zeroOf(type.of, at) ?? null) : decodeValue(item, type.of, at);
-  });
-  remember(value, result, type, place.unknown.length === unknownBefore);
-  return result;
-};
+const decodeList = (value: readonly Json[], type: Of<'list'>, place: Place): readonly Json[] =>
+  once(value, type, place, () =>
+    value.map((item, index) => {
+      const at = elementIn(place, index);
+      return item === null ? (zeroOf(type.of, at) ?? null) : decodeValue(item, type.of, at);
+    }),
+  );
 
-const decodeMap = (value: JsonObject, type: Of<'map'>, place: Place): JsonObject => {
-  const known = before(value, type);
-  if (known !== undefined) return known;
-  const unknownBefore = place.unknown.length;
-  const result: Record<string, Json> = {};
-  for (const key of Object.keys(value)) {
-    const given = value[key];
-    if (given === undefined) continue;
-    const at = elementIn(place, key);
-    // A null in a map of strings is an empty string to Go.
-    result[key] = given === null ? (zeroOf(type.of, at) ?? null) : decodeValue(given, type.of, at);
-  }
-  remember(value, result, type, place.unknown.length === unknownBefore);
-  return result;
-};
+const decodeMap = (value: JsonObject, type: Of<'map'>, place: Place): JsonObject =>
+  once(value, type, place, () => {
+    const result: Record<string, Json> = {};
+    for (const key of Object.keys(value)) {
+      const given = value[key];
+      if (given === undefined) continue;
+      const at = elementIn(place, key);
+      // A null in a map of strings is an empty string to Go.
+      result[key] = given === null ? (zeroOf(type.of, at) ?? null) : decodeValue(given, type.of, at);
+    }
+    return result;
+  });
 
 /** Undefined where Go cannot read it. */
 const decodeScalar = (value: Json, type: Of<'scalar'>): Json | undefined => {

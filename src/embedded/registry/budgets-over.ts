@@ -1,9 +1,7 @@
 import { matches, readSelector } from '../../core/pod/selector.ts';
 import { labelPlace } from '../kinds/kind.ts';
-import { at, type Stored } from '../object.ts';
+import { at, byName, type Stored } from '../object.ts';
 import type { Store } from '../store/store.ts';
-
-const byName = (one: Stored, other: Stored): number => (one.metadata.name < other.metadata.name ? -1 : 1);
 
 /** The PodDisruptionBudgets whose selectors pick a pod, in the order of their names, without a look at those that want another label. */
 export const budgetsOver = (store: Store, { metadata: { namespace, labels = {} } }: Stored): readonly Stored[] => {

@@ -180,6 +180,6 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
 export const deploymentController: Controller = {
   name: by,
   settles: resource,
-  keysOf: (change, cluster) => concerned(resource, 'Deployment', 'replicasets.apps')(change, cluster),
+  keysOf: concerned(resource, 'Deployment', 'replicasets.apps'),
   reconcile,
 };
