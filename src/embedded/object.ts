@@ -92,15 +92,3 @@ export const freeze = <T extends Json | undefined>(value: T): T => {
   for (const member of Object.values(value)) freeze(member);
   return Object.freeze(value);
 };
-
-/** What a pure function says of something stored, found once for each: what is frozen never changes. Of drafts it is found anew each time. */
-export const ofStored = <K extends object, T extends {} | undefined>(find: (value: K) => T): ((value: K) => T) => {
-  const known = new WeakMap<K, { readonly found: T }>();
-  return value => {
-    const before = known.get(value);
-    if (before !== undefined) return before.found;
-    const found = find(value);
-    if (Object.isFrozen(value)) known.set(value, { found });
-    return found;
-  };
-};

@@ -89,6 +89,7 @@ export const setStage = (props: Props, seed: number, unloaded: (what: string) =>
       startMs: 0,
       stopMs: 0,
       spread: 0,
+      saysEnd: 'held',
       of: pod => ({
         startMs: sick.neverReady.has(pod.metadata.uid) ? never : learned.startMs(pod, seed),
         stopMs: sick.neverGone.has(pod.metadata.uid) ? never : learned.stopMs(pod, seed),

@@ -15,8 +15,11 @@ export type Pace = {
   readonly spread: number;
   /** What is known of one pod, taken as it is: Infinity is never. Of what it leaves out, the times above. Asked more than once, it says the same. */
   readonly of?: (pod: Stored) => { readonly startMs?: number; readonly stopMs?: number };
-  /** Whether a pod says that its containers have ended before it goes, as a real kubelet does; so it is when left out. */
-  readonly saysEnd?: boolean;
+  /**
+   * Which pods say that their containers have ended before they go: all of them, as with a real kubelet, when left out; or those that finalizers hold, where
+   * nobody would see it of the others, which go at that very moment.
+   */
+  readonly saysEnd?: 'all' | 'held' | 'none';
 };
 
 /** Annotations that change the pace of one pod, the same as those of the control plane's tests. */
@@ -163,10 +166,15 @@ export class Kubelets {
     const wanted = wishes.has('ignores-sigterm') ? graceMs : (wishes.after('gone-after') ?? known ?? this.#time(this.#pace.stopMs));
     const left = wishes.after('gone-after') === undefined ? Math.min(wanted, graceMs + 1000) : wanted;
     this.#plan(pod, Math.max(0, begun + left - this.#cluster.nowMs()), current => {
-      if (!isFinished(current) && this.#pace.saysEnd !== false) this.#say(current, endedStatus(current, 'Failed', this.#cluster.nowMs()));
+      if (!isFinished(current) && this.#saysEnd(current)) this.#say(current, endedStatus(current, 'Failed', this.#cluster.nowMs()));
       const { namespace = '', name, uid } = current.metadata;
       this.#cluster.writes.remove('pods', namespace, name, { gracePeriodSeconds: 0, uid });
     });
+  }
+
+  #saysEnd({ metadata: { finalizers = [] } }: Stored): boolean {
+    const { saysEnd = 'all' } = this.#pace;
+    return saysEnd === 'all' || (saysEnd === 'held' && finalizers.length > 0);
   }
 
   #say(pod: Stored, status: JsonObject): void {

@@ -1,14 +1,17 @@
 import { isFinished } from '../controllers/pods.ts';
-import { at, ofStored, part, type Stored, strings } from '../object.ts';
+import { ofStored } from '../facts.ts';
+import { at, items, part, type Stored, strings } from '../object.ts';
 import type { Store } from '../store/store.ts';
 import { terms } from './affinity.ts';
 import { type Amounts, allocatable, requestsOf } from './resources.ts';
 
-/** What one node carries at the moment. `guarded`: its pods that keep others away. */
+/** What one node carries at the moment, and what is asked of it for every pod. `guarded`: its pods that keep others away. */
 export type Load = {
   readonly node: Stored;
   readonly guarded: readonly Stored[];
   readonly isCordoned: boolean;
+  readonly isTainted: boolean;
+  readonly zone: string | undefined;
   readonly used: Amounts;
   readonly has: Amounts;
 };
@@ -16,7 +19,7 @@ export type Load = {
 /** A pod's spec stays the same object through all updates of its status. */
 const askedIn = ofStored(requestsOf);
 
-export const askedBy = (pod: Stored): Amounts => askedIn(part(pod, 'spec'));
+export const askedBy = ofStored((pod: Stored): Amounts => askedIn(part(pod, 'spec')));
 
 export const loadOf = (store: Store, node: Stored): Load => {
   const guarded: Stored[] = [];
@@ -27,7 +30,8 @@ export const loadOf = (store: Store, node: Stored): Load => {
     for (const [name, value] of Object.entries(askedBy(pod))) used[name] = (used[name] ?? 0) + value;
   }
   const isCordoned = at(node, 'spec', 'unschedulable') === true;
-  return { node, guarded, isCordoned, used, has: allocatable(node) };
+  const isTainted = items(at(node, 'spec', 'taints')).length > 0;
+  return { node, guarded, isCordoned, isTainted, zone: zoneOf(node), used, has: allocatable(node) };
 };
 
 /** Where a node is, by a topology key. */

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { amount } from '../../core/quantity.ts';
-import { at, objects, ofStored, part } from '../object.ts';
+import { ofStored } from '../facts.ts';
+import { at, objects, part } from '../object.ts';
 
 /** Amounts of what nodes have and pods ask for. */
 

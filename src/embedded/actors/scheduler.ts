@@ -2,7 +2,7 @@ import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { picks } from '../controllers/selectors.ts';
 import { at, objects, type Stored, text } from '../object.ts';
 import { fitsSelector, fitsTerms, preference, termPicks } from './affinity.ts';
-import { domain, type Load, zoneOf } from './load.ts';
+import { domain, type Load } from './load.ts';
 import { fits, lacking } from './resources.ts';
 import type { Round } from './round.ts';
 import { toleratesAll, untolerated } from './taints.ts';
@@ -65,7 +65,10 @@ const filters: readonly Filter[] = [
     ({ node }, { wishes }) => wishes.named?.has(node.metadata.name) === false,
   ),
   filter(firm('node(s) were unschedulable'), ({ isCordoned }, { wishes }) => isCordoned && !wishes.toleratesCordon),
-  filter(firm('node(s) had untolerated taint(s)'), ({ node }, { spec }) => !toleratesAll(spec, node, ['NoSchedule', 'NoExecute'])),
+  filter(
+    firm('node(s) had untolerated taint(s)'),
+    ({ node, isTainted }, { spec }) => isTainted && !toleratesAll(spec, node, ['NoSchedule', 'NoExecute']),
+  ),
   filter(
     firm("node(s) didn't match Pod's node affinity/selector"),
     ({ node }, { spec, wishes }) => wishes.isChoosy && !fitsSelector(spec, node),
@@ -94,8 +97,8 @@ const score = (load: Load, { spec, wishes, siblings, zones }: Round): number => 
   let share = 0;
   for (const name of weighed) if (has[name]) share += (used[name] ?? 0) / has[name];
   const free = 100 * (1 - share / weighed.length);
-  const avoided = untolerated(spec, load.node, ['PreferNoSchedule']).length * 300;
-  const crowded = (siblings.get(load.node.metadata.name) ?? 0) * 25 + (zones.get(zoneOf(load.node) ?? '') ?? 0) * 4;
+  const avoided = load.isTainted ? untolerated(spec, load.node, ['PreferNoSchedule']).length * 300 : 0;
+  const crowded = (siblings.get(load.node.metadata.name) ?? 0) * 25 + (zones.get(load.zone ?? '') ?? 0) * 4;
   const liked = wishes.preferred.length === 0 ? 0 : preference(spec, load.node) * 2;
   return free + liked - avoided - crowded;
 };

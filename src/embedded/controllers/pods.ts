@@ -1,4 +1,5 @@
-import { at, type OwnerReference, objects, ofStored, type Stored, text } from '../object.ts';
+import { ofStored } from '../facts.ts';
+import { at, type OwnerReference, objects, type Stored, text } from '../object.ts';
 
 /** What controllers ask of a pod (k8s.io/kubernetes/pkg/api/v1/pod, pkg/controller/controller_utils.go). */
 

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
-import { ofStored } from '../object.ts';
+import { ofStored } from '../facts.ts';
 
 /** The letters that names are made of: no vowels, so that no words come out (apimachinery rand.SafeEncodeString). */
 const letters = 'bcdfghjklmnpqrstvwxz2456789';

@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import { microTimeText, readTime, timeText } from '../../core/time.ts';
+import { Itself } from '../facts.ts';
 import type { Draft } from '../object.ts';
 import { type Field, type FieldType, type Struct, structNamed } from './types.ts';
 
@@ -53,28 +54,36 @@ export const decode = (draft: Draft, struct: string): Decoded => {
  * What has been decoded, with its type: it comes again when what the steps of a write have made of it is read once more, and with every update of
  * another part of its object. Nobody changes it meanwhile: it can only be read, by its type, and once it is stored it is frozen.
  */
-const decodedAs = new WeakMap<object, Struct | FieldType>();
+class Known extends Itself {
+  readonly #type: Struct | FieldType;
 
-const isDecoded = (value: object, type: Struct | FieldType): boolean => decodedAs.get(value) === type;
+  constructor(value: object, type: Struct | FieldType) {
+    super(value);
+    this.#type = type;
+  }
+
+  static is(value: object, type: Struct | FieldType): boolean {
+    return #type in value && value.#type === type;
+  }
+}
 
 /** What came of something frozen: parts that several objects of a copy share are decoded once. */
 const decodedFrom = new WeakMap<object, JsonObject | readonly Json[]>();
 
 /** Decodes a value unless that has been done before, as this type. What has unknown fields is decoded anew each time: they have to be told again. */
-const once = <T extends JsonObject | readonly Json[]>(value: T, type: Struct | FieldType, { unknown }: Place, make: () => T): T => {
-  if (isDecoded(value, type)) return value;
-  const isFrozen = Object.isFrozen(value);
+const once = <T extends JsonObject | readonly Json[]>(value: T, type: Struct | FieldType, place: Place, make: () => T): T => {
+  if (Known.is(value, type)) return value;
+  const isFrozen = !isPassing(place) && Object.isFrozen(value);
   const known = isFrozen ? decodedFrom.get(value) : undefined;
-  if (known !== undefined && isDecoded(known, type)) return known as T;
-  const toldBefore = unknown.length;
-  const result = make();
-  decodedAs.set(result, type);
-  if (isFrozen && unknown.length === toldBefore) decodedFrom.set(value, result);
+  if (known !== undefined && Known.is(known, type)) return known as T;
+  const toldBefore = place.unknown.length;
+  const result = new Known(make(), type) as unknown as T;
+  if (isFrozen && place.unknown.length === toldBefore) decodedFrom.set(value, result);
   return result;
 };
 
 const decodeStruct = (value: JsonObject, struct: Struct, place: Place): JsonObject =>
-  isPassing(place) ? decodeFields(value, struct, place) : once(value, struct, place, () => decodeFields(value, struct, place));
+  once(value, struct, place, () => decodeFields(value, struct, place));
 
 const decodeFields = (value: JsonObject, struct: Struct, place: Place): JsonObject => {
   const result: Record<string, Json> = {};

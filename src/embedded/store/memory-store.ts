@@ -1,3 +1,4 @@
+import { withFacts } from '../facts.ts';
 import { freeze, type Stored } from '../object.ts';
 import { History } from './history.ts';
 import { Shelf } from './shelf.ts';
@@ -103,7 +104,7 @@ export class MemoryStore implements Store {
 
   #stamped(object: Stored): Stored {
     this.#version += 1;
-    return freeze({ ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } });
+    return freeze(withFacts({ ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } }));
   }
 
   #shelf(resource: Resource): Shelf {

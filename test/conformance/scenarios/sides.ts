@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pace } from '../../../src/embedded/actors/kubelets.ts';
 import { createCluster } from '../../../src/embedded/cluster.ts';
 import { Life } from '../../../src/embedded/life.ts';
 import type { Stored } from '../../../src/embedded/object.ts';
@@ -28,7 +29,7 @@ type Side = { readonly api: Api; readonly recorder: Recorder };
 export type Sides = { readonly kind: 'started'; run(one: Scenario, id: string): Promise<void>; stop(): Promise<void> };
 
 /** Kwok's pace, as stages/pods.yaml of the control plane has it; kwok's pods do not say that they have ended before they are gone. */
-const pace = { startMs: 500, stopMs: 1000, spread: 0, saysEnd: false };
+const pace: Pace = { startMs: 500, stopMs: 1000, spread: 0, saysEnd: 'none' };
 
 /** Both sides find out sooner than usual that a node is lost. */
 const nodeHealth = { periodMs: 500, graceMs: 20_000 };

@@ -73,21 +73,24 @@ const reconcile = (key: string, cluster: Cluster, kinds: KindTable): number | un
   return againMs === undefined ? undefined : Math.max(0, againMs - cluster.nowMs());
 };
 
-/** Nothing of the pod has changed that matters to budgets. */
+const isHealthy = (pod: Stored): boolean => isReady(pod) && !isDeleting(pod);
+
+/** Nothing of the pod has changed that matters to a budget that counts it. */
 const isAlike = (before: Stored, after: Stored): boolean =>
   isDeleting(before) === isDeleting(after) &&
-  isReady(before) === isReady(after) &&
-  sameJson(before.metadata.labels, after.metadata.labels) &&
+  isHealthy(before) === isHealthy(after) &&
   sameJson(before.metadata['ownerReferences'], after.metadata['ownerReferences']);
 
-/** Budgets that count the pod, or have counted it. */
+/** Budgets that count the pod, or have counted it, and see a difference. */
 const countedIn = ({ store }: Cluster, change: Change): readonly string[] => {
   const { object: after } = change;
   if (change.type !== 'changed') return budgetsOver(store, after).map(keyOf);
   const { before } = change;
-  if (isAlike(before, after)) return [];
-  const left = before.metadata.labels === after.metadata.labels ? [] : budgetsOver(store, before);
-  return [...new Set([...left, ...budgetsOver(store, after)].map(keyOf))];
+  const [alike, relabelled] = [isAlike(before, after), !sameJson(before.metadata.labels, after.metadata.labels)];
+  if (alike && !relabelled) return [];
+  const now = new Set(budgetsOver(store, after).map(keyOf));
+  const then = relabelled ? new Set(budgetsOver(store, before).map(keyOf)) : now;
+  return [...(alike ? now.symmetricDifference(then) : now.union(then))];
 };
 
 /** The controller; it asks the scale of whatever kind has one. */

@@ -1,5 +1,6 @@
 import { type JsonObject, sameJson } from '../../../core/json.ts';
-import { at, ofStored, part, type Stored, strings, text } from '../../object.ts';
+import { ofStored } from '../../facts.ts';
+import { at, part, type Stored, strings, text } from '../../object.ts';
 import { claim } from '../claims.ts';
 import type { Cluster, Note } from '../controller.ts';
 import { controllerReference } from '../pods.ts';

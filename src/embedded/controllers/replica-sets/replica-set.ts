@@ -1,8 +1,10 @@
 import type { JsonObject } from '../../../core/json.ts';
-import { at, objects, type Stored, strings } from '../../object.ts';
+import { at, objects, part, type Stored, strings } from '../../object.ts';
+import type { Change } from '../../store/store.ts';
 import { claim } from '../claims.ts';
 import { type Cluster, type Controller, split, timeText } from '../controller.ts';
-import { isActive, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, readySince } from '../pods.ts';
+import { controllerOf, isActive, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, readySince } from '../pods.ts';
+import { picks } from '../selectors.ts';
 import { concerned, deletePod, makePod, minReadyOf, podFrom, replicasOf, report } from '../workload.ts';
 import { deletionOrder } from './deletion-order.ts';
 
@@ -87,9 +89,25 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
 const isAlike = (before: Stored, after: Stored): boolean =>
   isFinished(before) === isFinished(after) && isDeleting(before) === isDeleting(after) && readySince(before) === readySince(after);
 
+const looking = concerned(resource, 'ReplicaSet', 'pods', isAlike);
+
+/** Of a set whose status nobody reads it only matters how many pods count as replicas; those that come, it has made itself. */
+const isUnseen = (change: Change, { unread, store }: Cluster): boolean => {
+  if (unread === undefined || change.resource !== 'pods') return false;
+  const { object } = change;
+  const by = controllerOf(change.type === 'added' ? object : change.before);
+  if (by === undefined || !unread.has(by.uid)) return false;
+  if (change.type === 'added') return true;
+  const { before } = change;
+  if (change.type === 'removed') return !isActive(before);
+  if (isActive(before) !== isActive(object) || controllerOf(object)?.uid !== by.uid) return false;
+  const set = store.get(resource, object.metadata.namespace ?? '', by.name);
+  return set !== undefined && (before.metadata.labels === object.metadata.labels || picks(part(set, 'spec')['selector'], object));
+};
+
 export const replicaSetController: Controller = {
   name: by,
   settles: resource,
-  keysOf: concerned(resource, 'ReplicaSet', 'pods', isAlike),
+  keysOf: (change, cluster) => (isUnseen(change, cluster) ? [] : looking(change, cluster)),
   reconcile,
 };
