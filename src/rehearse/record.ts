@@ -95,11 +95,13 @@ export class PodRecord {
     return found && replicasOf(found);
   }
 
-  #told({ type, object }: Change): void {
+  #told(change: Change): void {
+    const { type, object } = change;
     const { uid } = object.metadata;
     const node = nodeOf(object);
     if (type === 'added') this.made += 1;
-    this.#count(object, type !== 'removed' && isUp(object));
+    const up = type !== 'removed' && isUp(object);
+    if (type !== 'changed' || isUp(change.before) !== up) this.#count(object, up);
     if (node === '' || !this.#isTarget(node)) return;
     this.changedMs.set(node, this.nowMs);
     const leave = this.#leaves.get(uid);

@@ -14,6 +14,16 @@ export type Load = {
   readonly zone: string | undefined;
   readonly used: Amounts;
   readonly has: Amounts;
+  /** How much of it is free, from 0 to 100. */
+  readonly free: number;
+};
+
+const weighed = ['cpu', 'memory', 'pods'];
+
+const freeOf = (used: Amounts, has: Amounts): number => {
+  let share = 0;
+  for (const name of weighed) if (has[name]) share += (used[name] ?? 0) / has[name];
+  return 100 * (1 - share / weighed.length);
 };
 
 /** A pod's spec stays the same object through all updates of its status. */
@@ -31,7 +41,8 @@ export const loadOf = (store: Store, node: Stored): Load => {
   }
   const isCordoned = at(node, 'spec', 'unschedulable') === true;
   const isTainted = items(at(node, 'spec', 'taints')).length > 0;
-  return { node, guarded, isCordoned, isTainted, zone: zoneOf(node), used, has: allocatable(node) };
+  const has = allocatable(node);
+  return { node, guarded, isCordoned, isTainted, zone: zoneOf(node), used, has, free: freeOf(used, has) };
 };
 
 /** Where a node is, by a topology key. */

@@ -89,18 +89,12 @@ const barring = (load: Load, round: Round): Filter | undefined => {
   return undefined;
 };
 
-const weighed = ['cpu', 'memory', 'pods'];
-
 /** Higher is better: little used, liked, far from its like, not to be avoided. */
 const score = (load: Load, { spec, wishes, siblings, zones }: Round): number => {
-  const { has, used } = load;
-  let share = 0;
-  for (const name of weighed) if (has[name]) share += (used[name] ?? 0) / has[name];
-  const free = 100 * (1 - share / weighed.length);
   const avoided = load.isTainted ? untolerated(spec, load.node, ['PreferNoSchedule']).length * 300 : 0;
   const crowded = (siblings.get(load.node.metadata.name) ?? 0) * 25 + (zones.get(load.zone ?? '') ?? 0) * 4;
   const liked = wishes.preferred.length === 0 ? 0 : preference(spec, load.node) * 2;
-  return free + liked - avoided - crowded;
+  return load.free + liked - avoided - crowded;
 };
 
 /** Where the pod goes, or why it goes nowhere, and how many nodes were looked at. */

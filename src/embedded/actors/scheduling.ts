@@ -27,8 +27,8 @@ export class Scheduling {
   readonly #loads = new Map<string, Load>();
   /** Those with pods that keep others away. */
   readonly #guarded = new Map<string, Load>();
-  /** The nodes in turn; made when it is asked for after a node has come or gone. */
-  #turns: readonly string[] | undefined;
+  /** The nodes in turn, and where each of them stands; made when it is asked for after a node has come or gone. */
+  #turns: { readonly loads: Load[]; readonly at: ReadonlyMap<string, number> } | undefined;
   readonly #stale = new Set<string>();
   #from = 0;
   #scheduled: (() => void) | undefined;
@@ -91,9 +91,11 @@ export class Scheduling {
     for (const name of this.#stale) {
       const node = this.#cluster.store.get('nodes', '', name);
       if ((node === undefined) === this.#loads.has(name)) this.#turns = undefined;
-      if (node === undefined) this.#loads.delete(name);
-      else this.#loads.set(name, loadOf(this.#cluster.store, node));
-      const load = this.#loads.get(name);
+      const load = node && loadOf(this.#cluster.store, node);
+      if (load === undefined) this.#loads.delete(name);
+      else this.#loads.set(name, load);
+      const turn = this.#turns?.at.get(name);
+      if (this.#turns !== undefined && load !== undefined && turn !== undefined) this.#turns.loads[turn] = load;
       if (load === undefined || load.guarded.length === 0) this.#guarded.delete(name);
       else this.#guarded.set(name, load);
     }
@@ -109,10 +111,10 @@ export class Scheduling {
 
   /** All nodes, beginning where the last pod left off. */
   *#inTurn(): Iterable<Load> {
-    this.#turns ??= [...this.#loads.keys()];
-    const turns = this.#turns;
-    for (let index = 0; index < turns.length; index += 1) {
-      const load = this.#loads.get(turns[(this.#from + index) % turns.length] ?? '');
+    this.#turns ??= { loads: [...this.#loads.values()], at: new Map([...this.#loads.keys()].map((name, index) => [name, index])) };
+    const { loads } = this.#turns;
+    for (let index = 0; index < loads.length; index += 1) {
+      const load = loads[(this.#from + index) % loads.length];
       if (load !== undefined) yield load;
     }
   }

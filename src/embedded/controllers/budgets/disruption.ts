@@ -25,8 +25,11 @@ type Expected = { readonly expected: number; readonly desired: number };
 
 const expectedScale = (pods: readonly Stored[], scaleOf: ScaleOf): number => {
   const scales = new Map<string, number>();
+  const asked = new Set<string>();
   for (const pod of pods) {
-    if (controllerOf(pod) === undefined) continue;
+    const controller = controllerOf(pod);
+    if (controller === undefined || asked.has(controller.uid)) continue;
+    asked.add(controller.uid);
     const scale = scaleOf(pod);
     if (scale === undefined) throw new Error(`found no controllers for pod "${pod.metadata.name}"`);
     scales.set(scale.uid, scale.replicas);
