@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Foresight } from '../../src/rehearse/foresight.ts';
 import { create, podsReady } from '../control-plane/cluster.ts';
 import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';
-import { maintenance, maintenancePath, makeNode, remove, untilMaintenance } from './look.ts';
+import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilMaintenance, untilSeed } from './look.ts';
 import { type Stand, skipOf, startStand } from './stand.ts';
 
 const started = await startStand();
@@ -103,6 +103,44 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
       blockers.map(({ cause, what = '' }) => `${cause} ${what}`).sort(),
     );
     await remove(api, maintenancePath('r-1'));
+  });
+
+  test('what the policy refuses, what is behind it, and what keeps a NodeMaintenance is what then happens', async () => {
+    await makeNode(api, 'r-3');
+    const own = { namespace: 'r-back', onNodes: ['r-3'] };
+    await create(
+      api,
+      namespace('r-back'),
+      budget('still', { namespace: 'r-back', minAvailable: 2 }),
+      deployment('still', { ...own, replicas: 2 }),
+      pod('alone', own),
+    );
+    await podsReady(api, 'r-back', 3);
+    const file = join(folder, 'node-maintenance.yaml');
+    writeFileSync(file, JSON.stringify(seed('r-3')));
+    const rehearsed = async (...args: readonly string[]): Promise<Foresight> => {
+      const { code, stdout, stderr } = await stand.drydock('rehearse', ...args, '-o', 'json', '--seeds', '1');
+      assert.equal(code, 1, stderr);
+      return foreseen(stdout);
+    };
+    const [careful, forced] = [await rehearsed('r-3'), await rehearsed('-f', file)];
+    const named = (blockers: Foresight['blockers'] = []): readonly string[] =>
+      blockers.map(({ cause, what = '' }) => `${cause} ${what}`).sort();
+    const [refused, behind] = [named(careful.blockers), named(careful.behind)];
+    assert.deepEqual([refused, behind.length, named(forced.blockers)], [['Unmanaged r-back/alone'], 2, behind]);
+
+    const reallyNamed = async (wanted: readonly string[], spec: Parameters<typeof maintenance>[1]): Promise<void> => {
+      await create(api, maintenance('r-3', spec));
+      const { blockers = [] } = await untilMaintenance(api, 'r-3', 'Draining', status => status.blockers?.length === wanted.length);
+      assert.deepEqual(blockers.map(({ cause, pod: about }) => `${cause} ${about?.namespace ?? ''}/${about?.name ?? ''}`).sort(), wanted);
+      await remove(api, maintenancePath('r-3'));
+    };
+    await reallyNamed(refused, { drain: { force: false } });
+    await reallyNamed(behind, {});
+    await create(api, seed('r-3'));
+    const kept = forced.blockers.flatMap(({ what = '' }) => what.split('/')[1] ?? []).sort();
+    await untilSeed(api, 'r-3', 'Running', ({ pendingPods = [] }) => pendingPods.toSorted().join() === kept.join());
+    await remove(api, seedPath('r-3'));
   });
 
   test('text, picture, files and wrong calls', async () => {

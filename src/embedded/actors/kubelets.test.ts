@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isReady, phaseOf } from '../controllers/pods.ts';
-import { at, objects, type Stored, text } from '../object.ts';
+import { at, objects, part, type Stored, text } from '../object.ts';
 import { bench, freshNode, freshPod } from '../testing/bench.ts';
 
 const conditionOf = (object: Stored | undefined, type: string): string =>
@@ -54,6 +54,28 @@ test('a pod that is deleted by force is gone at once, and its kubelet forgets it
   writes.remove('pods', 'shop', 'one', { gracePeriodSeconds: 0 });
   assert.equal(pod('one'), undefined);
   life.stop();
+});
+
+test('which pods say that they have ended before they go: all, those that finalizers hold, or none', async () => {
+  const toldBy = async (saysEnd: 'all' | 'held' | 'none'): Promise<readonly string[]> => {
+    const { clock, make, store, writes, life } = bench({ pace: { startMs: 500, stopMs: 1000, spread: 0, saysEnd } });
+    make('nodes', freshNode('n1'));
+    make('pods', freshPod('free'));
+    const held = freshPod('held');
+    make('pods', { ...held, metadata: { ...part(held, 'metadata'), finalizers: ['test/stays'] } });
+    await clock.advance(1000);
+    const ended = new Set<string>();
+    store.subscribe(({ object }) => void (phaseOf(object) === 'Failed' && ended.add(object.metadata.name)), 'pods');
+    for (const name of ['free', 'held']) writes.remove('pods', 'shop', name);
+    await clock.advance(5000);
+    assert.deepEqual(
+      store.list('pods', 'shop').map(({ metadata }) => metadata.name),
+      ['held'],
+    );
+    life.stop();
+    return [...ended].sort();
+  };
+  assert.deepEqual([await toldBy('all'), await toldBy('held'), await toldBy('none')], [['free', 'held'], ['held'], []]);
 });
 
 test('a pod that runs to its end stays where it was', async () => {

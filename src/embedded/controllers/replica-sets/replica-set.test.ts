@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../../core/json.ts';
+import { at, part, type Stored } from '../../object.ts';
+import { bench, freshNode, freshPod } from '../../testing/bench.ts';
+import { controllerOf, isActive, isReady } from '../pods.ts';
+
+const labels = { app: 'web' };
+
+const set: JsonObject = {
+  apiVersion: 'apps/v1',
+  kind: 'ReplicaSet',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: {
+    replicas: 4,
+    selector: { matchLabels: labels },
+    template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'example.test/none:1' }] } },
+  },
+};
+
+const budget: JsonObject = {
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
+};
+
+const named = (name: string, more: JsonObject = {}): JsonObject => {
+  const pod = freshPod(name);
+  return { ...pod, metadata: { ...part(pod, 'metadata'), ...more } };
+};
+
+/** What is done to the set, one after the other: what its pods and its budget are then has to be the same whether its status is read or not. */
+const steps = ({ store, writes, make, pods }: ReturnType<typeof bench>): readonly (readonly [string, () => void])[] => {
+  const own = (): readonly Stored[] => pods().filter(pod => controllerOf(pod)?.name === 'web');
+  const first = (): Stored => own()[0] ?? assert.fail('the set has no pod');
+  const scale = (replicas: number): void => {
+    const found = store.get('replicasets.apps', 'shop', 'web') ?? assert.fail('the set is gone');
+    writes.update('replicasets.apps', { ...found, spec: { ...part(found, 'spec'), replicas } });
+  };
+  return [
+    ['nothing', () => {}],
+    ['a pod is deleted', () => void writes.remove('pods', 'shop', first().metadata.name)],
+    ['a pod is deleted by force', () => void writes.remove('pods', 'shop', first().metadata.name, { gracePeriodSeconds: 0 })],
+    ['a pod is relabelled', () => void writes.update('pods', { ...first(), metadata: { ...first().metadata, labels: { app: 'other' } } })],
+    ['a pod comes that it picks', () => void make('pods', named('stray', { labels }))],
+    ['a pod ends', () => void writes.update('pods', { ...first(), status: { ...part(first(), 'status'), phase: 'Failed' } }, 'status')],
+    ['it grows', () => scale(6)],
+    ['it shrinks', () => scale(2)],
+    ['a node goes', () => void writes.remove('nodes', '', 'n1')],
+  ];
+};
+
+const played = async (isRead: boolean): Promise<readonly (readonly unknown[])[]> => {
+  const unread = new Set<string>();
+  const stage = bench({ unread });
+  const { clock, store, make, pods, life } = stage;
+  for (const name of ['n1', 'n2', 'n3']) {
+    const node = freshNode(name);
+    const zoned = { ...part(node, 'metadata', 'labels'), 'topology.kubernetes.io/zone': name };
+    make('nodes', { ...node, metadata: { name, labels: zoned } });
+  }
+  make('poddisruptionbudgets.policy', budget);
+  const made = make('replicasets.apps', set);
+  if (!isRead) unread.add(made.metadata.uid);
+  const seen: (readonly unknown[])[] = [];
+  for (const [what, act] of steps(stage)) {
+    act();
+    await clock.advance(120_000);
+    const own = pods().filter(pod => controllerOf(pod)?.uid === made.metadata.uid);
+    const status = at(store.get('poddisruptionbudgets.policy', 'shop', 'web'), 'status');
+    const { currentHealthy, desiredHealthy, expectedPods, disruptionsAllowed } = status as JsonObject;
+    const others = pods().length - own.length;
+    const budgetSays = [currentHealthy, desiredHealthy, expectedPods, disruptionsAllowed];
+    seen.push([what, own.filter(isActive).length, own.filter(isReady).length, others, ...budgetSays]);
+  }
+  const replicas = at(store.get('replicasets.apps', 'shop', 'web'), 'status', 'readyReplicas');
+  assert.equal(replicas, isRead ? 2 : undefined, 'only a status that somebody reads is written');
+  life.stop();
+  return seen;
+};
+
+test('a set whose status nobody reads has the same pods as any other, and so has its budget', async () => {
+  const read = await played(true);
+  assert.deepEqual(await played(false), read);
+  assert.deepEqual(
+    read.map(([what, active]) => [what, active]),
+    [
+      ['nothing', 4],
+      ['a pod is deleted', 4],
+      ['a pod is deleted by force', 4],
+      ['a pod is relabelled', 4],
+      ['a pod comes that it picks', 4],
+      ['a pod ends', 4],
+      ['it grows', 6],
+      ['it shrinks', 2],
+      ['a node goes', 2],
+    ],
+  );
+});
