@@ -5,18 +5,18 @@ import { at } from '../testing/make.ts';
 import { addTally, countOf, estimateEnd, percentOf, startTally } from './tally.ts';
 
 test('a new maintenance counts what it sees leave', () => {
-  const first = addTally(startTally({ toEvict: 0, gone: 0 }, 3), ['a', 'b', 'c']);
+  const first = addTally(startTally({ toEvict: 0, gone: 0 }, 3), ['a', 'b', 'c'], []);
   assert.deepEqual(countOf(first, 3), { toEvict: 3, gone: 0, waiting: 3 });
-  assert.deepEqual(countOf(addTally(first, ['c']), 1), { toEvict: 3, gone: 2, waiting: 1 });
+  assert.deepEqual(countOf(addTally(first, ['c'], []), 1), { toEvict: 3, gone: 2, waiting: 1 });
 });
 
 test('a late pod adds to what has to leave, and takes nothing from what has left', () => {
-  const first = addTally(startTally({ toEvict: 0, gone: 0 }, 2), ['a', 'b']);
-  assert.deepEqual(countOf(addTally(first, ['late']), 1), { toEvict: 3, gone: 2, waiting: 1 });
+  const first = addTally(startTally({ toEvict: 0, gone: 0 }, 2), ['a', 'b'], []);
+  assert.deepEqual(countOf(addTally(first, ['late'], []), 1), { toEvict: 3, gone: 2, waiting: 1 });
 });
 
 test('after a restart it goes on from what is stored; what left meanwhile has left', () => {
-  const tally = addTally(startTally({ toEvict: 10, gone: 3 }, 4), ['a', 'b', 'c', 'd']);
+  const tally = addTally(startTally({ toEvict: 10, gone: 3 }, 4), ['a', 'b', 'c', 'd'], []);
   assert.deepEqual(countOf(tally, 4), { toEvict: 10, gone: 6, waiting: 4 });
 });
 
@@ -35,21 +35,38 @@ test('the end is told from the rate so far, once three have left', () => {
   assert.equal(told(10, 0), undefined);
 });
 
-test('law: what has left never falls, whatever comes and goes', () => {
-  const looks = fc.array(fc.uniqueArray(fc.constantFrom<string>('a', 'b', 'c', 'd', 'e', 'f')), { minLength: 1, maxLength: 8 });
+test('a pod that need not leave any more has not left; when it has to after all, nothing is taken back', () => {
+  const first = addTally(startTally({ toEvict: 0, gone: 0 }, 2), ['a', 'daemon'], []);
+  const spared = addTally(first, [], ['daemon']);
+  assert.deepEqual(countOf(spared, 0), { toEvict: 1, gone: 1, waiting: 0 });
+  const again = addTally(spared, ['daemon'], []);
+  assert.deepEqual(countOf(again, 1), { toEvict: 2, gone: 1, waiting: 1 });
+  assert.deepEqual(countOf(addTally(again, [], []), 0), { toEvict: 2, gone: 2, waiting: 0 });
+});
+
+test('law: what has left never falls, and is what has left, whatever comes and goes and is spared', () => {
+  const look = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), fc.boolean());
   fc.assert(
-    fc.property(looks, looks => {
-      let tally = startTally({ toEvict: 0, gone: 0 }, looks[0]?.length ?? 0);
-      const left = new Set<string>();
-      let before = 0;
-      for (const pods of looks) {
+    fc.property(fc.array(look, { minLength: 1, maxLength: 8 }), looks => {
+      const [gone, waited] = [new Set<string>(), new Set<string>()];
+      let tally = startTally({ toEvict: 0, gone: 0 }, 0);
+      let [before, there] = [0, new Set<string>()];
+      for (const found of looks) {
         // A uid never comes back.
-        const present = pods.filter(uid => !left.has(uid));
-        for (const uid of tally.seen) if (!present.includes(uid)) left.add(uid);
-        tally = addTally(tally, present);
-        const { gone, toEvict, waiting } = countOf(tally, present.length);
-        assert.ok(gone >= before && toEvict === gone + waiting);
-        before = gone;
+        const present = Object.entries(found).filter(([uid]) => !gone.has(uid));
+        const [waiting, staying] = [true, false].map(has => present.flatMap(([uid, leaves]) => (leaves === has ? [uid] : []))) as [
+          string[],
+          string[],
+        ];
+        for (const uid of there.difference(new Set(present.map(([uid]) => uid)))) gone.add(uid);
+        for (const uid of waiting) waited.add(uid);
+        for (const uid of staying) waited.delete(uid);
+        there = new Set(present.map(([uid]) => uid));
+        tally = addTally(tally, waiting, staying);
+        const count = countOf(tally, waiting.length);
+        assert.deepEqual(count, { toEvict: waited.size, gone: waited.intersection(gone).size, waiting: waiting.length });
+        assert.ok(count.gone >= before);
+        before = count.gone;
       }
     }),
   );

@@ -2,7 +2,7 @@
 export type Tally = {
   /** Left before this process looked. */
   readonly base: number;
-  /** uids of all pods that were to leave since. */
+  /** uids of all pods that were to leave since, without those that stay after all. */
   readonly seen: ReadonlySet<string>;
 };
 
@@ -15,8 +15,11 @@ export const startTally = (stored: { readonly toEvict: number; readonly gone: nu
   seen: new Set(),
 });
 
-/** The tally with the pods that have to leave at this moment. */
-export const addTally = ({ base, seen }: Tally, waiting: readonly string[]): Tally => ({ base, seen: new Set([...seen, ...waiting]) });
+/** The tally with the pods that have to leave at this moment, and without those that are there and need not leave any more: they have not left. */
+export const addTally = ({ base, seen }: Tally, waiting: readonly string[], staying: readonly string[]): Tally => ({
+  base,
+  seen: new Set([...seen, ...waiting]).difference(new Set(staying)),
+});
 
 export const countOf = ({ base, seen }: Tally, waiting: number): Count => ({
   toEvict: base + seen.size,

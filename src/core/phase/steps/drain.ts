@@ -140,8 +140,10 @@ type Looked = { readonly pods: readonly Pod[]; readonly hindrances: ReadonlyMap<
 const standingAfter = (view: View, { pods, hindrances, vms }: Looked, course: Course): DrainStanding => {
   const { request } = view.standing;
   const left = view.fates.filter(({ fate }) => fate.fate !== 'ignore');
-  const uids = left.map(({ pod }) => pod.uid);
-  const tally = addTally(course.picture.notes.tallies.get(request.key) ?? startTally(request.history, left.length), uids);
+  const uidsOf = (fates: View['fates']): readonly string[] => fates.map(({ pod }) => pod.uid);
+  const staying = view.fates.filter(({ fate }) => fate.fate === 'ignore');
+  const before = course.picture.notes.tallies.get(request.key) ?? startTally(request.history, left.length);
+  const tally = addTally(before, uidsOf(left), uidsOf(staying));
   const count = countOf(tally, left.length);
   const own = left.flatMap(({ pod, fate }) => fateHindrance(pod, fate) ?? hindrances.get(pod.key) ?? []);
   return {
