@@ -68,6 +68,17 @@ test('the end of a predecessor does not take its successor away', () => {
   assert.equal(cache.get('a')?.uid, 'second');
 });
 
+test('what is late about a predecessor does not touch its successor, whether it is a deletion, an answer or a watch', () => {
+  const cache = cacheOf(thing('a', 9, { uid: 'second' }));
+  cache.forget('a', 'first');
+  cache.observe(thing('a', 5, { uid: 'first' }));
+  cache.observe(thing('a', 6, { uid: 'zeroth' }));
+  cache.apply({ type: 'changed', object: thing('a', 7, { uid: 'zeroth' }), before: thing('a', 6, { uid: 'zeroth' }) });
+  assert.equal(cache.get('a')?.uid, 'second');
+  cache.forget('a', 'second');
+  assert.equal(cache.get('a'), undefined);
+});
+
 test('what we have deleted ourselves is forgotten at once and stays so', () => {
   const cache = cacheOf(thing('a', 1), thing('b', 1));
   cache.forget('a');

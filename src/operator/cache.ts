@@ -49,30 +49,27 @@ export class Cache<T extends Watched> {
     }
     // A watch that is behind tells of what came before the end.
     if (this.#gone.has(change.object.uid)) return before;
-    if (
-      before === undefined ||
-      before.uid !== change.object.uid ||
-      compareVersions(change.object.resourceVersion, before.resourceVersion) >= 0
-    ) {
-      this.#put(change.object);
-    }
+    const isSuccessor = change.type === 'added' && before?.uid !== change.object.uid;
+    if (isSuccessor || !this.#isOvertaken(change.object)) this.#put(change.object);
     return before;
   }
 
-  /** Takes over the answer to a write of ours, unless something newer is known or the object is gone by now. */
+  /** Takes over the answer to a write of ours, unless something newer of that name is known or the object is gone by now. */
   observe(object: T): void {
-    if (this.#gone.has(object.uid)) return;
-    const before = this.#objects.get(object.key);
-    if (before !== undefined && before.uid === object.uid && compareVersions(object.resourceVersion, before.resourceVersion) < 0) return;
-    this.#put(object);
+    if (!this.#gone.has(object.uid) && !this.#isOvertaken(object)) this.#put(object);
   }
 
-  /** Forgets an object that we have deleted. */
-  forget(key: string): void {
+  /** Forgets an object that we have deleted: of that uid, for by the time of the answer its successor may be here; whatever is there when left out. */
+  forget(key: string, uid = this.#objects.get(key)?.uid): void {
     const before = this.#objects.get(key);
-    if (before === undefined) return;
-    this.#drop(before);
-    this.#remember(before.uid);
+    if (before?.uid === uid && before !== undefined) this.#drop(before);
+    if (uid !== undefined) this.#remember(uid);
+  }
+
+  /** Something newer of that name is known: versions compare between all objects of a kind, successors of the same name too. */
+  #isOvertaken({ key, resourceVersion }: T): boolean {
+    const before = this.#objects.get(key);
+    return before !== undefined && compareVersions(resourceVersion, before.resourceVersion) < 0;
   }
 
   #put(object: T): void {

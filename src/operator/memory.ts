@@ -11,18 +11,37 @@ export interface Memory {
   learn(write: Write, body: unknown): void;
 }
 
-const forgetLease = ({ path }: Write, world: World): void => {
-  const [, namespace, name] = /\/namespaces\/([^/]+)\/leases\/([^/]+)$/.exec(path) ?? [];
-  if (namespace !== undefined && name !== undefined) world.leases.forget(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`);
+/** The uid that a deletion names. */
+const deletedUid = ({ body }: Write): string | undefined => {
+  const preconditions = body['preconditions'];
+  return isObject(preconditions) && typeof preconditions['uid'] === 'string' ? preconditions['uid'] : undefined;
+};
+
+/**
+ * Whether a write that found nothing was about this very object, by the uid or the version that it names: by the time of the answer a successor of the same
+ * name may be known, of which it says nothing.
+ */
+export const isAbout = (write: Write, { uid, resourceVersion }: Pick<Request, 'uid' | 'resourceVersion'>): boolean => {
+  const named = deletedUid(write);
+  if (named !== undefined) return named === uid;
+  const { metadata } = write.body;
+  const version = isObject(metadata) ? metadata['resourceVersion'] : undefined;
+  return version === undefined || version === resourceVersion;
+};
+
+const forgetLease = (write: Write, world: World): void => {
+  const [, namespace, name] = /\/namespaces\/([^/]+)\/leases\/([^/]+)$/.exec(write.path) ?? [];
+  if (namespace === undefined || name === undefined) return;
+  world.leases.forget(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`, deletedUid(write));
 };
 
 /** Of the object, without a subresource. */
 export const objectPath = (path: string): string => path.replace(/\/status$/, '');
 
 /** It is not there (any more). The watch may never tell: what was made and has gone while it was behind, it has not heard of at all. */
-const forgetRequest = ({ path }: Write, world: World): void => {
-  const request = [...world.requests.values()].find(one => pathOf(one) === objectPath(path));
-  if (request !== undefined) world.forgetRequest(request);
+const forgetRequest = (write: Write, world: World): void => {
+  const request = [...world.requests.values()].find(one => pathOf(one) === objectPath(write.path));
+  if (request !== undefined && isAbout(write, request)) world.forgetRequest(request);
 };
 
 /** The answer to a deletion is the object where a finalizer keeps it: it is being deleted from now on. */

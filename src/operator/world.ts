@@ -243,7 +243,7 @@ export class World {
 
   /** It is gone, and the watch may never tell. */
   forgetRequest(request: Request): void {
-    this.requests.forget(request.key);
+    this.requests.forget(request.key, request.uid);
     this.#tell(listener => listener.request?.(request));
     this.#events.touched(request.nodeName);
   }

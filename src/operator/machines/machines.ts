@@ -11,7 +11,7 @@ import type { Dialect } from '../../core/request/request.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { isRemoved, type Memory, memoryOf, objectPath } from '../memory.ts';
+import { isAbout, isRemoved, type Memory, memoryOf, objectPath } from '../memory.ts';
 import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
 import { Queue } from '../queue.ts';
 import type { Listener, World } from '../world.ts';
@@ -222,14 +222,14 @@ export class Machines {
     const path = objectPath(write.path);
     const request = [...requests.values()].find(one => pathOfRequest(one) === path);
     const machine = [...machines.values()].find(one => one.path === path);
-    if (request !== undefined) requests.forget(request.key);
-    if (machine !== undefined) machines.forget(machine.key);
+    if (request !== undefined && isAbout(write, request)) requests.forget(request.key, request.uid);
+    if (machine !== undefined && isAbout(write, machine)) machines.forget(machine.key, machine.uid);
     ofNodes.learn(write, undefined);
   }
 
   #learnRequest(request: MachineRequest | string): void {
     if (typeof request === 'string') return;
-    if (isRemoved(request)) this.machines.requests.forget(request.key);
+    if (isRemoved(request)) this.machines.requests.forget(request.key, request.uid);
     else this.machines.requests.observe(request);
   }
 
