@@ -312,6 +312,22 @@ describe('under way', () => {
     assert.equal(says(decideMachine(without(gone, 'child'), now)), 'Succeeded Succeeded');
   });
 
+  test('a machine that had failed before the work began is not waited for; one that was made since and has failed is', () => {
+    const gone = without(picture({ request: begun({ deletionIssued: true }), child: child('Drained') }), 'machine', 'node');
+    const supplied = (failed: Partial<Machine>): MachinePicture => ({
+      ...gone,
+      supply: { set: set(), members: [machine({ phase: 'Failed', ...failed })], ready: 2 },
+    });
+    assert.equal(says(decideMachine(supplied({}), now)), 'Releasing Ending');
+    for (const other of [{ createdAt: now }, { deleting: true }, { phase: 'Running' }])
+      assert.equal(says(decideMachine(supplied(other), now)), 'Replacing Replacement', JSON.stringify(other));
+    const both = decideMachine(
+      { ...supplied({}), supply: { set: set({ replicas: 4 }), members: supplied({}).supply?.members ?? [], ready: 2 } },
+      now,
+    );
+    assert.match(both.message, /has 2 of 4 machines with a node that is Ready; 1 had failed before$/);
+  });
+
   test('a node that the cloud is done with comes back when it is Ready, and its gates say so', () => {
     const over = begun({ events: [event({ kind: 'reboot', state: 'Completed' })], gates: ['StorageHealthy'] }, 'Drain');
     const down = makeNode({ conditions: [{ ...ready, status: 'Unknown' }] });

@@ -2,7 +2,7 @@ import { conditionOf } from '../../hold/node.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { hookName, type Machine } from '../machine.ts';
 import type { MachinePicture, MachineStep, Supply, Verdict } from '../picture.ts';
-import { takesAtOnce } from '../request.ts';
+import { type MachineRequest, takesAtOnce } from '../request.ts';
 import { createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite, stageWrite } from '../writes.ts';
 import { closesAt, closing, deadlineFor } from './begin.ts';
 import { ended, strategyOf } from './strategy.ts';
@@ -17,10 +17,24 @@ const surging = (message: string, writes: NonNullable<Verdict['writes']> = []): 
   writes,
 });
 
-const isComplete = ({ set, ready }: Supply): boolean => ready >= set.replicas;
+/**
+ * Machines that were there before the work began and have failed by themselves: their sets do not replace them, and they are not what the work waits for.
+ * One that was made since and has failed is.
+ */
+const failedBefore = ({ members }: Supply, { history: { startedAt } }: MachineRequest): number =>
+  members.filter(
+    ({ phase, deleting, createdAt }) => phase === 'Failed' && !deleting && startedAt !== undefined && isBefore(createdAt, startedAt),
+  ).length;
 
-const readyText = ({ set, ready }: Supply): string =>
-  `${set.kind} ${set.name} has ${ready} of ${set.replicas} machines with a node that is Ready`;
+const isComplete = (supply: Supply, request: MachineRequest): boolean =>
+  supply.ready + failedBefore(supply, request) >= supply.set.replicas;
+
+const readyText = (supply: Supply, request: MachineRequest): string => {
+  const { set, ready } = supply;
+  const failed = failedBefore(supply, request);
+  const besides = failed === 0 ? '' : `; ${failed} had failed before`;
+  return `${set.kind} ${set.name} has ${ready} of ${set.replicas} machines with a node that is Ready${besides}`;
+};
 
 const isHooked = ({ preDrainHooks }: Machine): boolean => preDrainHooks.some(({ name }) => name === hookName);
 
@@ -32,7 +46,7 @@ const surgeByScale = (picture: MachinePicture, supply: Supply): Verdict | undefi
   const [set] = surged;
   if (set === undefined)
     return surging(`A machine is added to ${supply.set.kind} ${supply.set.name}`, [scaleWrite(supply.set, request, 1)]);
-  return isComplete(supply) ? undefined : surging(`Waits for the machine that was added: ${readyText(supply)}`);
+  return isComplete(supply, request) ? undefined : surging(`Waits for the machine that was added: ${readyText(supply, request)}`);
 };
 
 /** OpenShift does not count it, and makes another as soon as one is deleted; the hook keeps the old one whole meanwhile. */
@@ -45,8 +59,8 @@ const surgeByHook = (picture: MachinePicture, supply: Supply): Verdict | undefin
     if (!request.deletionIssued) return { ...surging('The machine is to be replaced'), own: flagWrite(request) };
     return surging('The machine is deleted; its set makes another', [deleteMachineWrite(machine, request)]);
   }
-  if (!hooked || isComplete(supply)) return undefined;
-  return surging(`Waits for the replacement: ${readyText(supply)}`);
+  if (!hooked || isComplete(supply, request)) return undefined;
+  return surging(`Waits for the replacement: ${readyText(supply, request)}`);
 };
 
 /** One machine more before the node is emptied. */
@@ -148,13 +162,17 @@ const goneText = ({ machine }: MachinePicture): string => {
 
 /** The machine goes, and the strategy is done when as many are there and Ready as there should be. */
 export const replace: MachineStep = picture => {
-  const { machine, supply } = picture;
+  const { request, machine, supply } = picture;
   const { strategy } = strategyOf(picture);
   if (strategy !== 'Replace' && strategy !== 'ReplaceWithSurge') return undefined;
   const byScale = strategy === 'ReplaceWithSurge' && (machine ?? supply?.set)?.api === 'capi';
   const going = (byScale ? letGoByScale(picture) : undefined) ?? letGoByDeletion(picture);
   if (going !== undefined) return going;
   if (machine !== undefined) return replacing(goneText(picture));
-  if (supply === undefined || isComplete(supply)) return undefined;
-  return { phase: 'Replacing', reason: 'Replacement', message: `The machine is gone; waits for its replacement: ${readyText(supply)}` };
+  if (supply === undefined || isComplete(supply, request)) return undefined;
+  return {
+    phase: 'Replacing',
+    reason: 'Replacement',
+    message: `The machine is gone; waits for its replacement: ${readyText(supply, request)}`,
+  };
 };
