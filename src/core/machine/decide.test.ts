@@ -93,7 +93,7 @@ const picture = (over: Partial<MachinePicture> = {}): MachinePicture => ({
   machineApi: true,
   machine: machine(),
   node: makeNode({ conditions: [ready] }),
-  supply: { set: set(), members: [machine()], ready: 3 },
+  supply: { set: set(), members: [machine()], ready: 3, failed: [] },
   surged: [],
   windows: [],
   others: [],
@@ -241,7 +241,10 @@ describe('the strategy', () => {
     const soon = { request: request({ events: [event({ deadline: at(60) })] }), machine: master };
     assert.equal(strategyOf(soon), 'Drain');
     assert.equal(
-      strategyOf({ ...soon, supply: { set: set({ kind: 'ControlPlaneMachineSet', controlPlane: true }), members: [], ready: 3 } }),
+      strategyOf({
+        ...soon,
+        supply: { set: set({ kind: 'ControlPlaneMachineSet', controlPlane: true }), members: [], ready: 3, failed: [] },
+      }),
       'Replace',
     );
     const asked = decided({ ...soon, request: request({ strategy: 'Replace' }) });
@@ -258,7 +261,7 @@ describe('the strategy', () => {
       'asked for by name',
     );
     assert.equal(says(decideMachine({ ...alone, request: request({ strategy: 'ReplaceWithSurge' }) }, now)), 'Pending StrategyNotPossible');
-    const owned = { set: set({ api: 'capi', topologyOwned: true }), members: [], ready: 3 };
+    const owned = { set: set({ api: 'capi', topologyOwned: true }), members: [], ready: 3, failed: [] };
     assert.equal(
       says(decided({ machine: machine({ api: 'capi' }), supply: owned, request: request({ strategy: 'ReplaceWithSurge' }) })),
       'Pending StrategyNotPossible',
@@ -307,7 +310,7 @@ describe('under way', () => {
 
   test('it is not over before the replacement is ready', () => {
     const gone = without(picture({ request: begun({ deletionIssued: true }), child: child('Drained') }), 'machine', 'node');
-    assert.equal(says(decideMachine({ ...gone, supply: { set: set(), members: [], ready: 2 } }, now)), 'Replacing Replacement');
+    assert.equal(says(decideMachine({ ...gone, supply: { set: set(), members: [], ready: 2, failed: [] } }, now)), 'Replacing Replacement');
     assert.equal(says(decideMachine(gone, now)), 'Releasing Ending');
     assert.equal(says(decideMachine(without(gone, 'child'), now)), 'Succeeded Succeeded');
   });
@@ -316,15 +319,11 @@ describe('under way', () => {
     const gone = without(picture({ request: begun({ deletionIssued: true }), child: child('Drained') }), 'machine', 'node');
     const supplied = (failed: Partial<Machine>): MachinePicture => ({
       ...gone,
-      supply: { set: set(), members: [machine({ phase: 'Failed', ...failed })], ready: 2 },
+      supply: { set: set(), members: [], ready: 2, failed: [machine({ phase: 'Failed', ...failed })] },
     });
     assert.equal(says(decideMachine(supplied({}), now)), 'Releasing Ending');
-    for (const other of [{ createdAt: now }, { deleting: true }, { phase: 'Running' }])
-      assert.equal(says(decideMachine(supplied(other), now)), 'Replacing Replacement', JSON.stringify(other));
-    const both = decideMachine(
-      { ...supplied({}), supply: { set: set({ replicas: 4 }), members: supplied({}).supply?.members ?? [], ready: 2 } },
-      now,
-    );
+    assert.equal(says(decideMachine(supplied({ createdAt: now }), now)), 'Replacing Replacement');
+    const both = decideMachine({ ...supplied({}), supply: { set: set({ replicas: 4 }), members: [], ready: 2, failed: [machine()] } }, now);
     assert.match(both.message, /has 2 of 4 machines with a node that is Ready; 1 had failed before$/);
   });
 
@@ -377,7 +376,7 @@ describe('under way', () => {
     const capi = machine({ api: 'capi', deleteMark: 'uid-mm', preDrainHooks: [{ name: hookName, owner: 'x' }] });
     const larger = set({ api: 'capi', replicas: 4, surges: new Map([['uid-mm', 'drydock-system/mm-m1']]) });
     const young = machine({ key: 'capi/machines/m4', name: 'm4', api: 'capi', path: '/m4', createdAt: at(-10) });
-    const supply = { set: larger, members: [capi, young], ready: 4 };
+    const supply = { set: larger, members: [capi, young], ready: 4, failed: [] };
     const steps: string[] = [];
     const step = (over: Partial<MachinePicture>): void => {
       const { writes = [], own } = decided({ request: leaving, child: child('Draining'), supply, ...over });
@@ -423,6 +422,7 @@ describe('laws', () => {
       api: fc.constantFrom('openshift' as const, 'capi' as const),
       childState: fc.option(fc.constantFrom('Pending' as const, 'Draining' as const, 'Drained' as const), { nil: undefined }),
       ready: fc.integer({ min: 0, max: 4 }),
+      broken: fc.boolean(),
       hasNode: fc.boolean(),
     })
     .map(
@@ -441,6 +441,7 @@ describe('laws', () => {
         api,
         childState,
         ready: count,
+        broken,
         hasNode,
       }) => {
         const ours = machine({ api, deleting: machineDeleting, preDrainHooks: hooked ? [{ name: hookName, owner: 'x' }] : [] });
@@ -455,7 +456,7 @@ describe('laws', () => {
             ...(strategy && { strategy }),
           }),
           machine: ours,
-          supply: { set: workers, members: [ours], ready: count },
+          supply: { set: workers, members: [ours], ready: count, failed: broken ? [ours] : [] },
           surged: surged ? [workers] : [],
           ...(childState && {
             child: makeRequest('mm-m1-uid-m', { stage: 'Drain', history: { ...makeRequest('x').history, state: childState } }),

@@ -28,6 +28,8 @@ export type Supply = {
   readonly members: readonly Machine[];
   /** How many of them are not being deleted and have a node that is Ready. */
   readonly ready: number;
+  /** Those of the others that their machine API calls failed, without those being deleted. */
+  readonly failed: readonly Machine[];
 };
 
 /** Everything known about one machine maintenance at one moment. */

@@ -45,7 +45,9 @@ const isReady = (machine: Machine, { nodes }: World): boolean => {
 const supplyOf = (machines: MachineWorld, world: World, set: MachineSet | undefined): Supply | undefined => {
   if (set === undefined) return undefined;
   const members = [...machines.machines.values()].filter(machine => setOf(machines, machine)?.key === set.key);
-  return { set, members, ready: members.filter(machine => isReady(machine, world)).length };
+  const others = members.filter(machine => !isReady(machine, world));
+  const failed = others.filter(({ phase, deleting }) => phase === 'Failed' && !deleting);
+  return { set, members, ready: members.length - others.length, failed };
 };
 
 const otherOf = (machines: MachineWorld, request: MachineRequest): Other => {

@@ -21,10 +21,8 @@ const surging = (message: string, writes: NonNullable<Verdict['writes']> = []): 
  * Machines that were there before the work began and have failed by themselves: their sets do not replace them, and they are not what the work waits for.
  * One that was made since and has failed is.
  */
-const failedBefore = ({ members }: Supply, { history: { startedAt } }: MachineRequest): number =>
-  members.filter(
-    ({ phase, deleting, createdAt }) => phase === 'Failed' && !deleting && startedAt !== undefined && isBefore(createdAt, startedAt),
-  ).length;
+const failedBefore = ({ failed }: Supply, { history: { startedAt } }: MachineRequest): number =>
+  failed.filter(({ createdAt }) => startedAt !== undefined && isBefore(createdAt, startedAt)).length;
 
 const isComplete = (supply: Supply, request: MachineRequest): boolean =>
   supply.ready + failedBefore(supply, request) >= supply.set.replicas;
