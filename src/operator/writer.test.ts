@@ -164,6 +164,32 @@ test('a Maintenance that is gone when it is written or deleted is forgotten: the
     assert.deepEqual(await after(method, 'disk', answer(404, '404 page not found')), ['conflict', 1]);
 });
 
+test('what a slow answer says of a Maintenance does not touch its successor of the same name', async () => {
+  const metadata = { name: 'disk', creationTimestamp: '2026-01-01T00:00:00Z' };
+  const spec = { nodeName: 'n1' };
+  const going = { ...metadata, uid: 'first', resourceVersion: '6', deletionTimestamp: '2026-01-01T00:01:00Z', finalizers: [] };
+  const missed = answer(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
+  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', dialect: dialect.name, path: dialect.path, announce: [] };
+  const after = async (write: Partial<Write>, said: ApiAnswer): Promise<readonly string[]> => {
+    const successor = { metadata: { ...metadata, uid: 'second', resourceVersion: '8' }, spec };
+    const { writer, world } = bench(call => (call.method === 'POST' ? answer(201, successor) : said));
+    await writer.write(make, 'n1');
+    await writer.write({ ...make, method: 'PATCH', path: `${dialect.path}/disk`, ...write }, 'n1');
+    return world.requests.in('n1').map(({ uid }) => uid);
+  };
+  const late = { body: { metadata: { resourceVersion: '5' } } };
+  assert.deepEqual(await after(late, answer(200, { metadata: going, spec })), ['second'], 'its last finalizer has gone');
+  assert.deepEqual(
+    await after(late, answer(200, { metadata: { ...going, finalizers: ['other'] }, spec })),
+    ['second'],
+    'it was still there',
+  );
+  assert.deepEqual(await after(late, missed), ['second']);
+  assert.deepEqual(await after({ method: 'DELETE', body: { preconditions: { uid: 'first' } } }, missed), ['second']);
+  assert.deepEqual(await after({ method: 'DELETE', body: { preconditions: { uid: 'second' } } }, missed), []);
+  assert.deepEqual(await after({ body: { metadata: { resourceVersion: '8' } } }, missed), []);
+});
+
 test('a lost race is a conflict, and nothing is announced', async () => {
   const { writer, recorder, meter, log } = bench(failure(409, 'the object has been modified'));
   assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'conflict' });
