@@ -73,8 +73,12 @@ export const text = (draft: Json | undefined, ...path: readonly string[]): strin
 export const strings = (value: Json | undefined): Readonly<Record<string, string>> =>
   isObject(value) ? (value as Readonly<Record<string, string>>) : {};
 
-/** The same draft with another metadata. */
-export const withMeta = (draft: Draft, changes: JsonObject): Draft => ({ ...draft, metadata: without({ ...metaOf(draft), ...changes }) });
+/** The same draft with another metadata; the very same one where that would change nothing. */
+export const withMeta = (draft: Draft, changes: JsonObject): Draft => {
+  const before = metaOf(draft);
+  if (Object.keys(changes).every(key => before[key] === changes[key])) return draft;
+  return { ...draft, metadata: without({ ...before, ...changes }) };
+};
 
 /** A copy without members that are undefined. */
 export const without = (object: JsonObject, ...keys: readonly string[]): JsonObject => {

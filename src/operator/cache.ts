@@ -61,9 +61,10 @@ export class Cache<T extends Watched> {
 
   /** Forgets an object that we have deleted: of that uid, for by the time of the answer its successor may be here; whatever is there when left out. */
   forget(key: string, uid = this.#objects.get(key)?.uid): void {
+    if (uid === undefined) return;
     const before = this.#objects.get(key);
-    if (before?.uid === uid && before !== undefined) this.#drop(before);
-    if (uid !== undefined) this.#remember(uid);
+    if (before?.uid === uid) this.#drop(before);
+    this.#remember(uid);
   }
 
   /** Something newer of that name is known: versions compare between all objects of a kind, successors of the same name too. */

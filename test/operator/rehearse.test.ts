@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type { MaintenanceStatus } from '../../src/generations/schema/maintenance.ts';
 import type { Foresight } from '../../src/rehearse/foresight.ts';
 import { create, podsReady } from '../control-plane/cluster.ts';
 import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';
@@ -42,6 +43,12 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
   });
 
   const foreseen = (output: string): Foresight => JSON.parse(output) as Foresight;
+
+  /** Cause and pod of what a rehearsal names, and of what a Maintenance names. */
+  const foretold = (blockers: Foresight['blockers'] = []): readonly string[] =>
+    blockers.map(({ cause, what = '' }) => `${cause} ${what}`).sort();
+  const told = ({ blockers = [] }: MaintenanceStatus): readonly string[] =>
+    blockers.map(({ cause, pod: about }) => `${cause} ${about?.namespace ?? ''}/${about?.name ?? ''}`).sort();
 
   test('nothing is written to the cluster: it is only listed', async () => {
     const mark = controlPlane.audit.mark();
@@ -98,10 +105,7 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
     await stand.startOperator();
     await create(api, maintenance('r-1'));
     const status = await untilMaintenance(api, 'r-1', 'Draining', ({ pods, blockers = [] }) => pods?.gone === 5 && blockers.length === 2);
-    assert.deepEqual(
-      status.blockers?.map(({ cause, pod: about }) => `${cause} ${about?.namespace ?? ''}/${about?.name ?? ''}`).sort(),
-      blockers.map(({ cause, what = '' }) => `${cause} ${what}`).sort(),
-    );
+    assert.deepEqual(told(status), foretold(blockers));
     await remove(api, maintenancePath('r-1'));
   });
 
@@ -124,15 +128,12 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
       return foreseen(stdout);
     };
     const [careful, forced] = [await rehearsed('r-3'), await rehearsed('-f', file)];
-    const named = (blockers: Foresight['blockers'] = []): readonly string[] =>
-      blockers.map(({ cause, what = '' }) => `${cause} ${what}`).sort();
-    const [refused, behind] = [named(careful.blockers), named(careful.behind)];
-    assert.deepEqual([refused, behind.length, named(forced.blockers)], [['Unmanaged r-back/alone'], 2, behind]);
+    const [refused, behind] = [foretold(careful.blockers), foretold(careful.behind)];
+    assert.deepEqual([refused, behind.length, foretold(forced.blockers)], [['Unmanaged r-back/alone'], 2, behind]);
 
     const reallyNamed = async (wanted: readonly string[], spec: Parameters<typeof maintenance>[1]): Promise<void> => {
       await create(api, maintenance('r-3', spec));
-      const { blockers = [] } = await untilMaintenance(api, 'r-3', 'Draining', status => status.blockers?.length === wanted.length);
-      assert.deepEqual(blockers.map(({ cause, pod: about }) => `${cause} ${about?.namespace ?? ''}/${about?.name ?? ''}`).sort(), wanted);
+      assert.deepEqual(told(await untilMaintenance(api, 'r-3', 'Draining', ({ blockers }) => blockers?.length === wanted.length)), wanted);
       await remove(api, maintenancePath('r-3'));
     };
     await reallyNamed(refused, { drain: { force: false } });

@@ -54,10 +54,8 @@ test('law: what has left never falls, and is what has left, whatever comes and g
       for (const found of looks) {
         // A uid never comes back.
         const present = Object.entries(found).filter(([uid]) => !gone.has(uid));
-        const [waiting, staying] = [true, false].map(has => present.flatMap(([uid, leaves]) => (leaves === has ? [uid] : []))) as [
-          string[],
-          string[],
-        ];
+        const uidsOf = (leaving: boolean): readonly string[] => present.flatMap(([uid, leaves]) => (leaves === leaving ? [uid] : []));
+        const [waiting, staying] = [uidsOf(true), uidsOf(false)];
         for (const uid of there.difference(new Set(present.map(([uid]) => uid)))) gone.add(uid);
         for (const uid of waiting) waited.add(uid);
         for (const uid of staying) waited.delete(uid);

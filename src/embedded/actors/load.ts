@@ -42,10 +42,8 @@ export const loadOf = (store: Store, node: Stored): Load => {
   const isCordoned = at(node, 'spec', 'unschedulable') === true;
   const isTainted = items(at(node, 'spec', 'taints')).length > 0;
   const has = allocatable(node);
-  return { node, guarded, isCordoned, isTainted, zone: zoneOf(node), used, has, free: freeOf(used, has) };
+  return { node, guarded, isCordoned, isTainted, zone: domain(node, 'topology.kubernetes.io/zone'), used, has, free: freeOf(used, has) };
 };
 
 /** Where a node is, by a topology key. */
 export const domain = (node: Stored | undefined, key: string): string | undefined => strings(node?.metadata.labels)[key];
-
-export const zoneOf = (node: Stored | undefined): string | undefined => domain(node, 'topology.kubernetes.io/zone');

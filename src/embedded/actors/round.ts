@@ -4,7 +4,7 @@ import { pickedPods } from '../controllers/selectors.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
 import type { Store } from '../store/store.ts';
 import { fitsSelector, namespacesOf, termPicks, terms } from './affinity.ts';
-import { askedBy, domain, type Load, zoneOf } from './load.ts';
+import { askedBy, domain, type Load } from './load.ts';
 import { type Wishes, wishesOf } from './wishes.ts';
 
 /** Pods that a spread constraint counts, by domain, and how many there are where there are fewest. */
@@ -31,10 +31,10 @@ const siblingsOf = (store: Store, pod: Stored): ReadonlyMap<string, number> => {
   return counts;
 };
 
-const byZone = (store: Store, siblings: ReadonlyMap<string, number>): ReadonlyMap<string, number> => {
+const byZone = ({ all }: Nodes, siblings: ReadonlyMap<string, number>): ReadonlyMap<string, number> => {
   const zones = new Map<string, number>();
   for (const [name, count] of siblings) {
-    const zone = zoneOf(store.get('nodes', '', name));
+    const zone = all.get(name)?.zone;
     if (zone !== undefined) zones.set(zone, (zones.get(zone) ?? 0) + count);
   }
   return zones;
@@ -66,7 +66,7 @@ export class Round {
     this.wishes = wishesOf(this.spec, askedBy(pod));
     this.volumes = volumesOf(store, pod);
     this.siblings = siblingsOf(store, pod);
-    this.zones = byZone(store, this.siblings);
+    this.zones = byZone(nodes, this.siblings);
     this.keepers = [...this.#keepersOf()];
   }
 

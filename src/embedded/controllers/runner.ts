@@ -5,23 +5,15 @@ import type { Cluster, Controller } from './controller.ts';
 /** How long after a change its controllers look: as long as a real one's watch takes to tell it, in milliseconds. */
 const latencyMs = 2;
 
-type Wish = { readonly desk: Desk; readonly key: string };
-
-/** What there is of one controller. */
-type Desk = {
-  readonly controller: Controller;
-  /** Keys that wait to be looked at. */
-  readonly waiting: Set<string>;
-  /** Those to be looked at again at some time: what calls that off. */
-  readonly later: Map<string, () => void>;
-};
+type Wish = { readonly controller: Controller; readonly key: string };
 
 /** Runs controllers: one key at a time, in the order in which they were concerned, on the clock of the cluster. */
 export class ControllerRunner {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
-  readonly #desks: readonly Desk[];
-  #waiting: Wish[] = [];
+  readonly #controllers: readonly Controller[];
+  readonly #waiting = new Map<string, Wish>();
+  readonly #later = new Map<string, () => void>();
   /** What is being looked at. */
   #current: Wish | undefined;
   #scheduled: (() => void) | undefined;
@@ -30,7 +22,7 @@ export class ControllerRunner {
   constructor(cluster: Cluster, clock: Clock, controllers: readonly Controller[]) {
     this.#cluster = cluster;
     this.#clock = clock;
-    this.#desks = controllers.map(controller => ({ controller, waiting: new Set(), later: new Map() }));
+    this.#controllers = controllers;
   }
 
   /** Follows everything from now on. What is there already has to be told by `touch`. */
@@ -47,50 +39,45 @@ export class ControllerRunner {
   stop(): void {
     this.#unsubscribe?.();
     this.#scheduled?.();
-    this.#waiting = [];
-    for (const { waiting, later } of this.#desks) {
-      for (const cancel of later.values()) cancel();
-      waiting.clear();
-      later.clear();
-    }
+    for (const cancel of this.#later.values()) cancel();
+    this.#waiting.clear();
+    this.#later.clear();
   }
 
   #told(change: Change): void {
-    for (const desk of this.#desks) {
-      for (const key of desk.controller.keysOf(change, this.#cluster)) {
-        if (!this.#isOwn(change, desk, key)) this.#want(desk, key);
+    for (const controller of this.#controllers) {
+      for (const key of controller.keysOf(change, this.#cluster)) {
+        if (!this.#isOwn(change, controller, key)) this.#want({ controller, key });
       }
     }
   }
 
-  #isOwn({ resource }: Change, desk: Desk, key: string): boolean {
-    return desk.controller.settles === resource && this.#current?.desk === desk && this.#current.key === key;
+  #isOwn({ resource }: Change, controller: Controller, key: string): boolean {
+    return controller.settles === resource && this.#current?.controller === controller && this.#current.key === key;
   }
 
-  #want(desk: Desk, key: string): void {
-    if (desk.waiting.has(key)) return;
-    desk.waiting.add(key);
-    this.#waiting.push({ desk, key });
+  #want(wish: Wish): void {
+    const id = `${wish.controller.name} ${wish.key}`;
+    if (this.#waiting.has(id)) return;
+    this.#waiting.set(id, wish);
     this.#scheduled ??= this.#clock.after(latencyMs, () => this.#work());
   }
 
   /** What the work itself brings about is looked at in the next round. */
   #work(): void {
     this.#scheduled = undefined;
-    const round = this.#waiting;
-    this.#waiting = [];
-    for (const { waiting } of this.#desks) waiting.clear();
-    for (const wish of round) {
-      const { desk, key } = wish;
-      desk.later.get(key)?.();
-      desk.later.delete(key);
+    const round = [...this.#waiting];
+    this.#waiting.clear();
+    for (const [id, wish] of round) {
+      this.#later.get(id)?.();
+      this.#later.delete(id);
       this.#current = wish;
-      const again = desk.controller.reconcile(key, this.#cluster);
+      const again = wish.controller.reconcile(wish.key, this.#cluster);
       this.#current = undefined;
       if (again !== undefined)
-        desk.later.set(
-          key,
-          this.#clock.after(again, () => this.#want(desk, key)),
+        this.#later.set(
+          id,
+          this.#clock.after(again, () => this.#want(wish)),
         );
     }
   }

@@ -54,7 +54,7 @@ export const decode = (draft: Draft, struct: string): Decoded => {
  * What has been decoded, with its type: it comes again when what the steps of a write have made of it is read once more, and with every update of
  * another part of its object. Nobody changes it meanwhile: it can only be read, by its type, and once it is stored it is frozen.
  */
-class Known extends Itself {
+class DecodedAs extends Itself {
   readonly #type: Struct | FieldType;
 
   constructor(value: object, type: Struct | FieldType) {
@@ -72,12 +72,12 @@ const decodedFrom = new WeakMap<object, JsonObject | readonly Json[]>();
 
 /** Decodes a value unless that has been done before, as this type. What has unknown fields is decoded anew each time: they have to be told again. */
 const once = <T extends JsonObject | readonly Json[]>(value: T, type: Struct | FieldType, place: Place, make: () => T): T => {
-  if (Known.is(value, type)) return value;
+  if (DecodedAs.is(value, type)) return value;
   const isFrozen = !isPassing(place) && Object.isFrozen(value);
   const known = isFrozen ? decodedFrom.get(value) : undefined;
-  if (known !== undefined && Known.is(known, type)) return known as T;
+  if (known !== undefined && DecodedAs.is(known, type)) return known as T;
   const toldBefore = place.unknown.length;
-  const result = new Known(make(), type) as unknown as T;
+  const result = new DecodedAs(make(), type) as unknown as T;
   if (isFrozen && place.unknown.length === toldBefore) decodedFrom.set(value, result);
   return result;
 };

@@ -20,35 +20,26 @@ export type UpdateOptions = WriteOptions & {
 /** Managed fields after an update by somebody who does not apply: see managed.ts. */
 const withManagers = (draft: Draft, before: Stored, kind: Kind, now: string, options: UpdateOptions): Draft => {
   if (options.keepsManagers === true) return draft;
-  if (before.metadata['managedFields'] === undefined) {
-    return metaOf(draft)['managedFields'] === undefined ? draft : withMeta(draft, { managedFields: undefined });
-  }
+  if (before.metadata['managedFields'] === undefined) return withMeta(draft, { managedFields: undefined });
   const { manager = 'unknown', subresource } = options;
   const by = { manager, operation: 'Update' as const, apiVersion: apiVersionOf(kind), time: now, ...(subresource && { subresource }) };
   return withMeta(draft, { managedFields: written(afterUpdate(before, draft, by, nodeOf(kind.shape))) });
 };
 
-const keptFields = [
-  'namespace',
-  'uid',
-  'creationTimestamp',
-  'generation',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'resourceVersion',
-];
-
 /** What a client may not change: it gets back what is stored. Upstream: rest.BeforeUpdate. */
 const kept = (draft: Draft, before: Stored): Draft => {
-  const metadata = metaOf(draft);
-  if (
-    metadata['name'] === before.metadata.name &&
-    metadata['selfLink'] === undefined &&
-    keptFields.every(field => metadata[field] === before.metadata[field])
-  )
-    return draft;
-  const own = Object.fromEntries(keptFields.map(field => [field, before.metadata[field]]));
-  return withMeta(draft, { ...own, name: text(draft, 'metadata', 'name') || before.metadata.name, selfLink: undefined });
+  const { generation, creationTimestamp, uid, deletionTimestamp, deletionGracePeriodSeconds, namespace } = before.metadata;
+  return withMeta(draft, {
+    name: text(draft, 'metadata', 'name') || before.metadata.name,
+    namespace,
+    uid,
+    creationTimestamp,
+    generation,
+    deletionTimestamp,
+    deletionGracePeriodSeconds,
+    resourceVersion: before.metadata.resourceVersion,
+    selfLink: undefined,
+  });
 };
 
 const withStatusOf = (draft: Draft, before: Stored): Draft => without({ ...draft, status: before['status'] });

@@ -60,7 +60,14 @@ const viewOf = (standing: Standing, pods: readonly Pod[], circumstances: Circums
   return { standing, fates, ...(rung && { rung }) };
 };
 
-const isEmpty = ({ fates }: View): boolean => fates.every(({ fate }) => fate.fate === 'ignore');
+type Judged = View['fates'][number];
+
+/** It is not the drain's business. */
+const stays = ({ fate }: Judged): boolean => fate.fate === 'ignore';
+
+const isEmpty = ({ fates }: View): boolean => fates.every(stays);
+
+const uidOf = ({ pod }: Judged): string => pod.uid;
 
 const about = ({ namespace, name }: Pod): { readonly namespace: string; readonly name: string } => ({ namespace, name });
 
@@ -139,11 +146,9 @@ type Looked = { readonly pods: readonly Pod[]; readonly hindrances: ReadonlyMap<
 
 const standingAfter = (view: View, { pods, hindrances, vms }: Looked, course: Course): DrainStanding => {
   const { request } = view.standing;
-  const left = view.fates.filter(({ fate }) => fate.fate !== 'ignore');
-  const uidsOf = (fates: View['fates']): readonly string[] => fates.map(({ pod }) => pod.uid);
-  const staying = view.fates.filter(({ fate }) => fate.fate === 'ignore');
+  const left = view.fates.filter(one => !stays(one));
   const before = course.picture.notes.tallies.get(request.key) ?? startTally(request.history, left.length);
-  const tally = addTally(before, uidsOf(left), uidsOf(staying));
+  const tally = addTally(before, left.map(uidOf), view.fates.filter(stays).map(uidOf));
   const count = countOf(tally, left.length);
   const own = left.flatMap(({ pod, fate }) => fateHindrance(pod, fate) ?? hindrances.get(pod.key) ?? []);
   return {

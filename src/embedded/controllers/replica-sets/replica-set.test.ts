@@ -25,10 +25,7 @@ const budget: JsonObject = {
   spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
 };
 
-const named = (name: string, more: JsonObject = {}): JsonObject => {
-  const pod = freshPod(name);
-  return { ...pod, metadata: { ...part(pod, 'metadata'), ...more } };
-};
+const stray = { ...freshPod('stray'), metadata: { name: 'stray', namespace: 'shop', labels } };
 
 /** What is done to the set, one after the other: what its pods and its budget are then has to be the same whether its status is read or not. */
 const steps = ({ store, writes, make, pods }: ReturnType<typeof bench>): readonly (readonly [string, () => void])[] => {
@@ -43,7 +40,7 @@ const steps = ({ store, writes, make, pods }: ReturnType<typeof bench>): readonl
     ['a pod is deleted', () => void writes.remove('pods', 'shop', first().metadata.name)],
     ['a pod is deleted by force', () => void writes.remove('pods', 'shop', first().metadata.name, { gracePeriodSeconds: 0 })],
     ['a pod is relabelled', () => void writes.update('pods', { ...first(), metadata: { ...first().metadata, labels: { app: 'other' } } })],
-    ['a pod comes that it picks', () => void make('pods', named('stray', { labels }))],
+    ['a pod comes that it picks', () => void make('pods', stray)],
     ['a pod ends', () => void writes.update('pods', { ...first(), status: { ...part(first(), 'status'), phase: 'Failed' } }, 'status')],
     ['it grows', () => scale(6)],
     ['it shrinks', () => scale(2)],

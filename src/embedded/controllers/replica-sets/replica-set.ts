@@ -95,14 +95,14 @@ const looking = concerned(resource, 'ReplicaSet', 'pods', isAlike);
 const isUnseen = (change: Change, { unread, store }: Cluster): boolean => {
   if (unread === undefined || change.resource !== 'pods') return false;
   const { object } = change;
-  const by = controllerOf(change.type === 'added' ? object : change.before);
-  if (by === undefined || !unread.has(by.uid)) return false;
+  const owner = controllerOf(change.type === 'added' ? object : change.before);
+  if (owner === undefined || !unread.has(owner.uid)) return false;
   if (change.type === 'added') return true;
   const { before } = change;
   if (change.type === 'removed') return !isActive(before);
-  if (isActive(before) !== isActive(object) || controllerOf(object)?.uid !== by.uid) return false;
-  const set = store.get(resource, object.metadata.namespace ?? '', by.name);
-  return set !== undefined && (before.metadata.labels === object.metadata.labels || picks(part(set, 'spec')['selector'], object));
+  if (isActive(before) !== isActive(object) || controllerOf(object)?.uid !== owner.uid) return false;
+  const set = store.get(resource, object.metadata.namespace ?? '', owner.name);
+  return set !== undefined && picks(part(set, 'spec')['selector'], object);
 };
 
 export const replicaSetController: Controller = {
