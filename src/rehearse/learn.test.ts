@@ -69,6 +69,15 @@ test('ends are told by events of kubelets, and never longer than the grace perio
   assert.equal(told.stopMs(hasty as Stored, 1), 3000);
 });
 
+test('ends of a second, of which one in eight is told as two, are not taken for one and a half', () => {
+  const names = Array.from({ length: 8 }, (_, index) => `db-${index}`);
+  const pods = names.map((name, index) => pod(name, 11 + index + Number(index === 3), 20 + index));
+  const told = learned([...pods, ...names.map((name, index) => event(name, 'Killing', { firstTimestamp: second(10 + index) }))]);
+  // Of pods of another workload it is not known otherwise.
+  const ms = told.stopMs(pod('web-0', 0, 1) as Stored, 1);
+  assert.ok(ms >= 1000 && ms <= 1250, `${ms} ms`);
+});
+
 test('where nothing is known the defaults count, with what the pod itself says of its end', () => {
   const told = learned([]);
   const quick = told.stopMs(pod('a-0', 0, 1) as Stored, 1);

@@ -2,8 +2,9 @@ import type { JsonObject } from '../core/json.ts';
 import { graceOf } from '../embedded/actors/resources.ts';
 import { part, type Stored } from '../embedded/object.ts';
 import { seeded } from '../embedded/seeded.ts';
-import { type Interval, preStopSeconds, type Sample, startSamples, stopSamples } from './samples.ts';
-import { uidOf, type Workloads, workloadText } from './workloads.ts';
+import { Distribution, type Interval } from './censored.ts';
+import { preStopSeconds, type Sample, startSamples, stopSamples } from './samples.ts';
+import { uidOf, type Workload, type Workloads, workloadText } from './workloads.ts';
 
 /** Times of pods of which nothing is known, in seconds. */
 export type Defaults = { readonly startSeconds: number; readonly stopSeconds: number };
@@ -17,69 +18,50 @@ const enough = 3;
 const guessSpread = 0.3;
 
 /**
- * What is known of one group: what all its times have in common, where they have something in common, and so may well be one and the same; else
- * the middles of them, as wide apart as they are once the rounding is taken out.
+ * Of what is not known, runs take different parts: the first the middle, the others evenly to both sides. One step for starts and one for ends, so
+ * that the pairs are even as well, and not both of them at their longest in the same run (M. Roberts, R2 sequence).
  */
-type Group = { readonly common: Interval | undefined; readonly middles: readonly number[]; readonly mean: number; readonly width: number };
+const steps = { start: 0.754_877_67, stop: 0.569_840_29 };
 
-const middleOf = ({ low, high }: Interval): number => (low + high) / 2;
-
-const meet = (one: Interval, other: Interval): Interval | undefined => {
-  const [low, high] = [Math.max(one.low, other.low), Math.min(one.high, other.high)];
-  return low < high ? { low, high } : undefined;
+/** They have something in common, and so may well be one and the same time. */
+const mayBeOne = (seen: readonly Interval[]): boolean => {
+  const low = seen.reduce((latest, one) => Math.max(latest, one.low), 0);
+  return seen.every(({ high }) => high > low);
 };
 
-const groupOf = (seen: readonly Sample[]): Group => {
-  const middles = seen.map(middleOf);
-  const mean = middles.reduce((sum, one) => sum + one, 0) / middles.length;
-  const variance = middles.reduce((sum, one) => sum + (one - mean) ** 2, 0) / middles.length;
-  const noise = seen.reduce((sum, { low, high }) => sum + (high - low) ** 2 / 12, 0) / seen.length;
-  const width = variance === 0 ? 0 : Math.sqrt(Math.max(0, variance - noise) / variance);
-  const common = seen.reduce<Interval | undefined>((all, one) => all && meet(all, one), { low: 0, high: Number.MAX_VALUE });
-  return { common, middles, mean, width };
-};
+/** What is known of one group. */
+class Group {
+  readonly #seen: readonly Interval[];
+  readonly #wider: Group | undefined;
+  readonly #isOne: boolean;
+  #distribution: Distribution | undefined;
 
-/** Of what is not known, runs take different parts: the first the middle, the others evenly to both sides. */
-const shareOf = (seed: number): number => ((seed - 1) * 0.618_034 + 0.5) % 1;
-
-const drawn = ({ middles, mean, width, common }: Group, chance: number, seed: number): number => {
-  if (common !== undefined) return common.low + (common.high - common.low) * shareOf(seed);
-  const one = middles[Math.floor(chance * middles.length)] ?? mean;
-  return mean + (one - mean) * width;
-};
-
-const groupsBy = (samples: readonly Sample[], key: (sample: Sample) => string): ReadonlyMap<string, Group> => {
-  const seen = Map.groupBy(samples, key);
-  return new Map([...seen].filter(([, all]) => all.length >= enough).map(([name, all]) => [name, groupOf(all)]));
-};
-
-/** The nearest that is known: of the workload, of its namespace, of the cluster. */
-class Known {
-  readonly #byWorkload: ReadonlyMap<string, Group>;
-  readonly #byNamespace: ReadonlyMap<string, Group>;
-  readonly #ofAll: Group | undefined;
-  readonly samples: number;
-
-  constructor(samples: readonly Sample[]) {
-    this.samples = samples.length;
-    this.#byWorkload = groupsBy(samples, ({ workload }) => workload);
-    this.#byNamespace = groupsBy(samples, ({ namespace }) => namespace);
-    this.#ofAll = groupsBy(samples, () => '').get('');
+  constructor(seen: readonly Interval[], wider: Group | undefined) {
+    this.#seen = seen;
+    this.#wider = wider;
+    this.#isOne = mayBeOne(seen);
   }
 
-  get workloads(): number {
-    return this.#byWorkload.size;
+  /** Of most workloads of a large cluster nobody asks. */
+  get distribution(): Distribution {
+    this.#distribution ??= new Distribution(this.#seen, this.#wider?.distribution);
+    return this.#distribution;
   }
 
-  draw(workload: string, namespace: string, chance: number, seed: number): number | undefined {
-    const groups = [this.#byWorkload.get(workload), this.#byNamespace.get(namespace), this.#ofAll].filter(one => one !== undefined);
-    const [nearest, ...wider] = groups;
-    if (nearest?.common === undefined) return nearest && drawn(nearest, chance, seed);
-    // What is true of many others and may be true of these as well tells it more exactly.
-    const common = wider.reduce((known, { common: other }) => (other && meet(known, other)) ?? known, nearest.common);
-    return drawn({ ...nearest, common }, chance, seed);
+  /** The unknown of a time that is one and the same is the same for all pods of a run; else each of them has its own chance. */
+  draw(ofPod: number, ofRun: number): number {
+    return this.distribution.at(this.#isOne ? ofRun : ofPod);
   }
 }
+
+const groupsBy = (
+  samples: readonly Sample[],
+  key: (sample: Sample) => string,
+  wider: (sample: Sample) => Group | undefined,
+): ReadonlyMap<string, Group> => {
+  const seen = [...Map.groupBy(samples, key)].filter(([, all]) => all.length >= enough);
+  return new Map(seen.map(([name, all]) => [name, new Group(all, wider(all[0] as Sample))]));
+};
 
 /** The same for the same pod in the same run, whenever it is asked. */
 const chanceOf = (uid: string, seed: number): number => {
@@ -87,6 +69,43 @@ const chanceOf = (uid: string, seed: number): number => {
   for (let at = 0; at < uid.length; at += 1) hash = Math.imul(hash ^ uid.charCodeAt(at), 0x01000193) >>> 0;
   return seeded(hash)();
 };
+
+/** The nearest that is known: of the workload, of its namespace, of the cluster. */
+class Known {
+  readonly #byWorkload: ReadonlyMap<string, Group>;
+  readonly #byNamespace: ReadonlyMap<string, Group>;
+  readonly #ofAll: Group | undefined;
+  readonly #what: keyof typeof steps;
+  readonly samples: number;
+
+  constructor(what: keyof typeof steps, samples: readonly Sample[]) {
+    this.#what = what;
+    this.samples = samples.length;
+    this.#ofAll = samples.length < enough ? undefined : new Group(samples, undefined);
+    this.#byNamespace = groupsBy(
+      samples,
+      ({ namespace }) => namespace,
+      () => this.#ofAll,
+    );
+    this.#byWorkload = groupsBy(
+      samples,
+      ({ workload }) => workload,
+      ({ namespace }) => this.#byNamespace.get(namespace),
+    );
+  }
+
+  get workloads(): number {
+    return this.#byWorkload.size;
+  }
+
+  /** Seconds that this pod takes in the run of this seed; `guess` is for pods of which nothing is known. */
+  draw(pod: Stored, workload: Workload | undefined, seed: number, guess: number): number {
+    const ofPod = chanceOf(`${this.#what} ${uidOf(pod)}`, seed);
+    const nearest = workload && (this.#byWorkload.get(workloadText(workload)) ?? this.#byNamespace.get(workload.namespace) ?? this.#ofAll);
+    const ofRun = (0.5 + (seed - 1) * steps[this.#what]) % 1;
+    return nearest === undefined ? guess * (1 - guessSpread + 2 * guessSpread * ofPod) : nearest.draw(ofPod, ofRun);
+  }
+}
 
 export type LearnedFrom = { readonly starts: number; readonly stops: number; readonly startWorkloads: number };
 
@@ -100,8 +119,8 @@ export class Learned {
   constructor(all: readonly JsonObject[], workloads: Workloads, defaults: Defaults = usualDefaults) {
     this.#workloads = workloads;
     this.#defaults = defaults;
-    this.#starts = new Known(startSamples(all, workloads));
-    this.#stops = new Known(stopSamples(all, workloads));
+    this.#starts = new Known('start', startSamples(all, workloads));
+    this.#stops = new Known('stop', stopSamples(all, workloads));
   }
 
   /** How much it was learned from. */
@@ -111,20 +130,13 @@ export class Learned {
 
   /** Milliseconds from the binding of the pod to its readiness, in the run of this seed. */
   startMs(pod: Stored, seed: number): number {
-    return Math.round(1000 * this.#draw(this.#starts, pod, seed, this.#defaults.startSeconds));
+    return Math.round(1000 * this.#starts.draw(pod, this.#workloads.of(pod), seed, this.#defaults.startSeconds));
   }
 
   /** Milliseconds from the end being asked for until the pod has gone; its grace period at most. */
   stopMs(pod: Stored, seed: number): number {
     const guess = this.#defaults.stopSeconds + preStopSeconds(pod);
-    const seconds = this.#draw(this.#stops, pod, seed, guess);
+    const seconds = this.#stops.draw(pod, this.#workloads.of(pod), seed, guess);
     return Math.round(1000 * Math.min(seconds, graceOf(part(pod, 'spec'))));
-  }
-
-  #draw(known: Known, pod: Stored, seed: number, guess: number): number {
-    const chance = chanceOf(`${known === this.#starts ? 'start' : 'stop'} ${uidOf(pod)}`, seed);
-    const workload = this.#workloads.of(pod);
-    const found = workload && known.draw(workloadText(workload), workload.namespace, chance, seed);
-    return found ?? guess * (1 - guessSpread + 2 * guessSpread * chance);
   }
 }

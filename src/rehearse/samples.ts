@@ -1,12 +1,10 @@
 import type { JsonObject } from '../core/json.ts';
 import { at, items, objects, text } from '../embedded/object.ts';
+import type { Interval } from './censored.ts';
 import { ofKind } from './copy.ts';
 import { keyOf, uidOf, type Workloads, workloadText } from './workloads.ts';
 
 /** How long starts and stops have taken, as a cluster's own statuses and events tell it. */
-
-/** Most times are told in whole seconds, so that what lies between two of them is known to a second or two only. */
-export type Interval = { readonly low: number; readonly high: number };
 
 /** In seconds. */
 export type Sample = Interval & { readonly workload: string; readonly namespace: string };
@@ -19,11 +17,15 @@ const longestSeconds = 1800;
 
 const momentOf = (text: string): Moment | undefined => {
   const at = Date.parse(text) / 1000;
-  return Number.isNaN(at) ? undefined : { at, width: text.includes('.') ? 0 : 1 };
+  return Number.isNaN(at) ? undefined : { at, width: text.includes('.') ? 0.001 : 1 };
 };
 
+/**
+ * Where both are told in whole seconds, it depends on where in their seconds they were: of times of 1.1 s, nine in ten are told as 1 s and one as 2 s,
+ * so that 1 s fits best what is told as 1 s.
+ */
 const between = (from: Moment | undefined, to: Moment | undefined): Interval | undefined =>
-  from && to && { low: Math.max(0, to.at - from.at - from.width), high: to.at + to.width - from.at };
+  from && to && { low: to.at - from.at - from.width, high: to.at + to.width - from.at, edge: Math.min(from.width, to.width) };
 
 const latest = (moments: readonly (Moment | undefined)[]): Moment | undefined =>
   moments.reduce((last, one) => (last !== undefined && one !== undefined && one.at > last.at ? one : last), moments[0]);
