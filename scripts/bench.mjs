@@ -2,11 +2,11 @@
 // missing, then measures. See bench/README.md.
 import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
-import { handOver } from './hand-over.mjs';
+import { forRehearsals, handOver } from './hand-over.mjs';
 
 const programs = { embedded: 'embedded.ts', nova: 'nova.ts', rehearse: 'rehearse.ts' };
 const [first, ...rest] = process.argv.slice(2);
 const scale = first === 'rehearse' && rest[0] === 'scale';
 const own = programs[first];
 const [program, args] = own === undefined ? ['main.ts', process.argv.slice(2)] : scale ? ['rehearse-scale.ts', rest.slice(1)] : [own, rest];
-handOver(bootstrap(), [join(root, 'bench', program), ...args]);
+handOver(bootstrap(), [...(scale ? forRehearsals : []), join(root, 'bench', program), ...args]);

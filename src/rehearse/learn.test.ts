@@ -47,7 +47,7 @@ test('starts are as long as all of a workload can have been', () => {
   ]);
   // Between 3.9 and 4.1 s: ready in the second 4 after 0.1, and in the second 14 after 10.9.
   const times = [1, 2, 3, 4, 5].map(seed => told.startMs(pods[0] as Stored, seed));
-  assert.equal(times[0], 4000);
+  assert.ok(Math.abs((times[0] ?? 0) - 4000) < 50, `${times[0]} ms`);
   assert.ok(times.every(ms => ms >= 3900 && ms <= 4100));
   assert.deepEqual(told.from, { starts: 3, stops: 0, startWorkloads: 1 });
 });

@@ -17,6 +17,9 @@ const enough = 3;
 /** Times that are only guessed are spread by this part of them to both sides. */
 const guessSpread = 0.3;
 
+/** No two pods take the same to the millisecond, and who is first decides at times who finds no room. */
+const ownPart = 0.2;
+
 /**
  * Of what is not known, runs take different parts: the first the middle, the others evenly to both sides. One step for starts and one for ends, so
  * that the pairs are even as well, and not both of them at their longest in the same run (M. Roberts, R2 sequence).
@@ -48,9 +51,9 @@ class Group {
     return this.#distribution;
   }
 
-  /** The unknown of a time that is one and the same is the same for all pods of a run; else each of them has its own chance. */
+  /** What is unknown of a time that is one and the same is much the same for all pods of a run; else each of them has its own chance. */
   draw(ofPod: number, ofRun: number): number {
-    return this.distribution.at(this.#isOne ? ofRun : ofPod);
+    return this.distribution.at(this.#isOne ? (1 - ownPart) * ofRun + ownPart * ofPod : ofPod);
   }
 }
 
@@ -62,6 +65,11 @@ const groupsBy = (
   const seen = [...Map.groupBy(samples, key)].filter(([, all]) => all.length >= enough);
   return new Map(seen.map(([name, all]) => [name, new Group(all, wider(all[0] as Sample))]));
 };
+
+/** No time is known better; and what ends within it, ends in one moment of the play. */
+const exactMs = 50;
+
+const inMs = (seconds: number): number => exactMs * Math.round((1000 * seconds) / exactMs);
 
 /** The same for the same pod in the same run, whenever it is asked. */
 const chanceOf = (uid: string, seed: number): number => {
@@ -128,15 +136,15 @@ export class Learned {
     return { starts: this.#starts.samples, stops: this.#stops.samples, startWorkloads: this.#starts.workloads };
   }
 
-  /** Milliseconds from the binding of the pod to its readiness, in the run of this seed. */
+  /** Milliseconds, in steps of 50, from the binding of the pod to its readiness, in the run of this seed. */
   startMs(pod: Stored, seed: number): number {
-    return Math.round(1000 * this.#starts.draw(pod, this.#workloads.of(pod), seed, this.#defaults.startSeconds));
+    return inMs(this.#starts.draw(pod, this.#workloads.of(pod), seed, this.#defaults.startSeconds));
   }
 
-  /** Milliseconds from the end being asked for until the pod has gone; its grace period at most. */
+  /** Milliseconds, in steps of 50, from the end being asked for until the pod has gone; its grace period at most. */
   stopMs(pod: Stored, seed: number): number {
     const guess = this.#defaults.stopSeconds + preStopSeconds(pod);
     const seconds = this.#stops.draw(pod, this.#workloads.of(pod), seed, guess);
-    return Math.round(1000 * Math.min(seconds, graceOf(part(pod, 'spec'))));
+    return inMs(Math.min(seconds, graceOf(part(pod, 'spec'))));
   }
 }
