@@ -1,12 +1,14 @@
+import type { JsonObject } from '../../core/json.ts';
 import { isFinished } from '../controllers/pods.ts';
 import { ofStored } from '../facts.ts';
 import { at, items, part, type Stored, strings } from '../object.ts';
 import type { Store } from '../store/store.ts';
 import { terms } from './affinity.ts';
-import { type Amounts, allocatable, requestsOf } from './resources.ts';
+import { type Amounts, type Asked, allocatable, requestsOf } from './resources.ts';
 
 /** What one node carries at the moment, and what is asked of it for every pod. `guarded`: its pods that keep others away. */
 export type Load = {
+  readonly name: string;
   readonly node: Stored;
   readonly guarded: readonly Stored[];
   readonly isCordoned: boolean;
@@ -26,23 +28,36 @@ const freeOf = (used: Amounts, has: Amounts): number => {
   return 100 * (1 - share / weighed.length);
 };
 
-/** A pod's spec stays the same object through all updates of its status. */
-const askedIn = ofStored(requestsOf);
+/** What a pod weighs on its node. */
+type Weight = { readonly asked: Asked; readonly keepsOthersAway: boolean };
 
-export const askedBy = ofStored((pod: Stored): Amounts => askedIn(part(pod, 'spec')));
+/** A pod's spec stays the same object through all updates of its status. */
+const weightIn = ofStored(
+  (spec: JsonObject): Weight => ({
+    asked: Object.entries(requestsOf(spec)),
+    keepsOthersAway: terms(spec, 'podAntiAffinity').length > 0,
+  }),
+);
+
+const weightOf = ofStored((pod: Stored): Weight => weightIn(part(pod, 'spec')));
+
+export const askedBy = (pod: Stored): Asked => weightOf(pod).asked;
 
 export const loadOf = (store: Store, node: Stored): Load => {
+  const { name } = node.metadata;
   const guarded: Stored[] = [];
   const used: Record<string, number> = {};
-  for (const pod of store.indexed('pods', 'spec.nodeName', node.metadata.name)) {
+  for (const pod of store.indexed('pods', 'spec.nodeName', name)) {
     if (isFinished(pod)) continue;
-    if (terms(part(pod, 'spec'), 'podAntiAffinity').length > 0) guarded.push(pod);
-    for (const [name, value] of Object.entries(askedBy(pod))) used[name] = (used[name] ?? 0) + value;
+    const { asked, keepsOthersAway } = weightOf(pod);
+    if (keepsOthersAway) guarded.push(pod);
+    for (const [what, value] of asked) used[what] = (used[what] ?? 0) + value;
   }
   const isCordoned = at(node, 'spec', 'unschedulable') === true;
   const isTainted = items(at(node, 'spec', 'taints')).length > 0;
   const has = allocatable(node);
-  return { node, guarded, isCordoned, isTainted, zone: domain(node, 'topology.kubernetes.io/zone'), used, has, free: freeOf(used, has) };
+  const zone = domain(node, 'topology.kubernetes.io/zone');
+  return { name, node, guarded, isCordoned, isTainted, zone, used, has, free: freeOf(used, has) };
 };
 
 /** Where a node is, by a topology key. */

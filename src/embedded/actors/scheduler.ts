@@ -54,45 +54,57 @@ const shortage = ({ used, has }: Load, { wishes: { asked } }: Round): Obstacle =
 };
 
 /** One of the scheduler's filters: whether it keeps the pod from a node, which is asked of many nodes, and why. */
-type Filter = { readonly bars: (load: Load, round: Round) => boolean; readonly why: (load: Load, round: Round) => Obstacle };
+type Filter = {
+  /** It has something to ask of nodes at all; of most pods, most filters do not. */
+  readonly concerns: (round: Round) => boolean;
+  readonly bars: (load: Load, round: Round) => boolean;
+  readonly why: (load: Load, round: Round) => Obstacle;
+};
 
-const filter = (reason: Obstacle, bars: Filter['bars']): Filter => ({ bars, why: () => reason });
+const filter = (reason: Obstacle, concerns: Filter['concerns'], bars: Filter['bars']): Filter => ({ concerns, bars, why: () => reason });
 
 /** In the order in which they are asked; the first that says no is heard. */
 const filters: readonly Filter[] = [
   filter(
     firm("node(s) didn't satisfy plugin(s) [NodeAffinity]"),
-    ({ node }, { wishes }) => wishes.named?.has(node.metadata.name) === false,
+    ({ wishes }) => wishes.named !== undefined,
+    ({ name }, { wishes }) => wishes.named?.has(name) === false,
   ),
-  filter(firm('node(s) were unschedulable'), ({ isCordoned }, { wishes }) => isCordoned && !wishes.toleratesCordon),
+  filter(
+    firm('node(s) were unschedulable'),
+    ({ wishes }) => !wishes.toleratesCordon,
+    ({ isCordoned }) => isCordoned,
+  ),
   filter(
     firm('node(s) had untolerated taint(s)'),
+    () => true,
     ({ node, isTainted }, { spec }) => isTainted && !toleratesAll(spec, node, ['NoSchedule', 'NoExecute']),
   ),
   filter(
     firm("node(s) didn't match Pod's node affinity/selector"),
-    ({ node }, { spec, wishes }) => wishes.isChoosy && !fitsSelector(spec, node),
+    ({ wishes }) => wishes.isChoosy,
+    ({ node }, { spec }) => !fitsSelector(spec, node),
   ),
-  { bars: ({ used, has }, { wishes }) => !fits(wishes.asked, used, has), why: shortage },
+  { concerns: () => true, bars: ({ used, has }, { wishes }) => !fits(wishes.asked, used, has), why: shortage },
   filter(
     firm("node(s) didn't match PersistentVolume's node affinity"),
+    ({ volumes }) => volumes.length > 0,
     ({ node }, { volumes }) => !volumes.every(tie => fitsTerms(tie, node)),
   ),
-  { bars: (load, round) => skewed(load, round) !== undefined, why: (load, round) => skewed(load, round) ?? firm(spreadReason) },
-  filter(firm("node(s) didn't match pod affinity rules"), lonely),
-  filter(yielding("node(s) didn't match pod anti-affinity rules"), keepsAway),
-  filter(yielding("node(s) didn't satisfy existing pods anti-affinity rules"), keptAway),
+  {
+    concerns: ({ wishes }) => wishes.spreads.length > 0,
+    bars: (load, round) => skewed(load, round) !== undefined,
+    why: (load, round) => skewed(load, round) ?? firm(spreadReason),
+  },
+  filter(firm("node(s) didn't match pod affinity rules"), ({ wishes }) => wishes.together.length > 0, lonely),
+  filter(yielding("node(s) didn't match pod anti-affinity rules"), ({ wishes }) => wishes.apart.length > 0, keepsAway),
+  filter(yielding("node(s) didn't satisfy existing pods anti-affinity rules"), ({ keepers }) => keepers.length > 0, keptAway),
 ];
-
-const barring = (load: Load, round: Round): Filter | undefined => {
-  for (const one of filters) if (one.bars(load, round)) return one;
-  return undefined;
-};
 
 /** Higher is better: little used, liked, far from its like, not to be avoided. */
 const score = (load: Load, { spec, wishes, siblings, zones }: Round): number => {
   const avoided = load.isTainted ? untolerated(spec, load.node, ['PreferNoSchedule']).length * 300 : 0;
-  const crowded = (siblings.get(load.node.metadata.name) ?? 0) * 25 + (zones.get(load.zone ?? '') ?? 0) * 4;
+  const crowded = (siblings.get(load.name) ?? 0) * 25 + (zones.get(load.zone ?? '') ?? 0) * 4;
   const liked = wishes.preferred.length === 0 ? 0 : preference(spec, load.node) * 2;
   return load.free + liked - avoided - crowded;
 };
@@ -128,13 +140,14 @@ const lastWord = (pod: Stored, obstacles: readonly Obstacle[]): string => {
  * that.
  */
 export const place = (round: Round, loads: Iterable<Load>, most: number, random: () => number): Placement => {
+  const asking = filters.filter(({ concerns }) => concerns(round));
   const barred: { readonly by: Filter; readonly load: Load }[] = [];
   let [looked, found] = [0, 0];
   let equal: Load[] = [];
   let best = Number.NEGATIVE_INFINITY;
   for (const load of loads) {
     looked += 1;
-    const by = barring(load, round);
+    const by = asking.find(({ bars }) => bars(load, round));
     if (by !== undefined) {
       if (found === 0) barred.push({ by, load });
       continue;
@@ -146,7 +159,7 @@ export const place = (round: Round, loads: Iterable<Load>, most: number, random:
     best = Math.max(best, points);
     if (found === most) break;
   }
-  if (found > 0) return { kind: 'bound', node: equal[Math.floor(random() * equal.length)]?.node.metadata.name ?? '', looked };
+  if (found > 0) return { kind: 'bound', node: equal[Math.floor(random() * equal.length)]?.name ?? '', looked };
   const obstacles = barred.map(({ by, load }) => by.why(load, round));
   return { kind: 'nowhere', message: lastWord(round.pod, obstacles), looked };
 };

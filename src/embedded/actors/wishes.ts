@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { at, items, objects, type Stored, text } from '../object.ts';
 import { terms } from './affinity.ts';
-import type { Amounts, Asked } from './resources.ts';
+import type { Asked } from './resources.ts';
 import { toleratesAll } from './taints.ts';
 
 /** What a pod wants of its node, found once: it is asked for every node that is looked at. */
@@ -35,8 +35,8 @@ const namedBy = (spec: JsonObject): ReadonlySet<string> | undefined => {
   return new Set(fields.flatMap(field => items(field?.['values']).map(String)));
 };
 
-export const wishesOf = (spec: JsonObject, asked: Amounts): Wishes => ({
-  asked: Object.entries(asked),
+export const wishesOf = (spec: JsonObject, asked: Asked): Wishes => ({
+  asked,
   named: namedBy(spec),
   toleratesCordon: toleratesAll(spec, cordonTaint, ['NoSchedule']),
   isChoosy: spec['nodeSelector'] !== undefined || requiredOf(spec) !== undefined,
