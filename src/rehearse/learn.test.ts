@@ -49,7 +49,12 @@ test('starts are as long as all of a workload can have been', () => {
   const times = [1, 2, 3, 4, 5].map(seed => told.startMs(pods[0] as Stored, seed));
   assert.ok(Math.abs((times[0] ?? 0) - 4000) < 50, `${times[0]} ms`);
   assert.ok(times.every(ms => ms >= 3900 && ms <= 4100));
-  assert.deepEqual(told.from, { starts: 3, stops: 0, startWorkloads: 1 });
+  assert.deepEqual(told.from(['StatefulSet shop/db', 'StatefulSet shop/web']), {
+    starts: 3,
+    stops: 0,
+    unseenStarts: ['StatefulSet shop/db'],
+    unseenStops: ['StatefulSet shop/db', 'StatefulSet shop/web'],
+  });
 });
 
 test('starts that differ are drawn from what was seen, and are the same when asked again', () => {

@@ -102,8 +102,8 @@ class Known {
     );
   }
 
-  get workloads(): number {
-    return this.#byWorkload.size;
+  unseen(workloads: readonly string[]): readonly string[] {
+    return workloads.filter(workload => !this.#byWorkload.has(workload));
   }
 
   /** Seconds that this pod takes in the run of this seed; `guess` is for pods of which nothing is known. */
@@ -115,7 +115,13 @@ class Known {
   }
 }
 
-export type LearnedFrom = { readonly starts: number; readonly stops: number; readonly startWorkloads: number };
+/** How many starts and stops were seen, and workloads of which none were: what is known of others counts for them, or the defaults. */
+export type LearnedFrom = {
+  readonly starts: number;
+  readonly stops: number;
+  readonly unseenStarts: readonly string[];
+  readonly unseenStops: readonly string[];
+};
 
 /** How long pods take to start and to end, learned from a copy. */
 export class Learned {
@@ -131,9 +137,10 @@ export class Learned {
     this.#stops = new Known('stop', stopSamples(all, workloads));
   }
 
-  /** How much it was learned from. */
-  get from(): LearnedFrom {
-    return { starts: this.#starts.samples, stops: this.#stops.samples, startWorkloads: this.#starts.workloads };
+  /** How much it was learned from, and of which of these workloads nothing was. */
+  from(workloads: readonly string[]): LearnedFrom {
+    const [starts, stops] = [this.#starts, this.#stops];
+    return { starts: starts.samples, stops: stops.samples, unseenStarts: starts.unseen(workloads), unseenStops: stops.unseen(workloads) };
   }
 
   /** Milliseconds, in steps of 50, from the binding of the pod to its readiness, in the run of this seed. */

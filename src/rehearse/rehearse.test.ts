@@ -47,6 +47,10 @@ test('a drain that nothing is in the way of: it finishes, and says when, in whic
   assert.deepEqual([delay?.cause, delay?.about], ['DisruptionBudget', 'shop/web']);
   const text = foresightText(seen);
   assert.match(text, /^n1 is drained in 1\ds \(9 of 10 times within 1\ds\); begun now, at 2026-01-01T00:/);
+  assert.match(
+    text,
+    /pods take to end was seen too seldom to tell, and is guessed \(--stop-time\), for Deployment shop\/web, StatefulSet shop\/db$/m,
+  );
   assert.equal(foresightText(await foresee(copy, ['n1'], { seeds: 1 })), text, 'the same copy gives the same foresight');
 });
 

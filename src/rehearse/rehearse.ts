@@ -69,6 +69,7 @@ export const rehearse = async ({
     budgets: count('PodDisruptionBudget'),
     loadedPods: ofKind(objects, 'Pod').length,
   };
-  const about = { takenAt: takenAt.toString(), copied, learned: learned.from, notes: notesOf(copy, unloaded) };
+  const moved = new Set(runs.flatMap(({ levels }) => levels.map(({ workload }) => workload)));
+  const about = { takenAt: takenAt.toString(), copied, learned: learned.from([...moved].sort()), notes: notesOf(copy, unloaded) };
   return foresightOf(runs, { ...about, ...(behind && { behind }) });
 };

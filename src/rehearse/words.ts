@@ -162,6 +162,17 @@ const aboutText = ({ takenAt, copied, runs, learned }: Foresight): string => {
   return `A copy of ${takenAt.slice(0, 19)}Z (${from}), played ${plural(runs, 'time')}; times learned from ${times}.`;
 };
 
+/** Whose times are guessed, and from what. */
+const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: Foresight): readonly string[] => {
+  const line = (workloads: readonly string[], what: string, by: string): readonly string[] =>
+    workloads.length === 0 ? [] : [`  how long pods take to ${what} was seen too seldom to tell, and is ${by}, for ${fewOf(workloads, 3)}`];
+  const others = 'taken from others';
+  return [
+    ...line(unseenStarts, 'start', starts === 0 ? 'guessed (--start-time)' : others),
+    ...line(unseenStops, 'end', stops === 0 ? 'guessed (--stop-time)' : others),
+  ];
+};
+
 /** All of it, as lines: the same for the same foresight, and bounded. */
 export const foresightText = (all: Foresight): string => {
   const { nodes, runs, blockers, delays, moves, levels, lacks, notes } = all;
@@ -187,9 +198,6 @@ export const foresightText = (all: Foresight): string => {
       bounded(levelText, one => one),
     ),
     ...section(`Pods in the order in which they go (${moves.gone}, of which ${moves.again} are moved again):`, podLines(all)),
-    ...section(
-      'To be known:',
-      notes.map(note => `  ${note}`),
-    ),
+    ...section('To be known:', [...unseenLines(all), ...notes.map(note => `  ${note}`)]),
   ].join('\n');
 };
