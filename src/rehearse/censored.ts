@@ -21,13 +21,8 @@ const lengthOf = (cell: number): number => (grid[cell + 1] ?? lowOf(cell) + 1) -
 
 /** The first cell that begins at this time or later. */
 const cellFrom = (time: number): number => {
-  let [from, to] = [0, grid.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if (lowOf(middle) >= time) to = middle;
-    else from = middle + 1;
-  }
-  return from;
+  const cell = grid.findIndex(low => low >= time);
+  return cell < 0 ? grid.length : cell;
 };
 
 /** How well each cell of the grid fits an interval, from the first one that does. */

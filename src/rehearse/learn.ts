@@ -115,7 +115,7 @@ class Known {
   }
 }
 
-/** How many starts and stops were seen, and workloads of which none were: what is known of others counts for them, or the defaults. */
+/** How many starts and stops were seen, and workloads of which too few were: what is known of others counts for them, or the defaults. */
 export type LearnedFrom = {
   readonly starts: number;
   readonly stops: number;
