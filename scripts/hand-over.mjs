@@ -1,6 +1,8 @@
 // Runs a child in this process's place: same terminal, signals passed on, same exit code.
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
+import { join } from 'node:path';
+import { root } from './bootstrap.mjs';
 
 // Flags of Node 26 for rehearsals: those of large clusters leave much behind that is soon garbage, and the usual room for it is collected all the time.
 export const forRehearsals = ['--max-semi-space-size=64'];
@@ -14,3 +16,7 @@ export const handOver = (command, args, options = {}) => {
   });
   child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));
 };
+
+// The command itself, by this Node.
+export const handOverToDrydock = (node, args) =>
+  handOver(node, [...(args[0] === 'rehearse' ? forRehearsals : []), join(root, 'src', 'main.mjs'), ...args]);

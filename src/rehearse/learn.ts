@@ -11,8 +11,8 @@ export type Defaults = { readonly startSeconds: number; readonly stopSeconds: nu
 
 const usualDefaults: Defaults = { startSeconds: 5, stopSeconds: 2 };
 
-/** Fewer than this say nothing of a group. */
-const enough = 3;
+/** Fewer times than this say nothing of a workload, a namespace or a cluster. */
+export const enough = 3;
 
 /** Times that are only guessed are spread by this part of them to both sides. */
 const guessSpread = 0.3;
@@ -137,7 +137,7 @@ export class Learned {
     this.#stops = new Known('stop', stopSamples(all, workloads));
   }
 
-  /** How much it was learned from, and of which of these workloads nothing was. */
+  /** How much it was learned from, and of which of these workloads too little was seen. */
   from(workloads: readonly string[]): LearnedFrom {
     const [starts, stops] = [this.#starts, this.#stops];
     return { starts: starts.samples, stops: stops.samples, unseenStarts: starts.unseen(workloads), unseenStops: stops.unseen(workloads) };

@@ -51,6 +51,13 @@ test('a drain that nothing is in the way of: it finishes, and says when, in whic
     text,
     /pods take to end was seen too seldom to tell, and is guessed \(--stop-time\), for Deployment shop\/web, StatefulSet shop\/db$/m,
   );
+  const learned = (stops: number): string => foresightText({ ...seen, learned: { ...seen.learned, stops } });
+  assert.match(
+    learned(2),
+    /seen too seldom to tell, and is guessed \(--stop-time\), for Deployment shop\/web, /,
+    'two tell nothing of anybody',
+  );
+  assert.match(learned(3), /seen too seldom to tell, and is taken from others, for Deployment shop\/web, /);
   assert.equal(foresightText(await foresee(copy, ['n1'], { seeds: 1 })), text, 'the same copy gives the same foresight');
 });
 

@@ -2,6 +2,7 @@ import { fewOf } from '../core/drain/blocker.ts';
 import { columns } from '../support/columns.ts';
 import type { Blocker, Delay, Foresight, NodeForesight, Spread } from './foresight.ts';
 import type { Lack, LackedThing } from './lack.ts';
+import { enough } from './learn.ts';
 
 /** The foresight in words, for people. */
 
@@ -168,8 +169,8 @@ const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: 
     workloads.length === 0 ? [] : [`  how long pods take to ${what} was seen too seldom to tell, and is ${by}, for ${fewOf(workloads, 3)}`];
   const others = 'taken from others';
   return [
-    ...line(unseenStarts, 'start', starts === 0 ? 'guessed (--start-time)' : others),
-    ...line(unseenStops, 'end', stops === 0 ? 'guessed (--stop-time)' : others),
+    ...line(unseenStarts, 'start', starts < enough ? 'guessed (--start-time)' : others),
+    ...line(unseenStops, 'end', stops < enough ? 'guessed (--stop-time)' : others),
   ];
 };
 
