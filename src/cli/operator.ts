@@ -4,6 +4,7 @@ import type { Dialect } from '../core/request/request.ts';
 import { type Connection, connect } from '../kube/connect.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { elect } from '../kube/leader.ts';
+import { Defects } from '../operator/defects.ts';
 import type { OperatorOptions } from '../operator/operator.ts';
 import type { Fence } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
@@ -16,6 +17,7 @@ import { type Crew, crew, Duty } from './crew.ts';
 import { openEventIntake } from './event-intake.ts';
 import { UsageError } from './fail.ts';
 import { kindsHere } from './kinds.ts';
+import { catchTheRest } from './last-resort.ts';
 import { isOpenShift } from './openshift.ts';
 import { openOperatorDashboard } from './operator-dashboard.ts';
 import { type Address, type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
@@ -149,13 +151,14 @@ const work = async (parts: Parts, duty: Duty, leaderNamespace: string, signal: A
   if (found !== undefined) await duty.serve(crewOf(parts, found, everyoneActs, undefined, machineNamespace(parts)), signal);
 };
 
-const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics): Promise<Connection> =>
+const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defects: Defects): Promise<Connection> =>
   connect({
     ...connectionOf(flags),
     env,
     userAgent: `drydock/${version()}`,
     log,
     onAnswer: seen => all.apiCall({ ...seen, status: seen.status ?? 0 }),
+    onDefect: (path, object, error) => defects.tell('Watch', `${path} ${object}`, error),
   });
 
 /** `drydock operator`: serves until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a KubeconfigError without a cluster. */
@@ -167,7 +170,9 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
     () => duty.overview(),
     () => duty.acts,
   );
-  const connection = await connectFor(flags, env, log, all);
+  const defects = new Defects({ log, meter: all.meter });
+  catchTheRest(defects);
+  const connection = await connectFor(flags, env, log, all, defects);
   const recorder = new EventRecorder({ api: connection, clock: systemClock, log, random: Math.random, instance: hostname() });
   const webhook = await openWebhook(settings.webhook, connection, log);
   const closers = [

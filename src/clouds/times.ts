@@ -1,4 +1,4 @@
-import { readTime } from '../core/time.ts';
+import { instantAt, readTime } from '../core/time.ts';
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
@@ -28,4 +28,4 @@ export const findTime = (text: string): Temporal.Instant | undefined => fromSpok
 
 /** Reads seconds since 1970, as labels hold them; undefined for anything else. */
 export const readEpochSeconds = (text: string): Temporal.Instant | undefined =>
-  /^\d{1,11}$/.test(text) ? Temporal.Instant.fromEpochMilliseconds(Number(text) * 1000) : undefined;
+  /^\d{1,11}$/.test(text) ? instantAt(Number(text) * 1000) : undefined;

@@ -1,14 +1,28 @@
 /** Times enter as the API's strings and leave as them; inside they are Temporal.Instant, always UTC. */
 
-/** Reads an RFC 3339 time; undefined for a missing or unreadable one. */
+/** The first and the last moment that RFC 3339 can write: four digits for the year. */
+const firstMs = -62_135_596_800_000;
+const lastMs = 253_402_300_799_999;
+
+/** Whether RFC 3339 can write this moment. Temporal reads years up to 275760, whose sums leave its own range and throw. */
+const isWritable = ({ epochMilliseconds }: Temporal.Instant): boolean => epochMilliseconds >= firstMs && epochMilliseconds <= lastMs;
+
+/** Reads an RFC 3339 time; undefined for a missing or unreadable one, and for one outside of the years 1 to 9999. */
 export const readTime = (text: unknown): Temporal.Instant | undefined => {
   if (typeof text !== 'string' || text === '') return undefined;
   try {
-    return Temporal.Instant.from(text);
+    const time = Temporal.Instant.from(text);
+    return isWritable(time) ? time : undefined;
   } catch {
     return undefined;
   }
 };
+
+/** The moment so many milliseconds after 1970, at the end of the years 1 to 9999 that is nearer when it is outside of them. Never throws. */
+export const instantAt = (epochMilliseconds: number): Temporal.Instant =>
+  Temporal.Instant.fromEpochMilliseconds(
+    Number.isNaN(epochMilliseconds) ? 0 : Math.round(Math.min(Math.max(epochMilliseconds, firstMs), lastMs)),
+  );
 
 let lastSecond = { second: 0, text: '1970-01-01T00:00:00Z' };
 
@@ -25,8 +39,12 @@ export const timeText = ({ epochMilliseconds }: Pick<Temporal.Instant, 'epochMil
 /** metav1.MicroTime: microseconds, UTC. */
 export const microTimeText = (instant: Temporal.Instant): string => instant.toString({ smallestUnit: 'microsecond' });
 
+/**
+ * The moment so many seconds later, earlier for a negative number. It saturates at the ends of the years 1 to 9999 and never throws: numbers that others have
+ * written, up to the ends of int64, are added to times that others have written.
+ */
 export const secondsAfter = (instant: Temporal.Instant, seconds: number): Temporal.Instant =>
-  Temporal.Instant.fromEpochMilliseconds(instant.epochMilliseconds + Math.round(seconds * 1000));
+  instantAt(instant.epochMilliseconds + Math.round(Number.isNaN(seconds) ? 0 : seconds * 1000));
 
 /** Seconds from `start` to `end`; negative when `end` comes first. */
 export const secondsBetween = (start: Temporal.Instant, end: Temporal.Instant): number =>

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
-import { timeText } from '../core/time.ts';
+import { readTime, timeText } from '../core/time.ts';
 import { calendarOf, longestOpening, nextSpans, openNow } from '../core/window/calendar.ts';
-import { cronProblem } from '../core/window/spans.ts';
+import { cronProblem, shortestGap } from '../core/window/spans.ts';
 import type { MaintenanceWindow, Opening, Span } from '../core/window/window.ts';
 import type { RawMetadata } from './read.ts';
 import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from './schema/maintenance-window.ts';
@@ -18,6 +18,12 @@ type Raw = {
 /** What cannot be read of a window: the message names the field. */
 class Unreadable extends Error {}
 
+/** As the CRD asks for it. */
+const momentForm = /^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].*)?$/;
+
+/** On the day on which clocks go forward the next start comes an hour earlier. */
+const clockChange = 3600;
+
 const duration = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/;
 
 const secondsOf = (text: string | undefined, field: string): number => {
@@ -30,6 +36,8 @@ const secondsOf = (text: string | undefined, field: string): number => {
 /** On the clocks of the zone where the text has no offset. A time that a day has twice is the first, one that it does not have the one after. */
 const momentOf = (text: string | undefined, timeZone: string, field: string): Temporal.Instant => {
   try {
+    // Years of more than four digits are times to Temporal and to nobody else.
+    if (!momentForm.test(text ?? '')) throw new RangeError('not a time of the years 0001 to 9999');
     if (/(Z|[+-]\d\d:?\d\d)$/i.test(text ?? '')) return Temporal.Instant.from(text ?? '');
     return Temporal.PlainDateTime.from(text ?? '')
       .toZonedDateTime(timeZone)
@@ -67,6 +75,11 @@ const openingOf = (raw: RawOpening, timeZone: string, index: number): Opening =>
   if (problem !== undefined) throw new Unreadable(`${field}: ${problem}`);
   const seconds = secondsOf(raw.duration, `${field}.duration`);
   if (seconds > longestOpening) throw new Unreadable(`${field}.duration is "${raw.duration ?? ''}"; a week is the most`);
+  const gap = shortestGap(cron, timeZone);
+  if (seconds > gap + clockChange)
+    throw new Unreadable(
+      `${field}.duration is "${raw.duration ?? ''}", but it begins again after ${gap} s: make it no longer than that, or have it begin less often`,
+    );
   return { cron, seconds };
 };
 
@@ -162,7 +175,6 @@ export const maintenanceWindowStatus = (
 
 const beginOf = (window: MaintenanceWindow, now: Temporal.Instant, next: Span): Temporal.Instant => {
   const stored = (window.status as MaintenanceWindowStatus).next;
-  if (stored !== undefined && Temporal.Instant.from(stored.to).epochMilliseconds === next.to.epochMilliseconds)
-    return Temporal.Instant.from(stored.from);
+  if (readTime(stored?.to)?.epochMilliseconds === Math.floor(next.to.epochMilliseconds / 1000) * 1000) return readTime(stored?.from) ?? now;
   return now;
 };

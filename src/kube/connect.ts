@@ -10,6 +10,7 @@ import { type Kubeconfig, KubeconfigError, loadKubeconfig } from './kubeconfig.t
 import type { Env } from './program.ts';
 import { proxyFor } from './proxy.ts';
 import { reflectorWatcher } from './reflector.ts';
+import type { OnDefect } from './store.ts';
 import { type Seen, Transport } from './transport.ts';
 import { userCredentials } from './user-credentials.ts';
 
@@ -33,6 +34,7 @@ export type ConnectOptions = {
   readonly random?: () => number;
   /** Told of every finished call, for metrics. */
   readonly onAnswer?: (seen: Seen) => void;
+  readonly onDefect?: OnDefect;
   /** Credential programs may ask the person at the terminal. */
   readonly interactive?: boolean;
   /** Where the service account of the pod is mounted; for tests. */
@@ -72,7 +74,7 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
     proxyEnv: proxyFor(target.server, target.proxyUrl, options.env),
     onAnswer: options.onAnswer,
   });
-  const watcher = reflectorWatcher({ api: transport, clock, log, random });
+  const watcher = reflectorWatcher({ api: transport, clock, log, random, onDefect: options.onDefect });
   return {
     server: target.server,
     namespace: target.namespace,

@@ -7,7 +7,7 @@ import { pagesOf } from './list.ts';
 import { retryAfterMs } from './pushback.ts';
 import { identify } from './raw-object.ts';
 import type { Refusal } from './refusal.ts';
-import { type Project, Store } from './store.ts';
+import { type OnDefect, type Project, Store } from './store.ts';
 import type { Streams } from './transport.ts';
 import { type WatchEnd, watchOnce } from './watch.ts';
 import type { WatchLine } from './watch-lines.ts';
@@ -24,6 +24,7 @@ export type ReflectorOptions = {
    * of them are missing by then. After a silent watch it is twice as long, because not every server sends bookmarks.
    */
   readonly quietMs?: number;
+  readonly onDefect?: OnDefect | undefined;
 };
 
 /** How a step went, and so how long to wait before the next. */
@@ -45,7 +46,7 @@ const missingRetryMs = 10_000;
 /** Follows collections with LIST and WATCH, as client-go's Reflector does. */
 export const reflectorWatcher = (options: ReflectorOptions): Watcher => ({
   watch: <T extends Watched>(collection: Collection, project: Project<T>, sink: Sink<T>, signal: AbortSignal) =>
-    new Reflector(options, collection, new Store(collection.path, project, sink, options.log)).run(signal),
+    new Reflector(options, collection, new Store(collection.path, project, sink, options)).run(signal),
 });
 
 /** Follows one collection: a list whenever no version is known to go on from, else a watch from the last version seen. */

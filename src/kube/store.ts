@@ -6,6 +6,9 @@ import type { RawObject } from './raw-object.ts';
 /** Makes what is kept of an object; undefined for one to leave out. */
 export type Project<T> = (raw: unknown) => T | undefined;
 
+/** Told of what a `project` or a sink throws: of which object of which collection. Logged when left out. */
+export type OnDefect = (path: string, object: string, error: unknown) => unknown;
+
 type Projected<T> = { readonly kind: 'kept'; readonly object: T } | { readonly kind: 'left out' } | { readonly kind: 'unreadable' };
 
 /**
@@ -16,15 +19,23 @@ export class Store<T extends Watched> {
   readonly #objects = new Map<string, T>();
   readonly #project: Project<T>;
   readonly #sink: Sink<T>;
-  readonly #log: Log;
   readonly #path: string;
+  readonly #onDefect: OnDefect;
   #synced = false;
 
-  constructor(path: string, project: Project<T>, sink: Sink<T>, log: Log) {
+  constructor(
+    path: string,
+    project: Project<T>,
+    sink: Sink<T>,
+    { log, onDefect }: { readonly log: Log; readonly onDefect?: OnDefect | undefined },
+  ) {
     this.#path = path;
     this.#project = project;
     this.#sink = sink;
-    this.#log = log;
+    this.#onDefect =
+      onDefect ??
+      ((collection, object, error) =>
+        log.error('a watched object is skipped', { path: collection, object, error: textOf(error), cause: error }));
   }
 
   /** The object is there, as seen in a list or a watch. */
@@ -77,7 +88,7 @@ export class Store<T extends Watched> {
     try {
       tell();
     } catch (error) {
-      this.#log.error('a handler of watched objects failed', { path: this.#path, what, object, error: textOf(error), cause: error });
+      this.#onDefect(this.#path, object ?? what, error);
     }
   }
 
@@ -86,12 +97,7 @@ export class Store<T extends Watched> {
       const object = this.#project(raw);
       return object === undefined ? { kind: 'left out' } : { kind: 'kept', object };
     } catch (error) {
-      this.#log.error('a watched object could not be read and is skipped', {
-        path: this.#path,
-        object: identity.name,
-        error: textOf(error),
-        cause: error,
-      });
+      this.#onDefect(this.#path, identity.name, error);
       return { kind: 'unreadable' };
     }
   }

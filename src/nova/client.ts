@@ -1,4 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import { instantAt } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
 import { type Asker, ask } from './ask.ts';
 import type { NovaConfig } from './config/config.ts';
@@ -61,7 +62,7 @@ export class NovaClient {
 
   /** The present moment by Nova's clock, as far as its answers have told. */
   now(): Temporal.Instant {
-    return this.#asker.clock.now().add({ milliseconds: this.#aheadMs });
+    return instantAt(this.#asker.clock.now().epochMilliseconds + this.#aheadMs);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import type { Migration } from '../core/server/server.ts';
-import { readTime } from '../core/time.ts';
+import { readTime, secondsAfter } from '../core/time.ts';
 import type { NovaClient } from './client.ts';
 
 const objects = (body: Json | undefined, ...path: readonly string[]): readonly JsonObject[] => {
@@ -14,7 +14,7 @@ const kinds: ReadonlySet<unknown> = new Set(['live-migration', 'migrate']);
 const beganBefore = (action: JsonObject, { updated }: Migration): boolean => {
   const { start_time: told } = action;
   const start = typeof told === 'string' ? readTime(`${told}Z`) : undefined;
-  return start === undefined || Temporal.Instant.compare(start, updated.add({ seconds: 2 })) <= 0;
+  return start === undefined || Temporal.Instant.compare(start, secondsAfter(updated, 2)) <= 0;
 };
 
 /** `details` is told by 2.84 and later; before that an administrator sees the trace, which names the exception. */

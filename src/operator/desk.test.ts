@@ -8,20 +8,19 @@ test('a node that nobody has looked at has a blank sheet', () => {
   assert.deepEqual(new Desk().of('n1'), { notes: noNotes, remaining: 0, failures: 0 });
 });
 
-test('pauses double from failure to failure up to the limit of their kind', () => {
-  const waits = (why: 'conflict' | 'defect', count: number): readonly number[] => {
+test('pauses double from failure to failure up to a limit', () => {
+  const waits = (count: number): readonly number[] => {
     const desk = new Desk();
-    return Array.from({ length: count }, () => desk.failed('n1', why));
+    return Array.from({ length: count }, () => desk.failed('n1'));
   };
-  assert.deepEqual(waits('conflict', 9), [0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5]);
-  assert.deepEqual(waits('defect', 10), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
-  assert.equal(waits('conflict', 2000).at(-1), 5);
+  assert.deepEqual(waits(9), [0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5]);
+  assert.equal(waits(2000).at(-1), 5);
 });
 
 test('one node does not slow down another', () => {
   const desk = new Desk();
-  desk.failed('n1', 'defect');
-  assert.equal(desk.failed('n2', 'defect'), 1);
+  desk.failed('n1');
+  assert.equal(desk.failed('n2'), 0.02);
 });
 
 test('a refusal is remembered until a write succeeds, and the notes survive both', () => {
@@ -30,12 +29,12 @@ test('a refusal is remembered until a write succeeds, and the notes survive both
   desk.note('n1', notes, 4);
   desk.refused('n1', 'forbidden (HTTP 403)');
   assert.deepEqual(desk.of('n1').trouble, { reason: 'WriteRefused', message: 'cannot write: forbidden (HTTP 403)' });
-  desk.failed('n1', 'conflict');
+  desk.failed('n1');
   desk.note('n1', notes, 3);
   assert.match(desk.of('n1').trouble?.message ?? '', /forbidden/);
   desk.succeeded('n1');
   assert.deepEqual(desk.of('n1'), { notes, remaining: 3, failures: 0 });
-  assert.equal(desk.failed('n1', 'conflict'), 0.02, 'the next failure is a first one');
+  assert.equal(desk.failed('n1'), 0.02, 'the next failure is a first one');
 });
 
 test('success on a node without a sheet does not make one', () => {

@@ -14,11 +14,8 @@ type Sheet = {
 
 const blank: Sheet = { notes: noNotes, remaining: 0, failures: 0 };
 
-/** First and longest pause after a failure, in seconds. */
-const pauses = {
-  conflict: { first: 0.02, longest: 5 },
-  defect: { first: 1, longest: 300 },
-} as const;
+/** First and longest pause after a lost race, in seconds. */
+const pause = { first: 0.02, longest: 5 };
 
 /** What is remembered of each node between two looks. Losing it costs calls, never safety. */
 export class Desk {
@@ -50,11 +47,10 @@ export class Desk {
   }
 
   /** Answers after how many seconds to try again. */
-  failed(nodeName: string, why: keyof typeof pauses): number {
+  failed(nodeName: string): number {
     const sheet = this.of(nodeName);
-    const { first, longest } = pauses[why];
     this.#sheets.set(nodeName, { ...sheet, failures: sheet.failures + 1 });
-    return Math.min(first * 2 ** Math.min(sheet.failures, 20), longest);
+    return Math.min(pause.first * 2 ** Math.min(sheet.failures, 20), pause.longest);
   }
 
   /** How many blockers there are at the moment, by cause. */

@@ -3,6 +3,7 @@ import { freeOf } from '../core/drain/flight.ts';
 import type { LeaseTerms } from '../core/lease/lease.ts';
 import { decide } from '../core/phase/decide.ts';
 import type { Decision, Write } from '../core/phase/decision.ts';
+import { defectWrites } from '../core/phase/defect.ts';
 import type { Picture } from '../core/phase/picture.ts';
 import type { Pod } from '../core/pod/pod.ts';
 import type { Dialect, Request } from '../core/request/request.ts';
@@ -10,6 +11,7 @@ import { earliest, secondsAfter } from '../core/time.ts';
 import type { MaintenanceWindow } from '../core/window/window.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
+import { Defects } from './defects.ts';
 import { Desk } from './desk.ts';
 import { Doubts } from './doubts.ts';
 import { Evictor } from './evictor.ts';
@@ -63,6 +65,7 @@ export class Operator {
   readonly #flights = new Flights();
   readonly #waiters = new Waiters();
   readonly #desk = new Desk();
+  readonly #defects: Defects;
   readonly #queue: Queue;
   readonly #evictor: Evictor;
   readonly #writer: Writer;
@@ -73,6 +76,7 @@ export class Operator {
   constructor(options: OperatorOptions) {
     const { api, watcher, clock, dialects, fence, log, meter, recorder, scope = 'everything' } = options;
     this.#options = options;
+    this.#defects = new Defects(options);
     this.world = new World({
       api,
       watcher,
@@ -89,10 +93,13 @@ export class Operator {
     });
     this.#queue = new Queue({
       clock,
+      defects: this.#defects,
+      controller: 'Node',
       work: nodeName => this.#pass(nodeName),
       rank: nodeName => this.#rank(nodeName),
       atOnce: nodesAtOnce,
       soon: options.soon,
+      broken: (nodeName, message) => this.#broken(nodeName, message),
     });
     const answered = (nodeName: string): void => this.#answered(nodeName);
     const gone = (pod: Pod, nodeName: string): void => this.world.pods.forget(nodeName, pod);
@@ -150,27 +157,29 @@ export class Operator {
     return this.#desk.of(nodeName).remaining;
   }
 
-  /** Looks at one node and does what is to be done. Never rejects. */
+  /** Looks at one node and does what is to be done. Rejects for defects only. */
   async #pass(nodeName: string): Promise<void> {
     if (!this.#acting || !this.#options.fence.mayAct() || this.world.unsynced.length > 0) return;
-    const { clock, log, meter, decide: decideOn = decide } = this.#options;
-    try {
-      if (!(await this.#doubts.settle(nodeName))) return this.#wait(nodeName);
-      if (!this.#acting || !this.#options.fence.mayAct()) return;
-      const started = performance.now();
-      const decision = decideOn(this.#takePicture(nodeName), clock.now());
-      meter.decided((performance.now() - started) / 1000);
-      await this.#carryOut(nodeName, decision);
-    } catch (error) {
-      log.error('cannot work on a node; trying again', { node: nodeName, error });
-      this.#queue.addAt(nodeName, secondsAfter(clock.now(), this.#desk.failed(nodeName, 'defect')));
-    }
+    const { clock, meter, decide: decideOn = decide } = this.#options;
+    if (!(await this.#doubts.settle(nodeName))) return this.#wait(nodeName);
+    if (!this.#acting || !this.#options.fence.mayAct()) return;
+    const started = performance.now();
+    const decision = decideOn(this.#takePicture(nodeName), clock.now());
+    meter.decided((performance.now() - started) / 1000);
+    await this.#carryOut(nodeName, decision);
+  }
+
+  /** A look at the node has thrown: nothing leaves it any more, and its maintenances say so. */
+  async #broken(nodeName: string, message: string): Promise<void> {
+    this.#evictor.recall(nodeName, new Set());
+    const requests = this.world.requests.in(nodeName);
+    for (const write of defectWrites(requests, message, this.#options.clock.now())) await this.#writer.write(write, nodeName);
   }
 
   /** It is not known how the node is held: nothing leaves it meanwhile. */
   #wait(nodeName: string): void {
     this.#evictor.recall(nodeName, new Set());
-    this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), this.#desk.failed(nodeName, 'conflict')));
+    this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), this.#desk.failed(nodeName)));
   }
 
   async #carryOut(nodeName: string, decision: Decision): Promise<void> {
@@ -214,7 +223,7 @@ export class Operator {
     if (refused !== undefined) this.#desk.refused(nodeName, refused.message);
     const later = earliest(written.map(one => ('until' in one ? one.until : undefined)));
     if (written.some(({ result }) => result === 'conflict')) {
-      this.#queue.addAt(nodeName, secondsAfter(clock.now(), this.#desk.failed(nodeName, 'conflict')));
+      this.#queue.addAt(nodeName, secondsAfter(clock.now(), this.#desk.failed(nodeName)));
     } else if (later !== undefined) this.#queue.addAt(nodeName, later);
     else {
       this.#desk.succeeded(nodeName);

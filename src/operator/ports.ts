@@ -103,10 +103,12 @@ export interface Meter {
   wrote(store: string, result: 'stored' | 'conflict' | 'refused'): void;
   /** A node has been looked at and decided on. */
   decided(seconds: number): void;
+  /** A loop, or a watch, has caught a throw that nobody expected: a defect. */
+  panicked(controller: string): void;
 }
 
 /** Counts nothing: for whoever is asked for no metrics. */
-export const noMeter: Meter = { evicted: () => {}, wrote: () => {}, decided: () => {} };
+export const noMeter: Meter = { evicted: () => {}, wrote: () => {}, decided: () => {}, panicked: () => {} };
 
 /** What can be counted of the operator at one moment. */
 export type Overview = {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HandClock } from '../support/hand-clock.ts';
+import { Defects } from './defects.ts';
 import { Queue } from './queue.ts';
-import { settle } from './testing/fakes.ts';
+import { Lines, settle, Tallies } from './testing/fakes.ts';
 
 /** Knows how many timers are open. */
 class CountingClock extends HandClock {
@@ -29,6 +30,8 @@ const bench = (options: { readonly atOnce?: number; readonly ranks?: Readonly<Re
   const ends = new Map<string, () => void>();
   const queue = new Queue({
     clock,
+    defects: new Defects({ log: new Lines(), meter: new Tallies() }),
+    controller: 'Node',
     atOnce: options.atOnce ?? 10,
     rank: key => options.ranks?.[key] ?? 0,
     work: key => {
@@ -48,7 +51,8 @@ test('work begins when it is told to: what comes until then is one run', async (
   const { clock, begun } = bench();
   const begin: (() => void)[] = [];
   const soon = (one: () => void): void => void begin.push(one);
-  const queue = new Queue({ clock, atOnce: 10, rank: () => 0, work: async key => void begun.push(key), soon });
+  const defects = new Defects({ log: new Lines(), meter: new Tallies() });
+  const queue = new Queue({ clock, defects, controller: 'Node', atOnce: 10, rank: () => 0, work: async key => void begun.push(key), soon });
   queue.add('a');
   await settle();
   queue.add('a');
@@ -158,5 +162,74 @@ test('a closed queue leaves no timer behind that would keep the process alive', 
   queue.addAt('b', inSeconds(3600));
   assert.equal(clock.open.size, 2);
   await queue.close();
+  assert.equal(clock.open.size, 0);
+});
+
+/** A queue in which work on `odd` throws, and so does whatever the case wants. */
+const troubled = (over: Partial<ConstructorParameters<typeof Queue>[0]> = {}) => {
+  const [clock, log, meter] = [new CountingClock(), new Lines(), new Tallies()];
+  const [begun, told]: [string[], string[]] = [[], []];
+  const queue = new Queue({
+    clock,
+    defects: new Defects({ log, meter }),
+    controller: 'MaintenanceWindow',
+    atOnce: 1,
+    rank: () => 0,
+    work: async key => {
+      begun.push(key);
+      if (key === 'odd') throw new RangeError('out of range');
+    },
+    broken: async (key, message) => void told.push(`${key}: ${message}`),
+    ...over,
+  });
+  return { clock, log, meter, begun, told, queue };
+};
+
+test('work that throws is told once, counted each time, tried again ever more slowly, and stops nobody else', async () => {
+  const { clock, log, meter, begun, told, queue } = troubled();
+  for (const key of ['odd', 'a', 'b']) queue.add(key);
+  await clock.advance(0);
+  assert.deepEqual(begun, ['odd', 'a', 'b']);
+  assert.deepEqual(told, ['odd: A defect in Drydock keeps it from working on this; please report it: out of range']);
+  await clock.advance(1000);
+  await clock.advance(2000);
+  assert.deepEqual(begun, ['odd', 'a', 'b', 'odd', 'odd']);
+  assert.deepEqual(meter.panics, ['MaintenanceWindow', 'MaintenanceWindow', 'MaintenanceWindow']);
+  assert.equal(log.of('error').length, 1);
+});
+
+test('a throw before the first await, in the rank, and in the telling itself do not leave the queue either', async () => {
+  const throwing = (): never => {
+    throw new Error('no');
+  };
+  for (const over of [{ work: throwing }, { rank: throwing }, { broken: throwing }]) {
+    const { clock, begun, meter, queue } = troubled(over);
+    queue.add('odd');
+    queue.add('a');
+    await clock.advance(0);
+    assert.ok(meter.panics.length > 0);
+    assert.ok('work' in over || begun.includes('a'));
+    await queue.close();
+  }
+});
+
+test('a defect that was mended begins with the shortest pause again', async () => {
+  let broken = true;
+  const { clock, queue } = troubled({
+    work: async () => {
+      if (broken) throw new Error('no');
+    },
+  });
+  queue.add('odd');
+  for (const seconds of [0, 1, 2]) await clock.advance(seconds * 1000);
+  broken = false;
+  await clock.advance(4000);
+  broken = true;
+  queue.add('odd');
+  await clock.advance(0);
+  assert.equal(clock.open.size, 1);
+  await clock.advance(999);
+  broken = false;
+  await clock.advance(1);
   assert.equal(clock.open.size, 0);
 });

@@ -1,33 +1,47 @@
+import { secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
+import type { Controller, Defects } from './defects.ts';
 
-/** Runs work by key: one key once at a time, many keys at once, many wishes for one key folded into one run. */
+/** The first and the longest pause after work on a key has thrown, in seconds; each is twice the one before. */
+const pause = { first: 1, longest: 300 };
+
+type QueueOptions = {
+  readonly clock: Clock;
+  readonly defects: Defects;
+  /** What the keys are names of. */
+  readonly controller: Controller;
+  readonly work: (key: string) => Promise<void>;
+  /** The lower, the sooner. */
+  readonly rank: (key: string) => number;
+  /** Keys that are worked on at the same time. */
+  readonly atOnce: number;
+  /**
+   * Has work begin in a later turn, so that events that arrive together are seen together: the next one on this machine when left out.
+   */
+  readonly soon?: ((begin: () => void) => void) | undefined;
+  /** Work on this key has thrown: people are told where they look. May throw as well. */
+  readonly broken?: (key: string, message: string) => Promise<void>;
+};
+
+/**
+ * Runs work by key: one key once at a time, many keys at once, many wishes for one key folded into one run. Work that throws is told and tried again, ever more
+ * slowly; nothing leaves the queue.
+ */
 export class Queue {
   readonly #waiting = new Set<string>();
   readonly #running = new Set<string>();
   readonly #timers = new Map<string, { readonly at: number; readonly cancel: () => void }>();
+  /** How often in a row work on a key has thrown. */
+  readonly #thrown = new Map<string, number>();
+  readonly #options: QueueOptions;
   readonly #clock: Clock;
-  readonly #work: (key: string) => Promise<void>;
-  readonly #rank: (key: string) => number;
-  readonly #atOnce: number;
   readonly #soon: (begin: () => void) => void;
   #kicked = false;
   #closed = false;
 
-  /**
-   * `rank`: the lower, the sooner. `work` must not reject. `soon` has work begin in a later turn, so that events that arrive together are seen
-   * together: the next one on this machine when left out.
-   */
-  constructor(options: {
-    readonly clock: Clock;
-    readonly work: (key: string) => Promise<void>;
-    readonly rank: (key: string) => number;
-    readonly atOnce: number;
-    readonly soon?: ((begin: () => void) => void) | undefined;
-  }) {
+  constructor(options: QueueOptions) {
+    this.#options = options;
     this.#clock = options.clock;
-    this.#work = options.work;
-    this.#rank = options.rank;
-    this.#atOnce = options.atOnce;
     this.#soon = options.soon ?? queueMicrotask;
   }
 
@@ -86,15 +100,48 @@ export class Queue {
   }
 
   #start(): void {
-    while (this.#running.size < this.#atOnce) {
+    while (this.#running.size < this.#options.atOnce) {
       const key = this.#next();
       if (key === undefined) return;
       this.#waiting.delete(key);
       this.#running.add(key);
-      void this.#work(key).finally(() => {
-        this.#running.delete(key);
-        this.#kick();
-      });
+      void this.#run(key);
+    }
+  }
+
+  /** Never rejects. */
+  async #run(key: string): Promise<void> {
+    try {
+      await this.#options.work(key);
+      this.#thrown.delete(key);
+    } catch (error) {
+      await this.#broken(key, error);
+    }
+    this.#running.delete(key);
+    this.#kick();
+  }
+
+  async #broken(key: string, error: unknown): Promise<void> {
+    const { defects, controller, broken } = this.#options;
+    const message = defects.tell(controller, key, error);
+    const times = this.#thrown.get(key) ?? 0;
+    this.#thrown.set(key, times + 1);
+    this.addAt(key, secondsAfter(this.#clock.now(), Math.min(pause.first * 2 ** times, pause.longest)));
+    try {
+      await broken?.(key, message);
+    } catch (failure) {
+      defects.tell(controller, key, failure);
+    }
+  }
+
+  /** One that cannot be found comes last. */
+  #rankOf(key: string): number {
+    const { defects, controller, rank } = this.#options;
+    try {
+      return rank(key);
+    } catch (error) {
+      defects.tell(controller, key, error);
+      return Number.MAX_VALUE;
     }
   }
 
@@ -103,7 +150,7 @@ export class Queue {
     let bestRank = Number.POSITIVE_INFINITY;
     for (const key of this.#waiting) {
       if (this.#running.has(key)) continue;
-      const rank = this.#rank(key);
+      const rank = this.#rankOf(key);
       if (best === undefined || rank < bestRank) {
         best = key;
         bestRank = rank;

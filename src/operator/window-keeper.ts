@@ -1,8 +1,10 @@
-import { mergePatch } from '../core/json.ts';
+import { type JsonObject, mergePatch } from '../core/json.ts';
 import type { MachineTongue } from '../core/machine/tongue.ts';
-import { secondsAfter } from '../core/time.ts';
+import type { Write } from '../core/phase/decision.ts';
+import { secondsAfter, timeText } from '../core/time.ts';
 import { type MaintenanceWindow, windowsPath } from '../core/window/window.ts';
 import type { Clock } from '../support/clock.ts';
+import type { Defects } from './defects.ts';
 import { Queue } from './queue.ts';
 import type { World } from './world.ts';
 import type { Writer } from './writer.ts';
@@ -11,6 +13,7 @@ type Options = {
   readonly world: World;
   readonly writer: Writer;
   readonly clock: Clock;
+  readonly defects: Defects;
   readonly windowStatus: MachineTongue['windowStatus'];
 };
 
@@ -24,7 +27,14 @@ export class WindowKeeper {
 
   constructor(options: Options) {
     this.#options = options;
-    this.#queue = new Queue({ clock: options.clock, work: name => this.#work(name), rank: () => 0, atOnce: 1 });
+    this.#queue = new Queue({
+      ...options,
+      controller: 'MaintenanceWindow',
+      work: name => this.#work(name),
+      rank: () => 0,
+      atOnce: 1,
+      broken: (name, message) => this.#broken(name, message),
+    });
   }
 
   changed({ name }: MaintenanceWindow): void {
@@ -45,16 +55,26 @@ export class WindowKeeper {
     if (until !== undefined) this.#queue.addAt(name, secondsAfter(until, 0.01));
     const patch = mergePatch(window.status, status);
     if (patch === undefined) return;
-    const write = {
-      what: 'report the window',
-      method: 'PATCH',
-      style: 'merge',
-      path: `${windowsPath}/${encodeURIComponent(name)}/status`,
-      body: { status: patch },
-      store: 'windows',
-      announce: [],
-    } as const;
-    const { result } = await writer.write(write, name);
+    const { result } = await writer.write(statusWrite(name, patch), name);
     if (result !== 'stored') this.#queue.addAt(name, secondsAfter(clock.now(), againAfter));
   }
+
+  /** Nothing is known of when it is open: nothing begins in it. */
+  async #broken(name: string, message: string): Promise<void> {
+    const { world, writer, clock } = this.#options;
+    const window = world.windows.get(name);
+    if (window === undefined) return;
+    const condition = { type: 'Valid', status: 'Unknown', reason: 'InternalError', message, lastTransitionTime: timeText(clock.now()) };
+    await writer.write(statusWrite(name, { open: false, conditions: [condition] }), name);
+  }
 }
+
+const statusWrite = (name: string, status: JsonObject): Write => ({
+  what: 'report the window',
+  method: 'PATCH',
+  style: 'merge',
+  path: `${windowsPath}/${encodeURIComponent(name)}/status`,
+  body: { status },
+  store: 'windows',
+  announce: [],
+});

@@ -31,6 +31,7 @@ const exported = async (): Promise<string> => {
   all.meter.evicted('evict', 'accepted', 0.2);
   all.meter.wrote('nodes', 'stored');
   all.meter.decided(0.0002);
+  all.meter.panicked('Node');
   all.novaMeter.asked('live-migrate', 'accepted');
   all.apiCall({ method: 'GET', path: '/api/v1/pods', status: 200, seconds: 0.03 });
   return all.text();

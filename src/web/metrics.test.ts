@@ -80,6 +80,7 @@ test('counters grow with what happens', async () => {
   all.meter.wrote('nodes', 'stored');
   all.meter.wrote('nodes', 'conflict');
   all.meter.decided(0.0002);
+  all.meter.panicked('Node');
   all.apiCall({ method: 'GET', path: '/api/v1/pods', status: 200, seconds: 0.03 });
   const lines = new Set(await linesOf(all));
   const expected = [
@@ -93,6 +94,7 @@ test('counters grow with what happens', async () => {
     'drydock_decision_duration_seconds_bucket{le="0.0001"} 0',
     'drydock_decision_duration_seconds_bucket{le="0.00025"} 1',
     'drydock_decision_duration_seconds_sum 0.0002',
+    'drydock_reconcile_panics_total{controller="Node"} 1',
     'drydock_api_request_duration_seconds_count{method="GET",path="/api/v1/pods",status="200"} 1',
   ];
   assert.deepEqual(
@@ -125,6 +127,7 @@ test('what Prometheus reads has a type and a help text for each, and the numbers
     'drydock_maintenances',
     'drydock_openstack_calls_total',
     'drydock_queue_depth',
+    'drydock_reconcile_panics_total',
     'drydock_unsynced_collections',
     'drydock_virtual_machines',
     'drydock_writes_total',

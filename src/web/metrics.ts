@@ -60,6 +60,9 @@ const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 
   const evictionSeconds = histogram('drydock_eviction_duration_seconds', 'Time until an eviction was answered.', ['method']);
   const writes = counter('drydock_writes_total', 'Writes to nodes, leases and maintenance objects.', ['store', 'result']);
   const decisions = histogram('drydock_decision_duration_seconds', 'Time to decide on one node.', [], [0.0001, 0.00025, 0.0005, ...fast]);
+  const panics = counter('drydock_reconcile_panics_total', 'Defects: throws that a loop or a watch has caught, by the kind it works on.', [
+    'controller',
+  ]);
   const calls = histogram('drydock_api_request_duration_seconds', 'Calls to the API server.', ['method', 'path', 'status']);
   const novaCalls = counter('drydock_openstack_calls_total', 'Changes that Nova was asked for.', ['call', 'outcome']);
   return {
@@ -71,6 +74,7 @@ const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 
       },
       wrote: (store, result) => writes.inc({ store, result }),
       decided: seconds => decisions.observe(seconds),
+      panicked: controller => panics.inc({ controller }),
     },
     apiCall: ({ method, path, status, seconds }) => calls.observe({ method, path, status: String(status) }, seconds),
   };

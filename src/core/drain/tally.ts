@@ -1,3 +1,5 @@
+import { instantAt } from '../time.ts';
+
 /** Counts the pods of one maintenance over its life, restarts included. */
 export type Tally = {
   /** Left before this process looked. */
@@ -37,5 +39,5 @@ export const percentOf = ({ toEvict, gone }: Pick<Count, 'toEvict' | 'gone'>): n
 export const estimateEnd = (startedAt: Temporal.Instant, now: Temporal.Instant, { gone, waiting }: Count): Temporal.Instant | undefined => {
   const elapsed = now.epochMilliseconds - startedAt.epochMilliseconds;
   if (gone < 3 || elapsed <= 0 || waiting === 0) return undefined;
-  return now.add({ milliseconds: Math.ceil((elapsed * waiting) / gone) });
+  return instantAt(now.epochMilliseconds + Math.ceil((elapsed * waiting) / gone));
 };

@@ -1,4 +1,4 @@
-import { readTime } from '../time.ts';
+import { readTime, secondsAfter } from '../time.ts';
 import type { Labels } from './selector.ts';
 
 /** What is kept of a pod: the few fields that decide over it. */
@@ -120,7 +120,7 @@ export const isGuarded = (pod: Pod): boolean => pod.phase !== 'Pending' && !isFi
 
 /** The moment at which somebody asked for its deletion: the timestamp holds the end of the grace period, not its beginning. */
 export const terminatingSince = (pod: Pod): Temporal.Instant | undefined =>
-  pod.deletionTimestamp?.subtract({ seconds: pod.deletionGraceSeconds });
+  pod.deletionTimestamp && secondsAfter(pod.deletionTimestamp, -pod.deletionGraceSeconds);
 
 /** Order for lists that people read. */
 export const byKey = (one: Pod, other: Pod): number => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0);

@@ -1,5 +1,5 @@
 import { isFinished, type Pod } from '../pod/pod.ts';
-import { isBefore, secondsBetween } from '../time.ts';
+import { isBefore, secondsAfter, secondsBetween } from '../time.ts';
 import { hasEnded, isOver, type KubeVirtSettings, type Migration, type Vmi } from './kubevirt.ts';
 
 /** What is known of the VMs that concern one node. */
@@ -140,8 +140,8 @@ export const journeyOf = ({ vmi, prospect, stay, migration, failed }: Guest, now
 export const looksDifferentAt = (guest: Guest, now: Temporal.Instant): Temporal.Instant | undefined => {
   const { migration, vmi } = guest;
   const moments = [
-    migration?.phase === 'Scheduling' ? (migration.since ?? migration.createdAt).add({ seconds: placedWithin + 1 }) : undefined,
-    guest.prospect === 'External' ? vmi.askedAt?.add({ seconds: movedWithin + 1 }) : undefined,
+    migration?.phase === 'Scheduling' ? secondsAfter(migration.since ?? migration.createdAt, placedWithin + 1) : undefined,
+    guest.prospect === 'External' ? vmi.askedAt && secondsAfter(vmi.askedAt, movedWithin + 1) : undefined,
   ];
   return moments.find(moment => moment !== undefined && isBefore(now, moment));
 };

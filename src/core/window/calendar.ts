@@ -55,14 +55,22 @@ const caution = 1.5;
 export const expectedIn = (calendar: Calendar, seen: number | undefined, guess: number): number =>
   saidOf(calendar) ?? (seen === undefined ? guess : Math.ceil(seen * caution));
 
+/** Starts of all openings of one window that are looked at, and of each of them at least. */
+const startsOfWindow = 512;
+const startsOfOpening = 8;
+
+/** When the openings of a window are open within `range`. What it costs is bounded, however many openings there are and however often they begin. */
+const openSpans = ({ openings, timeZone }: MaintenanceWindow, range: Span): readonly Span[] => {
+  const most = Math.max(startsOfOpening, Math.floor(startsOfWindow / Math.max(1, openings.length)));
+  return openings.flatMap(opening => spansOf(opening, timeZone, range, most));
+};
+
 /** When something may begin, within `range`: openings without what is frozen. */
 export const freeSpans = (calendar: Calendar, range: Span): readonly Span[] => {
   const spans = calendar.always
     ? [range]
-    : calendar.windows
-        .filter(({ problem }) => problem === undefined)
-        .flatMap(({ openings, timeZone }) => openings.flatMap(opening => spansOf(opening, timeZone, range)));
-  return minus(union(spans), freezesOf(calendar));
+    : calendar.windows.filter(({ problem }) => problem === undefined).flatMap(window => openSpans(window, range));
+  return minus(spans, freezesOf(calendar));
 };
 
 /** How far ahead is looked at first: a month shows the next opening of nearly every rule. */

@@ -1,5 +1,5 @@
 import { Cron } from 'croner';
-import { isBefore, secondsAfter } from '../time.ts';
+import { instantAt, isBefore } from '../time.ts';
 import type { Opening, Span } from './window.ts';
 
 /** Sets of time: sorted, without overlaps. */
@@ -20,21 +20,24 @@ export const union = (spans: readonly Span[]): readonly Span[] => {
   return merged;
 };
 
-const without = (span: Span, hole: Span): readonly Span[] =>
-  [
-    { from: span.from, to: sooner(span.to, hole.from) },
-    { from: later(span.from, hole.to), to: span.to },
-  ].filter(isSpan);
-
-/** What is left of the spans outside the holes. */
+/** What is left of the spans outside the holes. Both are gone through once: there may be hundreds of either. */
 export const minus = (spans: readonly Span[], holes: readonly Span[]): readonly Span[] => {
-  let left = spans;
-  for (const hole of holes) left = left.flatMap(span => without(span, hole));
-  return left;
+  const all = union(holes);
+  const left: Span[] = [];
+  let first = 0;
+  for (const { from, to } of union(spans)) {
+    for (let past = all[first]; past !== undefined && !isBefore(from, past.to); past = all[first]) first += 1;
+    let begin = from;
+    for (let at = first; at < all.length; at += 1) {
+      const hole = all[at];
+      if (hole === undefined || !isBefore(hole.from, to)) break;
+      left.push({ from: begin, to: sooner(hole.from, to) });
+      begin = later(begin, hole.to);
+    }
+    left.push({ from: begin, to });
+  }
+  return left.filter(isSpan);
 };
-
-/** An opening that begins every minute would go on for ever: this many of one rule are looked at. */
-const mostOfARule = 1000;
 
 const readers = new Map<string, Cron>();
 
@@ -60,29 +63,71 @@ export const cronProblem = (cron: string, timeZone: string): string | undefined 
   }
 };
 
-const repeated = ({ cron, seconds }: Exclude<Opening, Span>, timeZone: string, { from, to }: Span): readonly Span[] => {
-  const found: Span[] = [];
-  const rule = reader(cron, timeZone);
-  // One that began before is still open: nextRun is strictly after what it is given.
-  let last = new Date(from.epochMilliseconds - seconds * 1000);
-  while (found.length < mostOfARule) {
+/** Gaps that are looked at: enough for a rule with several times of day or days of the week. */
+const gapsSeen = 8;
+
+const gaps = new Map<string, number>();
+
+/** Seconds between a start of the rule and the next one, at the closest of those that are looked at. Asked at each reading of a window, found once. */
+export const shortestGap = (cron: string, timeZone: string): number => {
+  const key = `${timeZone} ${cron}`;
+  const gap = gaps.get(key) ?? closestStarts(reader(cron, timeZone));
+  if (gaps.size > 1000) gaps.clear();
+  gaps.set(key, gap);
+  return gap;
+};
+
+const closestStarts = (rule: Cron): number => {
+  let shortest = Number.POSITIVE_INFINITY;
+  let last = rule.nextRun(new Date(0));
+  for (let seen = 0; seen < gapsSeen && last !== null; seen += 1) {
     const next = rule.nextRun(last);
-    if (next === null || next.getTime() >= to.epochMilliseconds) return found;
-    const begin = Temporal.Instant.fromEpochMilliseconds(next.getTime());
-    found.push({ from: begin, to: secondsAfter(begin, seconds) });
+    if (next !== null) shortest = Math.min(shortest, (next.getTime() - last.getTime()) / 1000);
     last = next;
   }
+  return shortest;
+};
+
+const hourMs = 3_600_000;
+
+/** Starts of a rule after the beginning of an hour, as far as somebody has asked for them; a start that is null says that there are no more. */
+const starts = new Map<string, (Date | null)[]>();
+
+/**
+ * The starts of a rule after `afterMs` and before `endMs`, `most` of them at most. A start costs up to a tenth of a millisecond to find, and is asked for by every look at
+ * every node: those of one hour are found once.
+ */
+const startsOf = (cron: string, timeZone: string, afterMs: number, endMs: number, most: number): readonly number[] => {
+  const hour = Math.floor(afterMs / hourMs);
+  const key = `${hour} ${timeZone} ${cron}`;
+  const rule = reader(cron, timeZone);
+  if (starts.size > 1000) starts.clear();
+  const known = starts.get(key) ?? [];
+  starts.set(key, known);
+  const found: number[] = [];
+  for (let at = 0; found.length < most; at += 1) {
+    if (at === known.length) known.push(rule.nextRun(known.at(-1) ?? new Date(hour * hourMs)));
+    const start = known[at]?.getTime();
+    if (start === undefined || start >= endMs) return found;
+    if (start > afterMs) found.push(start);
+  }
   return found;
+};
+
+const repeated = ({ cron, seconds }: Exclude<Opening, Span>, timeZone: string, { from, to }: Span, most: number): readonly Span[] => {
+  // One that began before is still open.
+  const began = startsOf(cron, timeZone, from.epochMilliseconds - seconds * 1000, to.epochMilliseconds, most);
+  return began.map(start => ({ from: instantAt(start), to: instantAt(start + seconds * 1000) }));
 };
 
 /**
  * When an opening is open within `range`. Its duration is real time: four hours are four hours on every day of the year. A rule for a time
  * that a day does not have (clocks go forward) begins when the clocks have gone forward; one for a time that a day has twice (clocks go back)
- * begins at the first of them, and once.
+ * begins at the first of them, and once. A rule that begins every minute would go on for ever: `most` of its starts are looked at.
  */
-export const spansOf = (opening: Opening, timeZone: string, range: Span): readonly Span[] =>
+export const spansOf = (opening: Opening, timeZone: string, range: Span, most: number): readonly Span[] =>
   'cron' in opening
-    ? repeated(opening, timeZone, range)
+    ? repeated(opening, timeZone, range, most)
     : isBefore(opening.from, range.to) && isBefore(range.from, opening.to)
       ? [opening]
       : [];

@@ -30,10 +30,10 @@ export class MachineRoom {
       notice: notice => this.#sources.noticed(notice),
       complete: () => this.#sources.everything(),
     });
-    const { machines, writer } = this.#machines;
+    const { machines, writer, defects } = this.#machines;
     this.#intake = new Intake({ ...options, machines, writer });
-    this.#sources = new Sources({ ...options, machines, writer, intake: this.#intake });
-    this.#windows = new WindowKeeper({ world, writer, clock, windowStatus: tongue.windowStatus });
+    this.#sources = new Sources({ ...options, machines, writer, defects, intake: this.#intake });
+    this.#windows = new WindowKeeper({ world, writer, clock, defects, windowStatus: tongue.windowStatus });
   }
 
   /** Collections that have not been read yet. */

@@ -1,4 +1,4 @@
-import { mergePatch } from '../../core/json.ts';
+import { type JsonObject, mergePatch } from '../../core/json.ts';
 import { decideMachine } from '../../core/machine/decide.ts';
 import { deadlineOf } from '../../core/machine/event.ts';
 import { readMachine, readMachineSet } from '../../core/machine/machine.ts';
@@ -11,6 +11,7 @@ import type { Dialect } from '../../core/request/request.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
+import { Defects } from '../defects.ts';
 import { isAbout, isRemoved, type Memory, memoryOf, objectPath } from '../memory.ts';
 import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
 import { Queue } from '../queue.ts';
@@ -46,6 +47,7 @@ const atOnce = 1;
 export class Machines {
   readonly machines: MachineWorld;
   readonly writer: Writer;
+  readonly defects: Defects;
   readonly #options: MachinesOptions;
   readonly #queue: Queue;
   readonly #failures = new Map<string, number>();
@@ -56,6 +58,7 @@ export class Machines {
   constructor(options: MachinesOptions, told: Pick<MachineChanges, 'source' | 'notice' | 'complete'>) {
     const { api, recorder, meter, fence, log, clock } = options;
     this.#options = options;
+    this.defects = new Defects(options);
     this.machines = new MachineWorld({
       ...options,
       changes: {
@@ -70,7 +73,15 @@ export class Machines {
       },
     });
     this.writer = new Writer({ api, memory: this.#memory(), recorder, meter, fence, log, clock });
-    this.#queue = new Queue({ clock, work: key => this.#pass(key), rank: key => this.#rank(key), atOnce });
+    this.#queue = new Queue({
+      clock,
+      defects: this.defects,
+      controller: 'MachineMaintenance',
+      work: key => this.#pass(key),
+      rank: key => this.#rank(key),
+      atOnce,
+      broken: (key, message) => this.#broken(key, message),
+    });
   }
 
   /** Watches and acts until the signal is aborted, and ends what it has begun. */
@@ -121,18 +132,20 @@ export class Machines {
     return deadline?.epochMilliseconds ?? Number.MAX_SAFE_INTEGER;
   }
 
-  /** Looks at one machine maintenance and does what is to be done. Never rejects. */
+  /** Looks at one machine maintenance and does what is to be done. Rejects for defects only. */
   async #pass(key: string): Promise<void> {
-    const { fence, world, clock, log } = this.#options;
+    const { fence, world } = this.#options;
     if (!this.#acting || !fence.mayAct() || world.unsynced.length > 0 || this.machines.unsynced.length > 0) return;
     const request = this.machines.requests.get(key);
+    if (request !== undefined) await this.#carryOut(request);
+  }
+
+  /** A look at it has thrown: it waits, and says so. */
+  async #broken(key: string, message: string): Promise<void> {
+    const request = this.machines.requests.get(key);
     if (request === undefined) return;
-    try {
-      await this.#carryOut(request);
-    } catch (error) {
-      log.error('cannot work on a machine maintenance; trying again', { machineMaintenance: key, error });
-      this.#queue.addAt(key, secondsAfter(clock.now(), this.#pause(key)));
-    }
+    const patch = mergePatch(request.status, { ...request.status, waitingFor: 'InternalError', message });
+    if (patch !== undefined) await this.writer.write(statusWrite(request, 'a defect', patch), request.nodeName ?? request.machineName);
   }
 
   async #carryOut(request: MachineRequest): Promise<void> {
@@ -165,15 +178,8 @@ export class Machines {
     const patch = mergePatch(request.status, wanted);
     if (patch === undefined) return undefined;
     const isTransition = wanted['phase'] !== request.status['phase'] || wanted['waitingFor'] !== request.status['waitingFor'];
-    return {
-      what: `report ${verdict.phase}`,
-      method: 'PATCH',
-      style: 'merge',
-      path: `${pathOfRequest(request)}/status`,
-      body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
-      store: 'machineMaintenances',
-      announce: isTransition ? [announce(request, verdict.warning ? 'Warning' : 'Normal', verdict.reason, verdict.message)] : [],
-    };
+    const said = isTransition ? [announce(request, verdict.warning ? 'Warning' : 'Normal', verdict.reason, verdict.message)] : [];
+    return { ...statusWrite(request, verdict.phase, patch), announce: said };
   }
 
   /** What was stored allows the next step; what was not is tried again, ever more slowly. */
@@ -241,6 +247,16 @@ export class Machines {
     else this.machines.sets.observe(readMachineSet(body, known));
   }
 }
+
+const statusWrite = (request: MachineRequest, what: string, patch: JsonObject): Write => ({
+  what: `report ${what}`,
+  method: 'PATCH',
+  style: 'merge',
+  path: `${pathOfRequest(request)}/status`,
+  body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
+  store: 'machineMaintenances',
+  announce: [],
+});
 
 /** Machines, nodes and sets of any name may be what it waits for. */
 const isUnderWay = ({ history }: MachineRequest): boolean => history.startedAt !== undefined && !isOver(history.phase);

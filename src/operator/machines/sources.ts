@@ -6,6 +6,7 @@ import type { MachineTongue } from '../../core/machine/tongue.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
+import type { Defects } from '../defects.ts';
 import type { Recorder } from '../ports.ts';
 import { Queue } from '../queue.ts';
 import type { World } from '../world.ts';
@@ -33,6 +34,7 @@ type Options = {
   readonly signals: SignalReader;
   readonly clock: Clock;
   readonly log: Log;
+  readonly defects: Defects;
 };
 
 /** Near a deadline, and while something happens, a source is asked this often, in seconds. */
@@ -52,10 +54,12 @@ export class Sources {
   constructor(options: Options) {
     this.#options = options;
     this.#queue = new Queue({
-      clock: options.clock,
+      ...options,
+      controller: 'MachineEventSource',
       work: key => this.#work(key),
       rank: key => (key.startsWith('notice/') ? 0 : 1),
       atOnce: 4,
+      broken: (key, message) => this.#broken(key, message),
     });
   }
 
@@ -97,18 +101,21 @@ export class Sources {
   }
 
   async #work(key: string): Promise<void> {
-    const { machines, world, log } = this.#options;
+    const { machines, world } = this.#options;
     if (machines.unsynced.length > 0 || world.unsynced.length > 0) return;
     const slash = key.indexOf('/');
     const [what, name] = [key.slice(0, slash), key.slice(slash + 1)];
-    try {
-      if (what === 'scan') await this.#scan(name);
-      else if (what === 'node') await this.#lookAtNode(name);
-      else await this.#takeNotice(name);
-    } catch (error) {
-      log.error('cannot take in what is announced; trying again', { of: key, error });
-      this.#queue.addAt(key, secondsAfter(this.#options.clock.now(), soon));
-    }
+    if (what === 'scan') await this.#scan(name);
+    else if (what === 'node') await this.#lookAtNode(name);
+    else await this.#takeNotice(name);
+  }
+
+  /** A scan that has thrown is told as one that has failed. */
+  async #broken(key: string, message: string): Promise<void> {
+    const source = key.startsWith('scan/') ? this.#options.machines.sources.get(key.slice('scan/'.length)) : undefined;
+    if (source === undefined) return;
+    const trouble = { reason: 'Failed', message } as const;
+    await reportScan(source, { at: this.#options.clock.now(), unknown: [], withoutProviderId: [], trouble }, this.#options);
   }
 
   async #lookAtNode(name: string): Promise<void> {

@@ -75,6 +75,12 @@ export class Tallies implements Meter {
   decided(): void {
     this.decisions += 1;
   }
+
+  readonly panics: string[] = [];
+
+  panicked(controller: string): void {
+    this.panics.push(controller);
+  }
 }
 
 export class Lines implements Log {

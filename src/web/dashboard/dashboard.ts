@@ -66,7 +66,7 @@ export const startDashboard = async (options: DashboardOptions): Promise<Dashboa
   const { watcher, dialects, machines, hosts, access, cluster, host = '127.0.0.1', clock, log } = options;
   const assets = readAssets();
   const simulated = hosts !== undefined;
-  const observer = new Observer({ watcher, dialects, ...(machines && { machines }), simulated, access: access.kind, cluster, clock });
+  const observer = new Observer({ watcher, dialects, ...(machines && { machines }), simulated, access: access.kind, cluster, clock, log });
   const readers = new Readers(observer, clock);
   let names: ReadonlySet<string> = new Set();
   const server = createServer((request, response) => {

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { machineTongue } from '../../generations/machine-tongue.ts';
 import type { Api, ApiAnswer, ApiCall, Watcher } from '../../operator/ports.ts';
 import { HandClock } from '../../support/hand-clock.ts';
+import { silentLog } from '../../support/log.ts';
 import { approve, readApproval } from './approval.ts';
 import { Observer } from './observer.ts';
 import type { Delta } from './scene.ts';
@@ -31,7 +32,15 @@ const maintenance = (events: readonly JsonObject[]): JsonObject => ({
 });
 
 const observing = async (at: Place, clock: HandClock, watcher: Watcher = at.ports) => {
-  const observer = new Observer({ watcher, dialects: at.dialects, machines: machineTongue, access: 'link', cluster: 'test', clock });
+  const observer = new Observer({
+    watcher,
+    dialects: at.dialects,
+    machines: machineTongue,
+    access: 'link',
+    cluster: 'test',
+    clock,
+    log: silentLog,
+  });
   const deltas: Delta[] = [];
   observer.listen((_revision, delta) => deltas.push(delta));
   const done = new AbortController();

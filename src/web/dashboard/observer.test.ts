@@ -6,6 +6,7 @@ import { load } from '../../embedded/load.ts';
 import { many } from '../../embedded/testing/many.ts';
 import type { Api, Watcher } from '../../operator/ports.ts';
 import { HandClock } from '../../support/hand-clock.ts';
+import { silentLog } from '../../support/log.ts';
 import { Observer } from './observer.ts';
 import type { Delta, NodeView, Scene } from './scene.ts';
 import { budget, deployment, type Place, place } from './testing/place.ts';
@@ -32,7 +33,7 @@ class Mirror {
 }
 
 const watching = async (at: Place, clock: HandClock) => {
-  const observer = new Observer({ watcher: at.ports, dialects: at.dialects, access: 'link', cluster: 'test', clock });
+  const observer = new Observer({ watcher: at.ports, dialects: at.dialects, access: 'link', cluster: 'test', clock, log: silentLog });
   const mirror = new Mirror();
   observer.listen((_revision, delta) => mirror.apply(delta));
   const done = new AbortController();
@@ -191,6 +192,7 @@ test('of 1,000 nodes and 10,000 pods, a change of one pod is a delta of one pod'
     access: 'read-only',
     cluster: '',
     clock,
+    log: silentLog,
   });
   const deltas: Delta[] = [];
   observer.listen((_revision, delta) => deltas.push(delta));

@@ -6,6 +6,7 @@ import type { Dialect, Request } from '../../core/request/request.ts';
 import { isDraining } from '../../core/request/telling.ts';
 import type { Change, Watched, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
 import { Collections } from './collections.ts';
 import { Known } from './known.ts';
 import { type MachineReader, MachineWatch } from './machine-watch.ts';
@@ -30,6 +31,7 @@ export type ObserverOptions = {
   readonly access: AccessKind;
   readonly cluster: string;
   readonly clock: Clock;
+  readonly log: Log;
 };
 
 type Listener = (revision: number, delta: Delta) => void;
@@ -187,6 +189,15 @@ export class Observer {
     if (this.#known.requests.in(node).some(isDraining)) this.#stale.add(node);
   }
 
+  /** This runs in a timer: one node that cannot be drawn must not end the process, nor keep the others from being drawn. */
+  #drawSafely(name: string): void {
+    try {
+      this.#draw(name);
+    } catch (error) {
+      this.#options.log.error('a defect in Drydock: this node cannot be shown. Please report it', { node: name, error });
+    }
+  }
+
   #draw(name: string): void {
     const node = this.#known.nodes.get(name);
     const requests = this.#known.requestsOn(name);
@@ -208,7 +219,7 @@ export class Observer {
   }
 
   #flush(): void {
-    for (const name of this.#stale) this.#draw(name);
+    for (const name of this.#stale) this.#drawSafely(name);
     this.#stale.clear();
     const delta = this.#delta();
     if (Object.keys(delta).length === 0) return;

@@ -1,0 +1,41 @@
+import { mergePatch } from '../json.ts';
+import { type Request, statusPathOf } from '../request/request.ts';
+import type { Write } from './decision.ts';
+import type { Report } from './report.ts';
+
+/** Nothing can be said of the maintenance but why it does not go on: what has been said before stays. */
+const reportOf = ({ history }: Request, message: string): Report => ({
+  state: history.state ?? 'Pending',
+  held: history.state !== undefined && history.state !== 'Pending' && history.state !== 'Announced',
+  leaseErrors: history.leaseErrors,
+  waiting: [],
+  blockers: [],
+  problem: { reason: 'InternalError', message },
+  ...(history.failure !== undefined && { failure: history.failure }),
+  ...(history.drainStartedAt && { drainStartedAt: history.drainStartedAt }),
+  ...(history.drainedAt && { drainedAt: history.drainedAt }),
+});
+
+/** The writes that tell of a defect in the status of a node's maintenances; a kind that throws at that as well is left out. */
+export const defectWrites = (requests: readonly Request[], message: string, now: Temporal.Instant): readonly Write[] =>
+  requests.flatMap(request => {
+    try {
+      const patch = mergePatch(request.status, request.dialect.status(reportOf(request, message), request, now));
+      if (patch === undefined) return [];
+      return [
+        {
+          what: 'report a defect',
+          method: 'PATCH',
+          style: 'merge',
+          path: statusPathOf(request),
+          body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
+          store: 'requests',
+          dialect: request.dialect.name,
+          reportOf: request.key,
+          announce: [],
+        } as const,
+      ];
+    } catch {
+      return [];
+    }
+  });
