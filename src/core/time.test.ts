@@ -24,11 +24,7 @@ test('a time is RFC 3339: four digits for the year, whatever else Temporal reads
 
 test('sums of whatever times and numbers there are never throw, stay within the years 1 to 9999, and can be written and read again', () => {
   const moment = fc.date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true });
-  const seconds = fc.oneof(
-    fc.double(),
-    fc.maxSafeInteger(),
-    fc.constantFrom(2 ** 63 - 1, -(2 ** 63), 1e300, -0),
-  );
+  const seconds = fc.oneof(fc.double(), fc.maxSafeInteger(), fc.constantFrom(2 ** 63 - 1, -(2 ** 63), 1e300, -0));
   fc.assert(
     fc.property(moment, seconds, (date, number) => {
       const sum = secondsAfter(instantAt(date.getTime()), number);

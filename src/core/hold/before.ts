@@ -1,5 +1,7 @@
 import { isObject, type JsonObject } from '../json.ts';
-import type { Taint } from './node.ts';
+import type { Marks } from '../request/request.ts';
+import { readTime } from '../time.ts';
+import { type Taint, taintId } from './node.ts';
 
 /** What was on the node before the hold, for each thing that the hold has touched. null: it was not there. */
 export type Before = {
@@ -13,28 +15,67 @@ export type Before = {
 
 export const nothingBefore: Before = { taints: {}, labels: {} };
 
-/** Taints are the same when key and effect are; the value does not count (Kubernetes: MatchTaint). */
-export const taintId = ({ key, effect }: Taint): string => `${key}:${effect}`;
+/** Characters of a record that are read; ours have some hundred. */
+const longestRecord = 16_384;
 
-/**
- * Reads the record. An unreadable one (edited by hand) counts as empty: what stands on the node at that moment is then taken for what was
- * there before, so that nothing of somebody else's is removed.
- */
-export const readBefore = (text: string | undefined): Before | undefined => {
+const parsed = (text: string | undefined): JsonObject | undefined => {
   if (text === undefined) return undefined;
   try {
-    const parsed: unknown = JSON.parse(text);
-    if (!isObject(parsed)) return nothingBefore;
-    const { unschedulable } = parsed;
-    return {
-      ...(typeof unschedulable === 'boolean' && { unschedulable }),
-      taints: (isObject(parsed['taints']) ? parsed['taints'] : {}) as Before['taints'],
-      labels: (isObject(parsed['labels']) ? parsed['labels'] : {}) as Before['labels'],
-      ...(Array.isArray(parsed['kinds']) && { kinds: parsed['kinds'].filter(kind => typeof kind === 'string') }),
-    };
+    const record: unknown = text.length > longestRecord ? undefined : JSON.parse(text);
+    return isObject(record) ? record : {};
   } catch {
-    return nothingBefore;
+    return {};
   }
+};
+
+/** Values of labels and of taints (apimachinery: IsValidLabelValue). */
+const isValue = (value: unknown): value is string =>
+  typeof value === 'string' && /^(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?$/.test(value);
+
+/** The taint that the record tells for this mark; undefined for anything else than that very taint, or null. */
+const taintOf = (raw: unknown, mark: Taint): Taint | null | undefined => {
+  if (raw === null) return null;
+  if (!isObject(raw) || raw['key'] !== mark.key || raw['effect'] !== mark.effect) return undefined;
+  const { value, timeAdded } = raw;
+  if (value !== undefined && !isValue(value)) return undefined;
+  return {
+    key: mark.key,
+    effect: mark.effect,
+    ...(value !== undefined && { value }),
+    ...(typeof timeAdded === 'string' && readTime(timeAdded) !== undefined && { timeAdded }),
+  };
+};
+
+const known = <T>(pairs: readonly (readonly [string, T | undefined])[]): Record<string, T> =>
+  Object.fromEntries(pairs.filter((pair): pair is readonly [string, T] => pair[1] !== undefined));
+
+/** Names of the kinds that hold the node, as the record says. */
+export const holdersIn = (text: string | undefined): readonly string[] => {
+  const kinds = parsed(text)?.['kinds'];
+  return Array.isArray(kinds) ? kinds.filter(kind => typeof kind === 'string') : [];
+};
+
+/**
+ * Reads the record. It is an annotation, which the kubelet of the node may write as well, but no taint and no protected label is a kubelet's to change: so only
+ * what some served kind could have touched (`marks`) is read, and of that only what could have been there. An unreadable one, or one edited
+ * by hand, counts as empty: what stands on the node at that moment is then taken for what was there before, so that nothing of somebody else's is
+ * removed.
+ */
+export const readBefore = (text: string | undefined, marks: Pick<Marks, 'taints' | 'labels'>): Before | undefined => {
+  const record = parsed(text);
+  if (record === undefined) return undefined;
+  const { unschedulable, taints, labels } = record;
+  const labelOf = (key: string): string | null | undefined => {
+    const value = isObject(labels) && Object.hasOwn(labels, key) ? labels[key] : undefined;
+    return value === null || isValue(value) ? value : undefined;
+  };
+  const kinds = holdersIn(text);
+  return {
+    ...(typeof unschedulable === 'boolean' && { unschedulable }),
+    taints: known(marks.taints.map(mark => [taintId(mark), isObject(taints) ? taintOf(taints[taintId(mark)], mark) : undefined] as const)),
+    labels: known(Object.keys(marks.labels).map(key => [key, labelOf(key)] as const)),
+    ...(kinds.length > 0 && { kinds }),
+  };
 };
 
 const sorted = <T>(record: Readonly<Record<string, T>>): Record<string, T> =>

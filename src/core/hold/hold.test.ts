@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import type { Marks } from '../request/request.ts';
 import { patchNode } from '../testing/apply.ts';
 import { makeNode } from '../testing/make.ts';
-import { taintId } from './before.ts';
-import { beforeOfPredecessor, holdChange, noMarks, unite } from './hold.ts';
-import type { Node, Taint } from './node.ts';
+import type { Before } from './before.ts';
+import { beforeOfPredecessor, holdChange as change, noMarks, unite } from './hold.ts';
+import { type Node, type Taint, taintId } from './node.ts';
 
 const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 const seed: Marks = {
@@ -15,6 +15,10 @@ const seed: Marks = {
   labels: { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
 };
 const own: Marks = { ...seed, taints: [unschedulable, { key: 'drydock.dev/drain', effect: 'NoSchedule' }] };
+
+/** As the operator asks for it: both kinds are served. */
+const holdChange = (node: Node, wanted: Marks, holders: { readonly assumed?: Before } = {}): ReturnType<typeof change> =>
+  change(node, wanted, { marks: unite([seed, own]), ...holders });
 
 /** Applies the change that brings the node to what is wanted; the node itself when there is none to make. */
 const bring = (node: Node, wanted: Marks): Node => {
@@ -144,5 +148,57 @@ test('law: taints and labels of others survive everything', () => {
       for (const taint of foreign) assert.ok(last.taints.some(one => one.key === taint.key && one.value === taint.value));
       assert.equal(last.labels['team'], node.labels['team']);
     }),
+  );
+});
+
+/** A record as somebody would write it who wants more than he has: foreign keys, keys of ours with a foreign taint behind them, odd types, or no JSON at all. */
+const forged = (): fc.Arbitrary<string> => {
+  const key = fc.constantFrom(
+    ...seed.taints.map(taintId),
+    'dedicated:NoSchedule',
+    'node-role.kubernetes.io/etcd',
+    'node-restriction.kubernetes.io/tier',
+    'remediation.medik8s.io/exclude-from-remediation',
+    '__proto__',
+    'constructor',
+    '',
+  );
+  const taint = fc.record({
+    key: fc.constantFrom('dedicated', 'medik8s.io/drain'),
+    effect: fc.constantFrom('NoExecute', 'NoSchedule'),
+    value: fc.constantFrom('v', '!', 7),
+  });
+  const value = fc.oneof(fc.constant(null), fc.jsonValue(), taint, fc.constantFrom('true', 'not a label value', 'x'.repeat(64)));
+  const entries = fc
+    .array(fc.tuple(key, value))
+    .map(pairs => `{${pairs.map(([name, one]) => `${JSON.stringify(name)}:${JSON.stringify(one)}`).join()}}`);
+  const record = fc
+    .tuple(entries, entries, fc.json(), fc.jsonValue())
+    .map(
+      ([taints, labels, unschedulable, kinds]) =>
+        `{"unschedulable":${unschedulable},"taints":${taints},"labels":${labels},"kinds":${JSON.stringify(kinds)}}`,
+    );
+  return fc.oneof(record, record, fc.json(), fc.string());
+};
+
+test('law: whatever the record says, nothing is touched that no served kind could have put there', () => {
+  const marked = new Set([...seed.taints, ...own.taints].map(taintId));
+  const markedLabels = new Set(Object.keys(seed.labels));
+  const foreignIn = ({ taints, labels }: Node): object => ({
+    taints: taints.filter(taint => !marked.has(taintId(taint))),
+    labels: Object.fromEntries(Object.entries(labels).filter(([key]) => !markedLabels.has(key))),
+  });
+  fc.assert(
+    fc.property(nodes, forged(), wishes, (node, before, wishes) => {
+      let last: Node = { ...node, before };
+      for (const wanted of [...wishes.map(unite), noMarks]) {
+        last = bring(last, wanted);
+        assert.deepEqual(foreignIn(last), foreignIn(node));
+        for (const taint of last.taints)
+          assert.match(taint.value ?? '', /^\w{0,63}$/, 'the API server would refuse it, and the hold with it');
+      }
+      assert.equal(last.before, undefined);
+    }),
+    { numRuns: 1000 },
   );
 });

@@ -1,7 +1,7 @@
 import { type JsonObject, sameJson } from '../json.ts';
 import type { Marks } from '../request/request.ts';
-import { type Before, isEmpty, nothingBefore, readBefore, taintId, writeBefore } from './before.ts';
-import { beforeAnnotation, type Node, type Taint } from './node.ts';
+import { type Before, isEmpty, nothingBefore, readBefore, writeBefore } from './before.ts';
+import { beforeAnnotation, type Node, type Taint, taintId } from './node.ts';
 
 /** How a node has to be changed so that it is held as wanted. */
 export type HoldChange = {
@@ -89,6 +89,8 @@ const lostMarks = (node: Node, before: Before, wanted: Marks): readonly string[]
 
 /** For whom the marks are put on. */
 type Holders = {
+  /** All that any served kind can put on a node: nothing else is taken off or put back, whatever the record says. */
+  readonly marks: Marks;
   /** Names of their kinds, for the record. */
   readonly kinds?: readonly string[];
   /** The record to start from when the node has none: that of a node held by the operator before us. */
@@ -106,8 +108,8 @@ export const forgetChange = (node: Node): HoldChange => ({
  * The one write that makes the node carry exactly the wanted marks beside what is not ours; undefined when it does already. Holding,
  * guarding, letting one of several maintenances go and giving the node back are all this function.
  */
-export const holdChange = (node: Node, wanted: Marks, { kinds = [], assumed = nothingBefore }: Holders = {}): HoldChange | undefined => {
-  const stored = readBefore(node.before);
+export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assumed = nothingBefore }: Holders): HoldChange | undefined => {
+  const stored = readBefore(node.before, marks);
   const before = stored ?? assumed;
   const record = nextBefore(node, before, wanted, kinds);
   const recordText = isEmpty(record) ? undefined : writeBefore(record);

@@ -2,6 +2,9 @@ import { readTime } from '../time.ts';
 
 export type Taint = { readonly key: string; readonly effect: string; readonly value?: string; readonly timeAdded?: string };
 
+/** Taints are the same when key and effect are; the value does not count (Kubernetes: MatchTaint). */
+export const taintId = ({ key, effect }: Taint): string => `${key}:${effect}`;
+
 export type NodeCondition = {
   readonly type: string;
   readonly status: string;

@@ -1,5 +1,4 @@
-import { taintId } from '../hold/before.ts';
-import type { Node } from '../hold/node.ts';
+import { type Node, taintId } from '../hold/node.ts';
 import type { Marks, Request } from '../request/request.ts';
 
 const carries = (node: Node, { taints }: Marks): boolean =>

@@ -1,4 +1,4 @@
-import type { Taint } from '../hold/node.ts';
+import { type Taint, taintId } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
 import type { Report } from '../phase/report.ts';
 import type { Tracked } from '../vm/tracking.ts';
@@ -84,6 +84,25 @@ export type Marks = {
   readonly unschedulable: boolean;
   readonly taints: readonly Taint[];
   readonly labels: Readonly<Record<string, string>>;
+};
+
+const stages: readonly Stage[] = ['Announce', 'Cordon', 'Drain'];
+
+const allMarks = new WeakMap<readonly Dialect[], Marks>();
+
+/** All that these kinds can put on a node, at any stage: a hold changes nothing else of it. Of two taints that differ in their value the first is told. */
+export const marksOf = (dialects: readonly Dialect[]): Marks => {
+  const known = allMarks.get(dialects);
+  if (known !== undefined) return known;
+  const all = dialects.flatMap(({ marks }) => stages.map(marks));
+  const taints = new Map(all.flatMap(({ taints }) => taints.map(taint => [taintId(taint), taint] as const)));
+  const marks = {
+    unschedulable: true,
+    taints: [...taints.values()],
+    labels: Object.assign({}, ...all.map(({ labels }) => labels)) as Marks['labels'],
+  };
+  allMarks.set(dialects, marks);
+  return marks;
 };
 
 /** The Lease with which operators agree on who works on a node. */

@@ -1,8 +1,7 @@
 import type { Blocked } from '../../core/drain/blocked.ts';
 import { budgetHindrance, needsHelp } from '../../core/drain/blocker.ts';
 import { type Budget, neverAllows } from '../../core/drain/budget.ts';
-import { taintId } from '../../core/hold/before.ts';
-import { conditionOf, type Node } from '../../core/hold/node.ts';
+import { conditionOf, type Node, taintId } from '../../core/hold/node.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
 import { storedVms } from '../../core/phase/vms-now.ts';
 import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '../../core/pod/pod.ts';

@@ -1,7 +1,7 @@
-import { type Before, isOutdated, nothingBefore, readBefore } from '../../hold/before.ts';
+import { type Before, holdersIn, isOutdated, nothingBefore, readBefore } from '../../hold/before.ts';
 import { beforeOfPredecessor, forgetChange, type HoldChange, holdChange, unite } from '../../hold/hold.ts';
 import type { Node } from '../../hold/node.ts';
-import type { Dialect, Request } from '../../request/request.ts';
+import { type Dialect, marksOf, type Request } from '../../request/request.ts';
 import { secondsAfter } from '../../time.ts';
 import { announcement, type Course, nodeSubject, type Step } from '../course.ts';
 import type { Announcement, Write } from '../decision.ts';
@@ -23,7 +23,7 @@ const assumedBefore = (node: Node, requests: readonly Request[]): Before => {
  */
 const missingHolders = (node: Node, { dialects, missingKinds }: Picture): readonly Dialect[] => {
   if (missingKinds.size === 0) return [];
-  const { kinds = [] } = readBefore(node.before) ?? nothingBefore;
+  const kinds = holdersIn(node.before);
   return dialects.filter(({ name }) => missingKinds.has(name) && kinds.includes(name));
 };
 
@@ -64,13 +64,14 @@ const underWay = ({ picture }: Course): boolean =>
 
 /** Nobody is there who could want the node, and somebody has given it back already: only the record is left to go. */
 const isGivenBackByOthers = (node: Node, course: Course): boolean =>
-  course.picture.requests.length === 0 && isOutdated(readBefore(node.before) ?? nothingBefore, node.taints);
+  course.picture.requests.length === 0 &&
+  isOutdated(readBefore(node.before, marksOf(course.picture.dialects)) ?? nothingBefore, node.taints);
 
 const changeOf = (node: Node, course: Course, holders: readonly Request[], missing: readonly Dialect[]): HoldChange | undefined => {
   if (missing.length === 0 && isGivenBackByOthers(node, course)) return forgetChange(node);
   const wanted = unite([...holders.map(({ dialect, stage }) => dialect.marks(stage)), ...missing.map(({ marks }) => marks('Drain'))]);
   const kinds = [...holders.map(({ dialect }) => dialect), ...missing].map(({ name }) => name);
-  return holdChange(node, wanted, { kinds, assumed: assumedBefore(node, requestsOf(course)) });
+  return holdChange(node, wanted, { marks: marksOf(course.picture.dialects), kinds, assumed: assumedBefore(node, requestsOf(course)) });
 };
 
 const requestsOf = ({ standings, leaving }: Course): readonly Request[] => [...standings.map(({ request }) => request), ...leaving];
