@@ -3,6 +3,7 @@ import { machineTongue } from '../generations/machine-tongue.ts';
 import { HostKeeper } from '../nova/keeper.ts';
 import type { NovaMeter } from '../nova/perform.ts';
 import { MachineRoom, type MachineRoomOptions, type Reception } from '../operator/machines/machine-room.ts';
+import { namespacesOf } from '../operator/namespaces.ts';
 import { Operator, type OperatorOptions } from '../operator/operator.ts';
 import { countedByState } from '../operator/overview.ts';
 import type { Overview } from '../operator/ports.ts';
@@ -13,6 +14,8 @@ import type { OpenStackTerms } from './openstack.ts';
 /** What the crew is told about machines. */
 export type MachineTerms = Pick<MachineRoomOptions, 'limits' | 'drainLeadSeconds' | 'namespace'> &
   Partial<Pick<MachineRoomOptions, 'scanner'>> & {
+    /** Whose objects count beside those of `namespace`, of MachineMaintenances and of the one older kind that may have namespaces. */
+    readonly watchNamespaces?: readonly string[];
     /** Of machines whose providerIDs do not tell it, where the cluster does not say it either. */
     readonly region?: string | undefined;
   };
@@ -57,12 +60,19 @@ const keeperOf = ({ nova, limits }: OpenStackTerms, { clock, log, fence, novaMet
 export const crew = (all: CrewOptions): Crew => {
   const { machines, openStack, novaMeter: _meter, ...options } = all;
   const keeper = openStack && keeperOf(openStack, all, () => operator);
-  const operator: Operator = new Operator({ ...options, readWindow: machineTongue.readWindow, ...(keeper && { hosts: keeper }) });
+  const namespaces = namespacesOf(machines.namespace, machines.watchNamespaces ?? []);
+  const operator: Operator = new Operator({
+    ...options,
+    namespaces,
+    readWindow: machineTongue.readWindow,
+    ...(keeper && { hosts: keeper }),
+  });
   const { api, clock } = options;
   const room = new MachineRoom({
     scanner: scanner({ api, clock, namespace: machines.namespace, region: machines.region }),
     ...options,
     ...machines,
+    namespaces,
     world: operator.world,
     tongue: machineTongue,
     signals,

@@ -13,6 +13,7 @@ const plain: OperatorFlags = {
   openstackMigrationsPerHost: '8',
   openstackMigrations: '32',
   drainLeadSeconds: '1800',
+  machineMaintenanceWatchNamespaces: [],
 };
 
 const settings = (over: Partial<OperatorFlags> = {}, env: Readonly<Record<string, string>> = {}, terminal = false): OperatorSettings =>
@@ -29,7 +30,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     ownPod: undefined,
     leaseSeconds: 3600,
     machineNamespace: undefined,
-    machines: { limits: { perSet: 1, perZone: 0 }, region: undefined, drainLeadSeconds: 1800 },
+    machines: { watchNamespaces: [], limits: { perSet: 1, perZone: 0 }, region: undefined, drainLeadSeconds: 1800 },
     logFormat: 'json',
     logLevel: 'info',
     eventIntake: undefined,

@@ -1,3 +1,4 @@
+import { everyNamespace } from '../operator/namespaces.ts';
 import { systemClock } from '../support/clock.ts';
 import type { LogFormat } from '../support/pino-log.ts';
 import { parseAddress } from '../web/server.ts';
@@ -27,6 +28,7 @@ export type OperatorFlags = WebhookFlags &
     readonly logFormat?: LogFormat;
     readonly nodeLeaseDurationSeconds: string;
     readonly machineMaintenanceNamespace?: string;
+    readonly machineMaintenanceWatchNamespaces: readonly string[];
     readonly machinesPerSet: string;
     readonly machinesPerZone: string;
     readonly drainLeadSeconds: string;
@@ -110,6 +112,15 @@ const countOf = (flag: string, text: string): number => {
   return count;
 };
 
+const namespaceNames = (names: readonly string[]): readonly string[] => {
+  const odd = names.find(name => name !== everyNamespace && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
+  if (odd !== undefined)
+    throw new UsageError(
+      `--machine-maintenance-watch-namespaces has "${odd}"; it takes names of namespaces, with commas between them, or *`,
+    );
+  return names;
+};
+
 /** Checks the flags; throws a UsageError that names the flag and what it takes. An empty LEASE_NAMESPACE means the default. */
 export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boolean): OperatorSettings => {
   const chosen = flags.logFormat ?? (flags.zapEncoder === undefined ? undefined : flags.zapEncoder === 'json' ? 'json' : 'text');
@@ -123,6 +134,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     leaseSeconds: secondsOf('--node-lease-duration-seconds', flags.nodeLeaseDurationSeconds),
     machineNamespace: flags.machineMaintenanceNamespace === '' ? undefined : flags.machineMaintenanceNamespace,
     machines: {
+      watchNamespaces: namespaceNames(flags.machineMaintenanceWatchNamespaces),
       limits: {
         perSet: countOf('--machines-per-set', flags.machinesPerSet),
         perZone: countOf('--machines-per-zone', flags.machinesPerZone),

@@ -57,6 +57,14 @@ const operatorCommand = (env: Env): Command => {
     .addOption(new Option('--log-format <name>', 'json, or text for people; text on a terminal').choices(['json', 'text']))
     .addOption(new Option('--node-lease-duration-seconds <n>', 'how long the Lease of a held node is asked for').default('3600'))
     .option('--machine-maintenance-namespace <name>', "where MachineMaintenances are made; the operator's own when left out")
+    .addOption(
+      new Option(
+        '--machine-maintenance-watch-namespaces <name,...>',
+        'further namespaces whose MachineMaintenances (and namespaced NodeMaintenances) are worked on; * is every one. Whoever may write there takes any machine out of service',
+      )
+        .default([], 'none')
+        .argParser((text: string, before: readonly string[]) => [...before, ...text.split(',')]),
+    )
     .addOption(new Option('--machines-per-set <n>', 'machines of one set that are worked on at a time; 0 is no limit').default('1'))
     .addOption(new Option('--machines-per-zone <n>', 'machines of one zone that are worked on at a time; 0 is no limit').default('0'))
     .addOption(

@@ -2,6 +2,7 @@ import { parse } from 'yaml';
 import type { JsonObject } from '../core/json.ts';
 import type { Dialect } from '../core/request/request.ts';
 import { served } from '../generations/served.ts';
+import { everyNamespace } from '../operator/namespaces.ts';
 import { noMeter } from '../operator/ports.ts';
 import type { Props } from '../rehearse/stage.ts';
 import { type Log, silentLog } from '../support/log.ts';
@@ -31,6 +32,8 @@ const operate =
         limits: { perSet: 1, perZone: 0 },
         drainLeadSeconds: 1800,
         namespace: 'drydock',
+        // A copy does not say where its operator runs.
+        watchNamespaces: [everyNamespace],
         // Clouds are not asked: the copy says all there is.
         scanner: { scan: async source => ({ source: source.name, looked: new Set(), events: [], unknown: [] }) },
       },

@@ -44,6 +44,7 @@ export const readMachineEventSource = (raw: unknown): EventSource => {
     signals: (spec.signals ?? []) as readonly Signal[],
     presets: spec.presets ?? [],
     responses: (spec.responses ?? []) as EventSource['responses'],
+    urgency: spec.urgency ?? 'Heeded',
     drain: isObject(spec.drain) ? spec.drain : {},
     gates: spec.gates ?? [],
     status: status ?? {},

@@ -7,6 +7,7 @@ import { machineMaintenanceApi } from '../core/machine/writes.ts';
 import { machineEventSourceStatus, readMachineEventSource, readNodeNotice } from './machine-event-source.ts';
 import { eventJson } from './machine-events.ts';
 import { machineMaintenanceStatus, readMachineMaintenance } from './machine-maintenance.ts';
+import { drainPolicy } from './maintenance.ts';
 import { maintenanceWindowStatus, readMaintenanceWindow } from './maintenance-window.ts';
 
 /** The seed's two fields repeat the first event, for whoever reads those. */
@@ -61,6 +62,7 @@ export const machineTongue: MachineTongue = {
   maintenanceStatus: machineMaintenanceStatus,
   newMaintenance,
   eventsSpec,
+  drainPolicy,
   readWindow: readMaintenanceWindow,
   windowStatus: maintenanceWindowStatus,
   readSource: readMachineEventSource,

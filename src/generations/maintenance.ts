@@ -49,7 +49,7 @@ const definedOver = <T extends object>(defaults: T, given: { readonly [Field in 
 });
 
 /** The defaults are those of the CRD: objects stored before a field existed have them as well. */
-const policyOf = (drain: RawDrain): DrainPolicy => ({
+export const drainPolicy = (drain: RawDrain): DrainPolicy => ({
   ...(drain.podSelector && { podSelector: drain.podSelector as LabelSelector }),
   gracePeriodSeconds: drain.gracePeriodSeconds ?? -1,
   ...(drain.maxGracePeriodSeconds !== undefined && { maxGracePeriodSeconds: drain.maxGracePeriodSeconds }),
@@ -67,10 +67,10 @@ const policyOf = (drain: RawDrain): DrainPolicy => ({
   servers: definedOver(defaultServerPolicy, drain.servers),
 });
 
-/** The Maintenance that drains the node of a machine goes with it. */
-const isPartOfMachine = (raw: unknown): boolean => {
+const partOf = (raw: unknown, drain: RawDrain): Pick<Request, 'part'> => {
   const { metadata } = raw as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
-  return metadata.annotations?.[parentAnnotation] !== undefined;
+  const of = metadata.annotations?.[parentAnnotation];
+  return of === undefined ? {} : { part: { of, drain: drain as JsonObject } };
 };
 
 const startOf = ({ notBefore, deadline, windows = 'Respect', expectedSeconds }: NonNullable<MaintenanceSpec['start']>): Start => {
@@ -114,8 +114,8 @@ const read = (raw: unknown, dialect: Dialect): Request | string => {
     ...(spec.requester !== undefined && { requester: spec.requester }),
     stage: spec.stage ?? 'Drain',
     start: startOf(spec.start ?? {}),
-    ...(isPartOfMachine(raw) && { nodeMayGo: true }),
-    policy: policyOf(spec.drain ?? {}),
+    ...partOf(raw, spec.drain ?? {}),
+    policy: drainPolicy(spec.drain ?? {}),
     history: historyOf(status),
   };
 };

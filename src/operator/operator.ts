@@ -3,8 +3,9 @@ import { freeOf } from '../core/drain/flight.ts';
 import type { LeaseTerms } from '../core/lease/lease.ts';
 import { decide } from '../core/phase/decide.ts';
 import type { Decision, Write } from '../core/phase/decision.ts';
-import { defectWrites } from '../core/phase/defect.ts';
 import type { Picture } from '../core/phase/picture.ts';
+import { problemWrites } from '../core/phase/problem.ts';
+import type { Problem } from '../core/phase/report.ts';
 import type { Pod } from '../core/pod/pod.ts';
 import type { Dialect, Request } from '../core/request/request.ts';
 import { earliest, secondsAfter } from '../core/time.ts';
@@ -18,6 +19,7 @@ import { Evictor } from './evictor.ts';
 import { Flights } from './flights.ts';
 import { lookUp } from './look-up.ts';
 import { memoryOf } from './memory.ts';
+import type { Namespaces } from './namespaces.ts';
 import { countedByState } from './overview.ts';
 import { pictures } from './pictures.ts';
 import type { Api, Fence, Hosts, Meter, Overview, Recorder, Watcher } from './ports.ts';
@@ -46,6 +48,8 @@ export type OperatorOptions = {
   readonly readWindow?: (raw: unknown) => MaintenanceWindow;
   /** Those who move the VMs of hypervisors; nobody does when left out. */
   readonly hosts?: Hosts;
+  /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
+  readonly namespaces?: Namespaces;
   /** What has to be known for it; everything when left out. */
   readonly scope?: Scope;
   /** When a look at a node begins that something has given cause for, as the queue says. In made-up time many things happen at the same moment. */
@@ -84,11 +88,14 @@ export class Operator {
       dialects,
       scope,
       readWindow: options.readWindow,
+      namespaces: options.namespaces,
       log,
       events: {
         touched: nodeName => this.#queue.add(nodeName),
         budgetChanged: (budget, change) => this.#budgetChanged(budget, change),
         podChanged: (pod, nodeName, leaving) => this.#podChanged(pod, nodeName, leaving),
+        // Nothing waits for it, and the writer never rejects.
+        foreign: request => void this.#tell([request], { reason: 'ForeignNamespace', message: options.namespaces?.remedy ?? '' }),
       },
     });
     this.#queue = new Queue({
@@ -172,8 +179,13 @@ export class Operator {
   /** A look at the node has thrown: nothing leaves it any more, and its maintenances say so. */
   async #broken(nodeName: string, message: string): Promise<void> {
     this.#evictor.recall(nodeName, new Set());
-    const requests = this.world.requests.in(nodeName);
-    for (const write of defectWrites(requests, message, this.#options.clock.now())) await this.#writer.write(write, nodeName);
+    await this.#tell(this.world.requests.in(nodeName), { reason: 'InternalError', message });
+  }
+
+  async #tell(requests: readonly Request[], problem: Problem): Promise<void> {
+    if (!this.#acting) return;
+    const writes = problemWrites(requests, problem, this.#options.clock.now());
+    for (const [at, write] of writes.entries()) await this.#writer.write(write, requests[at]?.nodeName ?? '');
   }
 
   /** It is not known how the node is held: nothing leaves it meanwhile. */

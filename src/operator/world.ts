@@ -10,6 +10,7 @@ import type { Log } from '../support/log.ts';
 import { Cache } from './cache.ts';
 import { Following } from './following.ts';
 import { Guards } from './guards.ts';
+import type { Namespaces } from './namespaces.ts';
 import { essence, isMarked, isMember, standsFor } from './node-matters.ts';
 import { PodWatches } from './pod-watches.ts';
 import type { Api, Change, Watched, Watcher } from './ports.ts';
@@ -22,6 +23,8 @@ export type WorldEvents = {
   readonly budgetChanged: (budget: Budget, change: Change<Budget>['type']) => void;
   /** A pod of a watched node has changed or is gone. */
   readonly podChanged: (pod: Pod, nodeName: string, leaving: boolean) => void;
+  /** An object of a kind that has namespaces, in one where it does not count. */
+  readonly foreign: (request: Request) => void;
 };
 
 /**
@@ -73,6 +76,7 @@ export class World {
   readonly #events: WorldEvents;
   readonly #log: Log;
   readonly #scope: Scope;
+  readonly #namespaces: Namespaces | undefined;
   #daemonSetNames: ReadonlySet<string> | undefined;
 
   constructor(options: {
@@ -83,6 +87,8 @@ export class World {
     readonly scope?: Scope;
     /** Reads MaintenanceWindows; they are not followed when left out. */
     readonly readWindow?: ((raw: unknown) => MaintenanceWindow) | undefined;
+    /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
+    readonly namespaces?: Namespaces | undefined;
     readonly events: WorldEvents;
     readonly log: Log;
   }) {
@@ -91,6 +97,7 @@ export class World {
     this.#events = options.events;
     this.#log = options.log;
     this.#readWindow = options.readWindow;
+    this.#namespaces = options.namespaces;
     this.pods = new PodWatches(options);
     this.#following = new Following({
       watcher: options.watcher,
@@ -205,7 +212,7 @@ export class World {
   async #followRequests(dialect: Dialect, signal: AbortSignal): Promise<void> {
     const project = (raw: unknown): Request | undefined => {
       const request = dialect.read(raw);
-      if (typeof request !== 'string') return request;
+      if (typeof request !== 'string') return this.#isForeign(request) ? undefined : request;
       const { metadata } = raw as { readonly metadata: { readonly name: string } };
       this.#log.warn('object cannot be worked with', { kind: dialect.kind, name: metadata.name, error: request });
       return undefined;
@@ -217,6 +224,12 @@ export class World {
       this.#events.touched(change.object.nodeName);
     };
     await this.#following.follow(dialect.name, { path: dialect.path }, project, changed, signal);
+  }
+
+  #isForeign(request: Request): boolean {
+    if (request.namespace === undefined || this.#namespaces?.counts(request.namespace) !== false) return false;
+    this.#events.foreign(request);
+    return true;
   }
 
   async #followWindows(signal: AbortSignal): Promise<void> {

@@ -26,7 +26,7 @@ const bench = (reply: ApiAnswer | Error | ((call: ApiCall) => ApiAnswer) = answe
     clock,
     dialects: [dialect],
     log,
-    events: { touched: () => {}, budgetChanged: () => {}, podChanged: () => {} },
+    events: { touched: () => {}, budgetChanged: () => {}, podChanged: () => {}, foreign: () => {} },
   });
   const leader = { yes: true };
   const writer = new Writer({ api, memory: memoryOf(world, [dialect]), recorder, meter, log, clock, fence: { mayAct: () => leader.yes } });

@@ -100,6 +100,7 @@ const picture = (over: Partial<MachinePicture> = {}): MachinePicture => ({
   limits: { perSet: 1, perZone: 0 },
   seen: new Map(),
   drainLeadSeconds: 1800,
+  urgentSources: new Set(['aws']),
   ...over,
 });
 
@@ -178,6 +179,31 @@ describe('before it begins', () => {
     assert.equal(says(decided({ request: request({ needsApproval: true, approved: true }) })), 'Draining Begun');
     const spot = event({ kind: 'preemption', deadline: at(120) });
     assert.equal(says(decided({ request: request({ needsApproval: true, events: [spot] }) })), 'Draining Begun');
+  });
+
+  test('urgency is believed of the agent and of the cloud itself, and not of what has been over for long', () => {
+    const says5 = (over: Partial<MachineEvent>, urgentSources = new Set(['aws', 'agent/aws'])): string =>
+      says(decided({ urgentSources, request: request({ needsApproval: true, events: [event({ kind: 'termination', ...over })] }) }));
+    assert.equal(says5({ source: 'agent/aws', deadline: at(120) }), 'Draining Begun');
+    assert.equal(says5({ source: 'somebody', deadline: at(120) }), 'AwaitingApproval Approval');
+    assert.equal(says5({ deadline: at(120) }, new Set()), 'AwaitingApproval Approval', 'its source forbids it');
+    assert.equal(says5({ deadline: at(601) }), 'AwaitingApproval Approval');
+    assert.equal(says5({ deadline: at(600) }), 'Draining Begun');
+    assert.equal(says5({ deadline: at(-600) }), 'Draining Begun');
+    assert.equal(says5({ deadline: at(-601) }), 'AwaitingApproval Approval', 'an old deadline presses nobody');
+    assert.equal(says5({ deadline: at(120), state: 'Cancelled' }), 'Cancelled EventCancelled');
+    const grace = (source: string): unknown => {
+      const [write] =
+        decided({
+          request: request({
+            events: [event({ kind: 'preemption', source, deadline: at(120) })],
+            history: history({ startedAt: at(-1), strategy: 'Replace' }),
+          }),
+        }).writes ?? [];
+      return (write?.body['spec'] as { drain?: { maxGracePeriodSeconds?: number } } | undefined)?.drain?.maxGracePeriodSeconds;
+    };
+    assert.equal(grace('aws'), 110);
+    assert.equal(grace('somebody'), undefined, 'nor do pods get less to end');
   });
 
   test('machines of one set, of one zone and of the control plane wait for each other', () => {
@@ -278,7 +304,7 @@ describe('under way', () => {
       history: history({ phase: 'Draining', startedAt: at(-60), strategy: strategy ?? 'Replace', set: set().key, ...over.history }),
     });
   const child = (state: 'Draining' | 'Drained') =>
-    makeRequest('mm-m1-uid-m', { stage: 'Drain', history: { ...makeRequest('x').history, state } });
+    makeRequest('mm-m1-uid-mm', { stage: 'Drain', history: { ...makeRequest('x').history, state }, status: { observedGeneration: 1 } });
 
   test('the node is emptied before the machine is deleted, and the flag is stored before that', () => {
     const first = decided({ request: begun() });
@@ -294,6 +320,32 @@ describe('under way', () => {
       deletion.writes?.map(({ method, path, body }) => [method, path, body]),
       [['DELETE', '/m1', { preconditions: { uid: 'uid-m1' } }]],
     );
+  });
+
+  test('a Maintenance of another node, or of somebody else, moves nothing on; a drain that was changed is put back and waited for anew', () => {
+    const stranger = makeRequest('mm-m1-uid-mm', {
+      nodeName: 'n2',
+      part: { of: 'tenant/mm', drain: {} },
+      history: child('Drained').history,
+    });
+    const refused = decided({ request: begun(), stranger });
+    assert.equal(says(refused), 'Draining MaintenanceNotOurs');
+    assert.match(
+      refused.message,
+      /^Maintenance mm-m1-uid-mm has the name .* is for node n2 and tenant\/mm, not for drydock-system\/mm-m1: delete it$/,
+    );
+    assert.deepEqual([refused.writes ?? [], refused.own, refused.warning], [[], undefined, true]);
+    const changed = {
+      ...child('Drained'),
+      part: { of: 'drydock-system/mm-m1', drain: { podSelector: { matchLabels: { none: 'x' } }, force: true } },
+    };
+    const back = decided({ request: begun(), child: changed, childChanged: true });
+    assert.deepEqual(
+      back.writes?.map(({ method, body }) => [method, body['spec']]),
+      [['PATCH', { drain: { podSelector: null, deleteEmptyDirData: true } }]],
+    );
+    const stale = decided({ request: begun(), child: { ...child('Drained'), generation: 2 } });
+    assert.deepEqual([says(stale), stale.own], ['Draining Drain', undefined], 'what was drained was drained as somebody else wanted');
   });
 
   test('hooks of others are waited for and named', () => {
@@ -393,7 +445,7 @@ describe('under way', () => {
       'put the machine first in line m4',
       'count back workers',
       'let the machine go m1',
-      'end the maintenance of the node mm-m1-uid-m',
+      'end the maintenance of the node mm-m1-uid-mm',
     ]);
     const { own } = decideMachine(without(picture({ request: leaving, machine: machine() }), 'child'), now);
     assert.deepEqual(own?.body['metadata'], { finalizers: [], resourceVersion: '7' });
@@ -459,7 +511,11 @@ describe('laws', () => {
           supply: { set: workers, members: [ours], ready: count, failed: broken ? [ours] : [] },
           surged: surged ? [workers] : [],
           ...(childState && {
-            child: makeRequest('mm-m1-uid-m', { stage: 'Drain', history: { ...makeRequest('x').history, state: childState } }),
+            child: makeRequest('mm-m1-uid-mm', {
+              stage: 'Drain',
+              history: { ...makeRequest('x').history, state: childState },
+              status: { observedGeneration: 1 },
+            }),
           }),
         });
         const gone = hasMachine ? all : without(all, 'machine');

@@ -47,6 +47,12 @@ export type MachinePicture = {
   readonly surged: readonly MachineSet[];
   /** The Maintenance that drains the node for this request. */
   readonly child?: Request;
+  /** The drain that it is told differs from what this request wants: somebody has changed it. */
+  readonly childChanged?: true;
+  /** A Maintenance of that name that is not part of this request: of another node, or somebody else's. */
+  readonly stranger?: Request;
+  /** Sources of announcements whose word counts when they say that a machine goes within minutes. */
+  readonly urgentSources: ReadonlySet<string>;
   /** What the agent of the node has heard. */
   readonly notice?: Notice;
   /** All there are. */

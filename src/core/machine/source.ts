@@ -64,6 +64,8 @@ export type EventSource = {
   readonly signals: readonly Signal[];
   readonly presets: readonly PresetName[];
   readonly responses: readonly Response[];
+  /** Whether its word that a machine goes within minutes presses past approval, windows and limits. */
+  readonly urgency: 'Heeded' | 'Ignored';
   readonly drain: JsonObject;
   readonly gates: readonly string[];
   readonly status: JsonObject;

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json.ts';
+import type { DrainPolicy } from '../request/policy.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { MachineEvent } from './event.ts';
 import type { MachinePicture, Verdict } from './picture.ts';
@@ -27,6 +28,8 @@ export type MachineTongue = {
     events: readonly MachineEvent[],
     source?: EventSource,
   ) => JsonObject;
+  /** What `spec.drain` says, with its defaults. */
+  readonly drainPolicy: (drain: JsonObject) => DrainPolicy;
   /** `spec` of a merge patch that makes the events these. */
   readonly eventsSpec: (events: readonly MachineEvent[]) => JsonObject;
   readonly readWindow: (raw: unknown) => MaintenanceWindow;

@@ -1,13 +1,14 @@
-import type { JsonObject } from '../json.ts';
+import { type JsonObject, mergePatch } from '../json.ts';
 import type { Announcement, Write } from '../phase/decision.ts';
 import type { Request } from '../request/request.ts';
 import { pathOf } from '../request/request.ts';
 import { secondsBetween, timeText } from '../time.ts';
-import { deadlineOf, isPending } from './event.ts';
+import { isPending } from './event.ts';
 import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, preDrainPrefix, surgePrefix } from './machine.ts';
 import type { MachinePicture } from './picture.ts';
-import { type MachineRequest, takesAtOnce } from './request.ts';
+import type { MachineRequest } from './request.ts';
 import { drainedForAnnotation, type Notice, noticesPath } from './source.ts';
+import { urgentDeadline } from './urgency.ts';
 
 /** The changes that a machine maintenance makes of other objects, each guarded by what was seen. */
 
@@ -163,9 +164,9 @@ export const stageWrite = (child: Request, stage: 'Cordon' | 'Drain'): Write => 
   announce: [],
 });
 
-/** A name of its own for each request, however the machine is called: 63 characters at most. */
+/** A name of its own for each request, however the machine is called: 63 characters at most. The uid is whole, so that no other request has the same. */
 export const childName = ({ name, uid }: Pick<MachineRequest, 'name' | 'uid'>): string =>
-  `${name.slice(0, 57).replace(/[-.]+$/, '')}-${uid.slice(0, 5)}`;
+  `${name.slice(0, 62 - uid.length).replace(/[-.]+$/, '')}-${uid}`;
 
 /** What the events are, in a sentence. */
 export const reasonOf = ({ events, machineName }: MachineRequest): string => {
@@ -183,13 +184,30 @@ const spare = 10;
 
 /** By a deadline within minutes, no pod gets longer to end than there is. */
 const graceOf = (picture: MachinePicture, now: Temporal.Instant): JsonObject => {
-  const urgent = picture.request.events.filter(event => isPending(event) && takesAtOnce(event));
-  const deadline = deadlineOf(urgent);
+  const deadline = urgentDeadline(picture, now);
   if (deadline === undefined) return {};
   return { maxGracePeriodSeconds: Math.max(1, Math.floor(secondsBetween(now, deadline)) - spare) };
 };
 
-/** Creates the Maintenance that drains the node. What is on the machine goes with it, so local data and pods without controller do not keep it. */
+/** How the node is emptied, but for what a deadline adds. What is on the machine goes with it, so local data and pods without controller do not keep it. */
+export const childDrain = ({ drain }: MachineRequest): JsonObject => ({ deleteEmptyDirData: true, force: true, ...drain });
+
+/** What somebody has changed of the drain is put back: this request says how its node is emptied. */
+export const childDrainWrite = (child: Request, request: MachineRequest): Write => ({
+  what: 'put back how the node is emptied',
+  method: 'PATCH',
+  style: 'merge',
+  path: pathOf(child),
+  body: {
+    metadata: { resourceVersion: child.resourceVersion },
+    spec: { drain: mergePatch(child.part?.drain ?? {}, childDrain(request)) ?? {} },
+  },
+  store: 'requests',
+  dialect: child.dialect.name,
+  announce: [announce(request, 'Warning', 'MaintenanceChanged', `Somebody has changed the drain of Maintenance ${child.name}; put back`)],
+});
+
+/** Creates the Maintenance that drains the node. */
 export const createChildWrite = (picture: MachinePicture, nodeName: string, now: Temporal.Instant): Write => {
   const { request } = picture;
   return {
@@ -205,7 +223,7 @@ export const createChildWrite = (picture: MachinePicture, nodeName: string, now:
         reason: reasonOf(request).slice(0, 1024),
         requester: 'drydock.dev/machine-maintenance',
         start: { windows: 'Ignore' },
-        drain: { deleteEmptyDirData: true, force: true, ...graceOf(picture, now), ...request.drain },
+        drain: { ...graceOf(picture, now), ...childDrain(request) },
       },
     },
     store: 'requests',

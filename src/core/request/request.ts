@@ -58,8 +58,8 @@ export type Request = {
   readonly stage: Stage;
   /** Missing for kinds that begin at once. */
   readonly start?: Start;
-  /** Its node goes with the machine that it is part of: that is no failure. */
-  readonly nodeMayGo?: true;
+  /** The machine maintenance (`namespace/name`) that it is part of, by its own word, and its drain as stored. Its node goes with the machine: that is no failure. */
+  readonly part?: { readonly of: string; readonly drain: JsonObject };
   /** It may cost the control plane its quorum: whoever made it has said so. */
   readonly mayLoseQuorum: boolean;
   readonly policy: DrainPolicy;

@@ -5,6 +5,7 @@ import type { Limits } from '../../core/machine/picture.ts';
 import { machineTongue } from '../../generations/machine-tongue.ts';
 import { maintenance } from '../../generations/maintenance.ts';
 import { MachineRoom } from '../../operator/machines/machine-room.ts';
+import { namespacesOf } from '../../operator/namespaces.ts';
 import { Operator } from '../../operator/operator.ts';
 import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
 import { HandClock } from '../../support/hand-clock.ts';
@@ -116,6 +117,7 @@ const startedOn = ({ clock, cloud }: Furnished, api: Api, watcher: Watcher, limi
     limits,
     drainLeadSeconds: 1800,
     namespace: 'drydock-system',
+    namespaces: namespacesOf('drydock-system', []),
     scanner: { scan: async (source, machines) => cloud.scan(source.name, [...machines.keys()]) },
     signals: () => [],
   });

@@ -65,6 +65,12 @@ export const machineEventSourceSpec = z
     signals: z.array(signal).max(64).optional().describe('What on a node itself counts as an announcement.'),
     presets: z.array(z.enum(presetNames)).max(16).optional().describe('Ready-made signals by name: see the documentation.'),
     responses: z.array(override).max(16).optional(),
+    urgency: z
+      .enum(['Heeded', 'Ignored'])
+      .default('Heeded')
+      .describe(
+        'For aws: Heeded: a machine that goes within ten minutes is not kept by approval, windows and limits. Ignored: it waits for them as any other. Signals of nodes never press.',
+      ),
     drain: withoutDefaults(drain).optional().describe('For the MachineMaintenances that this source makes.'),
     gates: z.array(z.string().min(1).max(316)).max(16).optional().describe('The same.'),
   })

@@ -1,9 +1,12 @@
 import { conditionOf } from '../../core/hold/node.ts';
+import { type JsonObject, sameJson } from '../../core/json.ts';
 import { isPending } from '../../core/machine/event.ts';
 import { instanceOf, type Machine, type MachineSet } from '../../core/machine/machine.ts';
 import type { Limits, MachinePicture, Other, Supply } from '../../core/machine/picture.ts';
 import { isOver, type MachineRequest, type Strategy } from '../../core/machine/request.ts';
-import { childName } from '../../core/machine/writes.ts';
+import type { MachineTongue } from '../../core/machine/tongue.ts';
+import { childDrain, childName } from '../../core/machine/writes.ts';
+import type { Request } from '../../core/request/request.ts';
 import { secondsBetween } from '../../core/time.ts';
 import type { World } from '../world.ts';
 import type { MachineWorld } from './machine-world.ts';
@@ -78,12 +81,40 @@ const seenOf = (requests: Iterable<MachineRequest>): ReadonlyMap<Strategy, numbe
 /** Cluster API copies the annotations of a MachineDeployment to its MachineSet: the record there is no machine of its own. */
 const isCopy = ({ owner }: MachineSet): boolean => owner?.kind === 'MachineDeployment';
 
+/** It differs in more than how long a pod gets: that depends on when it was made. */
+const isChanged = (child: Request, request: MachineRequest, drainPolicy: MachineTongue['drainPolicy']): boolean => {
+  const { maxGracePeriodSeconds: _own, ...own } = child.policy;
+  const { maxGracePeriodSeconds: _wanted, ...wanted } = drainPolicy(childDrain(request));
+  return !sameJson(own as unknown as JsonObject, wanted as unknown as JsonObject);
+};
+
+/** The Maintenance of the request's name, if it is the request's: for its node, by its own word a part of it, and draining as it is told. */
+const childOf = (
+  request: MachineRequest,
+  nodeName: string | undefined,
+  world: World,
+  drainPolicy: MachineTongue['drainPolicy'],
+): Pick<MachinePicture, 'child' | 'childChanged' | 'stranger'> => {
+  const found = world.requests.get(`maintenances.drydock.dev//${childName(request)}`);
+  if (found === undefined) return {};
+  const nodes = [nodeName, request.history.nodeName].filter(name => name !== undefined);
+  if (found.part?.of !== request.key || !nodes.includes(found.nodeName)) return { stranger: found };
+  return { child: found, ...(isChanged(found, request, drainPolicy) && { childChanged: true }) };
+};
+
+/** Agents speak of their own node only, and a cloud that is asked of its machines; what a node says of itself, or a sender of CloudEvents, does not press. */
+const urgentSourcesOf = ({ events }: MachineRequest, { sources }: MachineWorld): ReadonlySet<string> => {
+  const agents = events.map(({ source }) => source).filter(source => source.startsWith('agent/'));
+  const clouds = [...sources.values()].filter(({ aws, urgency }) => aws !== undefined && urgency === 'Heeded').map(({ name }) => name);
+  return new Set([...agents, ...clouds]);
+};
+
 /** The picture of one request at this moment. */
 export const pictureOf = (
   request: MachineRequest,
   machines: MachineWorld,
   world: World,
-  settings: { readonly limits: Limits; readonly drainLeadSeconds: number },
+  settings: { readonly limits: Limits; readonly drainLeadSeconds: number; readonly drainPolicy: MachineTongue['drainPolicy'] },
 ): MachinePicture => {
   const machine = machineOf(machines, request);
   const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
@@ -91,7 +122,6 @@ export const pictureOf = (
   const recorded = request.history.set === undefined ? undefined : machines.sets.get(request.history.set);
   const supply = supplyOf(machines, world, recorded ?? (machine && setOf(machines, machine)));
   const notice = nodeName === undefined ? undefined : machines.notices.get(nodeName);
-  const child = world.requests.get(`maintenances.drydock.dev//${childName(request)}`);
   return {
     request,
     machineApi: machines.hasMachineApi,
@@ -99,11 +129,13 @@ export const pictureOf = (
     windows: [...world.windows.values()],
     others: [...machines.requests.values()].map(other => otherOf(machines, other)),
     seen: seenOf(machines.requests.values()),
-    ...settings,
+    limits: settings.limits,
+    drainLeadSeconds: settings.drainLeadSeconds,
     ...(machine && { machine }),
     ...(node && { node }),
     ...(supply && { supply }),
-    ...(child && { child }),
+    ...childOf(request, nodeName, world, settings.drainPolicy),
+    urgentSources: urgentSourcesOf(request, machines),
     ...(notice && { notice }),
   };
 };

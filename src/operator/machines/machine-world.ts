@@ -15,12 +15,15 @@ import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { Cache } from '../cache.ts';
 import { Following } from '../following.ts';
+import type { Namespaces } from '../namespaces.ts';
 import type { Api, Change, Watched, Watcher } from '../ports.ts';
 import { machineKindsHere } from './machine-kinds.ts';
 
 /** What is told of the machines. */
 export type MachineChanges = {
   readonly maintenance: (request: MachineRequest) => void;
+  /** One in a namespace where it does not count. */
+  readonly foreign: (request: MachineRequest) => void;
   readonly machine: (machine: Machine) => void;
   readonly set: (set: MachineSet) => void;
   readonly source: (source: EventSource, change: 'added' | 'changed' | 'removed') => void;
@@ -35,6 +38,7 @@ type Options = {
   readonly clock: Clock;
   readonly log: Log;
   readonly tongue: MachineTongue;
+  readonly namespaces: Namespaces;
   readonly changes: MachineChanges;
 };
 
@@ -129,8 +133,13 @@ export class MachineWorld {
   }
 
   #read(raw: unknown): MachineRequest | undefined {
-    const request = this.#options.tongue.readMaintenance(raw);
-    if (typeof request !== 'string') return request;
+    const { tongue, namespaces, changes } = this.#options;
+    const request = tongue.readMaintenance(raw);
+    if (typeof request !== 'string') {
+      if (namespaces.counts(request.namespace)) return request;
+      changes.foreign(request);
+      return undefined;
+    }
     const { metadata } = raw as { readonly metadata: { readonly name: string } };
     this.#options.log.warn('object cannot be worked with', { kind: 'MachineMaintenance', name: metadata.name, error: request });
     return undefined;

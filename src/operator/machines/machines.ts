@@ -13,6 +13,7 @@ import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { Defects } from '../defects.ts';
 import { isAbout, isRemoved, type Memory, memoryOf, objectPath } from '../memory.ts';
+import type { Namespaces } from '../namespaces.ts';
 import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
 import { Queue } from '../queue.ts';
 import type { Listener, World } from '../world.ts';
@@ -32,6 +33,8 @@ export type MachinesOptions = {
   readonly world: World;
   readonly dialects: readonly Dialect[];
   readonly tongue: MachineTongue;
+  /** Whose MachineMaintenances count. */
+  readonly namespaces: Namespaces;
   readonly limits: Limits;
   /** A node is drained this long before the cloud may begin, in seconds, where no window says otherwise. */
   readonly drainLeadSeconds: number;
@@ -64,6 +67,8 @@ export class Machines {
       changes: {
         ...told,
         maintenance: request => this.#changed(request),
+        // Nothing waits for it, and the writer never rejects.
+        foreign: request => void this.#tell(request, 'ForeignNamespace', options.namespaces.remedy),
         machine: machine => this.#touch(request => request.machineName === machine.name || isUnderWay(request)),
         set: () => this.#touch(isUnderWay),
         complete: () => {
@@ -117,7 +122,7 @@ export class Machines {
 
   /** The Maintenance of a request is named after it. */
   #childChanged(name: string): void {
-    this.#touch(request => name === request.status['maintenanceName'] || name.endsWith(`-${request.uid.slice(0, 5)}`));
+    this.#touch(request => name === request.status['maintenanceName'] || name.endsWith(`-${request.uid}`));
   }
 
   /** One that begins or ends may let others have their turn. */
@@ -143,15 +148,21 @@ export class Machines {
   /** A look at it has thrown: it waits, and says so. */
   async #broken(key: string, message: string): Promise<void> {
     const request = this.machines.requests.get(key);
-    if (request === undefined) return;
-    const patch = mergePatch(request.status, { ...request.status, waitingFor: 'InternalError', message });
-    if (patch !== undefined) await this.writer.write(statusWrite(request, 'a defect', patch), request.nodeName ?? request.machineName);
+    if (request !== undefined) await this.#tell(request, 'InternalError', message);
+  }
+
+  /** Says why nothing at all is done about it. */
+  async #tell(request: MachineRequest, reason: string, message: string): Promise<void> {
+    if (!this.#acting) return;
+    const patch = mergePatch(request.status, { phase: 'Pending', ...request.status, waitingFor: reason, message });
+    if (patch !== undefined) await this.writer.write(statusWrite(request, reason, patch), request.nodeName ?? request.machineName);
   }
 
   async #carryOut(request: MachineRequest): Promise<void> {
     const { clock, world } = this.#options;
     const now = clock.now();
-    const picture = pictureOf(request, this.machines, world, this.#options);
+    const { limits, drainLeadSeconds, tongue } = this.#options;
+    const picture = pictureOf(request, this.machines, world, { limits, drainLeadSeconds, drainPolicy: tongue.drainPolicy });
     const verdict = this.#withTrouble(request.key, decideMachine(picture, now));
     this.#queue.clearAppointment(request.key);
     if (verdict.again !== undefined) this.#queue.addAt(request.key, verdict.again);
@@ -234,7 +245,7 @@ export class Machines {
   }
 
   #learnRequest(request: MachineRequest | string): void {
-    if (typeof request === 'string') return;
+    if (typeof request === 'string' || !this.#options.namespaces.counts(request.namespace)) return;
     if (isRemoved(request)) this.machines.requests.forget(request.key, request.uid);
     else this.machines.requests.observe(request);
   }

@@ -1,5 +1,5 @@
 import { conditionOf } from '../../hold/node.ts';
-import { isBefore, secondsAfter, secondsBetween, timeText } from '../../time.ts';
+import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import {
   atEndOf,
   type Calendar,
@@ -15,13 +15,10 @@ import {
 import { appliesTo } from '../../window/window.ts';
 import { deadlineOf, isPending } from '../event.ts';
 import type { MachinePicture, MachineStep, Verdict } from '../picture.ts';
-import { takesAtOnce } from '../request.ts';
+import { urgentDeadline } from '../urgency.ts';
 import { anew, isOutgrown, strategyOf } from './strategy.ts';
 
 /** Everything that is asked before the work begins, and what the end of a window means for work that has begun. */
-
-/** A notice of seconds or minutes: waiting for anything would only cost what is left. */
-const urgentWithin = 600;
 
 /** How long it takes where nothing has been seen yet, in seconds. */
 const guesses = { Drain: 900, Replace: 1800, ReplaceWithSurge: 1800, Notify: 0 } as const;
@@ -29,12 +26,7 @@ const guesses = { Drain: 900, Replace: 1800, ReplaceWithSurge: 1800, Notify: 0 }
 /** By then the machine has to be empty: what the request says, else the earliest of its events. */
 export const deadlineFor = ({ request }: MachinePicture): Temporal.Instant | undefined => request.deadline ?? deadlineOf(request.events);
 
-/** The cloud takes the machine within minutes: calendars, approvals and limits would not keep it. */
-const isUrgent = (picture: MachinePicture, now: Temporal.Instant): boolean => {
-  const taken = picture.request.events.filter(event => isPending(event) && takesAtOnce(event));
-  const deadline = deadlineOf(taken);
-  return deadline !== undefined && secondsBetween(now, deadline) <= urgentWithin;
-};
+const isUrgent = (picture: MachinePicture, now: Temporal.Instant): boolean => urgentDeadline(picture, now) !== undefined;
 
 const calendarFor = ({ request, node, windows }: MachinePicture): Calendar => {
   const eventKinds = request.events.filter(isPending).map(({ kind }) => kind);

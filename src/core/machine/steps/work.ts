@@ -2,9 +2,10 @@ import { conditionOf } from '../../hold/node.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { hookName, type Machine } from '../machine.ts';
 import type { MachinePicture, MachineStep, Supply, Verdict } from '../picture.ts';
-import { type MachineRequest, takesAtOnce } from '../request.ts';
-import { createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite, stageWrite } from '../writes.ts';
-import { closesAt, closing, deadlineFor } from './begin.ts';
+import type { MachineRequest } from '../request.ts';
+import { takenAt } from '../urgency.ts';
+import { childDrainWrite, createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite, stageWrite } from '../writes.ts';
+import { closesAt, closing } from './begin.ts';
 import { ended, strategyOf } from './strategy.ts';
 import { countBack, markOf, withdraw } from './withdraw.ts';
 
@@ -74,9 +75,8 @@ const lostAfter = 30;
 const isReady = ({ node }: MachinePicture): boolean => node !== undefined && conditionOf(node, 'Ready')?.status === 'True';
 
 const isLost = (picture: MachinePicture, now: Temporal.Instant): boolean => {
-  const deadline = deadlineFor(picture);
-  const taken = picture.request.events.some(takesAtOnce);
-  return taken && deadline !== undefined && !isReady(picture) && isBefore(secondsAfter(deadline, lostAfter), now);
+  const deadline = takenAt(picture);
+  return deadline !== undefined && !isReady(picture) && isBefore(secondsAfter(deadline, lostAfter), now);
 };
 
 const childText = (picture: MachinePicture): string => {
@@ -100,6 +100,22 @@ const paused = (picture: MachinePicture, now: Temporal.Instant): Verdict | undef
   return back ?? { phase: 'Scheduled', reason: 'WindowClosed', message, restarts: true, ...again };
 };
 
+/** Its own Maintenance says so, of the drain that it is told. */
+const isDrained = ({ child, childChanged }: MachinePicture): boolean =>
+  child?.history.state === 'Drained' &&
+  child.stage === 'Drain' &&
+  !childChanged &&
+  Number(child.status['observedGeneration'] ?? 0) >= child.generation;
+
+/** What another Maintenance says of another node, or for somebody else, moves nothing on here. */
+const stranger = ({ stranger: other, request }: MachinePicture): Verdict | undefined =>
+  other && {
+    phase: 'Draining',
+    reason: 'MaintenanceNotOurs',
+    message: `Maintenance ${other.name} has the name that is needed here, but is for node ${other.nodeName}${other.part === undefined ? '' : ` and ${other.part.of}`}, not for ${request.key}: delete it`,
+    warning: true,
+  };
+
 /** The node is held and emptied, by a Maintenance of its own: its budgets, its quorum and its blockers are the same as everywhere. */
 export const drain: MachineStep = (picture, now) => {
   const { request, machine, child, node } = picture;
@@ -108,7 +124,9 @@ export const drain: MachineStep = (picture, now) => {
   if (nodeName === undefined || node === undefined || isLost(picture, now)) return undefined;
   // Its event is over, one way or the other: what is left is to give the node back.
   if (strategyOf(picture).strategy === 'Drain' && ended(picture) !== undefined) return undefined;
-  if (child?.history.state === 'Drained' && child.stage === 'Drain') return undefined;
+  const alien = stranger(picture);
+  if (alien !== undefined) return alien;
+  if (isDrained(picture)) return undefined;
   const stop = paused(picture, now);
   if (stop !== undefined) return stop;
   const again = closesAt(picture, now);
@@ -116,6 +134,8 @@ export const drain: MachineStep = (picture, now) => {
   if (child === undefined) {
     return { ...common, message: `Node ${nodeName} is put into maintenance`, writes: [createChildWrite(picture, nodeName, now)] };
   }
+  if (picture.childChanged && !child.deleting)
+    return { ...common, message: `The drain of ${child.name} is put back`, writes: [childDrainWrite(child, request)] };
   if (child.stage === 'Cordon' && !child.deleting) return { ...common, message: 'The drain goes on', writes: [stageWrite(child, 'Drain')] };
   return { ...common, message: childText(picture) };
 };

@@ -10,7 +10,7 @@ export const missingNode: Step = course => {
       ...course,
       // One whose node was to go has nothing more to say.
       standings: course.standings
-        .filter(({ request }) => request.nodeMayGo !== true)
+        .filter(({ request }) => request.part === undefined)
         .map(standing => ({
           ...standing,
           failure: 'NodeNotFound',

@@ -1,30 +1,30 @@
 import { mergePatch } from '../json.ts';
 import { type Request, statusPathOf } from '../request/request.ts';
 import type { Write } from './decision.ts';
-import type { Report } from './report.ts';
+import type { Problem, Report } from './report.ts';
 
 /** Nothing can be said of the maintenance but why it does not go on: what has been said before stays. */
-const reportOf = ({ history }: Request, message: string): Report => ({
+const reportOf = ({ history }: Request, problem: Problem): Report => ({
   state: history.state ?? 'Pending',
   held: history.state !== undefined && history.state !== 'Pending' && history.state !== 'Announced',
   leaseErrors: history.leaseErrors,
   waiting: [],
   blockers: [],
-  problem: { reason: 'InternalError', message },
+  problem,
   ...(history.failure !== undefined && { failure: history.failure }),
   ...(history.drainStartedAt && { drainStartedAt: history.drainStartedAt }),
   ...(history.drainedAt && { drainedAt: history.drainedAt }),
 });
 
-/** The writes that tell of a defect in the status of a node's maintenances; a kind that throws at that as well is left out. */
-export const defectWrites = (requests: readonly Request[], message: string, now: Temporal.Instant): readonly Write[] =>
+/** The writes that tell what keeps these maintenances from being worked on at all, where nothing else is decided about them. A kind that throws at that as well is left out. */
+export const problemWrites = (requests: readonly Request[], problem: Problem, now: Temporal.Instant): readonly Write[] =>
   requests.flatMap(request => {
     try {
-      const patch = mergePatch(request.status, request.dialect.status(reportOf(request, message), request, now));
+      const patch = mergePatch(request.status, request.dialect.status(reportOf(request, problem), request, now));
       if (patch === undefined) return [];
       return [
         {
-          what: 'report a defect',
+          what: `report ${problem.reason}`,
           method: 'PATCH',
           style: 'merge',
           path: statusPathOf(request),

@@ -1,0 +1,29 @@
+import { isBefore, secondsAfter } from '../time.ts';
+import { deadlineOf, isPending, type MachineEvent } from './event.ts';
+import type { MachinePicture } from './picture.ts';
+import { takesAtOnce } from './request.ts';
+
+/** A machine that its cloud takes away within minutes: calendars, approvals and limits would not keep it. */
+
+/** A notice of seconds or minutes: waiting for anything would only cost what is left. In seconds. */
+const urgentWithin = 600;
+
+/** A deadline that has passed for longer than this presses nobody any more: the machine is gone, or the announcement was never true. In seconds. */
+const urgentUntil = 600;
+
+/**
+ * What is announced of such a kind by somebody whose word on it counts: the agent of the node, or the cloud itself when it is asked. Everybody else, a node's own
+ * labels among them, is heard, and waits for approval, windows and limits like the rest.
+ */
+const taken = ({ request, urgentSources }: MachinePicture): readonly MachineEvent[] =>
+  request.events.filter(event => isPending(event) && takesAtOnce(event) && urgentSources.has(event.source));
+
+/** When the machine will have been taken away; undefined where that is not announced, or by nobody whose word counts. */
+export const takenAt = (picture: MachinePicture): Temporal.Instant | undefined => deadlineOf(taken(picture));
+
+/** The deadline that presses at this moment. */
+export const urgentDeadline = (picture: MachinePicture, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const deadline = takenAt(picture);
+  if (deadline === undefined || isBefore(secondsAfter(now, urgentWithin), deadline)) return undefined;
+  return isBefore(deadline, secondsAfter(now, -urgentUntil)) ? undefined : deadline;
+};

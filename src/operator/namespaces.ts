@@ -1,0 +1,19 @@
+/** A word for every namespace. */
+export const everyNamespace = '*';
+
+/** Namespaces whose objects count. Others may be written by whoever has rights in one namespace, and an object here takes nodes of the whole cluster away. */
+export type Namespaces = {
+  readonly counts: (namespace: string) => boolean;
+  /** For people: what to do about an object that does not count. */
+  readonly remedy: string;
+};
+
+/** The operator's own, and those that somebody has opened. */
+export const namespacesOf = (own: string, others: readonly string[]): Namespaces => {
+  const all = new Set([own, ...others]);
+  const remedy =
+    all.size === 1
+      ? `Not worked on: such objects count in namespace ${own} only. Create it there, or open this namespace with --machine-maintenance-watch-namespaces`
+      : `Not worked on: such objects count in namespaces ${[...all].sort().join(', ')} only. Create it in one of them, or open this one as well with --machine-maintenance-watch-namespaces`;
+  return { counts: namespace => all.has(everyNamespace) || all.has(namespace), remedy };
+};
