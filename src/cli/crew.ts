@@ -18,6 +18,8 @@ export type MachineTerms = Pick<MachineRoomOptions, 'limits' | 'drainLeadSeconds
     readonly watchNamespaces?: readonly string[];
     /** Of machines whose providerIDs do not tell it, where the cluster does not say it either. */
     readonly region?: string | undefined;
+    /** Endpoints of EC2 beside Amazon's that sources may name. */
+    readonly awsEndpoints?: readonly string[];
   };
 
 type CrewOptions = Omit<OperatorOptions, 'readWindow' | 'decide' | 'scope' | 'hosts'> & {
@@ -69,7 +71,7 @@ export const crew = (all: CrewOptions): Crew => {
   });
   const { api, clock } = options;
   const room = new MachineRoom({
-    scanner: scanner({ api, clock, namespace: machines.namespace, region: machines.region }),
+    scanner: scanner({ api, clock, ...machines }),
     ...options,
     ...machines,
     namespaces,

@@ -158,12 +158,10 @@ test('what the operator may change in the whole cluster is exactly this', () => 
   );
   assert.deepEqual(changes.sort(), [
     'create events',
-    'create machinemaintenances.machinemaintenance.managed.openshift.io',
     'create maintenances.drydock.dev',
     'create pods/eviction',
     'create subjectaccessreviews.authorization.k8s.io',
     'create tokenreviews.authentication.k8s.io',
-    'delete machinemaintenances.machinemaintenance.managed.openshift.io',
     'delete machines.cluster.x-k8s.io',
     'delete machines.machine.openshift.io',
     'delete maintenances.drydock.dev',
@@ -173,7 +171,6 @@ test('what the operator may change in the whole cluster is exactly this', () => 
     'patch events',
     'patch machinedeployments.cluster.x-k8s.io',
     'patch machineeventsources/status.drydock.dev',
-    'patch machinemaintenances.machinemaintenance.managed.openshift.io',
     'patch machinemaintenances/status.machinemaintenance.managed.openshift.io',
     'patch machines.cluster.x-k8s.io',
     'patch machines.machine.openshift.io',

@@ -14,6 +14,7 @@ const plain: OperatorFlags = {
   openstackMigrations: '32',
   drainLeadSeconds: '1800',
   machineMaintenanceWatchNamespaces: [],
+  allowedAwsEndpoint: [],
 };
 
 const settings = (over: Partial<OperatorFlags> = {}, env: Readonly<Record<string, string>> = {}, terminal = false): OperatorSettings =>
@@ -30,7 +31,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     ownPod: undefined,
     leaseSeconds: 3600,
     machineNamespace: undefined,
-    machines: { watchNamespaces: [], limits: { perSet: 1, perZone: 0 }, region: undefined, drainLeadSeconds: 1800 },
+    machines: { awsEndpoints: [], watchNamespaces: [], limits: { perSet: 1, perZone: 0 }, region: undefined, drainLeadSeconds: 1800 },
     logFormat: 'json',
     logLevel: 'info',
     eventIntake: undefined,

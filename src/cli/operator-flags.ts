@@ -29,6 +29,7 @@ export type OperatorFlags = WebhookFlags &
     readonly nodeLeaseDurationSeconds: string;
     readonly machineMaintenanceNamespace?: string;
     readonly machineMaintenanceWatchNamespaces: readonly string[];
+    readonly allowedAwsEndpoint: readonly string[];
     readonly machinesPerSet: string;
     readonly machinesPerZone: string;
     readonly drainLeadSeconds: string;
@@ -121,6 +122,13 @@ const namespaceNames = (names: readonly string[]): readonly string[] => {
   return names;
 };
 
+const endpoints = (urls: readonly string[]): readonly string[] => {
+  const odd = urls.find(url => !/^https?:\/\//.test(url) || !URL.canParse(url));
+  if (odd !== undefined)
+    throw new UsageError(`--allowed-aws-endpoint is "${odd}"; it takes a URL, for example https://ec2.cloud.example.com`);
+  return urls;
+};
+
 /** Checks the flags; throws a UsageError that names the flag and what it takes. An empty LEASE_NAMESPACE means the default. */
 export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boolean): OperatorSettings => {
   const chosen = flags.logFormat ?? (flags.zapEncoder === undefined ? undefined : flags.zapEncoder === 'json' ? 'json' : 'text');
@@ -134,6 +142,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     leaseSeconds: secondsOf('--node-lease-duration-seconds', flags.nodeLeaseDurationSeconds),
     machineNamespace: flags.machineMaintenanceNamespace === '' ? undefined : flags.machineMaintenanceNamespace,
     machines: {
+      awsEndpoints: endpoints(flags.allowedAwsEndpoint),
       watchNamespaces: namespaceNames(flags.machineMaintenanceWatchNamespaces),
       limits: {
         perSet: countOf('--machines-per-set', flags.machinesPerSet),

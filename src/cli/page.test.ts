@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { makeAuthority, makeServing } from '../admission/certificates/make.ts';
 import type { JsonObject } from '../core/json.ts';
 import { administrator, type Serving, serve } from '../embedded/serve.ts';
 import { systemClock } from '../support/clock.ts';
@@ -84,10 +85,13 @@ describe('the page of a command', { timeout: 60_000 }, () => {
   let at: Place;
   let serving: Serving;
   let folder: string;
+  let authority: string;
 
   const kubeconfig = (token: string): string => {
     const file = join(folder, token);
-    const clusters = [{ name: 'c', cluster: { server: serving.url } }];
+    const clusters = [
+      { name: 'c', cluster: { server: serving.url, 'certificate-authority-data': Buffer.from(authority).toString('base64') } },
+    ];
     const contexts = [{ name: 'c', context: { cluster: 'c', user: 'u' } }];
     const config = {
       apiVersion: 'v1',
@@ -105,7 +109,12 @@ describe('the page of a command', { timeout: 60_000 }, () => {
     at = place(systemClock);
     for (const [resource, object] of viewer) at.make(resource, object);
     const vera = { name: 'vera', groups: ['system:authenticated'] };
-    serving = await serve(at.cluster, { tokens: { 'token-of-admin': administrator, 'token-of-vera': vera } });
+    const now = systemClock.now();
+    const made = await makeAuthority(now);
+    const { cert, key } = await makeServing(made, ['127.0.0.1'], now);
+    authority = made.cert;
+    const tokens = { 'token-of-admin': administrator, 'token-of-vera': vera };
+    serving = await serve(at.cluster, { tokens, tls: { certificate: cert, key } });
     folder = mkdtempSync(join(tmpdir(), 'drydock-page-'));
   });
 

@@ -8,6 +8,7 @@ import type { DemoFlags } from './demo/command.ts';
 import { exitCodeOf } from './fail.ts';
 import { longFlags, plainBooleans } from './go-values.ts';
 import { installCommand } from './install-command.ts';
+import { machineFlags } from './machine-flags.ts';
 import { maintenanceCommands } from './maintenance-commands.ts';
 import { nodeArguments, nodeCommands } from './node-commands.ts';
 import { type NovaFlags, novaBooleans, novaFlags } from './nova/flags.ts';
@@ -55,24 +56,7 @@ const operatorCommand = (env: Env): Command => {
     .option('--zap-log-level <level>', 'debug, info or error, or a number of debug levels')
     .addOption(new Option('--zap-encoder <name>', 'json or console').choices(['json', 'console']))
     .addOption(new Option('--log-format <name>', 'json, or text for people; text on a terminal').choices(['json', 'text']))
-    .addOption(new Option('--node-lease-duration-seconds <n>', 'how long the Lease of a held node is asked for').default('3600'))
-    .option('--machine-maintenance-namespace <name>', "where MachineMaintenances are made; the operator's own when left out")
-    .addOption(
-      new Option(
-        '--machine-maintenance-watch-namespaces <name,...>',
-        'further namespaces whose MachineMaintenances (and namespaced NodeMaintenances) are worked on; * is every one. Whoever may write there takes any machine out of service',
-      )
-        .default([], 'none')
-        .argParser((text: string, before: readonly string[]) => [...before, ...text.split(',')]),
-    )
-    .addOption(new Option('--machines-per-set <n>', 'machines of one set that are worked on at a time; 0 is no limit').default('1'))
-    .addOption(new Option('--machines-per-zone <n>', 'machines of one zone that are worked on at a time; 0 is no limit').default('0'))
-    .addOption(
-      new Option(
-        '--drain-lead-seconds <n>',
-        'a node is drained this long before its cloud may begin, where no window says otherwise',
-      ).default('1800'),
-    );
+    .addOption(new Option('--node-lease-duration-seconds <n>', 'how long the Lease of a held node is asked for').default('3600'));
   command
     .option('--event-intake-bind-address <address>', 'where CloudEvents about machines are taken, for example :8090; 0 switches it off')
     .option('--event-intake-token-file <file>', 'a file with the token that senders have to show')
@@ -81,7 +65,7 @@ const operatorCommand = (env: Env): Command => {
         .default([], 'none')
         .argParser((text: string, before: readonly string[]) => [...before, text]),
     );
-  webhookFlags(openStackFlags(command));
+  webhookFlags(openStackFlags(machineFlags(command)));
   for (const [flags, text] of accepted) command.addOption(new Option(flags, text).hideHelp());
   return command.action(async (flags: OperatorFlags) => (await import('./operator.ts')).operator(flags, env));
 };

@@ -1,4 +1,5 @@
 import type { Node, NodeCondition, Taint } from '../core/hold/node.ts';
+import { own } from '../core/json.ts';
 import type { EventState, MachineEvent } from '../core/machine/event.ts';
 import { instanceOf } from '../core/machine/machine.ts';
 import type { Mark, Signal } from '../core/machine/source.ts';
@@ -37,8 +38,8 @@ const find = (signal: Signal, node: SignalNode): Found | undefined => {
 
 const timesOf = (rule: Signal, node: SignalNode, says: string) => {
   const annotated = (key: string | undefined): Temporal.Instant | undefined =>
-    key === undefined ? undefined : readTime(node.annotations[key]);
-  const labelled = rule.notBeforeLabel === undefined ? undefined : readEpochSeconds(node.labels[rule.notBeforeLabel] ?? '');
+    key === undefined ? undefined : readTime(own(node.annotations, key));
+  const labelled = rule.notBeforeLabel === undefined ? undefined : readEpochSeconds(own(node.labels, rule.notBeforeLabel) ?? '');
   const notBefore = annotated(rule.notBeforeAnnotation) ?? labelled ?? (rule.notBeforeInMessage === true ? findTime(says) : undefined);
   return { notBefore, deadline: annotated(rule.deadlineAnnotation) ?? notBefore };
 };

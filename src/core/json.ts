@@ -5,6 +5,10 @@ export type JsonObject = { readonly [key: string]: Json | undefined };
 
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** What a record has of its own under a key that somebody else has chosen: `constructor` is no label that every object has. */
+export const own = <T>(record: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(record, key) ? record[key] : undefined;
+
 /** Structural equality; a key with the value undefined counts as missing. */
 export const sameJson = (one: Json | undefined, other: Json | undefined): boolean => {
   if (one === other) return true;

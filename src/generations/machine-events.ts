@@ -1,4 +1,4 @@
-import type { JsonObject } from '../core/json.ts';
+import { type JsonObject, own } from '../core/json.ts';
 import type { EventKind, MachineEvent } from '../core/machine/event.ts';
 import { readTime, timeText } from '../core/time.ts';
 import type { RawMachineEvent } from './schema/machine-maintenance.ts';
@@ -36,7 +36,7 @@ const codes: Readonly<Record<string, EventKind>> = {
 
 /** The event of an object that the replaced operator made: code and id are all that it kept. Undefined when it kept none. */
 export const eventOfSeed = (code: string | undefined, id: string | undefined, instance: string): MachineEvent | undefined => {
-  const kind = codes[code ?? ''];
+  const kind = own(codes, code ?? '');
   if (code === undefined || kind === undefined) return undefined;
   return {
     provider: 'aws',

@@ -83,7 +83,7 @@ test('what a spec says is what counts', () => {
   const picks = [{ namespaces: ['batch'] }];
   const drain = {
     podSelector: { matchLabels: { app: 'web' } },
-    gracePeriodSeconds: 0,
+    gracePeriodSeconds: 20,
     deleteEmptyDirData: true,
     force: true,
     ignoreDaemonSets: false,

@@ -51,7 +51,8 @@ const definedOver = <T extends object>(defaults: T, given: { readonly [Field in 
 /** The defaults are those of the CRD: objects stored before a field existed have them as well. */
 export const drainPolicy = (drain: RawDrain): DrainPolicy => ({
   ...(drain.podSelector && { podSelector: drain.podSelector as LabelSelector }),
-  gracePeriodSeconds: drain.gracePeriodSeconds ?? -1,
+  // 0 would forget pods while their containers still run; the CRD refuses it.
+  gracePeriodSeconds: drain.gracePeriodSeconds === 0 ? 1 : (drain.gracePeriodSeconds ?? -1),
   ...(drain.maxGracePeriodSeconds !== undefined && { maxGracePeriodSeconds: drain.maxGracePeriodSeconds }),
   deleteEmptyDirData: drain.deleteEmptyDirData ?? false,
   force: drain.force ?? false,
@@ -164,13 +165,24 @@ const estimateOf = ({ estimatedEnd }: Report, stored: MaintenanceStatus): string
   return same ? stored.estimatedCompletionTime : timeText(estimatedEnd);
 };
 
+/** Bytes of all blockers together: an object with a status of a mebibyte cannot be stored, and long before that nobody can read it. */
+const mostBytes = 98_304;
+
+/** As many as fit: the number of all stands beside them. */
+const storable = <T>(blockers: readonly T[]): readonly T[] => {
+  let left = mostBytes;
+  return blockers.filter(blocker => (left -= Buffer.byteLength(JSON.stringify(blocker))) > 0);
+};
+
 const statusOf = (report: Report, request: Request, now: Temporal.Instant): JsonObject => {
   const stored = request.status as MaintenanceStatus;
   const pods = report.pods ?? stored.pods;
   const known = report.pods !== undefined;
   // What kept a drain from going on keeps nothing any more when there is none: it is not asked for any more, waits for its time, or has failed.
   const kept = report.state === 'Draining' || report.state === 'Detaching' ? stored : {};
-  const blockers = report.blockers.slice(0, mostBlockers).map(({ since, ...blocker }) => ({ ...blocker, since: timeText(since) }));
+  const blockers = storable(
+    report.blockers.slice(0, mostBlockers).map(({ since, ...blocker }) => ({ ...blocker, since: timeText(since) })),
+  );
   const status = {
     phase: report.state,
     message: sentence(report),

@@ -1,6 +1,6 @@
 import { fewOf } from '../core/drain/blocker.ts';
 import { percentOf } from '../core/drain/tally.ts';
-import { type JsonObject, sameJson } from '../core/json.ts';
+import { type JsonObject, own, sameJson } from '../core/json.ts';
 import type { Report } from '../core/phase/report.ts';
 import { type Dialect, type LeaseName, type Marks, noHistory, type Request } from '../core/request/request.ts';
 import type { Failure, State } from '../core/request/words.ts';
@@ -45,10 +45,15 @@ const phases: Readonly<Record<Exclude<State, 'Failed'>, string>> = {
 
 const states: Readonly<Record<string, State>> = { Running: 'Draining', Succeeded: 'Drained', Failed: 'Failed' };
 
+/** What the API server says of a pod in several budgets, whenever it is asked: it need not be. */
+const severalBudgets = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+
 const blockerErrors = ({ blockers }: Report, now: Temporal.Instant): string | undefined => {
-  const late = blockers.filter(({ since }) => secondsBetween(since, now) >= attemptSeconds);
-  const texts = late.map(({ pod, message }) =>
-    pod ? `error when evicting pods/"${pod.name}" -n "${pod.namespace}": ${message}` : message,
+  const told = blockers.filter(({ since, cause }) => cause === 'MultipleBudgets' || secondsBetween(since, now) >= attemptSeconds);
+  const texts = told.map(({ pod, cause, message }) =>
+    pod
+      ? `error when evicting pods/"${pod.name}" -n "${pod.namespace}": ${cause === 'MultipleBudgets' ? severalBudgets : message}`
+      : message,
   );
   const unique = [...new Set(texts)];
   if (unique.length === 0) return undefined;
@@ -108,7 +113,7 @@ const read = (raw: unknown, dialect: Dialect, generation: Generation): Request |
   const waiting = status.pendingPods?.length ?? 0;
   const toEvict = status.evictionPods ?? 0;
   const failure = failureOf(status);
-  const state = states[status.phase ?? ''];
+  const state = own(states, status.phase ?? '');
   return {
     ...common,
     nodeName,

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../core/json.ts';
+import { isObject, type JsonObject, own } from '../core/json.ts';
 import { mayLoseQuorum } from '../core/quorum/quorum.ts';
 import { seedPolicy } from '../core/request/policy.ts';
 import { type Claim, claimAnnotation, type Dialect, noHistory, type Request } from '../core/request/request.ts';
@@ -44,7 +44,7 @@ export const readCommon = <Spec, Status>(
     createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
     deleting: metadata.deletionTimestamp !== undefined,
     finalizers: metadata.finalizers ?? [],
-    claim: claims[metadata.annotations?.[claimAnnotation] ?? ''] ?? 'none',
+    claim: own(claims, metadata.annotations?.[claimAnnotation] ?? '') ?? 'none',
     stage: 'Drain',
     mayLoseQuorum: mayLoseQuorum(metadata.annotations),
     policy: seedPolicy,

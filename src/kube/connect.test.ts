@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { HandClock } from '../support/hand-clock.ts';
+import { silentLog } from '../support/log.ts';
 import { type Connection, connect } from './connect.ts';
 import { ConnectionError } from './connection-error.ts';
 import { clientA, clientB, serverPair, testAuthority } from './testing/certificates.ts';
@@ -110,9 +111,8 @@ test('an authority that did not sign the server is refused, before anything is s
 
 test('a token file is read again when it is due, and at once after 401', async () => {
   const accepted = new Set(['Bearer one', 'Bearer two']);
-  await using it = await workplace(
-    (request, response) => json(response, accepted.has(request.headers.authorization ?? '') ? 200 : 401, {}),
-    false,
+  await using it = await workplace((request, response) =>
+    json(response, accepted.has(request.headers.authorization ?? '') ? 200 : 401, {}),
   );
   await it.write('token', 'one\n');
   const connection = await it.connect('{tokenFile: token}');
@@ -131,12 +131,30 @@ test('a token file is read again when it is due, and at once after 401', async (
 });
 
 test('a password, and acting as somebody else', async () => {
-  await using it = await workplace((_, response) => json(response, 200, {}), false);
-  const connection = await it.connect('{username: u, password: p, as: jane, as-groups: [x, y], as-user-extra: {Scope: [s]}}', '');
+  await using it = await workplace((_, response) => json(response, 200, {}));
+  const connection = await it.connect('{username: u, password: p, as: jane, as-groups: [x, y], as-user-extra: {Scope: [s]}}');
   await connection.call(get);
   const headers = it.server.requests[0]?.headers ?? {};
   assert.equal(headers.authorization, `Basic ${base64('u:p')}`);
   assert.deepEqual([headers['impersonate-user'], headers['impersonate-group'], headers['impersonate-extra-scope']], ['jane', 'x, y', 's']);
+});
+
+test('what would let others be this user is not sent to an http:// server, where everybody on the way can read it', async () => {
+  await using it = await workplace((_, response) => json(response, 200, {}), false);
+  const warnings: string[] = [];
+  const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
+  for (const user of [
+    '{token: t}',
+    '{username: u, password: p, as: jane}',
+    `{tokenFile: ${join(it.home, 'names')}}`,
+    exec('no-such-program'),
+  ]) {
+    const connection = await it.connect(user, '', { log });
+    assert.equal((await connection.call(get)).status, 200);
+    assert.equal(it.server.requests.at(-1)?.headers.authorization, undefined, user);
+  }
+  assert.equal(it.server.requests[1]?.headers['impersonate-user'], 'jane', 'whom one acts as is no secret');
+  assert.deepEqual(warnings, Array(4).fill('the server is http://: the credentials of the user are not sent to it'));
 });
 
 const plugin = async (it: Awaited<ReturnType<typeof workplace>>, body: string): Promise<string> => {
@@ -154,9 +172,8 @@ const exec = (command: string, more = ''): string =>
 
 test('a credential program runs once for 20 calls, is told about the cluster, and again after a 401', async () => {
   let accepted = 'first';
-  await using it = await workplace(
-    (request, response) => json(response, request.headers.authorization === `Bearer ${accepted}` ? 200 : 401, {}),
-    false,
+  await using it = await workplace((request, response) =>
+    json(response, request.headers.authorization === `Bearer ${accepted}` ? 200 : 401, {}),
   );
   const command = await plugin(
     it,
@@ -183,7 +200,7 @@ test('a credential program runs once for 20 calls, is told about the cluster, an
 });
 
 test('a credential program is run again shortly before its credentials expire, and they are used meanwhile', async () => {
-  await using it = await workplace((_, response) => json(response, 200, {}), false);
+  await using it = await workplace((_, response) => json(response, 200, {}));
   const expirationTimestamp = it.clock.now().add({ minutes: 10 }).toString();
   const command = await plugin(it, `echo '${credential({ token: 't', expirationTimestamp })}'`);
   const connection = await it.connect(exec(command));

@@ -21,7 +21,12 @@ export type UserOptions = {
 /** The credentials of a context. Throws a KubeconfigError for what kubectl refuses as well, and for what is not supported here. */
 export const userCredentials = ({ name, cluster, user }: Chosen, options: UserOptions): Credentials => {
   refuse(name, cluster, user);
-  const sources = [authority(cluster, options), clientCertificate(user, options), bearer(user, options), program(cluster, user, options)];
+  // As client-go (clientcmd, IsConfigTransportTLS): what would let somebody else be this user is not sent where everybody on the way can read it.
+  const isSafe = cluster.server?.startsWith('https:') ?? false;
+  if (!isSafe && hasSecret(user))
+    options.log.warn('the server is http://: the credentials of the user are not sent to it', { context: name, server: cluster.server });
+  const secrets = isSafe ? [clientCertificate(user, options), bearer(user, options), program(cluster, user, options)] : [];
+  const sources = [authority(cluster, options), ...secrets];
   const servername = cluster['tls-server-name'];
   return new Credentials(
     sources.filter(source => source !== undefined),
@@ -68,6 +73,11 @@ const authority = (cluster: Cluster, options: FileOptions): Source | undefined =
   // As kubectl: whom the machine trusts. Node by itself would only trust its own list.
   return constant({ ca: [...new Set([...getCACertificates('default'), ...getCACertificates('system')])] });
 };
+
+const hasSecret = (user: User): boolean =>
+  [user.token, user.tokenFile, user.username, user.exec, user['client-key'], user['client-key-data']].some(
+    one => one !== undefined && one !== '',
+  );
 
 const clientCertificate = (user: User, options: FileOptions): Source | undefined => {
   const cert = pem(user['client-certificate-data'], user['client-certificate']);

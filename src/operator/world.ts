@@ -10,10 +10,11 @@ import type { Log } from '../support/log.ts';
 import { Cache } from './cache.ts';
 import { Following } from './following.ts';
 import { Guards } from './guards.ts';
+import { type Named, readNamed } from './named.ts';
 import type { Namespaces } from './namespaces.ts';
 import { essence, isMarked, isMember, standsFor } from './node-matters.ts';
 import { PodWatches } from './pod-watches.ts';
-import type { Api, Change, Watched, Watcher } from './ports.ts';
+import type { Api, Change, Watcher } from './ports.ts';
 import { Vms, vmCollections } from './vms.ts';
 
 /** What the world tells the loop. */
@@ -43,16 +44,6 @@ export type Listener = {
 };
 
 const windowsName = 'maintenancewindows.drydock.dev';
-
-/** A DaemonSet, by name only. */
-type Named = Watched;
-
-const readNamed = (raw: unknown): Named => {
-  const { metadata } = raw as {
-    readonly metadata: { readonly namespace?: string; readonly name: string; readonly uid: string; readonly resourceVersion: string };
-  };
-  return { key: `${metadata.namespace ?? ''}/${metadata.name}`, uid: metadata.uid, resourceVersion: metadata.resourceVersion };
-};
 
 /** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
 export class World {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -23,9 +23,12 @@ const inFolder = (work: (folder: string) => void): void => {
 };
 
 describe('a copy of a cluster', () => {
-  test('values of variables, applied objects, managed fields and first words to VMs are not in it', () => {
+  test('values of variables, arguments, headers, applied objects, annotations of others, managed fields and first words to VMs are not in it', () => {
     const container = {
       name: 'main',
+      args: ['--password=secret-4'],
+      command: ['run', 'secret-5'],
+      livenessProbe: { httpGet: { httpHeaders: [{ name: 'Authorization', value: 'secret-6' }] }, periodSeconds: 3 },
       env: [
         { name: 'PASSWORD', value: 'secret-1' },
         { name: 'HOME', valueFrom: { fieldRef: {} } },
@@ -36,19 +39,35 @@ describe('a copy of a cluster', () => {
       metadata: {
         name: 'web',
         managedFields: [{ manager: 'x' }],
-        annotations: { 'kubectl.kubernetes.io/last-applied-configuration': 'secret-2', kept: 'yes' },
+        annotations: {
+          'kubectl.kubernetes.io/last-applied-configuration': 'secret-2',
+          'vault.example.com/token': 'secret-7',
+          'batch.kubernetes.io/kept': 'yes',
+        },
       },
-      spec: { template: { spec: { containers: [container], volumes: [{ cloudInitNoCloud: { userData: 'secret-3' } }] } } },
+      spec: {
+        template: {
+          metadata: { annotations: { 'example.com/key': 'secret-8' } },
+          spec: { containers: [container], volumes: [{ cloudInitNoCloud: { userData: 'secret-3' } }] },
+        },
+      },
     });
     assert.doesNotMatch(JSON.stringify(object), /secret-|managedFields/);
     assert.match(JSON.stringify(object), /"PASSWORD"/);
-    assert.match(JSON.stringify(object), /"kept":"yes"/);
+    assert.match(JSON.stringify(object), /kept":"yes".*"periodSeconds":3/);
+    const node = trimmed({ kind: 'Node', metadata: { name: 'n', annotations: { 'cloud.example.com/notice': 'reboot' } } });
+    assert.match(JSON.stringify(node), /"reboot"/, 'a signal of its machine may stand in any of them');
   });
 
   test('what is written is read again; lists and single objects of kubectl are taken as well', () => {
     inFolder(folder => {
       const files = writeCopy(join(folder, 'copy'), { takenAt: now, objects: [node, pod], leftOut: ['jobs: forbidden'] });
       assert.deepEqual(files, ['nodes.json', 'pods.json', 'snapshot.json']);
+      assert.deepEqual(
+        [join(folder, 'copy'), join(folder, 'copy', 'pods.json')].map(file => (statSync(file).mode & 0o777).toString(8)),
+        ['700', '600'],
+        'nobody else may look',
+      );
       assert.deepEqual(readCopy(join(folder, 'copy')), { takenAt: now, objects: [node, pod], leftOut: ['jobs: forbidden'] });
       const foreign = join(folder, 'copy', 'foreign');
       writeCopy(foreign, { takenAt: now, objects: [], leftOut: [] });

@@ -34,7 +34,8 @@ const fileOf = (plural: string, apiVersion: string): string => {
 /** Writes a copy into a folder, which is made: one List of a kind in each file. The answer names the files. Throws a SnapshotError. */
 export const writeCopy = (folder: string, { takenAt, objects, leftOut }: Copy): readonly string[] => {
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // One that was there already is as open as its owner has left it: the files are closed in any case.
     const files: string[] = [];
     for (const { apiVersion, kind, plural } of copiedKinds) {
       const items = objects.filter(one => one['kind'] === kind && one['apiVersion'] === apiVersion);

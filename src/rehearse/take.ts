@@ -22,7 +22,7 @@ const list = async (api: Api, copied: CopiedKind, shared: Shared): Promise<Liste
     const answer = await api.call({ method: 'GET', path: pathOfKind(copied), query: { limit: pageSize, continue: next } });
     if (answer.status !== 200) return { kind: 'refused', answer };
     const { items, metadata } = answer.body as Page;
-    for (const item of items ?? []) objects.push(shared.of({ apiVersion, kind, ...trimmed(item) }));
+    for (const item of items ?? []) objects.push(shared.of(trimmed({ apiVersion, kind, ...item })));
     next = metadata?.continue === '' ? undefined : metadata?.continue;
   } while (next !== undefined);
   return { kind: 'listed', objects };

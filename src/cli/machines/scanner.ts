@@ -1,4 +1,5 @@
 import { type Ec2Options, openEc2 } from '../../clouds/aws/client.ts';
+import { mayAsk } from '../../clouds/aws/endpoint.ts';
 import { regionOfInfrastructure, regionOfInstallConfig, regionOfProviderId } from '../../clouds/aws/region.ts';
 import { scanEc2 } from '../../clouds/aws/scan.ts';
 import { awsRegion } from '../../clouds/metadata/aws.ts';
@@ -21,6 +22,8 @@ type Reach = {
   readonly namespace: string;
   /** What the environment says. */
   readonly region?: string | undefined;
+  /** Endpoints beside Amazon's that sources may name. */
+  readonly awsEndpoints?: readonly string[];
 };
 
 type Place = { readonly namespace: string; readonly name: string };
@@ -133,10 +136,17 @@ const joined = (source: string, all: readonly Sighting[]): Sighting => {
   };
 };
 
+const strangeEndpoint = (endpoint: string): Trouble => ({
+  reason: 'EndpointNotAllowed',
+  message: `spec.aws.endpoint is ${endpoint.slice(0, 300)}, which is neither Amazon's over https nor named to the operator: it is not asked. Start the operator with --allowed-aws-endpoint for it`,
+});
+
 /** Asks EC2 as a MachineEventSource says, one region after the other. */
 export const scanner = (reach: Reach): EventScanner => ({
   scan: async (source, machines, signal) => {
     if (machines.size === 0) return nothing(source.name);
+    const endpoint = source.aws?.endpoint;
+    if (endpoint !== undefined && !mayAsk(endpoint, reach.awsEndpoints ?? [])) return nothing(source.name, strangeEndpoint(endpoint));
     try {
       const credentials = await credentialsFor(source, reach, signal);
       if (credentials !== 'none' && 'reason' in credentials) return nothing(source.name, credentials);
@@ -146,7 +156,6 @@ export const scanner = (reach: Reach): EventScanner => ({
           seen.push(nothing(source.name, unknownRegion));
           continue;
         }
-        const endpoint = source.aws?.endpoint;
         using client = await openEc2({
           region,
           ...(credentials !== 'none' && { credentials }),

@@ -67,6 +67,11 @@ export const needsHelp = ({ cause }: Hindrance): boolean =>
 export const blockerId = ({ cause, pod, volume, server }: Hindrance): string =>
   `${cause} ${pod ? `${pod.namespace}/${pod.name}` : ''} ${volume ?? ''}${server?.id ?? ''}`;
 
+/** Characters of a text of somebody else's: a webhook may say as much as it likes. */
+const longestText = 1000;
+
+const shortened = (text: string): string => (text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`);
+
 const about = ({ namespace, name }: Pod): NonNullable<Hindrance['pod']> => ({ namespace, name });
 
 /** It gives something now and then, and nothing at the moment. */
@@ -88,7 +93,7 @@ export const budgetHindrance = (pod: Pod, budget: Budget): Hindrance => {
     return {
       ...common,
       cause: 'BudgetNotSynced',
-      message: `budget ${budget.name} could not be computed: ${budget.syncFailure}`,
+      message: `budget ${budget.name} could not be computed: ${shortened(budget.syncFailure)}`,
       remedy: `mend what the message names, or delete the budget: kubectl -n ${budget.namespace} describe pdb ${budget.name}`,
     };
   }
@@ -114,11 +119,17 @@ export const budgetHindrance = (pod: Pod, budget: Budget): Hindrance => {
   return { ...common, cause: 'DisruptionBudget', ...spentText(budget) };
 };
 
+/** Budgets that are named. Somebody may have made thousands for one pod. */
+const mostBudgets = 10;
+
 /** More than one budget: the eviction API refuses such pods always. */
 export const multipleBudgetsHindrance = (pod: Pod, budgets: readonly Budget[]): Hindrance => ({
   cause: 'MultipleBudgets',
   pod: about(pod),
-  budgets: budgets.map(({ key }) => key).sort(),
+  budgets: budgets
+    .map(({ key }) => key)
+    .sort()
+    .slice(0, mostBudgets),
   message: `${budgets.length} budgets select the pod, and the eviction API refuses such pods always`,
   remedy: 'change the selectors so that one budget is left for the pod',
 });
@@ -145,13 +156,13 @@ const outcomeTexts = {
 /** What the last reply to this pod's eviction says. */
 export const outcomeHindrance = (pod: Pod, kind: keyof typeof outcomeTexts, message: string): Hindrance => {
   const { cause, remedy } = outcomeTexts[kind];
-  return { cause, pod: about(pod), message, ...(remedy !== undefined && { remedy }) };
+  return { cause, pod: about(pod), message: shortened(message), ...(remedy !== undefined && { remedy }) };
 };
 
 /** It is on its way out. Past its grace period something holds it: a finalizer, or a kubelet that does not answer. */
 export const terminatingHindrance = (pod: Pod, overdue: boolean): Hindrance => {
   if (!overdue) return { cause: 'Terminating', pod: about(pod), message: 'is terminating' };
-  const held = pod.finalizers.length > 0 ? `; finalizers: ${pod.finalizers.join(', ')}` : '';
+  const held = pod.finalizers.length > 0 ? `; finalizers: ${fewOf(pod.finalizers)}` : '';
   return {
     cause: 'StuckTerminating',
     pod: about(pod),

@@ -56,6 +56,7 @@ export const troubleReasons = [
   'Throttled',
   'Unreachable',
   'RegionUnknown',
+  'EndpointNotAllowed',
   'Failed',
 ] as const;
 export type TroubleReason = (typeof troubleReasons)[number];

@@ -1,4 +1,4 @@
-import { isObject } from '../json.ts';
+import { isObject, own } from '../json.ts';
 
 /** metav1.LabelSelector. An empty one matches everything, a missing one nothing. */
 export type LabelSelector = {
@@ -16,7 +16,7 @@ type Requirement = {
 export type Labels = Readonly<Record<string, string>>;
 
 const meets = (labels: Labels, { key, operator, values = [] }: Requirement): boolean => {
-  const value = labels[key];
+  const value = own(labels, key);
   switch (operator) {
     case 'In':
       return value !== undefined && values.includes(value);
@@ -36,7 +36,7 @@ const meets = (labels: Labels, { key, operator, values = [] }: Requirement): boo
 export const matches = (selector: LabelSelector | undefined, labels: Labels): boolean => {
   if (selector === undefined) return false;
   const { matchLabels = {}, matchExpressions = [] } = selector;
-  for (const key of Object.keys(matchLabels)) if (labels[key] !== matchLabels[key]) return false;
+  for (const key of Object.keys(matchLabels)) if (own(labels, key) !== matchLabels[key]) return false;
   return matchExpressions.every(requirement => meets(labels, requirement));
 };
 

@@ -21,7 +21,13 @@ const aws = z
       .describe(
         'Secret with the keys aws_access_key_id and aws_secret_access_key. When left out: drydock-cloud-credentials beside the operator, if there is one, else what the SDK finds (environment, web identity, instance role).',
       ),
-    endpoint: z.string().max(2048).optional().describe('Another EC2 endpoint, for private clouds and tests.'),
+    endpoint: z
+      .string()
+      .max(2048)
+      .optional()
+      .describe(
+        "Another EC2 endpoint, for private clouds: one of Amazon's over https, or one that the operator's flag --allowed-aws-endpoint names.",
+      ),
     intervalSeconds: z.int32().min(60).max(86_400).default(3600).describe('Between two scans; sooner near a deadline.'),
   })
   .describe('EC2 scheduled events, asked for centrally.');

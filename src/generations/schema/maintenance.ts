@@ -79,7 +79,16 @@ const servers = z
 export const drain = z
   .object({
     podSelector: labelSelector.optional().describe("Only these pods are the drain's business; all when left out."),
-    gracePeriodSeconds: z.int32().min(-1).default(-1).describe("Seconds that each pod gets to end; -1 is the pod's own."),
+    gracePeriodSeconds: z
+      .int32()
+      .min(-1)
+      .default(-1)
+      .describe("Seconds that each pod gets to end; -1 is the pod's own. Not 0: such a pod is gone while its containers still run.")
+      .meta(
+        rules(
+          rule('self != 0', 'gracePeriodSeconds is not 0, which forgets pods while their containers still run: it is 1 or more, or -1'),
+        ),
+      ),
     maxGracePeriodSeconds: z
       .int32()
       .min(1)
