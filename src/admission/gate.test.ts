@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../core/json.ts';
-import type { AdmissionKind } from '../generations/admission.ts';
+import { type AdmissionKind, webhookKinds } from '../generations/admission.ts';
 import { systemClock } from '../support/clock.ts';
 import { HandClock } from '../support/hand-clock.ts';
 import { silentLog } from '../support/log.ts';
@@ -262,6 +262,12 @@ describe('etcd on OpenShift', () => {
   });
 });
 
+const guardBudget = (disruptionsAllowed: number): JsonObject => ({
+  metadata: { name: 'etcd-quorum-guard', namespace: 'openshift-etcd', uid: 'guard' },
+  spec: { selector: { matchLabels: { app: 'guard' } } },
+  status: { disruptionsAllowed },
+});
+
 describe('the quorum anywhere else', () => {
   const three = (): MemoryServer =>
     serverWith(node('cp-0', controlPlane), node('cp-1', controlPlane), node('cp-2', controlPlane), node('w'));
@@ -271,10 +277,38 @@ describe('the quorum anywhere else', () => {
     for (const other of [medik8s, kubevirt, alpha, maintenance]) {
       const api = three();
       api.put(pathOf(other, 'other'), object('other', 'cp-2', {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }));
-      for (const kind of [medik8s, alpha, maintenance]) {
-        assert.equal(await ask(api, kind, creation(kind, object('new', 'cp-0'))), `${message3}: ${because}`);
-      }
+      assert.equal(await ask(api, maintenance, creation(maintenance, object('new', 'cp-0'))), `${message3}: ${because}`);
     }
+  });
+
+  test('lets the older kinds pass, as their operators did, and says what is at stake', async () => {
+    for (const kind of [medik8s, kubevirt, alpha]) {
+      const api = three();
+      api.put(pathOf(maintenance, 'other'), object('other', 'cp-2'));
+      const gate = gateTo(api);
+      assert.deepEqual(await gate.decide(kind, creation(kind, object('new', 'cp-0'))), {
+        kind: 'allowed',
+        warnings: [
+          'cp-0 is one of 3 control-plane nodes, of which 2 have to stay: without it etcd loses its quorum, and the API server answers nobody until it is back',
+        ],
+      });
+      await gate.close();
+    }
+  });
+
+  test('lets the only control-plane node pass for every kind, with a warning, and of two none', async () => {
+    for (const kind of [medik8s, kubevirt, alpha, maintenance]) {
+      const gate = gateTo(serverWith(node('cp-0', controlPlane)));
+      const verdict = await gate.decide(kind, creation(kind, object('new', 'cp-0')));
+      assert.match(
+        JSON.stringify(verdict),
+        /"allowed","warnings":\["cp-0 is the only control-plane node: while it is out, nothing in this cluster may answer/,
+      );
+      await gate.close();
+    }
+    const two = serverWith(node('cp-0', controlPlane), node('cp-1', controlPlane));
+    assert.match(await ask(two, maintenance, creation(maintenance, object('new', 'cp-0'))), /of 2 control-plane nodes none can be spared/);
+    assert.equal(await ask(two, medik8s, creation(medik8s, object('new', 'cp-0'))), 'allowed');
   });
 
   test('leaves those out that announce only, or have given their node back', async () => {
@@ -305,12 +339,10 @@ describe('the quorum anywhere else', () => {
     assert.equal(await ask(api, maintenance, update({ generation: 2 })), 'allowed');
   });
 
-  test('the only control-plane node cannot go, and the text says how it can', async () => {
+  test('on OpenShift the only control-plane node cannot go, and the text says no more than the contract', async () => {
     const api = serverWith(node('cp-0', controlPlane));
-    assert.equal(
-      await ask(api, medik8s, creation(medik8s, object('new', 'cp-0'))),
-      `${message3}: the only control-plane node cannot be spared; ${override}`,
-    );
+    api.put(`${budgets}/etcd-quorum-guard`, guardBudget(1));
+    assert.equal(await ask(api, medik8s, creation(medik8s, object('new', 'cp-0')), true), message3);
   });
 
   test('a Maintenance of a node that cannot be read is told so', async () => {
@@ -358,7 +390,8 @@ describe('requests at the same time, through three replicas', () => {
     test(`eight for ${count} different control-plane nodes: ${most} are stored, of whatever kind`, async () => {
       const names = Array.from({ length: count }, (_, index) => `cp-${index}`);
       const api = serverWith(...names.map(name => node(name, controlPlane)));
-      const gates = replicas(api);
+      api.put(`${budgets}/etcd-quorum-guard`, guardBudget(8));
+      const gates = [gateTo(api, true), gateTo(api, true), gateTo(api, true)];
       const kinds = [medik8s, maintenance, kubevirt, alpha];
       const verdicts = await Promise.all(
         Array.from({ length: 8 }, (_, index) =>
@@ -504,4 +537,119 @@ describe('a reservation', () => {
     ]);
     await gate.close();
   });
+});
+
+describe('what destroys, or overrules others', () => {
+  const waiver = { annotations: { 'drydock.dev/allow-quorum-loss': 'true' } };
+  const ladder = [{ afterSeconds: 60, action: 'Delete' }];
+  const said: readonly (readonly [string, JsonObject, JsonObject])[] = [
+    ['waive-quorum', {}, waiver],
+    ['delete-pods', { drain: { disableEviction: true } }, {}],
+    ['delete-pods', { drain: { ladder } }, {}],
+    ['shut-down-vms', { drain: { virtualMachines: { notMigratable: 'ShutDown' } } }, {}],
+  ];
+
+  for (const [right, spec, metadata] of said) {
+    test(`takes the right ${right}, when it is made and when it is added: ${JSON.stringify(spec)}`, async () => {
+      const api = serverWith(node('w'));
+      const daring = object('one', 'w', spec, metadata);
+      const added = review(maintenance, 'UPDATE', { object: daring, oldObject: object('one', 'w') });
+      for (const asked of [creation(maintenance, daring), added]) assert.equal(await ask(api, maintenance, asked), 'allowed');
+      api.denied.add(`ann ${right}`);
+      const no = new RegExp(
+        `^this object .*: that needs the right ${right} on maintenances\\.drydock\\.dev, which you do not have; kubectl auth can-i ${right} `,
+      );
+      for (const asked of [creation(maintenance, daring), added]) assert.match(await ask(api, maintenance, asked), no);
+      const unchanged = review(maintenance, 'UPDATE', { object: { ...daring, status: { phase: 'Draining' } }, oldObject: daring });
+      assert.equal(await ask(api, maintenance, unchanged), 'allowed', 'what was agreed to stays so, whoever writes the rest');
+      const taken = review(maintenance, 'UPDATE', { object: object('one', 'w'), oldObject: daring });
+      assert.equal(await ask(api, maintenance, taken), 'allowed', 'taking it back takes no right');
+    });
+  }
+
+  test('is asked of every kind that can say it: as the user of the request, in its namespace', async () => {
+    const machine = webhookKinds().find(({ resource }) => resource === 'machinemaintenances');
+    assert.ok(machine);
+    const api = serverWith();
+    const gate = gateTo(api);
+    const created = {
+      metadata: { name: 'mm', namespace: 'drydock-system' },
+      spec: { events: [{ kind: 'termination', id: 'e' }, { kind: 'reboot' }] },
+    };
+    const asked: Review = { ...creation(medik8s, created), kind: 'MachineMaintenance', version: 'v1alpha1', namespace: 'drydock-system' };
+    assert.equal((await gate.decide(machine, asked)).kind, 'allowed');
+    assert.deepEqual(
+      api.calls.map(({ body }) => (body as { readonly spec: unknown }).spec),
+      [
+        {
+          user: 'ann',
+          uid: undefined,
+          groups: ['system:authenticated'],
+          extra: undefined,
+          resourceAttributes: {
+            group: 'machinemaintenance.managed.openshift.io',
+            resource: 'machinemaintenances',
+            verb: 'declare-urgent',
+            namespace: 'drydock-system',
+          },
+        },
+      ],
+    );
+    api.denied.add('ann declare-urgent');
+    assert.equal((await gate.decide(machine, asked)).kind, 'denied');
+    await gate.close();
+  });
+
+  test('is denied when nobody can say whether it may be', async () => {
+    const api = serverWith(node('w'));
+    api.intercept = ({ path }) =>
+      path.includes('subjectaccessreviews') ? { status: 500, headers: {}, body: { kind: 'Status', message: 'no' } } : undefined;
+    const asked = creation(maintenance, object('one', 'w', { drain: { disableEviction: true } }));
+    assert.match(
+      await ask(api, maintenance, asked),
+      /^could not ask whether you have the right delete-pods on maintenances\.drydock\.dev, please try again: no$/,
+    );
+  });
+});
+
+describe('a flood of forged reviews', () => {
+  test('a version that is none is answered without a read: it would become part of a path', async () => {
+    const api = serverWith(node('n1'));
+    for (const version of ['v1beta1/../../../api/v1/secrets?', 'v9', '..']) {
+      const forged = creation(medik8s, object('new', 'n1'), { version });
+      assert.equal(await ask(api, medik8s, forged), 'nodemaintenances.nodemaintenance.medik8s.io is known in version v1beta1 only');
+    }
+    assert.deepEqual(api.calls, []);
+  });
+
+  for (const [what, uid] of [
+    ['one uid', () => 'forged'],
+    ['ever other uids', (index: number) => `forged-${index}`],
+  ] as const) {
+    test(`keeps an honest request waiting for some seconds and no longer: five a second for the control plane, under ${what}`, async () => {
+      const clock = new HandClock();
+      const api = serverWith(node('cp-0', controlPlane), node('cp-1', controlPlane), node('cp-2', controlPlane));
+      const gates = [gateTo(api, false, clock), gateTo(api, false, clock)];
+      const forge = (index: number): void => {
+        const forged = { ...object(`forged-${index}`, 'cp-1'), metadata: { name: `forged-${index}`, uid: uid(index) } };
+        void gates[1]?.decide(maintenance, creation(maintenance, forged));
+      };
+      let sent = 0;
+      const turn = async (): Promise<void> => {
+        if (sent % 2 === 0) forge(sent);
+        sent += 1;
+        await clock.advance(100);
+        for (let quiet = 0; quiet < 30; quiet += 1) await new Promise(resolve => setImmediate(resolve));
+      };
+      for (let before = 0; before < 20; before += 1) await turn();
+      let answer: Verdict | undefined;
+      const asked = clock.now().epochMilliseconds;
+      void gates[0]?.decide(maintenance, creation(maintenance, object('honest', 'cp-0'))).then(verdict => (answer = verdict));
+      while (answer === undefined && clock.now().epochMilliseconds - asked < 12_000) await turn();
+      const waited = clock.now().epochMilliseconds - asked;
+      assert.deepEqual(answer, { kind: 'allowed' });
+      assert.ok(waited < 9000, `it took ${waited} ms; the API server gives up after 15,000`);
+      await Promise.all([...gates.map(gate => gate.close()), clock.advance(20_000)]);
+    });
+  }
 });

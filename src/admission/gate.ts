@@ -1,10 +1,12 @@
 import { isObject, type JsonObject } from '../core/json.ts';
-import type { AdmissionKind } from '../generations/admission.ts';
+import { type AdmissionKind, isAdmissionKind, type WebhookKind } from '../generations/admission.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
 import type { Log } from '../support/log.ts';
-import { Reservations, reservationName, type Sighting, type Subject } from './reservation.ts';
+import { consent } from './consent.ts';
+import { Patience } from './patience.ts';
+import { Reservations, reservationName, type Subject } from './reservation.ts';
 import { denied, type Review, type Verdict } from './review.ts';
 import { type Ground, type Looked, look, type Task, taskOf } from './rules.ts';
 
@@ -20,7 +22,9 @@ export type GateOptions = {
 /** The API server gives the webhook 15 seconds; a refusal with a reason is worth more than its own. */
 const answerWithinMs = 12_000;
 
-const pollMs = 75;
+/** A reservation is looked at again after so many milliseconds, ever more of them up to the second number: a crowd that waits must not keep the API server busy. Whoever has waited
+ * long enough is not kept off by others who write it all the time. */
+const pollMs = { first: 75, longest: 400, takingOver: 10 };
 
 /** A look that took longer than this under a reservation might end after it: the API server needs time to store the object as well. */
 const freshForMs = 2000;
@@ -54,11 +58,16 @@ export class Gate {
   }
 
   /** The answer to one request, within 12 seconds. Never rejects; what cannot be looked up is denied. */
-  async decide(kind: AdmissionKind, review: Review): Promise<Verdict> {
-    const task = taskOf(kind, review);
-    if (task.kind === 'answered') return task.verdict;
+  async decide(kind: WebhookKind, review: Review): Promise<Verdict> {
+    // It becomes part of a path: whoever calls could choose what is read with the operator's rights.
+    if (review.version !== '' && !kind.versions.includes(review.version))
+      return denied(`${kind.name} is known in version ${kind.versions.join(' and ')} only`);
     using deadline = new Deadline(this.#options.clock, answerWithinMs, [this.#over.signal]);
     const { signal } = deadline;
+    const agreed = await consent(this.#options.api, kind, review, signal);
+    if (agreed.kind === 'denied' || !isAdmissionKind(kind)) return agreed;
+    const task = taskOf(kind, review);
+    if (task.kind === 'answered') return task.verdict;
     const first = await look(this.#ground, kind, task, signal);
     if (first.verdict.kind === 'denied' || first.scope === undefined || review.dryRun) return first.verdict;
     // Awaited here: the deadline ends with this block.
@@ -87,17 +96,15 @@ export class Gate {
     const { clock } = this.#options;
     const name = reservationName(kind.name, scope);
     const subject = subjectOf(kind, review, task.object);
-    let last: Sighting | undefined;
-    const seen = (sighting: Sighting): Sighting => {
-      last = last?.resourceVersion === sighting.resourceVersion ? last : sighting;
-      return last;
-    };
-    while (!signal.aborted) {
+    const patience = new Patience(clock, one => this.#reservations.isStored(one, signal));
+    for (let pause = pollMs.first; !signal.aborted; ) {
       const beganMs = clock.now().epochMilliseconds;
-      const attempt = await this.#reservations.take(name, subject, seen, signal);
+      const attempt = await this.#reservations.take(name, subject, patience.isOver, signal);
       if (attempt.kind === 'failed') return this.#noReservation(task, attempt.why);
       if (attempt.kind === 'taken') {
-        await clock.sleep(pollMs, signal);
+        await patience.waitsFor(attempt.by);
+        await clock.sleep(patience.isOver ? pollMs.takingOver : pause, signal);
+        pause = Math.min(pause * 1.5, pollMs.longest);
         continue;
       }
       const { verdict } = await look(this.#ground, kind, task, signal);

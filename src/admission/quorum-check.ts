@@ -3,7 +3,7 @@ import { type Node, readNode } from '../core/hold/node.ts';
 import type { JsonObject } from '../core/json.ts';
 import { readPod } from '../core/pod/pod.ts';
 import { etcdAllows, etcdGuardName, etcdNamespace, guardSays, namedGuardAllows } from '../core/quorum/etcd-guard.ts';
-import { mayLeave, memberLabels, membersOf } from '../core/quorum/quorum.ts';
+import { isWarnedOnly, mayLeave, memberLabels, membersOf } from '../core/quorum/quorum.ts';
 import { type AdmissionKind, admissionKinds } from '../generations/admission.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Found, getLive, listFirst, listLive } from './live.ts';
@@ -93,6 +93,7 @@ const countCheck = async (question: QuorumQuestion): Promise<Verdict> => {
   if (wanted.kind !== 'found') return denied(kind.quorum.nodeUnreadable(wanted.kind === 'missing' ? 'no kind is served' : wanted.why));
   const leave = mayLeave(node.name, membersOf(nodes.value), wanted.value);
   if (leave.allowed) return allowed;
+  if (isWarnedOnly(leave, kind.quorum.counted, openShift)) return { kind: 'allowed', warnings: [leave.stake] };
   // On OpenShift the text is the contract's, to the byte; elsewhere the replaced operator let everything pass and had none.
   return denied(openShift ? kind.quorum.denied(node.name) : `${kind.quorum.denied(node.name)}: ${leave.why}`);
 };

@@ -4,6 +4,7 @@ import { saidBy } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { getLive, textOf } from './live.ts';
+import { patienceMs } from './patience.ts';
 import type { Scope } from './rules.ts';
 
 /**
@@ -11,9 +12,6 @@ import type { Scope } from './rules.ts';
  * about to be allowed therefore takes a reservation first: a Lease in the operator's namespace, which all replicas see. It says for whom, so
  * that others can tell when that object is stored; and it runs out, for it may never be.
  */
-
-/** For how long others wait for an object that is not stored. The API server stores it within milliseconds, or never. */
-const patienceMs = 5000;
 
 /** A reservation that was left behind is not waited for, however far apart the clocks of two replicas are. */
 const leftBehindMs = 60_000;
@@ -27,16 +25,13 @@ export type Subject = { readonly path: string; readonly uid: string; readonly ge
 /** One reservation that was made. */
 export type Reservation = { readonly name: string; readonly resourceVersion: string; readonly subject: Subject };
 
-/** `taken`: for another object that may be stored at any moment. */
+/** `taken`: for another object that may be stored at any moment; missing where somebody was just quicker. */
 export type Try =
   | { readonly kind: 'held'; readonly reservation: Reservation }
-  | { readonly kind: 'taken' }
+  | { readonly kind: 'taken'; readonly by?: Subject }
   | { readonly kind: 'failed'; readonly why: string };
 
 export type ReservationOptions = { readonly api: Api; readonly clock: Clock; readonly namespace: string };
-
-/** What was seen of a foreign reservation, and when that began to be so: the other replica's clock is not believed. */
-export type Sighting = { readonly resourceVersion: string; readonly sinceMs: number };
 
 const nobody: Subject = { path: '', uid: '', generation: 0 };
 
@@ -70,15 +65,16 @@ export class Reservations {
     this.#collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(options.namespace)}/leases`;
   }
 
-  /** Takes the reservation if it is free, has run out, or its object is stored by now. Never rejects. */
-  async take(name: string, subject: Subject, seen: (sighting: Sighting) => Sighting, signal: AbortSignal): Promise<Try> {
+  /** Takes the reservation if it is free, has been left behind, or its object is stored by now; in any case with `force`. Never rejects. */
+  async take(name: string, subject: Subject, force: boolean, signal: AbortSignal): Promise<Try> {
     const found = await getLive(this.#options.api, `${this.#collection}/${name}`, signal);
     if (found.kind === 'unreadable') return { kind: 'failed', why: found.why };
     if (found.kind === 'missing') return this.#write('POST', this.#collection, name, subject, undefined, signal);
     const stored = found.value as unknown as Stored;
     const { resourceVersion } = stored.metadata;
-    const { sinceMs } = seen({ resourceVersion, sinceMs: this.#now() });
-    if (!(await this.#isOver(stored, subject, sinceMs, signal))) return { kind: 'taken' };
+    const by = subjectIn(stored);
+    if (!force && by !== undefined && !this.#isLeftBehind(stored) && by.uid !== subject.uid && !(await this.isStored(by, signal)))
+      return { kind: 'taken', by };
     return this.#write('PUT', `${this.#collection}/${name}`, name, subject, resourceVersion, signal);
   }
 
@@ -92,7 +88,7 @@ export class Reservations {
   async settle(reservation: Reservation, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const end = this.#now() + patienceMs;
-    for (let pause = 50; !signal.aborted && this.#now() < end && !(await this.#isStored(reservation.subject, signal)); pause *= 2) {
+    for (let pause = 50; !signal.aborted && this.#now() < end && !(await this.isStored(reservation.subject, signal)); pause *= 2) {
       await clock.sleep(Math.min(pause, Math.max(0, end - this.#now())), signal);
     }
     if (!signal.aborted) await this.release(reservation, signal);
@@ -111,18 +107,13 @@ export class Reservations {
     }
   }
 
-  async #isOver(stored: Stored, own: Subject, sinceMs: number, signal: AbortSignal): Promise<boolean> {
-    if (this.#now() - sinceMs >= patienceMs || this.#isLeftBehind(stored)) return true;
-    const subject = subjectIn(stored);
-    return subject === undefined || subject.uid === own.uid || this.#isStored(subject, signal);
-  }
-
   #isLeftBehind({ spec }: Stored): boolean {
     const renewed = Date.parse(spec?.renewTime ?? '');
     return !(this.#now() - renewed < leftBehindMs);
   }
 
-  async #isStored({ path, uid, generation }: Subject, signal: AbortSignal): Promise<boolean> {
+  /** The object is there, and as it was to become. Never rejects. */
+  async isStored({ path, uid, generation }: Subject, signal: AbortSignal): Promise<boolean> {
     const found = await getLive(this.#options.api, path, signal);
     if (found.kind !== 'found') return false;
     const metadata = found.value['metadata'] as { readonly uid?: string; readonly generation?: number } | undefined;

@@ -26,6 +26,8 @@ describe('a review', () => {
       operation: 'CREATE',
       kind: 'NodeMaintenance',
       version: 'v1beta1',
+      namespace: '',
+      user: { username: 'me' },
       subresource: 'status',
       dryRun: true,
       object: { spec: {} },

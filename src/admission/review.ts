@@ -11,6 +11,9 @@ export type Review = {
   readonly kind: string;
   /** Version of the resource that is asked about. */
   readonly version: string;
+  readonly namespace: string;
+  /** Who asks, as the API server knows him. */
+  readonly user: JsonObject;
   readonly subresource: string;
   readonly dryRun: boolean;
   /** Missing for DELETE. */
@@ -20,7 +23,9 @@ export type Review = {
 };
 
 /** What is answered. */
-export type Verdict = { readonly kind: 'allowed' } | { readonly kind: 'denied'; readonly message: string };
+export type Verdict =
+  | { readonly kind: 'allowed'; readonly warnings?: readonly string[] }
+  | { readonly kind: 'denied'; readonly message: string };
 
 export const allowed: Verdict = { kind: 'allowed' };
 export const denied = (message: string): Verdict => ({ kind: 'denied', message });
@@ -59,6 +64,8 @@ export const readReview = (body: string): Review | string => {
     operation,
     kind: isObject(request['kind']) ? textOf(request['kind']['kind']) : '',
     version: isObject(request['resource']) ? textOf(request['resource']['version']) : '',
+    namespace: textOf(request['namespace']),
+    user: isObject(request['userInfo']) ? request['userInfo'] : {},
     subresource: textOf(request['subResource']),
     dryRun: request['dryRun'] === true,
     ...(isObject(object) && { object }),
@@ -72,6 +79,6 @@ export const answerTo = ({ apiVersion, uid }: Review, verdict: Verdict): JsonObj
   kind: 'AdmissionReview',
   response:
     verdict.kind === 'allowed'
-      ? { uid, allowed: true }
+      ? { uid, allowed: true, ...(verdict.warnings && { warnings: verdict.warnings }) }
       : { uid, allowed: false, status: { code: 403, reason: 'Forbidden', message: verdict.message } },
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:https';
 import { after, describe, test } from 'node:test';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import type { AdmissionKind } from '../generations/admission.ts';
+import type { WebhookKind } from '../generations/admission.ts';
 import { Lines } from '../operator/testing/fakes.ts';
 import { silentLog } from '../support/log.ts';
 import { makeAuthority, makeServing } from './certificates/make.ts';
@@ -60,8 +60,8 @@ const reviewBody = JSON.stringify({
 
 describe('the webhook server', () => {
   test('hands the review to the kind of its path, and answers as decided', async () => {
-    const seen: [AdmissionKind, Review][] = [];
-    const decide = async (kind: AdmissionKind, review: Review): Promise<Verdict> => {
+    const seen: [WebhookKind, Review][] = [];
+    const decide = async (kind: WebhookKind, review: Review): Promise<Verdict> => {
       seen.push([kind, review]);
       return denied('because');
     };

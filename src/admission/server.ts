@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { type AdmissionKind, admissionKinds } from '../generations/admission.ts';
+import { type WebhookKind, webhookKinds } from '../generations/admission.ts';
 import type { Log } from '../support/log.ts';
+import { Crowd } from './crowd.ts';
 import { answerTo, type Review, readReview, type Verdict } from './review.ts';
 
 /** Serves the webhook over TLS. */
@@ -13,8 +14,10 @@ export type KeyPair = { readonly cert: string; readonly key: string };
 export type ServerOptions = {
   /** 0 takes any free port. */
   readonly port: number;
-  readonly decide: (kind: AdmissionKind, review: Review) => Promise<Verdict>;
+  readonly decide: (kind: WebhookKind, review: Review) => Promise<Verdict>;
   readonly log: Log;
+  /** PEM of the authorities that vouch for API servers: whoever shows no certificate of theirs is not served. Everybody is when left out. */
+  readonly clientCa?: string | undefined;
 };
 
 export type WebhookServer = {
@@ -55,12 +58,19 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString('utf8');
 };
 
-const kindOf = (url: string | undefined): AdmissionKind | undefined => {
+const kindOf = (url: string | undefined): WebhookKind | undefined => {
   const [path = ''] = (url ?? '').split('?');
-  return admissionKinds().find(({ paths }) => paths.includes(path));
+  return webhookKinds().find(({ paths }) => paths.includes(path));
 };
 
-const reviewOf = async (request: IncomingMessage): Promise<{ readonly kind: AdmissionKind; readonly review: Review }> => {
+/** What the request says of the length of its body: the API server says it always, and room has to be made for it. */
+const lengthOf = ({ headers }: IncomingMessage): number => {
+  const length = Number(headers['content-length'] ?? Number.NaN);
+  if (!Number.isInteger(length)) throw new BadRequest(411, 'the request does not say how long its body is');
+  return Math.min(length, largestBody);
+};
+
+const reviewOf = async (request: IncomingMessage): Promise<{ readonly kind: WebhookKind; readonly review: Review }> => {
   const kind = kindOf(request.url);
   if (kind === undefined) throw new BadRequest(404, 'there is no webhook at this path');
   if (request.method !== 'POST') throw new BadRequest(405, 'only POST is served here');
@@ -77,8 +87,11 @@ const send = (response: ServerResponse, status: number, type: string, text: stri
   response.end(text);
 };
 
-const serve = async (request: IncomingMessage, response: ServerResponse, { decide, log }: ServerOptions): Promise<void> => {
+const serve = async (request: IncomingMessage, response: ServerResponse, crowd: Crowd, { decide, log }: ServerOptions): Promise<void> => {
+  let leave: (() => void) | undefined;
   try {
+    leave = crowd.enter(request.socket.remoteAddress ?? '', lengthOf(request));
+    if (leave === undefined) throw new BadRequest(503, 'too many requests at the same time, please try again');
     const { kind, review } = await reviewOf(request);
     const verdict = await decide(kind, review);
     if (verdict.kind === 'denied') log.info('denied', { webhook: kind.webhook, operation: review.operation, message: verdict.message });
@@ -88,6 +101,8 @@ const serve = async (request: IncomingMessage, response: ServerResponse, { decid
     if (error instanceof BadRequest) return send(response, error.status, 'text/plain; charset=utf-8', `${error.message}\n`);
     log.error('admission failed', { error: error instanceof Error ? error.message : String(error) });
     send(response, 500, 'text/plain; charset=utf-8', 'the request could not be looked at; see the log of the operator\n');
+  } finally {
+    leave?.();
   }
 };
 
@@ -105,9 +120,19 @@ const closeServer = async (server: Server): Promise<void> => {
  * rejects when the port cannot be had.
  */
 export const serveWebhook = async (options: ServerOptions): Promise<WebhookServer> => {
+  const crowd = new Crowd();
+  const { clientCa } = options;
+  const clients = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: true };
   const server = createServer(
-    { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'], requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: idleMs },
-    (request, response) => void serve(request, response, options),
+    {
+      ...clients,
+      minVersion: 'TLSv1.2',
+      ALPNProtocols: ['http/1.1'],
+      requestTimeout: 30_000,
+      headersTimeout: 10_000,
+      keepAliveTimeout: idleMs,
+    },
+    (request, response) => void serve(request, response, crowd, options),
   );
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -115,5 +140,9 @@ export const serveWebhook = async (options: ServerOptions): Promise<WebhookServe
   });
   server.on('tlsClientError', error => options.log.debug('a TLS handshake failed', { error: error.message }));
   const { port } = server.address() as AddressInfo;
-  return { port, show: ({ cert, key }) => server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }), close: () => closeServer(server) };
+  return {
+    port,
+    show: ({ cert, key }) => server.setSecureContext({ cert, key, minVersion: 'TLSv1.2', ...(clientCa !== undefined && { ca: clientCa }) }),
+    close: () => closeServer(server),
+  };
 };

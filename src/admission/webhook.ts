@@ -1,4 +1,4 @@
-import type { AdmissionKind } from '../generations/admission.ts';
+import type { WebhookKind } from '../generations/admission.ts';
 import type { Api, Watcher } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
@@ -26,6 +26,10 @@ export type WebhookOptions = {
   readonly certDir?: string;
   /** Name of the ValidatingWebhookConfiguration whose caBundle is kept. */
   readonly configuration: string;
+  /** PEM of the authorities that vouch for API servers, where those show certificates; everybody may ask when left out. */
+  readonly clientCa?: string | undefined;
+  /** Told of every certificate that is shown. */
+  readonly shown?: (pair: KeyPair) => void;
   /** Asked once, before the first answer. */
   readonly isOpenShift: (signal: AbortSignal) => Promise<boolean>;
 };
@@ -59,7 +63,7 @@ class Office {
   }
 
   /** Denies until `open` has found out where it is. */
-  decide(kind: AdmissionKind, review: Review): Promise<Verdict> {
+  decide(kind: WebhookKind, review: Review): Promise<Verdict> {
     return this.#gate?.decide(kind, review) ?? Promise.resolve(denied('the validator is not initialized yet, please try again'));
   }
 
@@ -80,6 +84,7 @@ class Office {
       show: (pair: KeyPair) => {
         server.show(pair);
         this.hasCertificate = true;
+        this.#options.shown?.(pair);
       },
       trust: (pem: string) => this.#keeper.trust(pem),
     };
@@ -90,10 +95,10 @@ class Office {
 
 /** Listens at once, rejecting when the port cannot be had; answers as soon as it is `ready`. */
 export const startWebhook = async (options: WebhookOptions): Promise<Webhook> => {
-  const { port, log } = options;
+  const { port, log, clientCa } = options;
   const over = new AbortController();
   const office = new Office(options, over.signal);
-  const server = await serveWebhook({ port, log, decide: (kind, review) => office.decide(kind, review) });
+  const server = await serveWebhook({ port, log, clientCa, decide: (kind, review) => office.decide(kind, review) });
   const work = office.open(server);
   return {
     port: server.port,

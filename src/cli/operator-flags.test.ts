@@ -4,6 +4,7 @@ import { exitCodeOf, UsageError } from './fail.ts';
 import { type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
 
 const plain: OperatorFlags = {
+  metricsSecure: false,
   metricsBindAddress: ':8080',
   healthProbeBindAddress: ':8081',
   leaderElect: false,
@@ -22,7 +23,7 @@ const settings = (over: Partial<OperatorFlags> = {}, env: Readonly<Record<string
 
 test('without flags: the addresses, lease terms and namespace of the operator that is replaced', () => {
   assert.deepEqual(settings(), {
-    metricsAddress: { host: undefined, port: 8080 },
+    metrics: { address: { host: undefined, port: 8080 }, secure: false, certDir: undefined },
     healthAddress: { host: undefined, port: 8081 },
     dashboardAddress: undefined,
     leaderElect: false,
@@ -52,9 +53,9 @@ test('a pod knows its own name from its manifest', () => {
 });
 
 test('0 or nothing switches an address off', () => {
-  assert.equal(settings({ metricsBindAddress: '0' }).metricsAddress, undefined);
+  assert.equal(settings({ metricsBindAddress: '0' }).metrics.address, undefined);
   assert.equal(settings({ healthProbeBindAddress: '' }).healthAddress, undefined);
-  assert.deepEqual(settings({ metricsBindAddress: '127.0.0.1:9' }).metricsAddress, { host: '127.0.0.1', port: 9 });
+  assert.deepEqual(settings({ metricsBindAddress: '127.0.0.1:9' }).metrics.address, { host: '127.0.0.1', port: 9 });
 });
 
 test('the dashboard is off unless asked for, and then on this machine alone', () => {

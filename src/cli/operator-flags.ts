@@ -7,6 +7,7 @@ import type { MachineTerms } from './crew.ts';
 import { type IntakeFlags, type IntakeSettings, intakeSettings } from './event-intake.ts';
 import { UsageError } from './fail.ts';
 import { leaseNamespaces } from './kinds.ts';
+import type { MetricsSettings } from './metrics-server.ts';
 import { type OpenStackTerms, openStackOf } from './openstack.ts';
 import type { OpenStackFlags } from './openstack-flags.ts';
 import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
@@ -19,6 +20,8 @@ export type OperatorFlags = WebhookFlags &
   IntakeFlags &
   ConnectionFlags & {
     readonly metricsBindAddress: string;
+    readonly metricsSecure: boolean | string;
+    readonly metricsCertDir?: string;
     readonly healthProbeBindAddress: string;
     readonly dashboardBindAddress?: string;
     readonly leaderElect: boolean | string;
@@ -40,7 +43,7 @@ export type Address = ReturnType<typeof parseAddress>;
 
 /** What the operator is to do, checked. */
 export type OperatorSettings = {
-  readonly metricsAddress: Address;
+  readonly metrics: MetricsSettings;
   readonly healthAddress: Address;
   /** Of this machine or pod alone: whoever reaches it may look. */
   readonly dashboardAddress: Address;
@@ -133,7 +136,11 @@ const endpoints = (urls: readonly string[]): readonly string[] => {
 export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boolean): OperatorSettings => {
   const chosen = flags.logFormat ?? (flags.zapEncoder === undefined ? undefined : flags.zapEncoder === 'json' ? 'json' : 'text');
   return {
-    metricsAddress: addressOf('--metrics-bind-address', flags.metricsBindAddress),
+    metrics: {
+      address: addressOf('--metrics-bind-address', flags.metricsBindAddress),
+      secure: booleanOf('--metrics-secure', flags.metricsSecure),
+      certDir: flags.metricsCertDir === '' ? undefined : flags.metricsCertDir,
+    },
     healthAddress: addressOf('--health-probe-bind-address', flags.healthProbeBindAddress),
     dashboardAddress: loopbackOf('--dashboard-bind-address', flags.dashboardBindAddress ?? '0'),
     leaderElect: booleanOf('--leader-elect', flags.leaderElect),

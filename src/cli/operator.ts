@@ -18,6 +18,7 @@ import { openEventIntake } from './event-intake.ts';
 import { UsageError } from './fail.ts';
 import { kindsHere } from './kinds.ts';
 import { catchTheRest } from './last-resort.ts';
+import { openMetrics, SharedCertificate } from './metrics-server.ts';
 import { isOpenShift } from './openshift.ts';
 import { openOperatorDashboard } from './operator-dashboard.ts';
 import { type Address, type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
@@ -46,10 +47,6 @@ const healthPages = (duty: Duty, webhook: { ready(): boolean }, mayStandBy: bool
     const { unsynced } = duty.overview();
     return (duty.acts || !mayStandBy) && unsynced.length > 0 ? text(503, `not read yet: ${unsynced.join(', ')}\n`) : text(200, 'ok\n');
   },
-});
-
-const metricsPages = (all: Metrics): Readonly<Record<string, Page>> => ({
-  '/metrics': async () => ({ status: 200, type: all.contentType, text: await all.text() }),
 });
 
 const serve = async (what: string, address: Address, pages: Readonly<Record<string, Page>>, log: Log): Promise<() => void> => {
@@ -174,11 +171,12 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   catchTheRest(defects);
   const connection = await connectFor(flags, env, log, all, defects);
   const recorder = new EventRecorder({ api: connection, clock: systemClock, log, random: Math.random, instance: hostname() });
-  const webhook = await openWebhook(settings.webhook, connection, log);
+  const webhookCertificate = settings.webhook && new SharedCertificate();
+  const webhook = await openWebhook(settings.webhook, connection, log, webhookCertificate);
   const closers = [
     await serve('health', settings.healthAddress, healthPages(duty, webhook, settings.leaderElect), log),
     await openEventIntake(settings.eventIntake, duty, log),
-    await serve('metrics', settings.metricsAddress, metricsPages(all), log),
+    await openMetrics(settings.metrics, { all, api: connection, log, webhookCertificate }),
   ];
   log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
   const parts = { connection, recorder, metrics: all, settings, log };

@@ -45,7 +45,9 @@ const accepted = [
 const operatorCommand = (env: Env): Command => {
   const command = connectionFlags(new Command('operator'))
     .description('run the operator: serve every maintenance object of the cluster until stopped')
-    .option('--metrics-bind-address <address>', 'where /metrics is served (plain HTTP); 0 switches it off', ':8080')
+    .option('--metrics-bind-address <address>', 'where /metrics is served; 0 switches it off', ':8080')
+    .option('--metrics-secure [value]', 'serve /metrics over HTTPS, to those whom the API server knows and allows to get it', false)
+    .option('--metrics-cert-dir <folder>', "tls.crt and tls.key of /metrics; without them the webhook's, or one of its own")
     .option('--health-probe-bind-address <address>', 'where /healthz and /readyz are served; 0 switches them off', ':8081')
     .option(
       '--dashboard-bind-address <address>',
@@ -59,7 +61,11 @@ const operatorCommand = (env: Env): Command => {
     .addOption(new Option('--node-lease-duration-seconds <n>', 'how long the Lease of a held node is asked for').default('3600'));
   command
     .option('--event-intake-bind-address <address>', 'where CloudEvents about machines are taken, for example :8090; 0 switches it off')
-    .option('--event-intake-token-file <file>', 'a file with the token that senders have to show')
+    .option(
+      '--event-intake-token-file <path>',
+      'a file with the token that senders have to show, or a folder with one in each file; read again as they change',
+    )
+    .option('--event-intake-cert-dir <folder>', 'tls.crt and tls.key of the event intake; plain HTTP without them')
     .addOption(
       new Option('--event-intake-type <type=kind>', 'what a foreign type of CloudEvent means; may be repeated')
         .default([], 'none')

@@ -10,6 +10,7 @@ export type WebhookFlags = {
   readonly webhookServiceName?: string;
   readonly webhookConfigurationName?: string;
   readonly webhookExtraName?: readonly string[];
+  readonly webhookClientCaFile?: string;
 };
 
 /** How the webhook is served, checked. */
@@ -21,6 +22,7 @@ export type WebhookSettings = {
   readonly service: string;
   readonly configuration: string;
   readonly extraNames: readonly string[];
+  readonly clientCaFile?: string;
 };
 
 /** The port of controller-runtime's webhook servers: the Services of the replaced operators lead there. */
@@ -34,6 +36,7 @@ export const webhookFlags = (command: Command): Command =>
       `where the validating webhook is served (TLS); 0 switches it off. In a pod that knows its namespace ${usualPort}, elsewhere 0`,
     )
     .option('--webhook-cert-dir <folder>', "tls.crt and tls.key of the webhook; without them OLM's, then certificates of its own")
+    .option('--webhook-client-ca-file <file>', 'authorities of the certificates that API servers show; whoever shows none is not served')
     .option('--webhook-service-name <name>', 'Service that leads to the webhook', 'drydock-webhook')
     .option('--webhook-configuration-name <name>', 'ValidatingWebhookConfiguration whose caBundle is kept up to date', 'drydock')
     .option('--webhook-extra-name <name...>', 'more host names or IP addresses for the certificates of its own');
@@ -57,6 +60,7 @@ export const webhookSettings = (flags: WebhookFlags, env: Env): WebhookSettings 
   const port = portOf(flags.webhookPort ?? (isPod ? usualPort : '0'));
   if (port === 0) return undefined;
   const certDir = filled(flags.webhookCertDir);
+  const clientCaFile = filled(flags.webhookClientCaFile);
   return {
     port,
     ...(namespace !== undefined && { namespace }),
@@ -64,5 +68,6 @@ export const webhookSettings = (flags: WebhookFlags, env: Env): WebhookSettings 
     service: filled(flags.webhookServiceName) ?? 'drydock-webhook',
     configuration: filled(flags.webhookConfigurationName) ?? 'drydock',
     extraNames: flags.webhookExtraName ?? [],
+    ...(clientCaFile !== undefined && { clientCaFile }),
   };
 };

@@ -41,9 +41,11 @@ describe('the webhooks', () => {
       admissionReviewVersions: ['v1', 'v1beta1'],
       matchConditions: [
         {
-          name: 'spec-is-new-or-changed',
+          name: 'spec-is-new-or-changed-or-quorum-is-waived',
           expression:
-            "request.operation != 'UPDATE' || has(object.spec) != has(oldObject.spec) || (has(object.spec) && object.spec != oldObject.spec)",
+            "request.operation != 'UPDATE' || has(object.spec) != has(oldObject.spec) || (has(object.spec) && object.spec != oldObject.spec)" +
+            " || (has(object.metadata.annotations) && 'drydock.dev/allow-quorum-loss' in object.metadata.annotations && object.metadata.annotations['drydock.dev/allow-quorum-loss'] == 'true'" +
+            " && !(has(oldObject.metadata.annotations) && 'drydock.dev/allow-quorum-loss' in oldObject.metadata.annotations && oldObject.metadata.annotations['drydock.dev/allow-quorum-loss'] == 'true'))",
         },
       ],
     });

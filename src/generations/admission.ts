@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../core/json.ts';
-import { quorumMessage } from '../core/quorum/quorum.ts';
+import { allowQuorumLossAnnotation, type QuorumRule, quorumMessage } from '../core/quorum/quorum.ts';
 
 /** What the validating webhook is for each served kind: where it is asked, what it asks about, and in whose words it says no. */
 
@@ -12,8 +12,9 @@ type NodeTexts = {
   readonly moved: string;
 };
 
-/** Which budget guards etcd on OpenShift, and the words of a no. */
-type QuorumRule = {
+/** Which budget guards etcd on OpenShift, where the members are counted, and the words of a no. */
+type QuorumTexts = {
+  readonly counted: QuorumRule;
   /** `any`: the budgets of namespace openshift-etcd, of which there has to be one. `named`: etcd-quorum-guard, if there is one. */
   readonly guard: 'any' | 'named';
   /** The node label by which the rule knows that etcd runs there. */
@@ -23,8 +24,8 @@ type QuorumRule = {
   readonly guardUnreadable: (cause: string) => string;
 };
 
-/** A served kind as admission sees it. */
-export type AdmissionKind = {
+/** A kind of which the webhook is asked: whether somebody may say what he says there. */
+export type WebhookKind = {
   /** `plural.group`, the name of its CRD. */
   readonly name: string;
   readonly kind: string;
@@ -34,6 +35,10 @@ export type AdmissionKind = {
   readonly group: string;
   readonly versions: readonly string[];
   readonly resource: string;
+};
+
+/** A kind of maintenances of nodes: the node, and the quorum of the control plane, have a say as well. */
+export type AdmissionKind = WebhookKind & {
   /** Collections for the whole cluster. They hold the same objects: the first that is served is read. */
   readonly collections: readonly string[];
   /** Empty when the object names none. */
@@ -42,7 +47,7 @@ export type AdmissionKind = {
   readonly wants: (object: JsonObject) => boolean;
   /** Missing where several objects on one node are fine and a missing node is reported in the status. */
   readonly node?: NodeTexts;
-  readonly quorum: QuorumRule;
+  readonly quorum: QuorumTexts;
 };
 
 const seedTexts: NodeTexts = {
@@ -53,7 +58,8 @@ const seedTexts: NodeTexts = {
   moved: "updating spec.NodeName isn't allowed",
 };
 
-const medik8sQuorum: QuorumRule = {
+const medik8sQuorum: QuorumTexts = {
+  counted: 'on OpenShift',
   guard: 'any',
   labels: ['node-role.kubernetes.io/master', 'node-role.kubernetes.io/control-plane'],
   denied: quorumMessage,
@@ -61,7 +67,8 @@ const medik8sQuorum: QuorumRule = {
   guardUnreadable: cause => cause,
 };
 
-const kubevirtQuorum: QuorumRule = {
+const kubevirtQuorum: QuorumTexts = {
+  counted: 'on OpenShift',
   guard: 'named',
   labels: ['node-role.kubernetes.io/master'],
   denied: () => 'can not put master node into maintenance at this moment, it would violate the master quorum',
@@ -133,12 +140,39 @@ const kinds: readonly AdmissionKind[] = [
     collections: ['/apis/drydock.dev/v1alpha1/maintenances'],
     nodeNameOf: specNode,
     wants: object => textAt(object, 'spec', 'stage') !== 'Announce' && textAt(object, 'status', 'failure') !== 'GivenBack',
-    quorum: medik8sQuorum,
+    quorum: { ...medik8sQuorum, counted: 'everywhere' },
   },
 ];
 
-/** Every kind that admission knows. */
+/** Every kind of maintenances of nodes. */
 export const admissionKinds = (): readonly AdmissionKind[] => kinds;
+
+/** Kinds of which only the rights of whoever writes them are asked. */
+const consentKinds: readonly WebhookKind[] = [
+  {
+    name: 'machinemaintenances.machinemaintenance.managed.openshift.io',
+    kind: 'MachineMaintenance',
+    webhook: 'vmachinemaintenance.drydock.dev',
+    paths: ['/validate-machinemaintenance-managed-openshift-io-v1alpha1-machinemaintenance'],
+    group: 'machinemaintenance.managed.openshift.io',
+    versions: ['v1alpha1'],
+    resource: 'machinemaintenances',
+  },
+  {
+    name: 'machineeventsources.drydock.dev',
+    kind: 'MachineEventSource',
+    webhook: 'vmachineeventsource.drydock.dev',
+    paths: ['/validate-drydock-dev-v1alpha1-machineeventsource'],
+    group: 'drydock.dev',
+    versions: ['v1alpha1'],
+    resource: 'machineeventsources',
+  },
+];
+
+/** Every kind that the webhook is asked about. */
+export const webhookKinds = (): readonly WebhookKind[] => [...kinds, ...consentKinds];
+
+export const isAdmissionKind = (kind: WebhookKind): kind is AdmissionKind => 'wants' in kind;
 
 /** One entry of a ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1), without the address at which it is served. */
 export type WebhookEntry = {
@@ -160,25 +194,46 @@ export type WebhookEntry = {
   readonly matchConditions: readonly { readonly name: string; readonly expression: string }[];
 };
 
-/** Finalizers, labels and annotations are nobody's business: those writes do not need the webhook to be up. */
-const onlyOfSpecs = {
-  name: 'spec-is-new-or-changed',
-  expression:
-    "request.operation != 'UPDATE' || has(object.spec) != has(oldObject.spec) || (has(object.spec) && object.spec != oldObject.spec)",
+const specChanged =
+  "request.operation != 'UPDATE' || has(object.spec) != has(oldObject.spec) || (has(object.spec) && object.spec != oldObject.spec)";
+
+const waives = (object: string): string =>
+  `has(${object}.metadata.annotations) && '${allowQuorumLossAnnotation}' in ${object}.metadata.annotations && ${object}.metadata.annotations['${allowQuorumLossAnnotation}'] == 'true'`;
+
+/** Finalizers, labels and other annotations are nobody's business: those writes do not need the webhook to be up. */
+const ofNodes = {
+  name: 'spec-is-new-or-changed-or-quorum-is-waived',
+  expression: `${specChanged} || (${waives('object')} && !(${waives('oldObject')}))`,
+};
+
+/** The operator keeps MachineMaintenances up to date all the time: only what may need a right of its own needs the webhook, and nothing of the operator's. */
+const ofMachines = (asksForMore: string): WebhookEntry['matchConditions'] => [
+  { name: 'not-by-the-operator', expression: "request.userInfo.username != 'system:serviceaccount:drydock-system:drydock'" },
+  { name: 'spec-is-new-or-changed-and-asks-for-more', expression: `(${specChanged}) && has(object.spec) && (${asksForMore})` },
+];
+
+const drains = 'has(object.spec.drain)';
+const isUrgent = "has(object.spec.events) && object.spec.events.exists(event, event.kind == 'preemption' || event.kind == 'termination')";
+
+const conditionsFor = (kind: WebhookKind): WebhookEntry['matchConditions'] => {
+  if (isAdmissionKind(kind)) return [ofNodes];
+  return ofMachines(kind.resource === 'machinemaintenances' ? `${drains} || ${isUrgent}` : drains);
 };
 
 /** The webhooks, one a kind: the source of the manifests. */
 export const webhooks = (): readonly WebhookEntry[] =>
-  kinds.map(({ webhook, paths, group, versions, resource }) => ({
-    name: webhook,
-    path: paths[0],
-    rules: [{ apiGroups: [group], apiVersions: versions, operations: ['CREATE', 'UPDATE'], resources: [resource], scope: '*' }],
+  webhookKinds().map(kind => ({
+    name: kind.webhook,
+    path: kind.paths[0],
+    rules: [
+      { apiGroups: [kind.group], apiVersions: kind.versions, operations: ['CREATE', 'UPDATE'], resources: [kind.resource], scope: '*' },
+    ],
     failurePolicy: 'Fail',
     matchPolicy: 'Equivalent',
     sideEffects: 'NoneOnDryRun',
     timeoutSeconds: 15,
     admissionReviewVersions: ['v1', 'v1beta1'],
-    matchConditions: [onlyOfSpecs],
+    matchConditions: conditionsFor(kind),
   }));
 
 /** Where the API server finds a webhook: by a Service, or by a URL. */

@@ -212,6 +212,7 @@ export const maintenance = (leaseNamespace: string): Dialect => {
     path: '/apis/drydock.dev/v1alpha1/maintenances',
     finalizer: 'drydock.dev/maintenance',
     statusSubresource: true,
+    quorum: 'everywhere',
     namesBlockers: true,
     marks,
     lease: sharedLease(leaseNamespace),

@@ -140,6 +140,7 @@ export const nodeMaintenance = (generation: Generation): Dialect => {
     path: `/apis/${apiVersion}/nodemaintenances`,
     ...(finalizer !== undefined && { finalizer }),
     statusSubresource,
+    quorum: 'on OpenShift',
     marks: () => marks,
     lease,
     component: 'NodeMaintenance',

@@ -1,7 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { MachineEvent } from '../core/machine/event.ts';
-import { type Listening, listening } from './server.ts';
+import { type KeyPair, type Listening, listening } from './server.ts';
 
 /** What has become of events that were received. */
 export type Received =
@@ -13,6 +13,8 @@ export type Received =
   | { readonly refused: string };
 
 export type EventIntake = {
+  /** Who has this token; undefined: nobody, and nothing of the request is read. */
+  readonly ownerOf: (token: string) => string | undefined;
   /** Reads one request; names of headers are in lower case. */
   readonly read: (request: {
     readonly headers: Readonly<Record<string, string | undefined>>;
@@ -28,12 +30,9 @@ const answer = (response: ServerResponse, status: number, text: string, headers:
   response.end(`${text}\n`);
 };
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-
-/** In a time that does not depend on how much of it is right. */
-const isAuthorized = ({ headers }: IncomingMessage, token: Buffer): boolean => {
+const isAuthorized = ({ headers }: IncomingMessage, { ownerOf }: EventIntake): boolean => {
   const given = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
-  return given !== undefined && timingSafeEqual(digest(given), token);
+  return given !== undefined && ownerOf(given) !== undefined;
 };
 
 /** More than this of a body that is too long is not even read to be thrown away. */
@@ -62,11 +61,11 @@ const pass = async (events: readonly MachineEvent[], intake: EventIntake, respon
   answer(response, 422, became.refused);
 };
 
-const serve = async (request: IncomingMessage, response: ServerResponse, token: Buffer, intake: EventIntake): Promise<void> => {
+const serve = async (request: IncomingMessage, response: ServerResponse, intake: EventIntake): Promise<void> => {
   // Whoever is refused before its body was read is not listened to any longer.
   const closing = { connection: 'close' };
   if (request.method !== 'POST') return answer(response, 405, 'only POST is served here', { allow: 'POST', ...closing });
-  if (!isAuthorized(request, token)) {
+  if (!isAuthorized(request, intake)) {
     return answer(response, 401, 'send the token as Authorization: Bearer <token>', { 'www-authenticate': 'Bearer', ...closing });
   }
   const body = await bodyOf(request);
@@ -78,25 +77,23 @@ const serve = async (request: IncomingMessage, response: ServerResponse, token: 
 };
 
 /**
- * Takes events about machines over plain HTTP, from whoever has the token: TLS is the business of the Service or mesh before it. Resolves once
- * it listens; rejects when the address cannot be had, or with an empty token, which would let in everybody. Answers are one line: 202 stored,
+ * Takes events about machines from whoever has a token; over plain HTTP, or over TLS 1.2 and newer, where handshakes fail until a certificate is shown. Resolves once
+ * it listens; rejects when the address cannot be had. Answers are one line: 202 stored,
  * 400 and 415 not understood, 401 without the token, 405 other than POST, 413 longer than 256 KiB, 422 not wanted, 503 try again, 500 a fault.
  */
 export const serveEvents = async (
   address: { readonly host: string | undefined; readonly port: number },
-  token: string,
   intake: EventIntake,
-): Promise<Listening> => {
-  if (token.trim() === '')
-    throw new Error('Events are not received without a token: put one into the Secret or file that is named for it.');
-  const wanted = digest(token.trim());
-  const server = createServer((request, response) => {
-    serve(request, response, wanted, intake).catch((error: unknown) => {
+  secure = false,
+): Promise<Listening & { readonly show: (pair: KeyPair) => void }> => {
+  const heard = (request: IncomingMessage, response: ServerResponse): void => {
+    serve(request, response, intake).catch((error: unknown) => {
       if (response.headersSent || response.destroyed) response.destroy();
       else answer(response, 500, error instanceof Error ? error.message : String(error), { connection: 'close' });
     });
-  });
-  server.headersTimeout = 10_000;
-  server.requestTimeout = 15_000;
-  return listening(server, address);
+  };
+  const limits = { headersTimeout: 10_000, requestTimeout: 15_000 };
+  if (!secure) return { ...(await listening(createServer(limits, heard), address)), show: () => {} };
+  const server = createTlsServer({ ...limits, minVersion: 'TLSv1.2' }, heard);
+  return { ...(await listening(server, address)), show: ({ cert, key }) => server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }) };
 };

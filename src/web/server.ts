@@ -1,5 +1,7 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { Guard } from './guard.ts';
 
 /** What is served under one path. */
 export type Page = () => Promise<{ readonly status: number; readonly type: string; readonly text: string }>;
@@ -17,6 +19,9 @@ const answer = (response: ServerResponse, status: number, type: string, text: st
   response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
   response.end(text);
 };
+
+/** A certificate and its key, in PEM. */
+export type KeyPair = { readonly cert: string; readonly key: string };
 
 const serve = async (page: Page | undefined, method: string | undefined, response: ServerResponse): Promise<void> => {
   if (page === undefined) return answer(response, 404, 'text/plain', 'not found\n');
@@ -50,14 +55,47 @@ export const listening = async (
   };
 };
 
+type Address = { readonly host: string | undefined; readonly port: number };
+
+const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?')[0] ?? '/';
+
+const pageAt = (pages: Readonly<Record<string, Page>>, path: string): Page | undefined =>
+  Object.hasOwn(pages, path) ? pages[path] : undefined;
+
 /** Serves pages over plain HTTP. Resolves once it listens; rejects when the address cannot be had. */
-export const listen = async (
-  address: { readonly host: string | undefined; readonly port: number },
-  pages: Readonly<Record<string, Page>>,
-): Promise<Listening> => {
-  const server: Server = createServer((request, response) => {
-    const [path = '/'] = (request.url ?? '/').split('?');
-    void serve(Object.hasOwn(pages, path) ? pages[path] : undefined, request.method, response);
-  });
+export const listen = async (address: Address, pages: Readonly<Record<string, Page>>): Promise<Listening> => {
+  const server: Server = createServer((request, response) => void serve(pageAt(pages, pathOf(request)), request.method, response));
   return listening(server, address);
+};
+
+const serveGuarded = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  pages: Readonly<Record<string, Page>>,
+  guard: Guard,
+): Promise<void> => {
+  const path = pathOf(request);
+  const page = pageAt(pages, path);
+  // Whoever is not known is told nothing, not even which pages there are.
+  const checked = await guard.check(request.headers.authorization, page === undefined ? '/' : path);
+  if (checked === 'allowed') return serve(page, request.method, response);
+  if (checked.status === 401) response.setHeader('www-authenticate', 'Bearer');
+  answer(response, checked.status, 'text/plain; charset=utf-8', `${checked.text}\n`);
+};
+
+/** More connections than this at the same time are closed: each costs memory before anybody is known. */
+const mostConnections = 128;
+
+/** The same over TLS 1.2 or newer, for those whom the guard lets in. Until the first certificate is shown handshakes fail. */
+export const listenSecurely = async (
+  address: Address,
+  pages: Readonly<Record<string, Page>>,
+  guard: Guard,
+): Promise<Listening & { readonly show: (pair: KeyPair) => void }> => {
+  const server = createTlsServer(
+    { minVersion: 'TLSv1.2', headersTimeout: 10_000, requestTimeout: 15_000 },
+    (request, response) => void serveGuarded(request, response, pages, guard),
+  );
+  server.maxConnections = mostConnections;
+  return { ...(await listening(server, address)), show: ({ cert, key }) => server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }) };
 };

@@ -52,6 +52,8 @@ export const review = (kind: AdmissionKind, operation: string, given: Partial<Re
   operation,
   kind: kind.kind,
   version: kind.versions[0] ?? '',
+  namespace: '',
+  user: { username: 'ann', groups: ['system:authenticated'] },
   subresource: '',
   dryRun: false,
   ...given,

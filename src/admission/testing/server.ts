@@ -28,6 +28,8 @@ export class MemoryServer implements Api {
   readonly #objects = new Map<string, JsonObject>();
   #version = 0;
   readonly calls: ApiCall[] = [];
+  /** `user verb`: rights that somebody lacks. */
+  readonly denied = new Set<string>();
   /** Collections that are served although they are empty. */
   readonly served: Set<string>;
   /** Answers in the server's place; undefined leaves it to the server. */
@@ -72,6 +74,7 @@ export class MemoryServer implements Api {
 
   #do({ method, path, body, query }: ApiCall): ApiAnswer {
     const object = isObject(body) ? body : {};
+    if (path === '/apis/authorization.k8s.io/v1/subjectaccessreviews') return this.#reviewed(object);
     if (method === 'POST') return this.#create(`${path}/${metadataOf(object).name}`, object);
     const stored = this.#objects.get(path);
     if (stored === undefined) return method === 'GET' ? this.#list(path, query) : status(404, `${path} not found`);
@@ -84,6 +87,12 @@ export class MemoryServer implements Api {
       return { status: 200, headers: {}, body: {} };
     }
     return { status: 200, headers: {}, body: this.put(path, object) };
+  }
+
+  #reviewed(review: JsonObject): ApiAnswer {
+    const spec = review['spec'] as { readonly user?: string; readonly resourceAttributes: { readonly verb: string } };
+    const allowed = !this.denied.has(`${spec.user} ${spec.resourceAttributes.verb}`);
+    return { status: 201, headers: {}, body: { ...review, status: { allowed } } };
   }
 
   #create(path: string, object: JsonObject): ApiAnswer {

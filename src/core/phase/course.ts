@@ -38,6 +38,8 @@ export type Standing = {
   readonly holds: boolean;
   /** The control plane cannot spare the node now, or it is not yet time: it is neither asked for nor held for this request. */
   readonly barred: boolean;
+  /** The control plane loses its quorum with this node, and the kind lets it go all the same: what that costs. */
+  readonly atStake?: string;
   /** Its window has closed: the node stays held, and nothing is evicted for it. */
   readonly paused?: true;
   /** What it had begun counts no more: it begins anew another time. */

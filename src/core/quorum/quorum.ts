@@ -43,8 +43,27 @@ export const membersOf = (nodes: readonly Node[]): readonly Member[] => {
   }));
 };
 
-/** `why` tells the arithmetic and the way past it; `message` is the contract's text with it. */
-export type Leave = { readonly allowed: true } | { readonly allowed: false; readonly message: string; readonly why: string };
+/**
+ * Where a kind keeps the quorum: everywhere, or on OpenShift only, as the replaced operators do, which accept every node of a plain cluster.
+ */
+export type QuorumRule = 'everywhere' | 'on OpenShift';
+
+/** `why` tells the arithmetic and the way past it; `message` is the contract's text with it; `stake` what happens when it goes all the same. */
+export type Leave =
+  | { readonly allowed: true }
+  | { readonly allowed: false; readonly message: string; readonly why: string; readonly stake: string; readonly alone: boolean };
+
+/**
+ * Whether a node may go although the quorum cannot spare it. The only member of a plain cluster keeps no quorum that could be lost, and has to be patched at some
+ * time (kubeadm's own upgrade drains it). On OpenShift etcd's own operator has the last word.
+ */
+export const isWarnedOnly = ({ alone }: Extract<Leave, { readonly allowed: false }>, rule: QuorumRule, openShift: boolean): boolean =>
+  !openShift && (alone || rule === 'on OpenShift');
+
+const stakeOf = (nodeName: string, count: number, needed: number): string =>
+  count === 1
+    ? `${nodeName} is the only control-plane node: while it is out, nothing in this cluster may answer, and the maintenance ends only when it is back`
+    : `${nodeName} is one of ${count} control-plane nodes, of which ${needed} have to stay: without it etcd loses its quorum, and the API server answers nobody until it is back`;
 
 const override = `the annotation ${allowQuorumLossAnnotation}: "true" on the maintenance object overrides this`;
 
@@ -71,5 +90,6 @@ export const mayLeave = (nodeName: string, members: readonly Member[], wanted: R
   if (out.length + 1 <= members.length - needed) return { allowed: true };
   const names = out.map(({ name }) => name).toSorted();
   const why = `${arithmetic(members.length, needed, names)}; ${override}`;
-  return { allowed: false, message: `${quorumMessage(nodeName)}: ${why}`, why };
+  const stake = stakeOf(nodeName, members.length, needed);
+  return { allowed: false, message: `${quorumMessage(nodeName)}: ${why}`, why, stake, alone: members.length === 1 };
 };

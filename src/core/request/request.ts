@@ -1,6 +1,7 @@
 import { type Taint, taintId } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
 import type { Report } from '../phase/report.ts';
+import type { QuorumRule } from '../quorum/quorum.ts';
 import type { Tracked } from '../vm/tracking.ts';
 import type { DrainPolicy } from './policy.ts';
 import type { Failure, Stage, State } from './words.ts';
@@ -129,6 +130,8 @@ export type Dialect = {
   readonly finalizer?: string;
   /** false: the CRD has no status subresource, and the status is written with the object. */
   readonly statusSubresource: boolean;
+  /** Where it keeps the quorum of the control plane. */
+  readonly quorum: QuorumRule;
   /** Its status names what blocks a drain. */
   readonly namesBlockers?: true;
   readonly marks: (stage: Stage) => Marks;

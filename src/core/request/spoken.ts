@@ -11,6 +11,7 @@ const spoken: Dialect = {
   kind: 'Drain',
   path: '',
   statusSubresource: false,
+  quorum: 'everywhere',
   marks: () => noMarks,
   lease: () => undefined,
   component: 'drydock',

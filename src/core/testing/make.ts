@@ -78,6 +78,7 @@ const plainDialect: Dialect = {
   path: '/apis/test/v1/plains',
   finalizer: 'test/hold',
   statusSubresource: true,
+  quorum: 'everywhere',
   marks: stage => ({
     unschedulable: stage !== 'Announce',
     taints: stage === 'Announce' ? [] : [unschedulable, { key: 'test/drain', effect: 'NoSchedule' }],

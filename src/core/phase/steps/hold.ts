@@ -48,6 +48,14 @@ const announcements = (node: Node, change: HoldChange, requests: readonly Reques
   return texts;
 };
 
+/** Said once, when the node is held for the first time. */
+const stakes = ({ standings }: Course, node: Node): readonly Announcement[] =>
+  standings.flatMap(({ request, holds, atStake }) =>
+    holds && atStake !== undefined && node.before === undefined
+      ? [announcement(request, 'Warning', { reason: 'QuorumAtRisk', message: atStake })]
+      : [],
+  );
+
 const holdWrite = (node: Node, change: HoldChange, requests: readonly Request[], given: boolean): Write => ({
   what: given ? 'give the node back' : change.lost.length > 0 ? 'restore the hold' : 'hold the node',
   method: 'PATCH',
@@ -92,5 +100,6 @@ export const hold: Step = course => {
     return { done: false, course: { ...course, moments: [...course.moments, secondsAfter(course.now, answerWithin)] } };
   }
   const write = holdWrite(node, change, given ? requestsOf(course) : holders, given);
-  return { done: false, course: { ...course, writes: [...course.writes, write] } };
+  const warned = { ...write, announce: [...stakes(course, node), ...write.announce] };
+  return { done: false, course: { ...course, writes: [...course.writes, warned] } };
 };

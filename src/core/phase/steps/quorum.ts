@@ -1,6 +1,6 @@
 import type { Node } from '../../hold/node.ts';
 import { etcdAllows, etcdNamespace } from '../../quorum/etcd-guard.ts';
-import { mayLeave, quorumMessage } from '../../quorum/quorum.ts';
+import { isWarnedOnly, type Leave, mayLeave, quorumMessage } from '../../quorum/quorum.ts';
 import { secondsAfter } from '../../time.ts';
 import type { Standing, Step } from '../course.ts';
 import { markedByPredecessor } from '../held.ts';
@@ -9,7 +9,8 @@ import type { Picture, Quorum } from '../picture.ts';
 /** The nodes of the quorum wake each other; this is the safety net, in seconds. */
 const lookAgainAfter = 30;
 
-type Answer = 'may go' | 'not known yet' | { readonly message: string };
+type Refusal = { readonly message: string; readonly leave?: Extract<Leave, { readonly allowed: false }> };
+type Answer = 'may go' | 'not known yet' | Refusal;
 
 /** The rule of etcd's own operator first, then the arithmetic: each sees what the other cannot. */
 const ask = (picture: Picture, { members, seats, etcdBudgets }: Quorum): Answer => {
@@ -22,15 +23,20 @@ const ask = (picture: Picture, { members, seats, etcdBudgets }: Quorum): Answer 
     if (said.kind === 'denied') return { message: quorumMessage(nodeName) };
   }
   const leave = mayLeave(nodeName, members, seats);
-  return leave.allowed ? 'may go' : { message: leave.message };
+  return leave.allowed ? 'may go' : { message: leave.message, leave };
 };
 
 /** What the operator before us has taken out is out: nothing is gained by letting it wait. */
 const isExempt = ({ request }: Standing, node: Node): boolean =>
   request.mayLoseQuorum || request.stage === 'Announce' || markedByPredecessor(node, request);
 
-const barred = (standing: Standing, node: Node, answer: Exclude<Answer, 'may go'>): Standing => {
+/** Its kind lets the node go all the same, and says what that costs. */
+const isAccepted = ({ request }: Standing, { leave }: Refusal, { etcdBudgets }: Quorum): boolean =>
+  leave !== undefined && isWarnedOnly(leave, request.dialect.quorum, etcdBudgets !== undefined);
+
+const barred = (standing: Standing, node: Node, answer: Exclude<Answer, 'may go'>, known: Quorum): Standing => {
   if (isExempt(standing, node)) return standing;
+  if (answer !== 'not known yet' && isAccepted(standing, answer, known)) return { ...standing, atStake: answer.leave?.stake ?? '' };
   if (answer === 'not known yet') return { ...standing, barred: true };
   return { ...standing, barred: true, problem: { reason: 'QuorumAtRisk', message: answer.message } };
 };
@@ -45,6 +51,7 @@ export const quorum: Step = course => {
   if (picture.quorum === undefined || node === undefined || node.before !== undefined) return { done: true, course };
   const answer = ask(picture, picture.quorum);
   if (answer === 'may go') return { done: true, course };
-  const standings = course.standings.map(standing => barred(standing, node, answer));
+  const known = picture.quorum;
+  const standings = course.standings.map(standing => barred(standing, node, answer, known));
   return { done: true, course: { ...course, standings, moments: [...course.moments, secondsAfter(course.now, lookAgainAfter)] } };
 };

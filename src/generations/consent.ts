@@ -1,0 +1,140 @@
+import { isObject, type Json, type JsonObject, sameJson } from '../core/json.ts';
+import { allowQuorumLossAnnotation } from '../core/quorum/quorum.ts';
+
+/**
+ * What a maintenance may say that destroys, or overrules others, is a right of its own beside the right to write the object: a verb on its resource, which RBAC grants
+ * and `kubectl auth can-i` answers for. It is asked for by a ValidatingAdmissionPolicy (deploy/admission-policies, generated from here) and by the webhook.
+ */
+
+/** Verbs, as RBAC has them. */
+export type Right = 'waive-quorum' | 'delete-pods' | 'shut-down-vms' | 'declare-urgent';
+
+type Consent = {
+  readonly right: Right;
+  /** What whoever has it may say, to go after "this object". */
+  readonly says: string;
+  /** Resources of which it is asked. */
+  readonly of: readonly string[];
+  /** The part of an object that needs it; undefined where there is none. */
+  readonly part: (object: JsonObject) => Json | undefined;
+  /** The same in CEL: an expression over VAR (`object` or `oldObject`) that is an empty list where there is none. */
+  readonly cel: string;
+};
+
+const at = (value: Json | undefined, ...path: readonly string[]): Json | undefined =>
+  path.reduce<Json | undefined>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
+
+const listAt = (object: JsonObject, ...path: readonly string[]): readonly Json[] => {
+  const list = at(object, ...path);
+  return Array.isArray(list) ? (list as readonly Json[]) : [];
+};
+
+const some = (list: readonly Json[]): Json | undefined => (list.length === 0 ? undefined : list);
+
+const urgentKinds: readonly Json[] = ['preemption', 'termination'];
+
+const drains = ['maintenances', 'machinemaintenances', 'machineeventsources'];
+
+const consents: readonly Consent[] = [
+  {
+    right: 'waive-quorum',
+    says: `lets the control plane lose its quorum (annotation ${allowQuorumLossAnnotation})`,
+    of: ['maintenances', 'nodemaintenances'],
+    part: object => (at(object, 'metadata', 'annotations', allowQuorumLossAnnotation) === 'true' ? true : undefined),
+    cel: `VAR.metadata.?annotations['${allowQuorumLossAnnotation}'].orValue('') == 'true' ? ['true'] : []`,
+  },
+  {
+    right: 'delete-pods',
+    says: 'deletes pods past their budgets (drain.disableEviction, action Delete of drain.ladder)',
+    of: drains,
+    part: object => {
+      const rungs = listAt(object, 'spec', 'drain', 'ladder').filter(rung => at(rung, 'action') === 'Delete');
+      return at(object, 'spec', 'drain', 'disableEviction') === true ? ['disableEviction', ...rungs] : some(rungs);
+    },
+    cel: `(VAR.?spec.?drain.?disableEviction.orValue(false) ? [dyn('disableEviction')] : []) + VAR.?spec.?drain.?ladder.orValue([]).filter(rung, rung.action == 'Delete').map(rung, dyn(rung))`,
+  },
+  {
+    right: 'shut-down-vms',
+    says: 'shuts VMs down (drain.virtualMachines.notMigratable: ShutDown)',
+    of: drains,
+    part: object => {
+      const vms = at(object, 'spec', 'drain', 'virtualMachines');
+      return at(vms, 'notMigratable') === 'ShutDown' ? vms : undefined;
+    },
+    cel: `VAR.?spec.?drain.?virtualMachines.?notMigratable.orValue('') == 'ShutDown' ? [dyn(VAR.spec.drain.virtualMachines)] : []`,
+  },
+  {
+    right: 'declare-urgent',
+    says: 'declares that its machine is taken away (events of kind preemption or termination), which approval, windows and limits do not keep',
+    of: ['machinemaintenances'],
+    part: object => some(listAt(object, 'spec', 'events').filter(event => urgentKinds.includes(at(event, 'kind') ?? null))),
+    cel: `VAR.?spec.?events.orValue([]).filter(event, event.kind in ['preemption', 'termination']).map(event, dyn(event))`,
+  },
+];
+
+/** A resource as a right is asked of it. */
+type Resource = { readonly group: string; readonly resource: string };
+
+/** The rights that this write needs beside the one to make it: what was there before has been asked for then. */
+export const rightsFor = (resource: string, object: JsonObject, before: JsonObject | undefined): readonly Right[] =>
+  consents.flatMap(({ right, of, part }) => {
+    const said = of.includes(resource) ? part(object) : undefined;
+    return said === undefined || (before !== undefined && sameJson(part(before), said)) ? [] : [right];
+  });
+
+/** What to tell whoever lacks it. */
+export const withoutRight = (right: Right, { group, resource }: Resource): string => {
+  const says = consents.find(one => one.right === right)?.says ?? '';
+  return `this object ${says}: that needs the right ${right} on ${resource}.${group}, which you do not have; kubectl auth can-i ${right} ${resource}.${group} answers for it`;
+};
+
+const groups: Readonly<Record<string, readonly string[]>> = {
+  'drydock.dev': ['maintenances', 'machineeventsources'],
+  'machinemaintenance.managed.openshift.io': ['machinemaintenances'],
+  'nodemaintenance.medik8s.io': ['nodemaintenances'],
+  'nodemaintenance.kubevirt.io': ['nodemaintenances'],
+  'kubevirt.io': ['nodemaintenances'],
+};
+
+const policyFor = ({ right, of, says, cel }: Consent): readonly JsonObject[] => {
+  const name = `drydock-${right}`;
+  const asked = Object.entries(groups).map(([group, all]) => [group, all.filter(resource => of.includes(resource))] as const);
+  const mayAsk =
+    "authorizer.group(request.resource.group).resource(request.resource.resource).namespace(has(request.namespace) ? request.namespace : '')";
+  const onResource = `request.resource.resource + '.' + request.resource.group`;
+  return [
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name },
+      spec: {
+        failurePolicy: 'Fail',
+        matchConstraints: {
+          resourceRules: asked
+            .filter(([, resources]) => resources.length > 0)
+            .map(([group, resources]) => ({ apiGroups: [group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources })),
+        },
+        variables: [
+          { name: 'said', expression: cel.replaceAll('VAR', 'object') },
+          { name: 'before', expression: `request.operation == 'UPDATE' ? (${cel.replaceAll('VAR', 'oldObject')}) : []` },
+        ],
+        validations: [
+          {
+            expression: `variables.said == [] || variables.said == variables.before || ${mayAsk}.check('${right}').allowed()`,
+            messageExpression: `'this object ${says}: that needs the right ${right} on ' + ${onResource} + ', which you do not have; kubectl auth can-i ${right} ' + ${onResource} + ' answers for it'`,
+            reason: 'Forbidden',
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name },
+      spec: { policyName: name, validationActions: ['Deny'] },
+    },
+  ];
+};
+
+/** The policies that ask for the rights, each with its binding. */
+export const consentPolicies = (): readonly JsonObject[] => consents.flatMap(policyFor);

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { isObject, type JsonObject } from '../core/json.ts';
+import { saidBy } from '../core/status.ts';
+import type { Api } from '../operator/ports.ts';
+import type { Clock } from '../support/clock.ts';
+
+/** Why a request is not answered. */
+export type Refused = { readonly status: 401 | 403 | 503; readonly text: string };
+
+type Known = { readonly answer: 'allowed' | Refused; readonly untilMs: number };
+
+/** Milliseconds for which an answer counts, as controller-runtime's metrics server keeps them; tokens that are remembered; reviews at the same time. */
+const allowedForMs = 60_000;
+const refusedForMs = 10_000;
+const remembered = 1000;
+const atOnce = 16;
+
+const bearer = (authorization: string | undefined): string | undefined => /^Bearer +(\S{1,16384})$/i.exec(authorization ?? '')?.[1];
+
+/**
+ * Lets those in whom the API server knows and allows to `get` a path that is no resource (TokenReview, SubjectAccessReview), as controller-runtime's metrics server does with
+ * FilterProvider WithAuthenticationAndAuthorization. Answers are remembered for a while; a flood of tokens costs the API server no more than a few reviews at a time.
+ */
+export class Guard {
+  readonly #api: Api;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, Known>();
+  #asking = 0;
+
+  constructor(api: Api, clock: Clock) {
+    this.#api = api;
+    this.#clock = clock;
+  }
+
+  /** Never rejects. */
+  async check(authorization: string | undefined, path: string): Promise<'allowed' | Refused> {
+    const token = bearer(authorization);
+    if (token === undefined) return { status: 401, text: 'send the token of a service account as Authorization: Bearer <token>' };
+    const key = createHash('sha256').update(`${path}\n${token}`).digest('base64');
+    const known = this.#known.get(key);
+    if (known !== undefined && known.untilMs > this.#nowMs()) return known.answer;
+    if (this.#asking >= atOnce) return { status: 503, text: 'too many callers at the same time, please try again' };
+    this.#asking += 1;
+    try {
+      const answer = await this.#ask(token, path);
+      this.#remember(key, answer);
+      return answer;
+    } catch (error) {
+      return { status: 503, text: `the API server could not be asked: ${error instanceof Error ? error.message : String(error)}` };
+    } finally {
+      this.#asking -= 1;
+    }
+  }
+
+  #remember(key: string, answer: 'allowed' | Refused): void {
+    if (answer !== 'allowed' && answer.status === 503) return;
+    const [oldest] = this.#known.keys();
+    if (this.#known.size >= remembered && oldest !== undefined) this.#known.delete(oldest);
+    this.#known.delete(key);
+    this.#known.set(key, { answer, untilMs: this.#nowMs() + (answer === 'allowed' ? allowedForMs : refusedForMs) });
+  }
+
+  async #ask(token: string, path: string): Promise<'allowed' | Refused> {
+    const who = await this.#review('authentication.k8s.io', 'TokenReview', { token });
+    if ('text' in who) return who;
+    const { user } = who.status;
+    if (who.status['authenticated'] !== true || !isObject(user)) return { status: 401, text: 'the API server does not know this token' };
+    const { username, uid, groups, extra } = user;
+    const nonResourceAttributes = { path, verb: 'get' };
+    const may = await this.#review('authorization.k8s.io', 'SubjectAccessReview', {
+      user: username,
+      uid,
+      groups,
+      extra,
+      nonResourceAttributes,
+    });
+    if ('text' in may) return may;
+    if (may.status['allowed'] === true) return 'allowed';
+    return { status: 403, text: `${String(username)} may not get ${path}: bind it to the ClusterRole drydock-metrics-reader` };
+  }
+
+  async #review(group: string, kind: string, spec: JsonObject): Promise<Refused | { readonly status: JsonObject }> {
+    const body = { apiVersion: `${group}/v1`, kind, spec };
+    const answer = await this.#api.call({ method: 'POST', path: `/apis/${group}/v1/${kind.toLowerCase()}s`, body, timeoutMs: 10_000 });
+    const status = isObject(answer.body) ? answer.body['status'] : undefined;
+    if (answer.status !== 201 || !isObject(status)) return { status: 503, text: `the API server could not be asked: ${saidBy(answer)}` };
+    return { status };
+  }
+
+  #nowMs(): number {
+    return this.#clock.now().epochMilliseconds;
+  }
+}
