@@ -43,7 +43,7 @@ export const tiers = [
   {
     name: 'control plane',
     what: 'the operator, as it is installed, against real etcd, API server, controllers and kwok, and killed at every write',
-    files: ['control-plane', 'conformance', 'monitoring', 'deploy', 'operator', 'predecessors', 'kill'].flatMap(folder =>
+    files: ['control-plane', 'conformance', 'monitoring', 'deploy', 'operator', 'security', 'predecessors', 'kill'].flatMap(folder =>
       testsIn('test', folder),
     ),
     concurrency: 1,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
 import { usualGroups } from '../src/cli/crds.ts';
 import { webhookConfiguration } from '../src/generations/admission.ts';
+import { consentPolicies } from '../src/generations/consent.ts';
 import { crds } from './crds.ts';
 
 /** The generated files of deploy/: path below deploy, and text. */
@@ -49,6 +50,12 @@ const webhookFiles = (): ReadonlyMap<string, string> => {
   ]);
 };
 
+const consentFiles = (): ReadonlyMap<string, string> => {
+  const source = 'src/generations/consent.ts';
+  const policies = consentPolicies().map(policy => stringify(policy, yamlStyle));
+  return new Map([['admission-policies/consent.yaml', header(source) + policies.join('---\n')]]);
+};
+
 const monitoring = new URL('../deploy/monitoring/', import.meta.url);
 const metadata = (labels: Readonly<Record<string, string>>): object => ({
   name: 'drydock',
@@ -74,4 +81,5 @@ const monitoringFiles = (): ReadonlyMap<string, string> => {
 };
 
 /** Every generated file of deploy/. */
-export const deployFiles = (): ReadonlyMap<string, string> => new Map([...crdFiles(), ...webhookFiles(), ...monitoringFiles()]);
+export const deployFiles = (): ReadonlyMap<string, string> =>
+  new Map([...crdFiles(), ...webhookFiles(), ...consentFiles(), ...monitoringFiles()]);

@@ -642,12 +642,12 @@ describe('a flood of forged reviews', () => {
         for (let quiet = 0; quiet < 30; quiet += 1) await new Promise(resolve => setImmediate(resolve));
       };
       for (let before = 0; before < 20; before += 1) await turn();
-      let answer: Verdict | undefined;
+      const answers: Verdict[] = [];
       const asked = clock.now().epochMilliseconds;
-      void gates[0]?.decide(maintenance, creation(maintenance, object('honest', 'cp-0'))).then(verdict => (answer = verdict));
-      while (answer === undefined && clock.now().epochMilliseconds - asked < 12_000) await turn();
+      void gates[0]?.decide(maintenance, creation(maintenance, object('honest', 'cp-0'))).then(verdict => answers.push(verdict));
+      while (answers.length === 0 && clock.now().epochMilliseconds - asked < 12_000) await turn();
       const waited = clock.now().epochMilliseconds - asked;
-      assert.deepEqual(answer, { kind: 'allowed' });
+      assert.deepEqual(answers, [{ kind: 'allowed' }]);
       assert.ok(waited < 9000, `it took ${waited} ms; the API server gives up after 15,000`);
       await Promise.all([...gates.map(gate => gate.close()), clock.advance(20_000)]);
     });

@@ -72,7 +72,11 @@ export class Applier {
   /** Name of the object as kubectl prints it, and what became of it. Rejects only when the API server cannot be reached. */
   async apply(manifest: Manifest): Promise<Applied> {
     const located = await this.#locator.find(manifest);
-    if (located.kind === 'unknown') return { result: 'failed', why: located.why };
+    if (located.kind === 'unknown') {
+      if (manifest.kind.startsWith('ValidatingAdmissionPolicy'))
+        return { result: 'left alone', why: `${located.why}; the webhook asks in its place` };
+      return { result: 'failed', why: located.why };
+    }
     const before = await this.#read(located);
     const scope = scopeHere(manifest, before);
     if (scope !== undefined) return { result: 'left alone', why: scope };

@@ -9,7 +9,7 @@ const several = (flags: string, text: string, words: readonly string[]): Option 
 /** `drydock install`, without the flags that say which cluster. */
 export const installCommand = (env: Readonly<Record<string, string | undefined>>): Command =>
   new Command('install')
-    .description('print all that a cluster needs to run the operator: kinds, roles, Deployment, webhook; or apply it')
+    .description('print all that a cluster needs to run the operator: kinds, roles, Deployment, webhook, policies; or apply it')
     .option('--apply', 'apply to the cluster (server-side) in place of printing')
     .option('--force-conflicts', 'with --apply: take over fields that others have set')
     .option('-n, --namespace <name>', 'where the operator is to run', usualNamespace)

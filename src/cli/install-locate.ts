@@ -37,3 +37,18 @@ export class Locator {
     return resources;
   }
 }
+
+type Groups = { readonly versions?: readonly { readonly groupVersion: string }[] };
+
+/** Whether the cluster serves this resource, in any version. Throws when that cannot be found out. */
+export const isServed = async (api: Api, { group, resource }: { readonly group: string; readonly resource: string }): Promise<boolean> => {
+  const { status, body } = await api.call({ method: 'GET', path: `/apis/${group}` });
+  if (status === 404) return false;
+  if (status !== 200) throw new Error(`cannot ask which versions ${group} has: the API server answered ${status}`);
+  for (const { groupVersion } of (body as Groups).versions ?? []) {
+    const list = await api.call({ method: 'GET', path: `/apis/${groupVersion}` });
+    const { resources = [] } = list.body as { readonly resources?: readonly Resource[] };
+    if (list.status === 200 && resources.some(({ name }) => name === resource)) return true;
+  }
+  return false;
+};

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { UsageError } from './fail.ts';
 import type { Manifest } from './install-files.ts';
 import { manifests, type Wish } from './install-manifests.ts';
-import { usualNamespace, usualParts } from './install-parts.ts';
+import { extraParts, usualNamespace, usualParts } from './install-parts.ts';
 import { version } from './version.ts';
 
 const usual: Wish = { parts: new Set(usualParts), groups: [], namespace: usualNamespace };
-const everything: Wish = { ...usual, parts: new Set([...usualParts, 'agent', 'monitoring', 'cert-manager']) };
+const everything: Wish = { ...usual, parts: new Set([...usualParts, ...extraParts]) };
 
 const namesOf = (all: readonly Manifest[]): readonly string[] => all.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 
@@ -145,7 +145,7 @@ test('no role grants everything of anything, or the right to grant rights', () =
 });
 
 test('what the operator may change in the whole cluster is exactly this', () => {
-  const operator = ['drydock-operator', 'drydock-pod-deletion', 'drydock-machines', 'drydock-virtual-machines'];
+  const operator = ['drydock-operator', 'drydock-pod-deletion', 'drydock-announcements', 'drydock-machines', 'drydock-virtual-machines'];
   const changes = rulesOf('ClusterRole', name => operator.includes(name)).flatMap(
     ({ apiGroups = [], resources = [], resourceNames, verbs }) =>
       verbs
@@ -157,6 +157,7 @@ test('what the operator may change in the whole cluster is exactly this', () => 
         ),
   );
   assert.deepEqual(changes.sort(), [
+    'be-part maintenances.drydock.dev',
     'create events',
     'create maintenances.drydock.dev',
     'create pods/eviction',
@@ -168,6 +169,7 @@ test('what the operator may change in the whole cluster is exactly this', () => 
     'delete nodenotices.drydock.dev',
     'delete pods',
     'delete virtualmachineinstancemigrations.kubevirt.io',
+    'delete-pods maintenances.drydock.dev',
     'patch events',
     'patch machinedeployments.cluster.x-k8s.io',
     'patch machineeventsources/status.drydock.dev',
@@ -189,6 +191,7 @@ test('what the operator may change in the whole cluster is exactly this', () => 
     'patch nodes/status',
     'patch pods/status',
     'patch validatingwebhookconfigurations.admissionregistration.k8s.io drydock',
+    'shut-down-vms maintenances.drydock.dev',
     'update virtualmachineinstances/evacuate.subresources.kubevirt.io',
     'update virtualmachineinstances/evacuate/cancel.subresources.kubevirt.io',
   ]);
@@ -205,6 +208,7 @@ test('secrets and leases are out of reach but in the namespaces that are for the
     .map(binding => (binding['roleRef'] as { readonly name: string }).name);
   assert.deepEqual(bound.sort(), [
     'drydock-agent',
+    'drydock-announcements',
     'drydock-machines',
     'drydock-operator',
     'drydock-pod-deletion',
@@ -213,4 +217,25 @@ test('secrets and leases are out of reach but in the namespaces that are for the
   const reads = rulesOf('Role', () => true).filter(({ resources = [] }) => resources.includes('secrets'));
   for (const { verbs, resourceNames } of reads)
     assert.ok(resourceNames?.length === 1 || verbs.join() === 'create', 'one secret, by its name');
+});
+
+test('rights to machines and VMs are parts of their own, the operator may be kept to the control plane, and a policy says who may reach it', () => {
+  const names = namesOf(manifests(usual)).join('\n');
+  assert.doesNotMatch(names, /drydock-machines|drydock-virtual-machines/);
+  assert.match(names, /NetworkPolicy drydock/);
+  const affinity = (all: readonly Manifest[]): string =>
+    JSON.stringify((deploymentIn(all).template.spec as unknown as { affinity: unknown }).affinity);
+  assert.doesNotMatch(affinity(manifests(usual)), /required.*control-plane/);
+  assert.match(
+    affinity(manifests({ ...usual, parts: new Set([...usualParts, 'control-plane']) })),
+    /"preferredDuring.*"nodeAffinity"|"requiredDuringSchedulingIgnoredDuringExecution":\{"nodeSelectorTerms":\[\{"matchExpressions":\[\{"key":"node-role.kubernetes.io\/control-plane"/,
+  );
+});
+
+test('metrics are served over HTTPS, to whoever may get them', () => {
+  assert.ok(containerIn(manifests(usual)).args.includes('--metrics-secure'));
+  assert.match(
+    JSON.stringify(manifests(everything).find(({ kind }) => kind === 'ServiceMonitor')),
+    /"scheme":"https".*"serverName":"drydock-metrics/,
+  );
 });

@@ -16,7 +16,7 @@ export type Wish = {
 
 /** What others need comes first; what sends the API server to the operator comes last. */
 const order = ['Namespace', 'CustomResourceDefinition', 'ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'];
-const last = ['Deployment', 'DaemonSet', 'ValidatingWebhookConfiguration'];
+const last = ['Deployment', 'DaemonSet', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding', 'ValidatingWebhookConfiguration'];
 const rank = ({ kind }: Manifest): number => {
   const early = order.indexOf(kind);
   return early === -1 ? order.length + 1 + last.indexOf(kind) : early;

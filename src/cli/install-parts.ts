@@ -1,11 +1,26 @@
 /** Installed unless left out. */
-export const usualParts = ['crds', 'rbac', 'operator', 'webhook'] as const;
+export const usualParts = ['crds', 'rbac', 'operator', 'webhook', 'admission-policies'] as const;
 
 /** Installed when asked for. */
-export const extraParts = ['agent', 'monitoring', 'cert-manager'] as const;
+export const extraParts = ['machine-api', 'virtual-machines', 'agent', 'monitoring', 'cert-manager', 'control-plane'] as const;
 
 /** A folder of deploy/. */
 export type Part = (typeof usualParts)[number] | (typeof extraParts)[number];
+
+/** Added by `--apply` where the cluster serves one of these kinds, as API group and version: rights to what is not there are nobody's need. */
+export const partsByKinds: readonly {
+  readonly part: Part;
+  readonly serves: readonly { readonly group: string; readonly resource: string }[];
+}[] = [
+  {
+    part: 'machine-api',
+    serves: [
+      { group: 'machine.openshift.io', resource: 'machines' },
+      { group: 'cluster.x-k8s.io', resource: 'machines' },
+    ],
+  },
+  { part: 'virtual-machines', serves: [{ group: 'kubevirt.io', resource: 'virtualmachineinstances' }] },
+];
 
 /** The namespace in the files. */
 export const usualNamespace = 'drydock-system';

@@ -5,8 +5,9 @@ import type { ConnectionFlags } from './connection-flags.ts';
 import { UsageError } from './fail.ts';
 import { type Applied, Applier } from './install-apply.ts';
 import type { Manifest } from './install-files.ts';
+import { isServed } from './install-locate.ts';
 import { manifests, type Wish } from './install-manifests.ts';
-import { type extraParts, type Part, usualParts } from './install-parts.ts';
+import { type extraParts, type Part, partsByKinds, usualParts } from './install-parts.ts';
 import { withCluster } from './with-cluster.ts';
 
 /** Folded texts are read differently by different programs, and not every one knows aliases. */
@@ -86,17 +87,36 @@ const serving = async (applier: Applier, crds: readonly Manifest[], tell: (crd: 
   }
 };
 
-const applyTo = async (connection: Connection, all: readonly Manifest[], forceConflicts: boolean): Promise<void> => {
+/** The wish with the parts for kinds that this cluster serves; said, because they are rights. */
+const fitting = async (connection: Connection, wish: Wish): Promise<Wish> => {
+  const parts = new Set(wish.parts);
+  for (const { part, serves } of partsByKinds) {
+    if (!parts.has('rbac') || parts.has(part)) continue;
+    const here = [];
+    for (const one of serves) if (await isServed(connection, one)) here.push(one.group);
+    if (here.length === 0) continue;
+    parts.add(part);
+    process.stdout.write(`${part}: added, because this cluster serves ${here.join(' and ')}\n`);
+  }
+  return { ...wish, parts };
+};
+
+const applyTo = async (connection: Connection, wish: Wish, forceConflicts: boolean): Promise<void> => {
+  const all = manifests(await fitting(connection, wish));
   const failed = await applyAll(new Applier({ api: connection, clock: systemClock, forceConflicts }), all);
   if (failed > 0) throw new Error(`${failed} of ${all.length} objects could not be applied; see above`);
 };
 
 /** `drydock install`: prints all that a cluster needs, or applies it. Applying again changes nothing that is right already. */
 export const install = async (flags: InstallFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
-  const all = manifests(wishOf(flags));
+  const wish = wishOf(flags);
   if (flags.apply !== true) {
-    process.stdout.write(all.map(manifest => stringify(manifest, yamlStyle)).join('---\n'));
+    process.stdout.write(
+      manifests(wish)
+        .map(manifest => stringify(manifest, yamlStyle))
+        .join('---\n'),
+    );
     return;
   }
-  await withCluster(flags, env, connection => applyTo(connection, all, flags.forceConflicts === true));
+  await withCluster(flags, env, connection => applyTo(connection, wish, flags.forceConflicts === true));
 };

@@ -26,7 +26,10 @@ export const showMounted = async (flag: string, folder: string, show: (pair: Key
     let shown = first.cert;
     while (!stop.signal.aborted) {
       await systemClock.sleep(lookEveryMs, stop.signal);
-      const pair = await pairIn(folder).catch((error: unknown) => void log.warn('a certificate cannot be read again', { folder, error }));
+      const pair = await pairIn(folder).catch((error: unknown) => {
+        log.warn('a certificate cannot be read again', { folder, error });
+        return undefined;
+      });
       if (pair === undefined || pair.cert === shown) continue;
       show(pair);
       shown = pair.cert;

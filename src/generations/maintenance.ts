@@ -71,7 +71,7 @@ export const drainPolicy = (drain: RawDrain): DrainPolicy => ({
 const partOf = (raw: unknown, drain: RawDrain): Pick<Request, 'part'> => {
   const { metadata } = raw as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
   const of = metadata.annotations?.[parentAnnotation];
-  return of === undefined ? {} : { part: { of, drain: drain as JsonObject } };
+  return of === undefined ? {} : { part: { of, drain } };
 };
 
 const startOf = ({ notBefore, deadline, windows = 'Respect', expectedSeconds }: NonNullable<MaintenanceSpec['start']>): Start => {

@@ -1,10 +1,28 @@
+import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
-import type { Change, Collection, Sink, Watched, Watcher } from './ports.ts';
+import type { Api, Change, Collection, Sink, Watched, Watcher } from './ports.ts';
 
 /** Why a collection is done without: the cluster does not serve it, or this user may not read it. */
 type Lack = 'missing' | 'withheld';
 
 type Problem = { readonly message: string; readonly status?: number; readonly retryInMs: number };
+
+/** A kind may be installed at any time: asked for again after so many milliseconds. */
+const askAgainMs = 10_000;
+
+type Resources = { readonly resources?: readonly { readonly name: string }[] };
+
+/** Whether the kind of this collection is served; everybody may ask. Undefined when that cannot be found out. */
+const isServed = async (api: Api, { path }: Collection, signal: AbortSignal): Promise<boolean | undefined> => {
+  const cut = path.lastIndexOf('/');
+  try {
+    const { status, body } = await api.call({ method: 'GET', path: path.slice(0, cut) }, signal);
+    if (status === 404) return false;
+    return status === 200 ? ((body as Resources).resources ?? []).some(({ name }) => name === path.slice(cut + 1)) : undefined;
+  } catch {
+    return undefined;
+  }
+};
 
 /** Follows collections, and knows which of them have been read completely. */
 export class Following {
@@ -51,6 +69,23 @@ export class Following {
     this.#unsynced.add(name);
     const sink: Sink<T> = { changed, synced: () => this.#synced(name), failing: problem => this.#failing(name, problem) };
     await this.#watcher.watch(collection, project, sink, signal);
+  }
+
+  /**
+   * The same for a kind that many clusters do not have: nothing is asked of it before it is served, so that nobody needs a right to what is not there, and a refusal
+   * is one.
+   */
+  async followOnceServed<T extends Watched>(
+    { api, clock }: { readonly api: Api; readonly clock: Clock },
+    ...[name, collection, project, changed, signal]: Parameters<typeof this.follow<T>>
+  ): Promise<void> {
+    this.#unsynced.add(name);
+    while (!signal.aborted) {
+      const served = await isServed(api, collection, signal);
+      if (served === true) return this.follow(name, collection, project, changed, signal);
+      if (served === false) this.#failing(name, { message: 'it is not served', status: 404, retryInMs: askAgainMs });
+      await clock.sleep(askAgainMs, signal);
+    }
   }
 
   #synced(name: string): void {

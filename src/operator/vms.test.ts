@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launcherOf, makeVmi } from '../core/testing/make-vms.ts';
+import { HandClock } from '../support/hand-clock.ts';
 import { silentLog } from '../support/log.ts';
 import { Following } from './following.ts';
-import type { Sink, Watcher } from './ports.ts';
+import type { Api, Sink, Watcher } from './ports.ts';
 import { Vms, vmCollections } from './vms.ts';
 
 /** Collections that a test fills by hand. */
@@ -19,7 +20,9 @@ const hands = () => {
     complete: () => {},
     lacks: (name, status) => (!vmCollections.has(name) ? undefined : status === 404 ? 'missing' : 'withheld'),
   });
-  const vms = new Vms(following, name => touched.push(name));
+  const resources = ['virtualmachineinstances', 'virtualmachineinstancemigrations', 'kubevirts'].map(name => ({ name }));
+  const api: Api = { call: async () => ({ status: 200, headers: {}, body: { resources } }) };
+  const vms = new Vms({ api, clock: new HandClock() }, following, name => touched.push(name));
   const tell = (collection: string, raw: object, type: 'added' | 'changed' | 'removed' = 'added'): void => {
     const { project, sink } = sinks.get(collection) ?? {};
     const object = project?.(raw) as never;

@@ -13,9 +13,10 @@ import {
   type Vmi,
   vmisPath,
 } from '../core/vm/kubevirt.ts';
+import type { Clock } from '../support/clock.ts';
 import { Cache } from './cache.ts';
 import type { Following } from './following.ts';
-import type { Change } from './ports.ts';
+import type { Api, Change } from './ports.ts';
 
 const names = {
   vmis: 'virtualmachineinstances.kubevirt.io',
@@ -43,18 +44,35 @@ export class Vms {
   /** Missing when something has changed since. */
   #traffic: Traffic | undefined;
 
-  constructor(following: Following, touched: (nodeName: string) => void) {
+  readonly #reach: { readonly api: Api; readonly clock: Clock };
+
+  constructor(reach: { readonly api: Api; readonly clock: Clock }, following: Following, touched: (nodeName: string) => void) {
+    this.#reach = reach;
     this.#following = following;
     this.#touched = touched;
   }
 
   /** Watches until the signal is aborted. */
   async follow(signal: AbortSignal): Promise<void> {
-    const follow = this.#following.follow.bind(this.#following);
+    const following = this.#following;
     await Promise.all([
-      follow(names.vmis, { path: vmisPath }, readVmi, change => this.#vmChanged(change), signal),
-      follow(names.migrations, { path: migrationsPath }, readMigration, change => this.#migrationChanged(change), signal),
-      follow(names.settings, { path: settingsPath }, readSettings, change => this.#settingsChanged(change), signal),
+      following.followOnceServed(this.#reach, names.vmis, { path: vmisPath }, readVmi, change => this.#vmChanged(change), signal),
+      following.followOnceServed(
+        this.#reach,
+        names.migrations,
+        { path: migrationsPath },
+        readMigration,
+        change => this.#migrationChanged(change),
+        signal,
+      ),
+      following.followOnceServed(
+        this.#reach,
+        names.settings,
+        { path: settingsPath },
+        readSettings,
+        change => this.#settingsChanged(change),
+        signal,
+      ),
     ]);
   }
 

@@ -96,7 +96,7 @@ export class World {
       lacks: (name, status) => this.#lacks(name, status),
       complete: () => this.#touchAll(),
     });
-    this.vms = new Vms(this.#following, nodeName => {
+    this.vms = new Vms(options, this.#following, nodeName => {
       if (this.unsynced.length === 0 && this.concerns(nodeName)) this.#events.touched(nodeName);
     });
   }

@@ -76,7 +76,10 @@ export class Guard {
     });
     if ('text' in may) return may;
     if (may.status['allowed'] === true) return 'allowed';
-    return { status: 403, text: `${String(username)} may not get ${path}: bind it to the ClusterRole drydock-metrics-reader` };
+    return {
+      status: 403,
+      text: `${typeof username === 'string' ? username : 'this user'} may not get ${path}: bind it to the ClusterRole drydock-metrics-reader`,
+    };
   }
 
   async #review(group: string, kind: string, spec: JsonObject): Promise<Refused | { readonly status: JsonObject }> {

@@ -1,5 +1,5 @@
 /** An object on its way to the API server. */
-export type Manifest = {
+export type Manifest = Readonly<Record<string, unknown>> & {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: {

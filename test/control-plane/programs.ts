@@ -69,7 +69,9 @@ const apiServer = (site: Site): readonly string[] => [
   `--tls-private-key-file=${join(site.folder, 'server.key')}`,
   `--client-ca-file=${join(site.folder, 'ca.crt')}`,
   `--token-auth-file=${join(site.folder, 'tokens.csv')}`,
-  '--authorization-mode=RBAC',
+  // As every installer sets it up: a kubelet has the rights of its own node, and is held to them.
+  '--authorization-mode=Node,RBAC',
+  '--enable-admission-plugins=NodeRestriction',
   `--service-account-key-file=${join(site.folder, 'sa.key')}`,
   `--service-account-signing-key-file=${join(site.folder, 'sa.key')}`,
   '--service-account-issuer=https://kubernetes.default.svc',

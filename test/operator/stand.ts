@@ -73,10 +73,11 @@ export const operatorsOn = (controlPlane: ControlPlane): Stand['startOperator'] 
 };
 
 /** Starts a control plane with an audit log, or says why there is none. */
-export const startStand = async (
-  more: Pick<Options, 'aggregation'> = {},
-): Promise<Stand | { readonly kind: 'left-out'; readonly why: string }> => {
-  const controlPlane = await startControlPlane({ audit: true, users: operatorUsers, ...more });
+export const startStand = async ({
+  users = {},
+  ...more
+}: Pick<Options, 'aggregation' | 'users'> = {}): Promise<Stand | { readonly kind: 'left-out'; readonly why: string }> => {
+  const controlPlane = await startControlPlane({ audit: true, users: { ...operatorUsers, ...users }, ...more });
   if (controlPlane.kind === 'left-out') return controlPlane;
   if (controlPlane.external) {
     await controlPlane.stop();

@@ -1,4 +1,4 @@
-import { readTime, secondsAfter } from '../time.ts';
+import { instantAt, isBefore, readTime, secondsAfter } from '../time.ts';
 import type { Labels } from './selector.ts';
 
 /** What is kept of a pod: the few fields that decide over it. */
@@ -74,13 +74,17 @@ const ownerOf = ({ metadata }: RawPod): Pod['owner'] => {
   return owner && { kind: owner.kind, name: owner.name, uid: owner.uid, apiVersion: owner.apiVersion };
 };
 
+/** A pod that somebody deletes is on its way out, however far away its end is: a grace period may reach past the years that a time can be written in. */
+const deletionOf = ({ deletionTimestamp }: RawPod['metadata']): Temporal.Instant | undefined =>
+  deletionTimestamp === undefined ? undefined : (readTime(deletionTimestamp) ?? instantAt(Number.POSITIVE_INFINITY));
+
 /** Keeps of a Pod object what this type has. */
 export const readPod = (raw: unknown): Pod => {
   const pod = raw as RawPod;
   const { metadata, spec, status } = pod;
   const namespace = metadata.namespace ?? 'default';
   const owner = ownerOf(pod);
-  const deletionTimestamp = readTime(metadata.deletionTimestamp);
+  const deletionTimestamp = deletionOf(metadata);
   const readiness = status?.conditions?.find(({ type }) => type === 'Ready')?.status;
   return {
     key: `${namespace}/${metadata.name}`,
@@ -118,9 +122,18 @@ export const isDaemonSetPod = (pod: Pod): boolean => pod.owner?.kind === 'Daemon
 /** A budget has a say in its eviction: the API server deletes pods of the other phases, and terminating ones, without asking any. */
 export const isGuarded = (pod: Pod): boolean => pod.phase !== 'Pending' && !isFinished(pod) && !isTerminating(pod);
 
-/** The moment at which somebody asked for its deletion: the timestamp holds the end of the grace period, not its beginning. */
-export const terminatingSince = (pod: Pod): Temporal.Instant | undefined =>
-  pod.deletionTimestamp && secondsAfter(pod.deletionTimestamp, -pod.deletionGraceSeconds);
+/** Times of objects are whole seconds. */
+const rounding = 1;
+
+/**
+ * The moment at which somebody asked for its deletion: the timestamp holds the end of the grace period, not its beginning. With a grace period of
+ * ages, which reaches past the last time that can be written, the difference says nothing: it counts as if it had not begun, so that nobody stops waiting for it.
+ */
+export const terminatingSince = (pod: Pod): Temporal.Instant | undefined => {
+  if (pod.deletionTimestamp === undefined) return undefined;
+  const since = secondsAfter(pod.deletionTimestamp, -pod.deletionGraceSeconds);
+  return isBefore(since, secondsAfter(pod.createdAt, -rounding)) ? pod.deletionTimestamp : since;
+};
 
 /** Order for lists that people read. */
 export const byKey = (one: Pod, other: Pod): number => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0);

@@ -1,5 +1,5 @@
 import { conditionOf } from '../../core/hold/node.ts';
-import { type JsonObject, sameJson } from '../../core/json.ts';
+import { sameJson } from '../../core/json.ts';
 import { isPending } from '../../core/machine/event.ts';
 import { instanceOf, type Machine, type MachineSet } from '../../core/machine/machine.ts';
 import type { Limits, MachinePicture, Other, Supply } from '../../core/machine/picture.ts';
@@ -85,7 +85,7 @@ const isCopy = ({ owner }: MachineSet): boolean => owner?.kind === 'MachineDeplo
 const isChanged = (child: Request, request: MachineRequest, drainPolicy: MachineTongue['drainPolicy']): boolean => {
   const { maxGracePeriodSeconds: _own, ...own } = child.policy;
   const { maxGracePeriodSeconds: _wanted, ...wanted } = drainPolicy(childDrain(request));
-  return !sameJson(own as unknown as JsonObject, wanted as unknown as JsonObject);
+  return !sameJson(own, wanted);
 };
 
 /** The Maintenance of the request's name, if it is the request's: for its node, by its own word a part of it, and draining as it is told. */

@@ -170,12 +170,20 @@ export class Cluster implements Api, Watcher {
   }
 
   async call(call: ApiCall, signal?: AbortSignal): Promise<ApiAnswer> {
+    if (/^\/apis\/[^/]+\/[^/]+$/.test(call.path)) return this.#discovery(call.path);
     this.calls.push(call);
     const answered = await this.intercept(call);
     signal?.throwIfAborted();
     // The way there and back takes a turn at least.
     await new Promise(resolve => setImmediate(resolve));
     return answered ?? this.#do(call);
+  }
+
+  /** Whoever asks which kinds there are is told of those that an operator asks for, unless they are missing; nobody is counted for it. */
+  #discovery(version: string): ApiAnswer {
+    const plurals = ['virtualmachineinstances', 'virtualmachineinstancemigrations', 'kubevirts'];
+    const served = plurals.filter(plural => !this.missing.has(`${version}/${plural}`));
+    return answer(200, { resources: served.map(name => ({ name })) });
   }
 
   /** Collections that somebody follows at the moment. */
