@@ -126,13 +126,14 @@ export const isGuarded = (pod: Pod): boolean => pod.phase !== 'Pending' && !isFi
 const rounding = 1;
 
 /**
- * The moment at which somebody asked for its deletion: the timestamp holds the end of the grace period, not its beginning. With a grace period of
- * ages, which reaches past the last time that can be written, the difference says nothing: it counts as if it had not begun, so that nobody stops waiting for it.
+ * The moment at which somebody asked for its deletion: the timestamp holds the end of the grace period, not its beginning. With a grace period of ages the API server's own
+ * sum overflows (one of 9e12 seconds made a deletionTimestamp of 1963): whatever would be before the pod was made says nothing, and counts as not begun, so
+ * that nobody stops waiting for it.
  */
 export const terminatingSince = (pod: Pod): Temporal.Instant | undefined => {
   if (pod.deletionTimestamp === undefined) return undefined;
   const since = secondsAfter(pod.deletionTimestamp, -pod.deletionGraceSeconds);
-  return isBefore(since, secondsAfter(pod.createdAt, -rounding)) ? pod.deletionTimestamp : since;
+  return isBefore(since, secondsAfter(pod.createdAt, -rounding)) ? instantAt(Number.POSITIVE_INFINITY) : since;
 };
 
 /** Order for lists that people read. */
