@@ -1,13 +1,16 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 
 /**
  * Completes package-lock.json after `npm install`: a registry that does not hold every platform's build of a tool makes npm leave those out
  * of the lock file, and then refuse `npm ci` because they are missing from it. Each is added with the exact version that its tool asks for
- * and the platform that its name tells, so that every machine installs its own and skips the rest.
+ * and the platform that its name tells, so that every machine installs its own and skips the rest; and with its hash, where the registry has that build.
  */
 
 type Entry = {
   readonly version?: string;
+  readonly integrity?: string;
+  readonly link?: boolean;
   readonly dev?: boolean;
   readonly optional?: boolean;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -48,6 +51,22 @@ for (const [path, { optionalDependencies = {}, dev }] of Object.entries(lock.pac
     added.push(`${name}@${version}`);
   }
 }
+/** The hash that the registry tells of this build; undefined where it does not hold it. */
+const integrityOf = (name: string, version: string): string | undefined => {
+  const { status, stdout } = spawnSync('npm', ['view', `${name}@${version}`, 'dist.integrity'], { encoding: 'utf8' });
+  return status === 0 && /^sha512-\S+$/.test(stdout.trim()) ? stdout.trim() : undefined;
+};
+
+const unhashed: string[] = [];
+for (const [path, entry] of Object.entries(lock.packages)) {
+  if (path === '' || entry.link === true || entry.integrity !== undefined || entry.version === undefined) continue;
+  const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+  const integrity = integrityOf(name, entry.version);
+  if (integrity === undefined) unhashed.push(`${name}@${entry.version}`);
+  else lock.packages[path] = { ...entry, integrity };
+}
+if (unhashed.length > 0) console.log(`this registry does not hold, so that they stay without a hash: ${unhashed.join(', ')}`);
+
 const sorted = Object.fromEntries(Object.entries(lock.packages).sort(([one], [other]) => one.localeCompare(other)));
 writeFileSync(file, `${JSON.stringify({ ...lock, packages: sorted }, undefined, 2)}\n`);
 console.log(added.length === 0 ? 'package-lock.json is complete' : `added to package-lock.json: ${added.join(', ')}`);

@@ -18,6 +18,7 @@ import { openEventIntake } from './event-intake.ts';
 import { UsageError } from './fail.ts';
 import { kindsHere } from './kinds.ts';
 import { catchTheRest } from './last-resort.ts';
+import { prepareLeaseNamespaces } from './lease-namespaces.ts';
 import { openMetrics, SharedCertificate } from './metrics-server.ts';
 import { isOpenShift } from './openshift.ts';
 import { openOperatorDashboard } from './operator-dashboard.ts';
@@ -113,7 +114,9 @@ const handedOverMs = 600_000;
 const findOut = async ({ connection, settings, log }: Parts, signal: AbortSignal): Promise<Found | undefined> => {
   const dialects = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
   const openShift = await isOpenShift(connection, systemClock, log, signal);
-  return dialects === undefined ? undefined : { dialects, openShift };
+  if (dialects === undefined) return undefined;
+  await prepareLeaseNamespaces(connection, dialects, log, signal);
+  return { dialects, openShift };
 };
 
 /** Contends for the lease again and again; hands it over when this replica's own pod is the last one to go from a node. */

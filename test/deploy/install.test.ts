@@ -67,14 +67,28 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     const folder = join(controlPlane.folder, 'overlay');
     mkdirSync(folder);
     const from = (name: string): string => relative(folder, join(deploy, name));
-    const resources = ['default', 'agent', 'monitoring', ...legacy.map(group => `legacy/${group}`)].map(from);
+    const resources = ['default', 'machine-api', 'virtual-machines', 'agent', 'monitoring', ...legacy.map(group => `legacy/${group}`)].map(
+      from,
+    );
     const overlay = {
       resources,
-      components: [from('cert-manager')],
+      components: [from('cert-manager'), from('control-plane')],
       images: [{ name: 'drydock', newName: 'example.test/dry', newTag: '7' }],
     };
     writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(overlay));
-    const flags = ['--with', 'agent', 'monitoring', 'cert-manager', '--kind', ...legacy, '--image', 'example.test/dry:7'];
+    const flags = [
+      '--with',
+      'machine-api',
+      'virtual-machines',
+      'agent',
+      'monitoring',
+      'cert-manager',
+      'control-plane',
+      '--kind',
+      ...legacy,
+      '--image',
+      'example.test/dry:7',
+    ];
     const [theirs, ours] = await Promise.all([kustomized(folder), printed(...flags)]);
     assert.deepEqual(byName(theirs), byName(ours));
   });
@@ -197,7 +211,7 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
       [['--namespace', 'No_Name'], /--namespace is "No_Name"/],
       [['--kind', 'example.test'], /there is no kind of the group "example\.test"/],
       [['--without', 'webhook', '--with', 'cert-manager'], /cert-manager is for the webhook/],
-      [['--with', 'magic'], /Allowed choices are agent, monitoring, cert-manager/],
+      [['--with', 'magic'], /Allowed choices are machine-api, virtual-machines, agent, monitoring, cert-manager, control-plane/],
     ] as const) {
       const { code, stdout, stderr } = await drydock(['install', ...args]);
       assert.deepEqual([code, stdout], [2, ''], stderr);

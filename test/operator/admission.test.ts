@@ -222,28 +222,43 @@ describe('admission', { skip, timeout: 300_000 }, () => {
       await Promise.all(members.map(name => makeNode(api, name, { labels: controlPlane })));
     });
 
-    test('eight simultaneous creates for the three control-plane nodes, of two kinds: one node is taken', async () => {
+    test('eight simultaneous creates of Maintenances for the three control-plane nodes: one node is taken, and the older kinds count', async () => {
       const all = await Promise.all(
-        Array.from({ length: 8 }, (_, index) => {
-          const nodeName = members[index % 3] ?? '';
-          return index % 2 === 0
-            ? post(seeds, seed(`rush-${index}`, nodeName))
-            : post(maintenances, maintenance(`rush-${index}`, { nodeName }));
-        }),
+        Array.from({ length: 8 }, (_, index) => post(maintenances, maintenance(`rush-${index}`, { nodeName: members[index % 3] ?? '' }))),
       );
-      const seedItems = (await api.get<List<{ readonly metadata: Metadata; readonly spec: { readonly nodeName: string } }>>(seeds)).items;
-      const own = (await api.get<List<{ readonly metadata: Metadata; readonly spec: { readonly nodeName: string } }>>(maintenances)).items;
-      const nodes = new Set([...seedItems, ...own].map(({ spec }) => spec.nodeName));
+      type Items = List<{ readonly metadata: Metadata; readonly spec: { readonly nodeName: string } }>;
+      const own = (await api.get<Items>(maintenances)).items;
+      const nodes = new Set(own.map(({ spec }) => spec.nodeName));
       assert.equal(nodes.size, 1, all.join('\n'));
       const [taken = ''] = nodes;
       const because = `2 of 3 control-plane nodes have to stay, and out or about to go already: ${taken}`;
       const override = 'the annotation drydock.dev/allow-quorum-loss: "true" on the maintenance object overrides this';
       const free = members.find(name => name !== taken) ?? '';
       const message = `${quorumText(free)}: ${because}; ${override}`;
-      assert.equal(await post(seeds, seed('late', free)), deniedSeed(message));
-      assert.equal(await post(maintenances, maintenance('late', { nodeName: free })), deniedBy('vmaintenance.drydock.dev', message));
-      for (const { metadata } of seedItems) await remove(api, seedPath(metadata.name));
+      const late = (): Promise<string> => post(maintenances, maintenance('late', { nodeName: free }));
+      assert.equal(await late(), deniedBy('vmaintenance.drydock.dev', message));
       for (const { metadata } of own) await remove(api, maintenancePath(metadata.name));
+      await create(api, seed(taken));
+      assert.equal(await late(), deniedBy('vmaintenance.drydock.dev', message));
+      await remove(api, seedPath(taken));
+    });
+
+    test('the older kinds are accepted, as their operators did, and both webhook and operator say what is at stake', async () => {
+      await create(api, seed('cp-0'));
+      await untilSeed(api, 'cp-0', 'Succeeded');
+      const stake = 'cp-1 is one of 3 control-plane nodes, of which 2 have to stay: without it etcd loses its quorum';
+      if (stand.lacksKubectl === false) {
+        const { code, stderr } = await stand.controlPlane.kubectl(['create', '--dry-run=server', '-f', '-'], {
+          input: JSON.stringify(seed('cp-1')),
+        });
+        assert.equal(code, 0, stderr);
+        assert.match(stderr, new RegExp(`^Warning: ${stake}`));
+      }
+      await create(api, seed('cp-1'));
+      await untilSeed(api, 'cp-1', 'Succeeded');
+      const events = await api.get<List<{ readonly reason: string; readonly message: string }>>('/api/v1/namespaces/default/events');
+      assert.ok(events.items.some(({ reason, message }) => reason === 'QuorumAtRisk' && message.startsWith(stake)));
+      for (const name of ['cp-0', 'cp-1']) await remove(api, seedPath(name));
     });
 
     test('an announcement may be made of every node, and become more of one', async () => {
@@ -256,12 +271,13 @@ describe('admission', { skip, timeout: 300_000 }, () => {
     });
 
     test('the annotation overrides it', async () => {
-      await create(api, seed('cp-0'));
-      assert.ok((await dryRun(seed('cp-1'))).startsWith(deniedSeed(quorumText('cp-1'))));
-      const manifest = seed('cp-1');
+      await create(api, maintenance('cp-0'));
+      const wanted = maintenance('cp-1');
+      const asked = async (manifest: Manifest): Promise<string> => post(maintenances, manifest, '?dryRun=All');
+      assert.ok((await asked(wanted)).startsWith(deniedBy('vmaintenance.drydock.dev', quorumText('cp-1'))));
       const annotations = { 'drydock.dev/allow-quorum-loss': 'true' };
-      assert.equal(await dryRun({ ...manifest, metadata: { ...manifest.metadata, annotations } }), 'created cp-1');
-      await remove(api, seedPath('cp-0'));
+      assert.equal(await asked({ ...wanted, metadata: { ...wanted.metadata, annotations } }), 'created cp-1');
+      await remove(api, maintenancePath('cp-0'));
     });
   });
 

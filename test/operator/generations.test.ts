@@ -78,6 +78,9 @@ const old = (version: string, subresources?: object): object => ({
 
 const leaseAt = (name: string): string => `/apis/coordination.k8s.io/v1/namespaces/node-maintenance/leases/${name}`;
 
+/** Objects of the oldest kind may have namespaces: those of the operator's own count, and of those that somebody has opened. */
+const opened = ['--machine-maintenance-watch-namespaces=ops'];
+
 describe('the older generations', { skip, timeout: 180_000 }, () => {
   const { api } = stand;
   let operator: OperatorProcess | undefined;
@@ -85,7 +88,7 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
 
   const restart = async (): Promise<void> => {
     await operator?.running.stop();
-    operator = await stand.startOperator();
+    operator = await stand.startOperator({ flags: opened });
   };
   const install = async (group: string, served: string): Promise<void> => {
     await apply(api, (await drydock(['crds', group])).stdout);
@@ -148,6 +151,13 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
     const { metadata } = await api.get<Served>(alphaPath('v1alpha3', 'first', 'ops'));
     assert.equal(metadata.finalizers, undefined, 'the first operator would never take it off');
     await untilPhase(alphaPath('v1alpha3', 'left-alpha3', 'ops'), 'Succeeded');
+    await create(api, namespace('elsewhere'), object('kubevirt.io/v1alpha3', 'unheard', { reason: 'a tenant' }, 'elsewhere'));
+    const foreign = alphaPath('v1alpha3', 'unheard', 'elsewhere');
+    await until('a word about it', async () => (await api.get<Served>(foreign)).status?.lastError !== undefined);
+    assert.match(
+      (await api.get<Served>(foreign)).status?.lastError ?? '',
+      /^Not worked on: such objects count in namespaces .*, ops only\. Create it in one of them, or open this one as well/,
+    );
     for (const [name, before] of [['first', face] as const, ['left-alpha3', leftFace] as const]) {
       await remove(api, alphaPath('v1alpha3', name, 'ops'));
       await untilFace(api, name, before);
@@ -168,7 +178,7 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
     await operator?.running.stop();
     await api.patch(path, { metadata: { finalizers: null } });
     await remove(api, path);
-    operator = await stand.startOperator();
+    operator = await stand.startOperator({ flags: opened });
     await untilFace(api, 'vanished', face);
     await remove(api, crd);
   });
@@ -238,7 +248,7 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
       metadata: { name: 'taken' },
       spec: lease,
     });
-    operator = await stand.startOperator();
+    operator = await stand.startOperator({ flags: opened });
     await untilPhase(`${beta}/taken`, 'Succeeded');
     assert.equal((await api.get<Lease>(leaseAt('taken'))).spec.acquireTime, now, 'it is the same lease, not a new one');
     await remove(api, `${beta}/taken`);
@@ -258,7 +268,7 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
     await untilGone(api, `${beta}/back`);
     // Somebody cordons the node meanwhile: that is not ours to undo.
     await editNode(api, 'back', { spec: { unschedulable: true } });
-    operator = await stand.startOperator();
+    operator = await stand.startOperator({ flags: opened });
     await until(
       'the record to be gone',
       async () => (await getNode(api, 'back')).metadata.annotations?.['drydock.dev/before'] === undefined,

@@ -1,0 +1,361 @@
+import type { Json, JsonObject } from '../../src/core/json.ts';
+
+/** Objects as somebody hostile would write them: of the right shape, with the ends of every type in it; and some of a wrong one. */
+
+type Chance = () => number;
+
+const pick = <T>(chance: Chance, all: readonly T[]): T => all[Math.floor(chance() * all.length)] as T;
+
+/** Ends of int32 and int64 as JSON brings them, and the numbers around which sums go wrong. */
+const integers: readonly number[] = [
+  0,
+  1,
+  -1,
+  30,
+  2 ** 31 - 1,
+  -(2 ** 31),
+  2 ** 32,
+  1e13,
+  8.64e15,
+  2 ** 53 - 1,
+  -(2 ** 53),
+  2 ** 63,
+  -(2 ** 63),
+];
+
+const times: readonly string[] = [
+  '2026-11-22T10:00:00Z',
+  '2026-11-22T10:20:00Z',
+  '1970-01-01T00:00:00Z',
+  '0001-01-01T00:00:00Z',
+  '9999-12-31T23:59:59Z',
+  '+275760-09-13T00:00:00Z',
+  '-271821-04-20T00:00:00Z',
+  '1963-03-02T01:06:41Z',
+  '2026-02-30T25:61:61Z',
+  'never',
+  '',
+];
+
+const words: readonly string[] = [
+  'web',
+  'n1',
+  'n2',
+  '',
+  'constructor',
+  '__proto__',
+  'toString',
+  'hasOwnProperty',
+  'x'.repeat(300),
+  'ä\u0000\ud800',
+  '../..',
+  '🛠',
+];
+
+const label: readonly string[] = ['app', 'constructor', '__proto__', 'node-role.kubernetes.io/control-plane', 'dedicated', ''];
+
+const odd: readonly Json[] = [null, 0, -1, 'text', true, [], {}, [null], { a: { b: [] } }];
+
+const maybe = (chance: Chance, value: () => Json): Json | undefined => (chance() < 0.6 ? value() : undefined);
+const many = <T extends Json>(chance: Chance, most: number, value: () => T): readonly T[] =>
+  Array.from({ length: Math.floor(chance() * (most + 1)) }, value);
+
+/** Values by type, each drawn anew. */
+const drawing = (chance: Chance) => {
+  const int = (): number => pick(chance, integers);
+  const time = (): string => pick(chance, times);
+  const word = (): string => pick(chance, words);
+  const map = (): JsonObject => Object.fromEntries(many(chance, 4, () => pick(chance, label)).map(key => [key, word()]));
+  const selector = (): JsonObject => ({
+    matchLabels: maybe(chance, map),
+    matchExpressions: maybe(chance, () =>
+      many(chance, 3, () => ({
+        key: pick(chance, label),
+        operator: pick(chance, ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt']),
+        values: many(chance, 2, word),
+      })),
+    ),
+  });
+  const condition = (...types: readonly string[]): JsonObject => ({
+    type: pick(chance, types),
+    status: pick(chance, ['True', 'False', 'Unknown', '']),
+    reason: word(),
+    message: word(),
+    lastTransitionTime: time(),
+  });
+  return { int, time, word, map, selector, condition };
+};
+
+type Draw = ReturnType<typeof drawing>;
+
+const metadata = (chance: Chance, { time, map, word, int }: Draw, name: string, namespace?: string): JsonObject => ({
+  name,
+  ...(namespace !== undefined && { namespace }),
+  generation: maybe(chance, int),
+  creationTimestamp: time(),
+  labels: maybe(chance, map),
+  annotations: maybe(chance, () => ({
+    ...map(),
+    'drydock.dev/before': word(),
+    'drydock.dev/claim': word(),
+    'drydock.dev/machine-maintenance': pick(chance, ['drydock-system/mm-0', word()]),
+  })),
+  ...(chance() < 0.2 && { deletionTimestamp: time(), deletionGracePeriodSeconds: int() }),
+  finalizers: maybe(chance, () => many(chance, 3, word)),
+  ownerReferences: maybe(chance, () =>
+    many(chance, 2, () => ({
+      apiVersion: word(),
+      kind: pick(chance, ['DaemonSet', 'ReplicaSet', 'Job', word()]),
+      name: word(),
+      uid: word(),
+      controller: chance() < 0.7,
+    })),
+  ),
+});
+
+const drain = (chance: Chance, { int, selector, word }: Draw): JsonObject => ({
+  podSelector: maybe(chance, selector),
+  gracePeriodSeconds: maybe(chance, int),
+  maxGracePeriodSeconds: maybe(chance, int),
+  force: chance() < 0.5,
+  disableEviction: chance() < 0.3,
+  skipWaitForDeleteTimeoutSeconds: maybe(chance, int),
+  timeoutSeconds: maybe(chance, int),
+  waves: maybe(chance, () => many(chance, 3, () => ({ podSelector: selector(), namespaces: [word()], maxPriority: int() }))),
+  ladder: maybe(chance, () =>
+    many(chance, 3, () => ({
+      afterSeconds: int(),
+      action: pick(chance, ['KeepTrying', 'Delete', 'Fail', 'Release']),
+      gracePeriodSeconds: int(),
+    })),
+  ),
+  virtualMachines: maybe(chance, () => ({ notMigratable: pick(chance, ['Wait', 'ShutDown', 'Refuse']), shutDownAfterSeconds: int() })),
+});
+
+const event = (chance: Chance, { int, time, word }: Draw): JsonObject => ({
+  provider: word(),
+  id: `${int()}`,
+  kind: pick(chance, ['reboot', 'termination', 'preemption', 'stop', 'freeze']),
+  code: word(),
+  state: pick(chance, ['Scheduled', 'Active', 'Completed', 'Cancelled']),
+  notBefore: maybe(chance, time),
+  deadline: maybe(chance, time),
+  description: word(),
+  source: pick(chance, ['agent/aws', 'cloud', word()]),
+});
+
+const makers: readonly ((chance: Chance, draw: Draw, index: number) => readonly [path: string, object: JsonObject])[] = [
+  (chance, draw, index) => [
+    `/api/v1/namespaces/shop/pods/p${index}`,
+    {
+      metadata: metadata(chance, draw, `p${index}`, 'shop'),
+      spec: {
+        nodeName: pick(chance, ['n1', 'n2', 'n3']),
+        priority: maybe(chance, draw.int),
+        terminationGracePeriodSeconds: maybe(chance, draw.int),
+        volumes: maybe(chance, () =>
+          many(chance, 3, () =>
+            pick<JsonObject>(chance, [
+              { name: 'a', emptyDir: {} },
+              { name: 'b', persistentVolumeClaim: { claimName: draw.word() } },
+              { ephemeral: {} },
+            ]),
+          ),
+        ),
+      },
+      status: {
+        phase: pick(chance, ['Running', 'Pending', 'Succeeded', draw.word()]),
+        conditions: many(chance, 2, () => draw.condition('Ready', 'DisruptionTarget')),
+      },
+    },
+  ],
+  (chance, draw, index) => [
+    `/api/v1/nodes/n${index % 4}`,
+    {
+      metadata: metadata(chance, draw, `n${index % 4}`),
+      spec: {
+        unschedulable: chance() < 0.3,
+        providerID: draw.word(),
+        taints: many(chance, 3, () => ({
+          key: pick(chance, label),
+          effect: pick(chance, ['NoSchedule', 'NoExecute', draw.word()]),
+          value: draw.word(),
+          timeAdded: draw.time(),
+        })),
+      },
+      status: {
+        conditions: many(chance, 4, () => draw.condition('Ready', 'Drained', 'DrainInProgress', 'MaintenancePlanned')),
+        nodeInfo: { bootID: draw.word() },
+      },
+    },
+  ],
+  (chance, draw, index) => [
+    `/apis/policy/v1/namespaces/shop/poddisruptionbudgets/b${index % 8}`,
+    {
+      metadata: metadata(chance, draw, `b${index % 8}`, 'shop'),
+      spec: { selector: draw.selector(), unhealthyPodEvictionPolicy: draw.word() },
+      status: {
+        observedGeneration: draw.int(),
+        disruptionsAllowed: draw.int(),
+        currentHealthy: draw.int(),
+        desiredHealthy: draw.int(),
+        expectedPods: draw.int(),
+        disruptedPods: draw.map(),
+        conditions: many(chance, 2, () => draw.condition('DisruptionAllowed')),
+      },
+    },
+  ],
+  (chance, draw, index) => [
+    `/apis/coordination.k8s.io/v1/namespaces/leases/leases/node-n${index % 4}`,
+    {
+      metadata: metadata(chance, draw, `node-n${index % 4}`, 'leases'),
+      spec: {
+        holderIdentity: pick(chance, ['node-maintenance', draw.word()]),
+        leaseDurationSeconds: draw.int(),
+        acquireTime: draw.time(),
+        renewTime: draw.time(),
+        leaseTransitions: draw.int(),
+      },
+    },
+  ],
+  (chance, draw, index) => [
+    `/apis/drydock.dev/v1alpha1/maintenances/m${index % 6}`,
+    {
+      metadata: metadata(chance, draw, `m${index % 6}`),
+      spec: {
+        nodeName: pick(chance, ['n1', 'n2', 'n3', draw.word()]),
+        reason: draw.word(),
+        stage: pick(chance, ['Announce', 'Cordon', 'Drain']),
+        start: maybe(chance, () => ({
+          notBefore: draw.time(),
+          deadline: draw.time(),
+          expectedSeconds: draw.int(),
+          windows: pick(chance, ['Respect', 'Ignore']),
+        })),
+        drain: drain(chance, draw),
+      },
+      status: maybe(chance, () => ({
+        phase: pick(chance, ['Pending', 'Draining', 'Drained', 'Failed']),
+        startTime: draw.time(),
+        completionTime: draw.time(),
+        leaseErrors: draw.int(),
+        pods: { total: draw.int(), toEvict: draw.int(), gone: draw.int(), waiting: draw.int() },
+        blockers: many(chance, 2, () => ({ cause: draw.word(), since: draw.time(), message: draw.word() })),
+      })),
+    },
+  ],
+  (chance, draw, index) => [
+    `/apis/nodemaintenance.medik8s.io/v1beta1/nodemaintenances/nm${index % 4}`,
+    {
+      metadata: metadata(chance, draw, `nm${index % 4}`),
+      spec: { nodeName: pick(chance, ['n1', 'n2', 'n3', draw.word()]), reason: draw.word() },
+      status: maybe(chance, () => ({
+        phase: draw.word(),
+        lastUpdate: draw.time(),
+        lastError: draw.word(),
+        errorOnLeaseCount: draw.int(),
+        evictionPods: draw.int(),
+        pendingPods: many(chance, 3, draw.word),
+      })),
+    },
+  ],
+  (chance, draw, index) => [
+    `/apis/drydock.dev/v1alpha1/maintenancewindows/w${index % 3}`,
+    {
+      metadata: metadata(chance, draw, `w${index % 3}`),
+      spec: {
+        timeZone: pick(chance, ['UTC', 'Europe/Berlin', draw.word()]),
+        nodeSelector: maybe(chance, draw.selector),
+        openings: maybe(chance, () =>
+          many(chance, 3, () =>
+            pick<JsonObject>(chance, [
+              {
+                cron: pick(chance, ['* * * * *', '0 22 * * *', '0 0 31 2 *', draw.word()]),
+                duration: pick(chance, ['1m', '4h', '99999999999999h', draw.word()]),
+              },
+              { from: draw.time(), to: draw.time() },
+            ]),
+          ),
+        ),
+        freezes: maybe(chance, () => many(chance, 3, () => ({ from: draw.time(), to: draw.time(), reason: draw.word() }))),
+        expectedDuration: maybe(chance, () => pick(chance, ['1h', '99999999999999999h', draw.word()])),
+      },
+      status: maybe(chance, () => ({ next: { from: draw.time(), to: draw.time() }, conditions: [draw.condition('Valid')] })),
+    },
+  ],
+  (chance, draw, index) => [
+    `/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances/mm-${index % 4}`,
+    {
+      metadata: metadata(chance, draw, `mm-${index % 4}`, 'drydock-system'),
+      spec: {
+        maintenancescheduled: chance() < 0.2,
+        eventcode: draw.word(),
+        eventid: draw.word(),
+        machineid: draw.word(),
+        machinelink: pick(chance, ['n1', 'n2', draw.word()]),
+        machineRef: maybe(chance, () => ({
+          kind: pick(chance, ['Node', 'Machine']),
+          name: pick(chance, ['n1', 'n2', draw.word()]),
+          namespace: draw.word(),
+        })),
+        events: maybe(chance, () => many(chance, 3, () => event(chance, draw))),
+        strategy: maybe(chance, () => pick(chance, ['Drain', 'Replace', 'ReplaceWithSurge', 'Notify'])),
+        notBefore: maybe(chance, draw.time),
+        deadline: maybe(chance, draw.time),
+        keepSeconds: maybe(chance, draw.int),
+        drain: maybe(chance, () => drain(chance, draw)),
+      },
+      status: maybe(chance, () => ({
+        phase: pick(chance, ['Pending', 'Draining', 'Succeeded', 'Cancelled']),
+        startTime: maybe(chance, draw.time),
+        completionTime: draw.time(),
+        strategy: pick(chance, ['Drain', 'Replace']),
+        nodeName: draw.word(),
+      })),
+    },
+  ],
+  (chance, draw, index) => [
+    `/apis/drydock.dev/v1alpha1/machineeventsources/s${index % 2}`,
+    {
+      metadata: metadata(chance, draw, `s${index % 2}`),
+      spec: {
+        presets: ['gke'],
+        signals: many(chance, 2, () => ({
+          kind: 'reboot',
+          label: { key: pick(chance, label) },
+          notBeforeAnnotation: pick(chance, label),
+          notBeforeLabel: pick(chance, label),
+        })),
+        drain: maybe(chance, () => drain(chance, draw)),
+      },
+    },
+  ],
+  (chance, draw, index) => [
+    `/apis/drydock.dev/v1alpha1/nodenotices/n${index % 4}`,
+    {
+      metadata: metadata(chance, draw, `n${index % 4}`),
+      spec: { provider: 'aws', instance: draw.word(), observedTime: draw.time(), events: many(chance, 2, () => event(chance, draw)) },
+    },
+  ],
+];
+
+/** Some part of it replaced by something of another type, as no API server would store it. */
+const spoiled = (chance: Chance, value: Json | undefined): Json | undefined => {
+  if (typeof value !== 'object' || value === null || chance() < 0.2) return pick(chance, odd);
+  if (Array.isArray(value)) {
+    const list = value as readonly Json[];
+    const at = Math.floor(chance() * list.length);
+    return list.map((item, index) => (index === at ? (spoiled(chance, item) ?? null) : item));
+  }
+  const keys = Object.keys(value).filter(key => key !== 'metadata' || chance() < 0.3);
+  const key = pick(chance, keys);
+  return key === undefined ? value : { ...value, [key]: spoiled(chance, (value as JsonObject)[key]) };
+};
+
+/** One object, and where it is stored. `wrongTypes`: the share of them that has a wrong one. */
+export const oddObject = (chance: Chance, index: number, wrongTypes: number): readonly [path: string, object: JsonObject] => {
+  const [path, object] = pick(chance, makers)(chance, drawing(chance), index);
+  if (chance() >= wrongTypes) return [path, object];
+  const { metadata: own, ...rest } = object;
+  return [path, { ...(spoiled(chance, rest) as JsonObject), metadata: own }];
+};
