@@ -132,6 +132,9 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     const found = await podsReady(api, home, 2);
     assert.deepEqual(new Set(found.map(({ spec }) => spec.nodeName)), new Set(names));
     await budgetAllows(api, home, 'drydock', 1);
+    const dry = ['drain', 'deploy-1', '--dry-run=server'];
+    for (const { code, stderr } of [await controlPlane.kubectl(dry), await as('admin', ...dry)])
+      assert.equal(code, 0, `a node with the operator on it can be drained: ${stderr}`);
     const privileged = { containers: [{ name: 'main', image: 'example.test/none:1', securityContext: { privileged: true } }] };
     const refused = await api.call('POST', collectionOf('v1', 'Pod', home), {
       apiVersion: 'v1',
