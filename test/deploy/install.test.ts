@@ -79,6 +79,18 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     assert.deepEqual(byName(theirs), byName(ours));
   });
 
+  test('the folders of kinds can be applied as they are, with -f and with -k, and both are the same', async () => {
+    for (const folder of ['crds', ...legacy.map(group => `legacy/${group}`)]) {
+      const apply = ['apply', '--server-side', '--dry-run=server', '-o', 'name'];
+      const [files, kustomization] = await Promise.all(
+        ['-f', '-k'].map(how => controlPlane.kubectl([...apply, how, join(deploy, folder)])),
+      );
+      assert.ok(files !== undefined && kustomization !== undefined);
+      assert.deepEqual([files.code, files.stderr, kustomization.code], [0, '', 0]);
+      assert.deepEqual(linesOf(files).toSorted(), linesOf(kustomization).toSorted());
+    }
+  });
+
   test('the credentials of the replaced machine operator are used where they are, by a manifest of its own', async () => {
     const theirs = await kustomized(join(deploy, 'legacy', 'machine-maintenance-operator'));
     assert.deepEqual(theirs.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort(), [
