@@ -13,6 +13,7 @@ import { nodeArguments, nodeCommands } from './node-commands.ts';
 import { type NovaFlags, novaBooleans, novaFlags } from './nova/flags.ts';
 import { openStackFlags } from './openstack-flags.ts';
 import type { OperatorFlags } from './operator-flags.ts';
+import { endWithReaders } from './output.ts';
 import { RefusedError } from './refused.ts';
 import { rehearsalCommands } from './rehearsal-commands.ts';
 import { version } from './version.ts';
@@ -162,6 +163,7 @@ const textOf = (error: unknown): string => {
 
 /** Runs one command and sets the exit code: 0 done, 1 could not be done, 2 wrong call. Never ends with a stack trace. */
 export const run = async (args: readonly string[], env: Env): Promise<void> => {
+  endWithReaders();
   const root = program(env);
   if (args.length === 0) {
     root.outputHelp();

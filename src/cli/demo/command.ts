@@ -66,7 +66,10 @@ const runUntilStopped = async (running: Demo, flags: DemoFlags, port: number | u
   const { serving, way } = await openApi(running.cluster);
   open.defer(() => serving.close());
   const folder = mkdtempSync(join(tmpdir(), 'drydock-demo-'));
-  open.defer(() => rmSync(folder, { recursive: true }));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  open.defer(remove);
+  // A demo whose output nobody reads any more ends before it is closed.
+  process.once('exit', remove);
   const file = join(folder, 'kubeconfig');
   writeFileSync(file, kubeconfig(way), { mode: 0o600 });
   const lines = flags.empty === true ? welcomeEmpty(file) : welcome(nodeCount(running), await pageOf(running, port, open), file);
