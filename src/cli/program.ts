@@ -5,7 +5,7 @@ import { connectionFlags } from './connection-flags.ts';
 import { crds, usualGroups } from './crds.ts';
 import type { DashboardFlags } from './dashboard.ts';
 import type { DemoFlags } from './demo/command.ts';
-import { exitCodeOf } from './fail.ts';
+import { exitCodeOf, wrongCall } from './fail.ts';
 import { longFlags, plainBooleans } from './go-values.ts';
 import { installCommand } from './install-command.ts';
 import { maintenanceCommands } from './maintenance-commands.ts';
@@ -161,7 +161,7 @@ const textOf = (error: unknown): string => {
   return error instanceof RefusedError ? message : `drydock: ${message}`;
 };
 
-/** Runs one command and sets the exit code: 0 done, 1 could not be done, 2 wrong call. Never ends with a stack trace. */
+/** Runs one command and sets the exit code: 0 done, 1 could not be done, 2 wrong call (of kubectl's commands 1). Never ends with a stack trace. */
 export const run = async (args: readonly string[], env: Env): Promise<void> => {
   endWithReaders();
   const root = program(env);
@@ -177,10 +177,10 @@ export const run = async (args: readonly string[], env: Env): Promise<void> => {
     await root.parseAsync([...argumentsOf(args)], { from: 'user' });
   } catch (error) {
     // Commander has printed its own message by now.
-    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : wrongCall(args[0]);
     else {
       process.stderr.write(`${textOf(error)}\n`);
-      process.exitCode = exitCodeOf(error);
+      process.exitCode = exitCodeOf(error, args[0]);
     }
   }
 };
