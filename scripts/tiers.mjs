@@ -42,8 +42,8 @@ export const tiers = [
   },
   {
     name: 'control plane',
-    what: 'the operator, as it is installed, against real etcd, API server, controllers and kwok, and killed at every write',
-    files: ['control-plane', 'conformance', 'monitoring', 'deploy', 'operator', 'predecessors', 'kill'].flatMap(folder =>
+    what: 'the operator, as it is installed, against real etcd, API server, controllers and kwok, killed at every write; every command of the documents',
+    files: ['control-plane', 'conformance', 'monitoring', 'deploy', 'commands', 'operator', 'predecessors', 'kill'].flatMap(folder =>
       testsIn('test', folder),
     ),
     concurrency: 1,
