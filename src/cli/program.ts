@@ -16,6 +16,7 @@ import type { OperatorFlags } from './operator-flags.ts';
 import { endWithReaders } from './output.ts';
 import { RefusedError } from './refused.ts';
 import { rehearsalCommands } from './rehearsal-commands.ts';
+import { helpWithRights } from './rights.ts';
 import { version } from './version.ts';
 import { webhookFlags } from './webhook-flags.ts';
 
@@ -179,7 +180,9 @@ export const run = async (args: readonly string[], env: Env): Promise<void> => {
     // Commander has printed its own message by now.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : wrongCall(args[0]);
     else {
-      process.stderr.write(`${textOf(error)}\n`);
+      const text = textOf(error);
+      const help = helpWithRights(args[0], text);
+      process.stderr.write(help === undefined ? `${text}\n` : `${text}\n${help}\n`);
       process.exitCode = exitCodeOf(error, args[0]);
     }
   }
