@@ -4,15 +4,19 @@ import { run } from '../control-plane/command.ts';
 
 /** The npm that comes with Node 20, and the one that came out last: they tell of scripts in different places. */
 
-export type Npm = { readonly version: string /** Has `npm` and `npx`. */; readonly folder: string };
+export type Npm = {
+  readonly version: string;
+  /** Has `npm` and `npx`. */
+  readonly folder: string;
+};
 
 /** Why there is none, for the tests to say loudly. */
 export type NoNpm = { readonly kind: 'left-out'; readonly why: string };
 
 /** `10`, `latest`: the newest version that this stands for. */
 const versionOf = async (wanted: string): Promise<string | undefined> => {
-  const { code, stdout } = await run('npm', ['view', `npm@${wanted}`, 'version', '--json', '--loglevel=silent']);
-  if (code !== 0) return undefined;
+  const { code, stdout } = await run('npm', ['view', `npm@${wanted}`, 'version', '--json', '--loglevel=silent', '--fetch-retries=0']);
+  if (code !== 0 || stdout.trim() === '') return undefined;
   const found = JSON.parse(stdout) as string | readonly string[];
   return typeof found === 'string' ? found : found.at(-1);
 };
