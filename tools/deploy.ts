@@ -18,21 +18,25 @@ const kustomization = (resources: readonly string[], source: string): string =>
 
 const schemas = 'src/generations/schema';
 
-/** All of them in one folder, and those of other groups once more: kustomize reads no file that lies outside of the folder it is in. */
+/** Of the names that kustomize knows the one that `kubectl apply -f FOLDER` does not take for a manifest. */
+const forKustomize = 'Kustomization';
+
+/** Those that are usually installed, for kubectl and kustomize alike, and each older generation by itself: whoever applies a folder gets no more. */
 const crdFiles = (): ReadonlyMap<string, string> => {
   const files = new Map<string, string>();
   const usual: string[] = [];
   for (const [name, crd] of crds()) {
     const text = yaml(crd, schemas);
-    files.set(`crds/${name}`, text);
     const group = name.slice(name.indexOf('.') + 1, -'.yaml'.length);
-    if (usualGroups.includes(group)) usual.push(name);
-    else {
+    if (usualGroups.includes(group)) {
+      files.set(`crds/${name}`, text);
+      usual.push(name);
+    } else {
       files.set(`legacy/${group}/${name}`, text);
-      files.set(`legacy/${group}/kustomization.yaml`, kustomization([name], schemas));
+      files.set(`legacy/${group}/${forKustomize}`, kustomization([name], schemas));
     }
   }
-  files.set('crds/kustomization.yaml', kustomization(usual.toSorted(), schemas));
+  files.set(`crds/${forKustomize}`, kustomization(usual.toSorted(), schemas));
   return files;
 };
 

@@ -3,6 +3,12 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** 2: the call is wrong. 1: it could not be done. */
-export const exitCodeOf = (error: unknown): 1 | 2 =>
-  error instanceof Error && (error.name === 'UsageError' || error.name === 'KubeconfigError') ? 2 : 1;
+/** What kubectl has under the same names: scripts compare their exit codes, and kubectl's for a wrong call is 1. */
+const kubectls: readonly (string | undefined)[] = ['drain', 'cordon', 'uncordon'];
+
+/** The exit code of a command that has been called wrongly. */
+export const wrongCall = (command?: string): 1 | 2 => (kubectls.includes(command) ? 1 : 2);
+
+/** 2: the call is wrong, where the command is not one of kubectl's. 1: it could not be done. */
+export const exitCodeOf = (error: unknown, command?: string): 1 | 2 =>
+  error instanceof Error && (error.name === 'UsageError' || error.name === 'KubeconfigError') ? wrongCall(command) : 1;

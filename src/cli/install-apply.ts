@@ -38,7 +38,9 @@ const conflictText = ({ details }: Status): string => {
 const refusalOf = ({ status, body }: ApiAnswer): string => {
   const said: Status = typeof body === 'object' && body !== null ? body : {};
   if (status === 409 && said.details?.causes !== undefined) return conflictText(said);
-  return said.message ?? `the API server answered ${status}`;
+  const { message = `the API server answered ${status}` } = said;
+  const [, missing] = status === 404 ? (/^namespaces "([^"]+)" not found$/.exec(message) ?? []) : [];
+  return missing === undefined ? message : `${message}; the part rbac brings it, or kubectl create namespace ${missing}`;
 };
 
 /** A CRD cannot be moved to another scope: objects of the other one would have nowhere to be. */

@@ -61,11 +61,11 @@ const words: Readonly<Record<Applied['result'], string>> = {
 const lineOf = (manifest: Manifest, applied: Applied): string =>
   `${nameOf(manifest)} ${words[applied.result]}${'why' in applied ? `: ${applied.why}` : ''}\n`;
 
-/** Applies all, whatever becomes of each, and gives back how many could not be. */
-const applyAll = async (applier: Applier, all: readonly Manifest[]): Promise<number> => {
-  let failed = 0;
+/** Applies all, whatever becomes of each, and gives back why those failed that did. */
+const applyAll = async (applier: Applier, all: readonly Manifest[]): Promise<readonly string[]> => {
+  const failed: string[] = [];
   const tell = (manifest: Manifest, applied: Applied): void => {
-    if (applied.result === 'failed') failed += 1;
+    if (applied.result === 'failed') failed.push(applied.why);
     process.stdout.write(lineOf(manifest, applied));
   };
   const crds: Manifest[] = [];
@@ -104,7 +104,8 @@ const fitting = async (connection: Connection, wish: Wish): Promise<Wish> => {
 const applyTo = async (connection: Connection, wish: Wish, forceConflicts: boolean): Promise<void> => {
   const all = manifests(await fitting(connection, wish));
   const failed = await applyAll(new Applier({ api: connection, clock: systemClock, forceConflicts }), all);
-  if (failed > 0) throw new Error(`${failed} of ${all.length} objects could not be applied; see above`);
+  const help = failed.some(why => why.includes(' is forbidden: ')) ? '; whoever installs needs the rights of cluster-admin' : '';
+  if (failed.length > 0) throw new Error(`${failed.length} of ${all.length} objects could not be applied; see above${help}`);
 };
 
 /** `drydock install`: prints all that a cluster needs, or applies it. Applying again changes nothing that is right already. */

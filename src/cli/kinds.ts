@@ -41,6 +41,12 @@ const kubevirtAlphaHere = async (api: Api, signal?: AbortSignal): Promise<Kubevi
 export const kindsOf = async (api: Api, env: Env): Promise<readonly Dialect[]> =>
   served({ ...leaseNamespaces(env), kubevirtAlpha: await kubevirtAlphaHere(api) });
 
+/** Whether any of the kinds is installed: where nothing is listed, there may be nothing that could be. */
+export const isAnyServed = async (api: Api, dialects: readonly Dialect[]): Promise<boolean> => {
+  const answers = await Promise.all(dialects.map(({ path }) => api.call({ method: 'GET', path, query: { limit: 1 } })));
+  return answers.some(({ status }) => status !== 404);
+};
+
 type Reach = { readonly api: Api; readonly clock: Clock; readonly log: Log; readonly signal: AbortSignal };
 
 /** As `kindsOf`, but tries until the API server answers; undefined when the signal is aborted before. */

@@ -7,6 +7,7 @@ import type { Log } from '../support/log.ts';
 import { type Dashboard, startDashboard } from '../web/dashboard/dashboard.ts';
 import type { Hosts } from '../web/dashboard/hosts.ts';
 import { UsageError } from './fail.ts';
+import { onStop } from './on-stop.ts';
 
 /** Where the page is looked for first. */
 const usualPort = 8720;
@@ -52,7 +53,4 @@ export const openPage = async ({ ports, dialects, cluster, port, hosts, log }: P
 };
 
 /** Resolves at the first SIGINT or SIGTERM. */
-export const untilStopped = (): Promise<void> =>
-  new Promise(resolve => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
-  });
+export const untilStopped = (): Promise<void> => new Promise(resolve => onStop(() => resolve()));

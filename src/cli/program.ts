@@ -5,7 +5,7 @@ import { connectionFlags } from './connection-flags.ts';
 import { crds, usualGroups } from './crds.ts';
 import type { DashboardFlags } from './dashboard.ts';
 import type { DemoFlags } from './demo/command.ts';
-import { exitCodeOf } from './fail.ts';
+import { exitCodeOf, wrongCall } from './fail.ts';
 import { longFlags, plainBooleans } from './go-values.ts';
 import { installCommand } from './install-command.ts';
 import { machineFlags } from './machine-flags.ts';
@@ -14,8 +14,10 @@ import { nodeArguments, nodeCommands } from './node-commands.ts';
 import { type NovaFlags, novaBooleans, novaFlags } from './nova/flags.ts';
 import { openStackFlags } from './openstack-flags.ts';
 import type { OperatorFlags } from './operator-flags.ts';
+import { endWithReaders } from './output.ts';
 import { RefusedError } from './refused.ts';
 import { rehearsalCommands } from './rehearsal-commands.ts';
+import { helpWithRights } from './rights.ts';
 import { version } from './version.ts';
 import { webhookFlags } from './webhook-flags.ts';
 
@@ -158,8 +160,9 @@ const textOf = (error: unknown): string => {
   return error instanceof RefusedError ? message : `drydock: ${message}`;
 };
 
-/** Runs one command and sets the exit code: 0 done, 1 could not be done, 2 wrong call. Never ends with a stack trace. */
+/** Runs one command and sets the exit code: 0 done, 1 could not be done, 2 wrong call (of kubectl's commands 1). Never ends with a stack trace. */
 export const run = async (args: readonly string[], env: Env): Promise<void> => {
+  endWithReaders();
   const root = program(env);
   if (args.length === 0) {
     root.outputHelp();
@@ -173,10 +176,12 @@ export const run = async (args: readonly string[], env: Env): Promise<void> => {
     await root.parseAsync([...argumentsOf(args)], { from: 'user' });
   } catch (error) {
     // Commander has printed its own message by now.
-    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : wrongCall(args[0]);
     else {
-      process.stderr.write(`${textOf(error)}\n`);
-      process.exitCode = exitCodeOf(error);
+      const text = textOf(error);
+      const help = helpWithRights(args[0], text);
+      process.stderr.write(help === undefined ? `${text}\n` : `${text}\n${help}\n`);
+      process.exitCode = exitCodeOf(error, args[0]);
     }
   }
 };

@@ -1,9 +1,9 @@
 import type { Request } from '../core/request/request.ts';
-import { removal } from '../core/request/wish.ts';
+import { notServed, removal } from '../core/request/wish.ts';
 import type { Connection } from '../kube/connect.ts';
 import type { ConnectionFlags } from './connection-flags.ts';
 import { follow } from './follow.ts';
-import { kindsOf } from './kinds.ts';
+import { isAnyServed, kindsOf } from './kinds.ts';
 import { type Output, plainOutput } from './output.ts';
 import { RefusedError, refusedError } from './refused.ts';
 import { requestsOf, titleOf } from './requests.ts';
@@ -60,7 +60,9 @@ const untilGone = (connection: Connection, request: Request, output: Output): Pr
 export const release = (node: string, flags: ReleaseFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async connection => {
     const dialects = await kindsOf(connection, env);
-    for (const request of chosen(node, await requestsOf(connection, dialects, node), flags)) {
+    const here = await requestsOf(connection, dialects, node);
+    if (here.length === 0 && !(await isAnyServed(connection, dialects))) throw new RefusedError(notServed);
+    for (const request of chosen(node, here, flags)) {
       await remove(connection, request);
       if (flags.wait) await untilGone(connection, request, plainOutput);
       plainOutput.line(`${request.dialect.kind.toLowerCase()}.${request.dialect.apiVersion.split('/')[0] ?? ''}/${request.name} deleted`);

@@ -5,11 +5,13 @@ import { blockersNow } from '../core/phase/blockers-now.ts';
 import { type VmsNow, vmsNow } from '../core/phase/vms-now.ts';
 import type { Request } from '../core/request/request.ts';
 import { endsOf, isDraining, messageOf, phaseOf } from '../core/request/telling.ts';
+import { notServed } from '../core/request/wish.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
 import type { ConnectionFlags } from './connection-flags.ts';
 import { glanceAt } from './glance.ts';
-import { kindsOf } from './kinds.ts';
+import { isAnyServed, kindsOf } from './kinds.ts';
+import { plainOutput } from './output.ts';
 import { requestsOf } from './requests.ts';
 import { machinesOf, machinesTable, type ShownMachine } from './status-machines.ts';
 import { type Shown, statusTable } from './status-table.ts';
@@ -79,7 +81,8 @@ const tell = ({ all, others, machines }: Told, node: string | undefined, output:
 /** `drydock status [NODE]`: reads the cluster once and prints it. Nothing is written. */
 export const status = (node: string | undefined, flags: StatusFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
   withCluster(flags, env, async connection => {
-    const requests = await requestsOf(connection, await kindsOf(connection, env), node);
+    const dialects = await kindsOf(connection, env);
+    const requests = await requestsOf(connection, dialects, node);
     const nodes = [...new Set(requests.filter(isDraining).map(({ nodeName }) => nodeName))];
     const looks = new Map<string, Looked>();
     for (const name of nodes) {
@@ -89,4 +92,5 @@ export const status = (node: string | undefined, flags: StatusFlags, env: Readon
     const all = requests.map(request => shown(request, looks.get(request.key) ?? { blockers: [] }));
     const others = await cordonedByOthers(connection, node, requests);
     process.stdout.write(`${tell({ all, others, machines: await machinesOf(connection, node) }, node, flags.output)}\n`);
+    if (requests.length === 0 && !(await isAnyServed(connection, dialects))) plainOutput.note(notServed);
   });

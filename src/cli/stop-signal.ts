@@ -1,13 +1,12 @@
 import type { Log } from '../support/log.ts';
+import { onStop } from './on-stop.ts';
 
-/** Aborted by the first SIGINT or SIGTERM; a second one ends the process at once, as people expect. */
+/** Aborted by the first SIGINT or SIGTERM. */
 export const stopSignal = (log: Log): AbortSignal => {
   const controller = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(name, () => {
-      log.info('stopping', { signal: name });
-      controller.abort();
-    });
-  }
+  onStop(signal => {
+    log.info('stopping', { signal });
+    controller.abort();
+  });
   return controller.signal;
 };

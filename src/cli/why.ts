@@ -40,6 +40,12 @@ const get = (connection: Connection, path: string): Promise<ApiAnswer> => connec
 const podPath = (namespace: string, name: string): string =>
   `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
 
+/** A pod is not found either where its whole namespace is missing, and then that is what has to be told. */
+const refuseMissingNamespace = async (connection: Connection, namespace: string): Promise<void> => {
+  const answer = await get(connection, `/api/v1/namespaces/${encodeURIComponent(namespace)}`);
+  if (answer.status === 404) throw new RefusedError(`${refusedError(answer).message}; kubectl get namespaces shows those that there are`);
+};
+
 type Found = { readonly nodeName: string; readonly pod?: Pod };
 
 const find = async (connection: Connection, target: Target): Promise<Found> => {
@@ -49,6 +55,7 @@ const find = async (connection: Connection, target: Target): Promise<Found> => {
     if (target.kind === 'node' || node.status !== 404) throw refusedError(node);
   }
   const answer = await get(connection, podPath(target.namespace, target.name));
+  if (answer.status === 404) await refuseMissingNamespace(connection, target.namespace);
   if (target.kind === 'either' && answer.status === 404) {
     throw new RefusedError(`error: there is no node "${target.name}", and no pod of that name in namespace "${target.namespace}"`);
   }

@@ -1,5 +1,6 @@
 import { readNode } from '../core/hold/node.ts';
 import { eventKinds } from '../core/machine/event.ts';
+import { notServed } from '../core/request/wish.ts';
 import { calendarOf, freezeAt, nextSpans, openNow } from '../core/window/calendar.ts';
 import { appliesTo, type MaintenanceWindow, type Span, type WindowedKind, windowsPath } from '../core/window/window.ts';
 import { readMaintenanceWindow } from '../generations/maintenance-window.ts';
@@ -106,7 +107,8 @@ export const windows = async (
   await withCluster(flags, env, async api => {
     const all = await collect(api, node, flags.kind, count);
     if (flags.output === 'json') return plainOutput.line(JSON.stringify({ windows: all }, undefined, 2));
-    if (all.length === 0) return plainOutput.line('There is no MaintenanceWindow: maintenances begin at once.');
-    plainOutput.line(table([['WINDOW', 'ZONE', 'NOW', 'FROM', 'TO'], ...all.flatMap(rowsOf)]));
+    if (all.length > 0) return plainOutput.line(table([['WINDOW', 'ZONE', 'NOW', 'FROM', 'TO'], ...all.flatMap(rowsOf)]));
+    plainOutput.line('There is no MaintenanceWindow: maintenances begin at once.');
+    if ((await api.call({ method: 'GET', path: windowsPath, query: { limit: 1 } })).status === 404) plainOutput.note(notServed);
   });
 };

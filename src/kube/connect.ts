@@ -98,7 +98,7 @@ const find = async (options: ConnectOptions, clock: Clock, log: Log): Promise<Ta
     throw new KubeconfigError(`there is no kubeconfig to take the context "${context}" from; give one with --kubeconfig`);
   if (!isInCluster(env)) {
     throw new KubeconfigError(
-      'no cluster is configured: there is no --kubeconfig, no file of KUBECONFIG, no ~/.kube/config, and this is no pod',
+      'no cluster is configured: there is no file of KUBECONFIG, no ~/.kube/config, and this is no pod; name one with --kubeconfig, or try things on that of drydock demo',
     );
   }
   const namespace = await inClusterNamespace(folder, env);

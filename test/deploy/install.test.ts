@@ -93,6 +93,18 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     assert.deepEqual(byName(theirs), byName(ours));
   });
 
+  test('the folders of kinds can be applied as they are, with -f and with -k, and both are the same', async () => {
+    for (const folder of ['crds', ...legacy.map(group => `legacy/${group}`)]) {
+      const apply = ['apply', '--server-side', '--dry-run=server', '-o', 'name'];
+      const [files, kustomization] = await Promise.all(
+        ['-f', '-k'].map(how => controlPlane.kubectl([...apply, how, join(deploy, folder)])),
+      );
+      assert.ok(files !== undefined && kustomization !== undefined);
+      assert.deepEqual([files.code, files.stderr, kustomization.code], [0, '', 0]);
+      assert.deepEqual(linesOf(files).toSorted(), linesOf(kustomization).toSorted());
+    }
+  });
+
   test('the credentials of the replaced machine operator are used where they are, by a manifest of its own', async () => {
     const theirs = await kustomized(join(deploy, 'legacy', 'machine-maintenance-operator'));
     assert.deepEqual(theirs.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort(), [
@@ -146,6 +158,9 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     const found = await podsReady(api, home, 2);
     assert.deepEqual(new Set(found.map(({ spec }) => spec.nodeName)), new Set(names));
     await budgetAllows(api, home, 'drydock', 1);
+    const dry = ['drain', 'deploy-1', '--dry-run=server'];
+    for (const { code, stderr } of [await controlPlane.kubectl(dry), await as('admin', ...dry)])
+      assert.equal(code, 0, `a node with the operator on it can be drained: ${stderr}`);
     const privileged = { containers: [{ name: 'main', image: 'example.test/none:1', securityContext: { privileged: true } }] };
     const refused = await api.call('POST', collectionOf('v1', 'Pod', home), {
       apiVersion: 'v1',

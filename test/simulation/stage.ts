@@ -28,18 +28,18 @@ export type Stage = {
 };
 
 const files = [
-  'maintenances.drydock.dev',
-  'maintenancewindows.drydock.dev',
-  'machineeventsources.drydock.dev',
-  'nodenotices.drydock.dev',
-  'machinemaintenances.machinemaintenance.managed.openshift.io',
-  'nodemaintenances.nodemaintenance.medik8s.io',
-  'nodemaintenances.nodemaintenance.kubevirt.io',
-  'nodemaintenances.kubevirt.io',
+  'crds/maintenances.drydock.dev',
+  'crds/maintenancewindows.drydock.dev',
+  'crds/machineeventsources.drydock.dev',
+  'crds/nodenotices.drydock.dev',
+  'crds/machinemaintenances.machinemaintenance.managed.openshift.io',
+  'crds/nodemaintenances.nodemaintenance.medik8s.io',
+  'legacy/nodemaintenance.kubevirt.io/nodemaintenances.nodemaintenance.kubevirt.io',
+  'legacy/kubevirt.io/nodemaintenances.kubevirt.io',
 ];
 
 const definitions: readonly JsonObject[] = files.map(
-  name => parse(readFileSync(new URL(`../../deploy/crds/${name}.yaml`, import.meta.url), 'utf8')) as JsonObject,
+  name => parse(readFileSync(new URL(`../../deploy/${name}.yaml`, import.meta.url), 'utf8')) as JsonObject,
 );
 
 const crds = 'customresourcedefinitions.apiextensions.k8s.io';

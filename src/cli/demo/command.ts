@@ -39,12 +39,12 @@ const openApi = async (cluster: EmbeddedCluster): Promise<Open> => {
 const welcome = (count: number, page: string, file: string): readonly string[] => [
   `A cluster of ${count} nodes lives in this process, and Drydock with it: in a moment it drains one of them. No other cluster is touched.`,
   `Open this in a browser, choose a worker there and retire its host:  ${page}`,
-  'Or in another terminal, with npm or with your own kubectl:',
+  'Or in another terminal, in the clone, or with your own kubectl:',
   `  export KUBECONFIG=${file}`,
-  '  npm start -- status                      who is held, what blocks it, what would help',
-  '  npm start -- maintain worker-1 --reason "new memory" --wait',
-  '  npm start -- release worker-1            the node comes back as it was',
-  '  npm start -- drain worker-2 --ignore-daemonsets --delete-emptydir-data',
+  '  bin/drydock status                       who is held, what blocks it, what would help',
+  '  bin/drydock maintain worker-1 --reason "new memory" --wait',
+  '  bin/drydock release worker-1             the node comes back as it was',
+  '  bin/drydock drain worker-2 --ignore-daemonsets --delete-emptydir-data',
   '  kubectl get nodes,pods,maintenances,machines,machinesets,mm,mw,mes -A',
   'Ctrl-C ends it, and nothing of it is left.',
 ];
@@ -66,7 +66,10 @@ const runUntilStopped = async (running: Demo, flags: DemoFlags, port: number | u
   const { serving, way } = await openApi(running.cluster);
   open.defer(() => serving.close());
   const folder = mkdtempSync(join(tmpdir(), 'drydock-demo-'));
-  open.defer(() => rmSync(folder, { recursive: true }));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  open.defer(remove);
+  // A demo whose output nobody reads any more ends before it is closed.
+  process.once('exit', remove);
   const file = join(folder, 'kubeconfig');
   writeFileSync(file, kubeconfig(way), { mode: 0o600 });
   const lines = flags.empty === true ? welcomeEmpty(file) : welcome(nodeCount(running), await pageOf(running, port, open), file);

@@ -4,6 +4,7 @@ import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { setCordon } from '../cordon.ts';
 import { findNodes } from '../nodes.ts';
+import { onStop } from '../on-stop.ts';
 import { type Output, plainOutput } from '../output.ts';
 import { withCluster } from '../with-cluster.ts';
 import { Board } from './board.ts';
@@ -36,7 +37,7 @@ const logTo = (output: () => Output): Log => {
 /** Aborted by Ctrl-C; a second one ends the process at once. */
 const stopSignal = (): AbortController => {
   const stop = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
+  onStop(() => stop.abort());
   return stop;
 };
 

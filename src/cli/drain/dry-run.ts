@@ -71,12 +71,12 @@ const rehearseNode = async (api: Api, node: Node, order: DrainOrder, output: Out
 /** `drydock drain --dry-run`: kubectl's lines, and what would keep pods waiting. Exit code 1 when a node would not be drained. */
 export const rehearseDrain = async (api: Api, nodes: readonly Node[], order: DrainOrder, output: Output): Promise<void> => {
   for (const node of nodes) await setCordon(api, node, true, order.dryRun, output);
-  const failed = new Map<string, string>();
+  const failed = new Map<string, readonly string[]>();
   for (const node of nodes) {
     const errors = await rehearseNode(api, node, order, output);
     if (errors.length === 0) output.line(resultLine(`node/${node.name}`, 'drained', order.dryRun));
     else {
-      failed.set(node.name, aggregate(errors));
+      failed.set(node.name, errors);
       output.note(`error: unable to drain node "${node.name}" due to error: ${aggregate(errors)}, continuing command...`);
     }
   }
@@ -84,10 +84,10 @@ export const rehearseDrain = async (api: Api, nodes: readonly Node[], order: Dra
 };
 
 /** kubectl's last words about nodes that are not drained, and its exit code. */
-export const summary = (errors: ReadonlyMap<string, string>, output: Output): void => {
+export const summary = (errors: ReadonlyMap<string, readonly string[]>, output: Output): void => {
   if (errors.size === 0) return;
   output.note('There are pending nodes to be drained:');
   for (const name of errors.keys()) output.note(` ${name}`);
-  for (const error of errors.values()) output.note(error);
+  for (const error of [...errors.values()].flat()) output.note(error);
   process.exitCode = 1;
 };

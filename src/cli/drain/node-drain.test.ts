@@ -89,18 +89,26 @@ test('a budget is waited for, and named once however many pods it keeps', () => 
   assert.deepEqual(drain.progress(), { nodeName: 'n1', gone: 0, all: 3, terminating: 0, waits: 'shop/web' });
 });
 
-test('what can never be evicted does not hold up the others, and then ends the drain', () => {
+test('a pod in two budgets is asked for once, does not hold up the others, and then ends the drain with what the server says', () => {
   const { look, tales } = bench();
   const two = [
     makeBudget('one', { selector: { matchLabels: { app: 'x' } } }),
     makeBudget('two', { selector: { matchLabels: { app: 'x' } } }),
   ];
   const stuck = makePod('stuck', { labels: { app: 'x' } });
-  assert.deepEqual(names(look([stuck, makePod('fine')], 1, { budgets: two })), ['fine']);
-  look([stuck], 2, { budgets: two });
-  assert.deepEqual(tales.slice(-2), [
+  assert.deepEqual(names(look([stuck, makePod('fine')], 1, { budgets: two })), ['fine', 'stuck']);
+  const message = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+  const refused = { method: 'evict' as const, outcome: { kind: 'multipleBudgets' as const, message }, at: at(1), tries: 1 };
+  const attempts = new Map([[stuck.uid, refused]]);
+  const leaving = makePod('fine', { deletionTimestamp: at(31) });
+  assert.deepEqual(names(look([stuck, leaving], 2, { budgets: two, attempts })), []);
+  look([stuck], 3, { budgets: two, attempts });
+  assert.deepEqual(tales, [
+    'evicting fine',
+    'evicting stuck',
+    'waits shop/stuck: 2 budgets select the pod, and the eviction API refuses such pods always; help: change the selectors so that one budget is left for the pod',
     'left fine',
-    'ended error when evicting pods/"stuck" -n "shop": 2 budgets select the pod, and the eviction API refuses such pods always',
+    `ended error when evicting pods/"stuck" -n "shop": ${message}`,
   ]);
 });
 

@@ -1,5 +1,6 @@
 import { type Blocker, blockerId, fewOf } from '../../core/drain/blocker.ts';
 import { type Fate, judge } from '../../core/drain/judge.ts';
+import type { PodCall } from '../../core/drain/plan.ts';
 import { circumstancesOf } from '../../core/phase/circumstances.ts';
 import { evacuate } from '../../core/phase/decide.ts';
 import type { Decision } from '../../core/phase/decision.ts';
@@ -34,18 +35,24 @@ const patienceSeconds = 30;
 
 const neverMore: readonly Blocker['cause'][] = ['MultipleBudgets', 'Forbidden'];
 const maybeLater: readonly Blocker['cause'][] = ['AdmissionDenied', 'EvictionFailed'];
-/** Pods on their way are no news. */
 const quiet: readonly Blocker['cause'][] = ['Terminating', 'EarlierWave', 'Throttled', 'MigrationQueued'];
 
-const isFinal = ({ cause, since }: Blocker, now: Temporal.Instant): boolean =>
-  neverMore.includes(cause) || (maybeLater.includes(cause) && secondsBetween(since, now) >= patienceSeconds);
+/** The engine names the budgets of a pod that it would not ask for; what has been asked says what the server said. */
+const isUnasked = ({ cause, budgets }: Blocker): boolean => cause === 'MultipleBudgets' && budgets !== undefined;
+
+const isFinal = (blocker: Blocker, now: Temporal.Instant): boolean =>
+  (neverMore.includes(blocker.cause) && !isUnasked(blocker)) ||
+  (maybeLater.includes(blocker.cause) && secondsBetween(blocker.since, now) >= patienceSeconds);
+
+/** Pods on their way are no news, and what the server refuses for good is told at the end. */
+const isNews = (blocker: Blocker): boolean => !quiet.includes(blocker.cause) && (blocker.cause !== 'MultipleBudgets' || isUnasked(blocker));
 
 const podKey = ({ pod }: Blocker): string => (pod === undefined ? '' : `${pod.namespace}/${pod.name}`);
 
 /** Blockers with the same cause and the same culprit are one piece of news, however many pods they keep. */
 const newsOf = (blockers: readonly Blocker[]): ReadonlyMap<string, readonly Blocker[]> => {
   const groups = new Map<string, Blocker[]>();
-  for (const blocker of blockers.filter(({ cause }) => !quiet.includes(cause))) {
+  for (const blocker of blockers.filter(isNews)) {
     const key = blocker.budgets === undefined ? blockerId(blocker) : `${blocker.cause} ${blocker.budgets.join(' ')}`;
     groups.set(key, [...(groups.get(key) ?? []), blocker]);
   }
@@ -150,7 +157,8 @@ export class NodeDrain {
     const { decision, reports } = evacuate(picture, now);
     this.#blockers = reports[0]?.blockers ?? [];
     this.#tellOfPods(judged);
-    for (const { pod } of decision.calls) this.#tell({ kind: 'evicting', pod });
+    const calls = [...decision.calls, ...this.#callsInVain()];
+    for (const { pod } of calls) this.#tell({ kind: 'evicting', pod });
     this.#tellOfBlockers();
     const deadline = this.#deadline();
     const errors = deadline !== undefined && !isBefore(now, deadline) ? this.#timeUp() : this.#givenUp(now);
@@ -158,7 +166,16 @@ export class NodeDrain {
     else if (errors !== undefined) this.#end(errors, [...this.#present.values()]);
     if (this.#ended) return evacuate({ ...picture, requests: [] }, now).decision;
     const again = earliest([decision.again, deadline, this.#patienceEnd(now)]);
-    return { ...decision, ...(again && { again }) };
+    return { ...decision, calls, ...(again && { again }) };
+  }
+
+  /** The server refuses pods in several budgets always, so the engine does not ask it. kubectl does, and its users read what the server says. */
+  #callsInVain(): readonly PodCall[] {
+    const { gracePeriodSeconds } = this.request.policy;
+    const keys = new Set(this.#blockers.filter(isUnasked).map(podKey));
+    return [...this.#present.values()]
+      .filter(({ key }) => keys.has(key))
+      .map(pod => ({ pod, wave: 0, method: 'evict', escalated: false, ...(gracePeriodSeconds >= 0 && { gracePeriodSeconds }) }));
   }
 
   #tellOfPods(judged: readonly { readonly pod: Pod; readonly fate: Fate }[]): void {

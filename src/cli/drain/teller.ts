@@ -7,7 +7,7 @@ import { aggregate } from './words.ts';
 export class Teller {
   readonly #output: () => Output;
   readonly #verb: 'evicted' | 'deleted';
-  readonly #errors = new Map<string, string>();
+  readonly #errors = new Map<string, readonly string[]>();
 
   constructor(output: () => Output, verb: 'evicted' | 'deleted') {
     this.#output = output;
@@ -15,7 +15,7 @@ export class Teller {
   }
 
   /** Nodes that could not be drained, with why. */
-  get errors(): ReadonlyMap<string, string> {
+  get errors(): ReadonlyMap<string, readonly string[]> {
     return this.#errors;
   }
 
@@ -41,19 +41,18 @@ export class Teller {
   }
 
   /** A node that did not even get as far as to be drained. */
-  failed(nodeName: string, error: string): void {
-    this.#errors.set(nodeName, error);
-    this.#output().note(`error: unable to drain node "${nodeName}" due to error: ${error}, continuing command...`);
+  failed(nodeName: string, ...errors: readonly string[]): void {
+    this.#errors.set(nodeName, errors);
+    this.#output().note(`error: unable to drain node "${nodeName}" due to error: ${aggregate(errors)}, continuing command...`);
   }
 
   #ended(nodeName: string, { errors, pending }: Extract<Tale, { readonly kind: 'ended' }>): void {
     const { line, note } = this.#output();
     if (errors.length === 0) return line(resultLine(`node/${nodeName}`, 'drained', 'none'));
-    const error = aggregate(errors);
     if (pending.length > 0) {
-      note(`There are pending pods in node "${nodeName}" when an error occurred: ${error}`);
+      note(`There are pending pods in node "${nodeName}" when an error occurred: ${aggregate(errors)}`);
       for (const { name } of pending) note(`pod/${name}`);
     }
-    this.failed(nodeName, error);
+    this.failed(nodeName, ...errors);
   }
 }

@@ -64,4 +64,5 @@ export const removal = (request: Request): Call => ({
 });
 
 /** What to do about a cluster that has none of the kinds. */
-export const notServed = 'the cluster does not serve Maintenances yet: drydock install, or drydock crds | kubectl apply -f -';
+export const notServed =
+  'the cluster does not serve Maintenances yet: drydock install --apply, or drydock crds | kubectl apply --server-side -f -';

@@ -140,7 +140,7 @@ const withRule = (rule: string): readonly Schema[] => [
 ];
 
 const shipped = (file: string): Schema =>
-  parse(readFileSync(join(import.meta.dirname, '..', '..', '..', 'deploy', 'crds', file), 'utf8')) as Schema;
+  parse(readFileSync(join(import.meta.dirname, '..', '..', '..', 'deploy', file), 'utf8')) as Schema;
 
 /** Custom resources. */
 export const custom: readonly Case[] = [
@@ -307,10 +307,10 @@ export const custom: readonly Case[] = [
   broken('a rule that is no expression', withRule('self.a ==')),
   broken('a rule about nobody', withRule('other.a == 1')),
   ...[
-    'maintenances.drydock.dev.yaml',
-    'nodemaintenances.nodemaintenance.medik8s.io.yaml',
-    'nodemaintenances.kubevirt.io.yaml',
-    'nodemaintenances.nodemaintenance.kubevirt.io.yaml',
+    'crds/maintenances.drydock.dev.yaml',
+    'crds/nodemaintenances.nodemaintenance.medik8s.io.yaml',
+    'legacy/kubevirt.io/nodemaintenances.kubevirt.io.yaml',
+    'legacy/nodemaintenance.kubevirt.io/nodemaintenances.nodemaintenance.kubevirt.io.yaml',
   ].map(
     (file): Case => ({
       name: `what Drydock ships: ${file}`,
@@ -347,7 +347,7 @@ export const custom: readonly Case[] = [
     name: 'the rules of Maintenance',
     bare: true,
     run: async at => {
-      await at.post(definitionsPath, shipped('maintenances.drydock.dev.yaml'), { compared: false });
+      await at.post(definitionsPath, shipped('crds/maintenances.drydock.dev.yaml'), { compared: false });
       const path = '/apis/drydock.dev/v1alpha1/maintenances';
       await served(at, path);
       const tried = async (drain: unknown): Promise<void> => {

@@ -1,0 +1,16 @@
+/** The shipped role that is enough for a command. */
+const roles: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(['status', 'why', 'windows', 'rehearse', 'snapshot'].map(command => [command, 'drydock-maintenance-viewer'])),
+  ...Object.fromEntries(['maintain', 'release'].map(command => [command, 'drydock-maintenance-editor'])),
+  ...Object.fromEntries(['drain', 'cordon', 'uncordon'].map(command => [command, 'drydock-drainer'])),
+};
+
+const quoted = (text: string): string => (/^[\w@.:-]+$/.test(text) ? text : `'${text}'`);
+
+/** What would help whoever lacks a right, by what the API server says; undefined where it says something else, or no shipped role is for that. */
+export const helpWithRights = (command: string | undefined, message: string): string | undefined => {
+  const [, user] = / is forbidden: User "([^"]+)" cannot /.exec(message) ?? [];
+  const role = roles[command ?? ''];
+  if (user === undefined || role === undefined) return undefined;
+  return `help: the role ${role} is enough: kubectl create clusterrolebinding ${quoted(`${role}-${user}`)} --clusterrole=${role} --user=${quoted(user)}`;
+};
