@@ -75,6 +75,6 @@ test('the example of a CloudEvent is one', () => {
   assert.ok(!('refused' in events), 'refused' in events ? events.refused : '');
   assert.deepEqual(
     events.map(({ id, kind, instance }) => [id, kind, instance]),
-    [['rack-7/2030-01', 'reboot', 'node-1']],
+    [['rack-7/2030-01', 'reboot', 'worker-1']],
   );
 });
