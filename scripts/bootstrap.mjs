@@ -1,7 +1,7 @@
 // Makes a fresh checkout able to run: installs the packages when they are missing or older than the lock file,
 // and finds the Node that they bring (26; npm itself may run on any Node from 20). No import from node_modules here.
 import { spawnSync } from 'node:child_process';
-import { existsSync, statSync, symlinkSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -20,12 +20,22 @@ const fail = message => {
   process.exit(1);
 };
 
+const isWritable = () => {
+  try {
+    accessSync(root, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const hasNode = () => existsSync(bundled) || brought === undefined || isNew;
+const isComplete = () => existsSync(installed) && hasNode();
+// A clone that somebody else has set up for all is used as it is, whatever its files say of their age.
+const isOld = () => statSync(installed).mtimeMs < statSync(wanted).mtimeMs && isWritable();
+
 // Without a lock file this is no clone, but what a package manager has installed, with all that it needs.
-const isFresh = () =>
-  !existsSync(wanted) ||
-  (existsSync(installed) &&
-    statSync(installed).mtimeMs >= statSync(wanted).mtimeMs &&
-    (existsSync(bundled) || brought === undefined || isNew));
+const isFresh = () => !existsSync(wanted) || (isComplete() && !isOld());
 
 const install = () => {
   console.error('drydock: installing packages (npm ci), once per version of package-lock.json …');
