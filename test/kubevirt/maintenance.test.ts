@@ -28,7 +28,9 @@ const names = ['n1', 'n2', 'n3'] as const;
 const [home] = names;
 const space = 'vms';
 
-const started = await startBeside(await startStand({ aggregation: true }), stand => startKubeVirt(stand.controlPlane));
+const started = await startBeside(await startStand({ aggregation: true, roles: ['virtual-machines'] }), stand =>
+  startKubeVirt(stand.controlPlane),
+);
 
 type Vms = NonNullable<MaintenanceStatus['virtualMachines']>;
 

@@ -22,7 +22,7 @@ import { startMetadata } from './ec2/metadata.ts';
 /** Announcements that do not come from a machine API: from agents, from nodes themselves, from anybody with the token, and from a great many machines. */
 
 const ec2Started = await startEc2();
-const started = ec2Started.kind === 'left-out' ? ec2Started : await startStand();
+const started = ec2Started.kind === 'left-out' ? ec2Started : await startStand({ roles: ['machine-api'] });
 const stand = started as Stand;
 const ec2 = ec2Started as Ec2Emulator;
 
@@ -63,6 +63,7 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
       `--event-intake-token-file=${file}`,
       '--event-intake-type',
       'com.example.firmware=reboot',
+      `--allowed-aws-endpoint=${ec2.endpoint}`,
     ];
     await stand.startOperator({ flags, environment: { AWS_ACCESS_KEY_ID: 'testing', AWS_SECRET_ACCESS_KEY: 'testing' } });
   });

@@ -12,6 +12,9 @@ import { type LeftOut, skipOf } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
 import { instanceIn } from './fake-kubelets.ts';
 
+/** Where nobody listens. */
+const nobody = 'http://127.0.0.1:9';
+
 /** Whole stories on real machine controllers and a real EC2 client: an event appears, and in the end everything is as it was, with another machine. */
 
 export type Machine = {
@@ -59,7 +62,7 @@ export type Scene = { readonly stand: Stand; readonly ec2: Ec2Emulator; readonly
 export const startScene = async (start: (stand: Stand, ec2: Ec2Emulator) => Promise<Pools | LeftOut>): Promise<Scene | LeftOut> => {
   const ec2 = await startEc2();
   if (ec2.kind === 'left-out') return ec2;
-  const stand = await startStand();
+  const stand = await startStand({ roles: ['machine-api'] });
   if (stand.kind === 'left-out') {
     await ec2.stop();
     return stand;
@@ -141,7 +144,8 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         metadata: { name: 'aws' },
         spec: { aws: { endpoint: ec2.endpoint } },
       });
-      operator = await stand.startOperator({ environment: credentials });
+      const flags = [ec2.endpoint, nobody].map(endpoint => `--allowed-aws-endpoint=${endpoint}`);
+      operator = await stand.startOperator({ environment: credentials, flags });
       const { metadata } = await api.get<List<Node>>('/api/v1/nodes');
       api
         .watch<Node>('/api/v1/nodes', metadata.resourceVersion, ({ object }) => void history.push(object), watching.signal)
@@ -334,7 +338,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         assert.equal(await ready(), reason);
         await ec2.clearFaults();
       }
-      await api.patch(source, { spec: { aws: { endpoint: 'http://127.0.0.1:9' } } });
+      await api.patch(source, { spec: { aws: { endpoint: nobody } } });
       assert.equal(await ready(), 'Unreachable');
       await api.patch(source, { spec: { aws: { endpoint: ec2.endpoint } } });
       const ghost: Manifest = {

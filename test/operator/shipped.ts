@@ -44,11 +44,16 @@ const bindSecond = async ({ api }: ControlPlane, all: readonly Manifest[]): Prom
   }
 };
 
-/** Served kinds and roles, as `drydock install` applies them; no Deployment, and no webhook for it. */
-export const installShipped = async (controlPlane: ControlPlane): Promise<void> => {
-  const applied = await drydock(['install', '--apply', '--without', 'operator', 'webhook', '--kubeconfig', controlPlane.kubeconfig]);
+/** Roles for kinds that come to the cluster later; `drydock install` adds them by itself where they are served already. */
+export type MoreRoles = readonly ('machine-api' | 'virtual-machines')[];
+
+/** Served kinds, roles and policies, as `drydock install` applies them; no Deployment, and no webhook for it. */
+export const installShipped = async (controlPlane: ControlPlane, more: MoreRoles = []): Promise<void> => {
+  const parts = more.length === 0 ? [] : ['--with', ...more];
+  const args = ['install', '--apply', '--without', 'operator', 'webhook', ...parts, '--kubeconfig', controlPlane.kubeconfig];
+  const applied = await drydock(args);
   if (applied.code !== 0) throw new Error(`drydock install: exit code ${applied.code}\n${applied.stdout}${applied.stderr}`);
-  const all = manifests({ parts: new Set(['crds', 'rbac']), groups: [], namespace: usualNamespace });
+  const all = manifests({ parts: new Set(['crds', 'rbac', ...more]), groups: [], namespace: usualNamespace });
   await bindSecond(controlPlane, all);
   for (const kind of ['drydock.dev/v1alpha1/maintenances', 'nodemaintenance.medik8s.io/v1beta1/nodemaintenances'])
     await until(`${kind} to be served`, async () => (await controlPlane.api.call('GET', `/apis/${kind}`)).status === 200);

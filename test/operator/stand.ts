@@ -5,7 +5,7 @@ import { type ControlPlane, type Options, startControlPlane } from '../control-p
 import { freePorts } from '../control-plane/ports.ts';
 import type { Running } from '../control-plane/process.ts';
 import { waitFor } from '../control-plane/wait.ts';
-import { drydock, forbiddenCalls, installShipped, main, operatorUsers } from './shipped.ts';
+import { drydock, forbiddenCalls, installShipped, type MoreRoles, main, operatorUsers } from './shipped.ts';
 
 export { drydock } from './shipped.ts';
 
@@ -75,8 +75,11 @@ export const operatorsOn = (controlPlane: ControlPlane): Stand['startOperator'] 
 /** Starts a control plane with an audit log, or says why there is none. */
 export const startStand = async ({
   users = {},
+  roles = [],
   ...more
-}: Pick<Options, 'aggregation' | 'users'> = {}): Promise<Stand | { readonly kind: 'left-out'; readonly why: string }> => {
+}: Pick<Options, 'aggregation' | 'users'> & { readonly roles?: MoreRoles } = {}): Promise<
+  Stand | { readonly kind: 'left-out'; readonly why: string }
+> => {
   const controlPlane = await startControlPlane({ audit: true, users: { ...operatorUsers, ...users }, ...more });
   if (controlPlane.kind === 'left-out') return controlPlane;
   if (controlPlane.external) {
@@ -84,7 +87,7 @@ export const startStand = async ({
     return { kind: 'left-out', why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has no audit log and may have an operator of its own' };
   }
   try {
-    await installShipped(controlPlane);
+    await installShipped(controlPlane, roles);
   } catch (error) {
     await controlPlane.stop();
     throw error;

@@ -23,7 +23,7 @@ const users = {
   kubelet: { name: 'system:node:victim', groups: ['system:nodes'], namespace: 'default' },
 };
 
-const started = await startStand({ users });
+const started = await startStand({ users, roles: ['machine-api'] });
 const skip = skipOf(started);
 const stand = started as Stand;
 
@@ -222,6 +222,51 @@ describe('nobody gets more than he has', { skip, timeout: 180_000 }, () => {
     const added = await as('editor', 'PATCH', `${machineMaintenances('drydock-system')}/plain`, { spec: { events } });
     assert.equal(added.status, 403);
     await remove(api, `${machineMaintenances('drydock-system')}/plain`);
+  });
+
+  test("of a set of machines the operator's own token changes replicas and the record, and nothing else", async () => {
+    const crd = (plural: string, kind: string): Manifest => ({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.cluster.x-k8s.io`, annotations: { 'api-approved.kubernetes.io': 'unapproved, for a test' } },
+      spec: {
+        group: 'cluster.x-k8s.io',
+        scope: 'Namespaced',
+        names: { plural, singular: kind.toLowerCase(), kind },
+        versions: [
+          {
+            name: 'v1beta1',
+            served: true,
+            storage: true,
+            schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          },
+        ],
+      },
+    });
+    await create(api, crd('machinesets', 'MachineSet'));
+    const sets = '/apis/cluster.x-k8s.io/v1beta1/namespaces/tenant-a/machinesets';
+    await until('the kind to be served', async () => (await api.call('GET', sets)).status === 200);
+    await create(api, {
+      apiVersion: 'cluster.x-k8s.io/v1beta1',
+      kind: 'MachineSet',
+      metadata: { name: 'workers', namespace: 'tenant-a', annotations: { theirs: 'x' } },
+      spec: { replicas: 3, template: { spec: { bootstrap: { dataSecretName: 'ours' } } } },
+    });
+    const patch = async (body: object): Promise<Reply> => {
+      const reply = await controlPlane.apiOf('drydock').call('PATCH', `${sets}/workers`, body, 'application/merge-patch+json');
+      return reply;
+    };
+    await until(
+      'the policy to be in force',
+      async () => (await patch({ spec: { template: { spec: { bootstrap: { dataSecretName: 'evil' } } } } })).status === 403,
+    );
+    assert.equal((await patch({ spec: { minReadySeconds: 1 } })).status, 403);
+    assert.equal((await patch({ metadata: { annotations: { theirs: 'y' } } })).status, 403);
+    assert.equal((await patch({ metadata: { labels: { a: 'b' } } })).status, 403);
+    const surge = await patch({ spec: { replicas: 4 }, metadata: { annotations: { 'surge.drydock.dev/uid': 'drydock-system/mm' } } });
+    assert.equal(surge.status, 200, JSON.stringify(surge.body));
+    const back = await patch({ spec: { replicas: 3 }, metadata: { annotations: { 'surge.drydock.dev/uid': null } } });
+    assert.equal(back.status, 200, JSON.stringify(back.body));
   });
 
   test('a window with a year of six digits is refused, and grace periods of 0 are', async () => {
