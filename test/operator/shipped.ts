@@ -34,7 +34,7 @@ export const operatorUsers: Readonly<Record<'drydock' | 'second', Identity>> = {
 
 type Binding = Manifest & { readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[] };
 
-const isBinding = (manifest: Manifest): manifest is Binding => manifest.kind.endsWith('Binding');
+const isBinding = (manifest: Manifest): manifest is Binding => manifest.kind.endsWith('RoleBinding');
 
 /** Every binding of the operator is one of the second user's as well. */
 const bindSecond = async ({ api }: ControlPlane, all: readonly Manifest[]): Promise<void> => {
