@@ -39,6 +39,12 @@ export type Silence = { readonly kind: 'hangs' | 'dies' };
 const patienceToLoad = 60_000;
 const patienceToSurvey = 600_000;
 
+// A fault that hangs hears nothing of the end of its parent: it is ended with it.
+const living = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of living) child.kill('SIGKILL');
+});
+
 /** One worker process. */
 export class Hand {
   readonly #child: ChildProcess;
@@ -54,6 +60,8 @@ export class Hand {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       cwd: setting.root,
     });
+    living.add(this.#child);
+    this.#child.once('exit', () => living.delete(this.#child));
   }
 
   async ready(): Promise<boolean> {

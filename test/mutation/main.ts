@@ -119,4 +119,5 @@ const main = async (): Promise<number> => {
   return tell(results, accepted) ? 0 : 1;
 };
 
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
 process.exitCode = await main();

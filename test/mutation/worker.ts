@@ -86,4 +86,5 @@ const leftOut = await load();
 process.on('message', (order: Order | 'survey') => {
   void (order === 'survey' ? survey(leftOut) : hunt(order)).then(tell);
 });
+process.on('disconnect', () => process.exit());
 tell({ kind: 'loaded', leftOut });
