@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
+import '../instants.ts';
 import { inFile, kept } from './bench.ts';
 import type { Answer, Order, Setting, Survey } from './crew.ts';
 import { plantAll } from './hooks.ts';
