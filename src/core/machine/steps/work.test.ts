@@ -257,3 +257,26 @@ describe('the machine goes', () => {
     assert.equal(said({ preDrainHooks: [other] }), 'Waits until Machine m1 is gone; hooks of others: other (x)');
   });
 });
+
+test('a node that outlives its machine is emptied and given back once: it is not taken again', () => {
+  const gone = { machine: undefined, supply: supply(3) };
+  const replaced = (drained: boolean) =>
+    begun('Replace', { deletionIssued: true, nodeName: 'n1', ...(drained && { history: { drainedAt: at(-30) } }) });
+  assert.equal(
+    does({ ...gone, request: replaced(true), child: makeChild('Drained') }),
+    'Releasing Ending: end the maintenance of the node',
+  );
+  assert.equal(does({ ...gone, request: replaced(true) }), 'Succeeded Succeeded: ');
+  assert.equal(does({ ...gone, request: replaced(false) }), 'Draining Drain: begin the maintenance of the node', 'it was never emptied');
+  const guarded = begun('Drain', {
+    nodeOnly: true,
+    nodeName: 'n1',
+    events: [makeEvent({ kind: 'reboot' })],
+    history: { drainedAt: at(-30) },
+  });
+  assert.equal(
+    does({ machine: undefined, request: guarded }),
+    'Draining Drain: begin the maintenance of the node',
+    'one that is only drained is',
+  );
+});

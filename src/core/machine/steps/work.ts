@@ -106,8 +106,11 @@ export const drain: MachineStep = (picture, now) => {
   const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
   // A machine that never became a node, or whose node is gone, has nothing to drain.
   if (nodeName === undefined || node === undefined || isLost(picture, now)) return undefined;
+  const isReplaced = strategyOf(picture).strategy !== 'Drain';
+  // A node may outlive the machine that was replaced: once emptied and given back, it is not taken again.
+  if (isReplaced && machine === undefined && child === undefined && request.history.drainedAt !== undefined) return undefined;
   // Its event is over, one way or the other: what is left is to give the node back.
-  if (strategyOf(picture).strategy === 'Drain' && ended(picture) !== undefined) return undefined;
+  if (!isReplaced && ended(picture) !== undefined) return undefined;
   if (child?.history.state === 'Drained' && child.stage === 'Drain') return undefined;
   const stop = paused(picture, now);
   if (stop !== undefined) return stop;
