@@ -7,7 +7,7 @@ type Outcome = 'killed' | 'hangs' | 'dies' | 'survives' | 'unreached';
 export type Result = { readonly mutant: Mutant; readonly outcome: Outcome; readonly killer?: string };
 
 /**
- * In milliseconds. `patience`: what a fault may take beyond ten times what its tests take without it. `budget`: the tests that are run for
+ * In milliseconds. `patience`: what a fault may take beyond twice what its tests take without it. `budget`: the tests that are run for
  * one fault take no longer than this together; the quick ones come first.
  */
 type Limits = { readonly patience: number; readonly budget: number };
@@ -60,7 +60,7 @@ class Hunter {
     const hand = await this.#ready(atLoad ? mutant.id : '');
     if (hand === undefined) return { mutant, outcome: 'killed', killer: 'loading' };
     const wasFresh = hand.fresh;
-    const answer = await hand.ask({ mutant: mutant.id, cases: cases.map(({ at }) => at) }, this.#patience + 10 * sum(cases));
+    const answer = await hand.ask({ mutant: mutant.id, cases: cases.map(({ at }) => at) }, this.#patience + 2 * sum(cases));
     const clean = answer.kind === 'answer' && !answer.spoilt && !atLoad;
     if (!clean) this.end();
     if (!clean && !wasFresh) return this.try(job);
