@@ -41,7 +41,14 @@ for (const { name, what, files, concurrency, environment, asked } of tiers.filte
   }
   console.log(`\n== ${name}: ${what}`);
   const since = performance.now();
-  const args = ['--test', '--test-reporter=spec', `--test-concurrency=${concurrency}`, ...files];
+  const args = [
+    '--import',
+    join(root, 'test', 'instants.ts'),
+    '--test',
+    '--test-reporter=spec',
+    `--test-concurrency=${concurrency}`,
+    ...files,
+  ];
   const run = spawnSync(node, args, {
     cwd: root,
     encoding: 'utf8',

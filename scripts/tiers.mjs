@@ -22,6 +22,7 @@ export const tiers = [
     files: [
       ...rooms.flatMap(room => testsIn('src', room)),
       ...testsIn('test', 'docs'),
+      ...testsIn('test', 'mutation'),
       ...testsIn('test', 'kubevirt').filter(file => file.includes('embedded')),
     ],
     concurrency: 2,

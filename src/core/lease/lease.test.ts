@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makeNode } from '../testing/make.ts';
-import { type Lease, requestLease } from './lease.ts';
+import { isBlank, isTaken, type Lease, mayRelease, readLease, requestLease } from './lease.ts';
 
 /** The table of the seed contract, chapters 5 and 9.4. Now is t = 10,000 s; asked for are 3600 s, renewed every 900 s. */
 const now = at(10_000);
@@ -83,4 +83,38 @@ test('ours, not yet due: unchanged, and due after a quarter of its time', () => 
 
 test('ours, longer than asked for: untouched', () => {
   assert.equal(ask(ours({ durationSeconds: 32_000, renewTime: at(9999) })).state, 'held');
+});
+
+test('a Lease is read as it is stored, and what it does not say is left out', () => {
+  const metadata = { namespace: 'leases', name: 'node-n1', uid: 'u', resourceVersion: '7' };
+  const spec = {
+    holderIdentity: 'us',
+    leaseDurationSeconds: 60,
+    acquireTime: '2026-11-21T08:00:00.000000Z',
+    renewTime: '2026-11-21T08:00:30.000000Z',
+    leaseTransitions: 2,
+  };
+  const whole = { holder: 'us', durationSeconds: 60, acquireTime: at(0), renewTime: at(30), transitions: 2 };
+  const common = { key: 'leases/node-n1', uid: 'u', resourceVersion: '7' };
+  assert.deepEqual(readLease({ metadata, spec }), { ...common, ...whole });
+  assert.deepEqual(readLease({ metadata, spec: {} }), common);
+  assert.deepEqual(readLease({ metadata }), common);
+});
+
+test('one that is blank says nothing of time; with any word of it, its holder has the node', () => {
+  const said = { durationSeconds: 60, acquireTime: at(0), renewTime: at(0), transitions: 0 };
+  const common = { key: 'leases/node-n1', uid: 'u', resourceVersion: '7', holder: 'us' };
+  assert.deepEqual([isBlank(common), isTaken(common, 'us')], [true, false]);
+  for (const [word, value] of Object.entries(said)) {
+    const lease = { ...common, [word]: value };
+    assert.deepEqual([word, isBlank(lease), isTaken(lease, 'us'), isTaken(lease, 'another')], [word, false, true, false]);
+  }
+});
+
+test('a lease without a holder may be released by anybody, another one by its holder', () => {
+  const lease = (holder?: string) => ({ key: 'k', uid: 'u', resourceVersion: '1', ...(holder !== undefined && { holder }) });
+  assert.deepEqual(
+    [undefined, '', 'us', 'miau'].map(holder => mayRelease(lease(holder), 'us')),
+    [true, true, true, false],
+  );
 });

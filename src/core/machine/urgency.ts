@@ -18,12 +18,12 @@ const urgentUntil = 600;
 const taken = ({ request, urgentSources }: MachinePicture): readonly MachineEvent[] =>
   request.events.filter(event => isPending(event) && takesAtOnce(event) && urgentSources.has(event.source));
 
-/** When the machine will have been taken away; undefined where that is not announced, or by nobody whose word counts. */
-export const takenAt = (picture: MachinePicture): Temporal.Instant | undefined => deadlineOf(taken(picture));
+/** Whether the cloud takes the machine, at whatever time, by the word of somebody whose word counts. */
+export const isTakenAway = (picture: MachinePicture): boolean => taken(picture).length > 0;
 
 /** The deadline that presses at this moment. */
 export const urgentDeadline = (picture: MachinePicture, now: Temporal.Instant): Temporal.Instant | undefined => {
-  const deadline = takenAt(picture);
+  const deadline = deadlineOf(taken(picture));
   if (deadline === undefined || isBefore(secondsAfter(now, urgentWithin), deadline)) return undefined;
   return isBefore(deadline, secondsAfter(now, -urgentUntil)) ? undefined : deadline;
 };

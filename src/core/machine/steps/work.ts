@@ -3,9 +3,9 @@ import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { hookName, type Machine } from '../machine.ts';
 import type { MachinePicture, MachineStep, Supply, Verdict } from '../picture.ts';
 import type { MachineRequest } from '../request.ts';
-import { takenAt } from '../urgency.ts';
+import { isTakenAway } from '../urgency.ts';
 import { childDrainWrite, createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite, stageWrite } from '../writes.ts';
-import { closesAt, closing } from './begin.ts';
+import { closesAt, closing, deadlineFor } from './begin.ts';
 import { ended, strategyOf } from './strategy.ts';
 import { countBack, markOf, withdraw } from './withdraw.ts';
 
@@ -75,8 +75,8 @@ const lostAfter = 30;
 const isReady = ({ node }: MachinePicture): boolean => node !== undefined && conditionOf(node, 'Ready')?.status === 'True';
 
 const isLost = (picture: MachinePicture, now: Temporal.Instant): boolean => {
-  const deadline = takenAt(picture);
-  return deadline !== undefined && !isReady(picture) && isBefore(secondsAfter(deadline, lostAfter), now);
+  const deadline = deadlineFor(picture);
+  return isTakenAway(picture) && deadline !== undefined && !isReady(picture) && isBefore(secondsAfter(deadline, lostAfter), now);
 };
 
 const childText = (picture: MachinePicture): string => {
@@ -122,8 +122,11 @@ export const drain: MachineStep = (picture, now) => {
   const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
   // A machine that never became a node, or whose node is gone, has nothing to drain.
   if (nodeName === undefined || node === undefined || isLost(picture, now)) return undefined;
+  const isReplaced = strategyOf(picture).strategy !== 'Drain';
+  // A node may outlive the machine that was replaced: once emptied and given back, it is not taken again.
+  if (isReplaced && machine === undefined && child === undefined && request.history.drainedAt !== undefined) return undefined;
   // Its event is over, one way or the other: what is left is to give the node back.
-  if (strategyOf(picture).strategy === 'Drain' && ended(picture) !== undefined) return undefined;
+  if (!isReplaced && ended(picture) !== undefined) return undefined;
   const alien = stranger(picture);
   if (alien !== undefined) return alien;
   if (isDrained(picture)) return undefined;

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { at, makeNode } from '../../testing/make.ts';
+import {
+  type MachineWish,
+  makeChild,
+  makeEvent,
+  makeMachine,
+  makeMachinePicture,
+  makeMachineRequest,
+  makeSet,
+  type Seen,
+} from '../../testing/make-machine.ts';
+import { decideMachine } from '../decide.ts';
+import { hookName, hookOwner } from '../machine.ts';
+
+const now = at(0);
+const decided = (seen: Seen, moment = now) => decideMachine(makeMachinePicture(seen), moment);
+const brief = (seen: Seen, moment = now) => {
+  const { phase, reason, own, again, warning } = decided(seen, moment);
+  return [phase, reason, own?.what, again?.toString(), warning].filter(one => one !== undefined).join(' ');
+};
+const says = (seen: Seen) => {
+  const { phase, reason } = decided(seen);
+  return `${phase} ${reason}`;
+};
+
+describe('what is over', () => {
+  const over = (history: MachineWish['history'] = {}, request: MachineWish = {}) =>
+    makeMachineRequest({
+      events: [makeEvent({ state: 'Completed' })],
+      ...request,
+      history: { phase: 'Succeeded', completedAt: at(-3600), handled: new Set(['e1']), ...history },
+    });
+
+  test('is kept for its time, and then taken away', () => {
+    assert.equal(brief({ request: over({ completedAt: at(-3599) }) }), `Succeeded Succeeded ${at(1).toString()}`);
+    assert.equal(brief({ request: over() }), 'Succeeded Succeeded clean up');
+    const { completedAt: _, ...history } = over().history;
+    assert.equal(brief({ request: { ...over(), history } }), 'Succeeded Succeeded', 'nobody knows since when');
+    assert.equal(brief({ request: over({ phase: 'Cancelled' }) }), 'Cancelled Cancelled clean up');
+  });
+
+  test('is kept as long as its event is announced for a machine that is there: it would come back at once', () => {
+    const events = [makeEvent({ id: 'e0', state: 'Completed' }), makeEvent()];
+    assert.equal(brief({ request: over({}, { events }) }), 'Succeeded Succeeded');
+    assert.equal(brief({ request: over({}, { events }), machine: undefined }), 'Succeeded Succeeded clean up');
+  });
+
+  test('begins anew for an event that it has not dealt with', () => {
+    const events = [makeEvent(), makeEvent({ id: 'e2' })];
+    assert.equal(says({ request: over({}, { events }) }), 'Pending NewEvent');
+    assert.equal(decided({ request: over({}, { events }) }).restarts, true);
+    assert.equal(says({ request: over({ handled: new Set() }, { events: [makeEvent({ state: 'Cancelled' })] }) }), 'Succeeded Succeeded');
+  });
+});
+
+test('without a machine API nothing is concluded, but for requests about a node only', () => {
+  assert.equal(brief({ machineApi: false }), 'Pending NoMachineApi true');
+  assert.equal(brief({ machineApi: false, request: makeMachineRequest({ history: { phase: 'Draining' } }) }), 'Draining NoMachineApi true');
+  assert.doesNotMatch(brief({ machineApi: false, request: makeMachineRequest({ nodeOnly: true }) }), /NoMachineApi/);
+});
+
+describe('what there is no point in', () => {
+  test('a machine that is gone', () => {
+    assert.equal(says({ machine: undefined }), 'Cancelled MachineGone');
+    assert.equal(says({ machine: undefined, request: makeMachineRequest({ deletionIssued: true }) }), 'Succeeded MachineGone');
+    assert.doesNotMatch(says({ machine: undefined, request: makeMachineRequest({ nodeOnly: true }) }), /Gone/);
+    assert.doesNotMatch(
+      says({ machine: undefined, request: makeMachineRequest({ history: { startedAt: at(-1), strategy: 'Replace' } }) }),
+      /Gone/,
+    );
+  });
+
+  test('a node that is gone, by whatever name it is known', () => {
+    const gone = (over: MachineWish) =>
+      decided({ machine: undefined, node: undefined, request: makeMachineRequest({ nodeOnly: true, ...over }) }).message;
+    assert.equal(gone({ nodeName: 'n7' }), 'Node n7 does not exist (any more)');
+    assert.equal(gone({}), 'Node m1 does not exist (any more)');
+    assert.doesNotMatch(says({ node: undefined }), /NodeGone/, 'a machine may be without a node');
+  });
+
+  test('an event that has ended: called off only when all of them were', () => {
+    const ended = (...states: readonly ('Completed' | 'Cancelled')[]) =>
+      says({ request: makeMachineRequest({ events: states.map((state, n) => makeEvent({ id: `e${n}`, state })) }) });
+    assert.equal(ended('Cancelled'), 'Cancelled EventCancelled');
+    assert.equal(ended('Completed'), 'Cancelled EventCompleted');
+    assert.equal(ended('Cancelled', 'Completed'), 'Cancelled EventCompleted');
+    assert.equal(ended('Cancelled', 'Cancelled'), 'Cancelled EventCancelled');
+  });
+});
+
+describe('called off while it is under way', () => {
+  const begun = (strategy: 'Drain' | 'Replace', state: 'Completed' | 'Cancelled', over: MachineWish = {}) =>
+    makeMachineRequest({
+      events: [makeEvent({ state, kind: strategy === 'Drain' ? 'reboot' : 'retirement' })],
+      ...over,
+      history: { phase: 'Draining', startedAt: at(-60), strategy, ...over.history },
+    });
+  const off = (...args: Parameters<typeof begun>) => says({ request: begun(...args), child: makeChild('Draining') });
+
+  test('what can be taken back is taken back, and then it is over', () => {
+    assert.equal(off('Replace', 'Cancelled'), 'Releasing Ending');
+    assert.equal(says({ request: begun('Replace', 'Cancelled') }), 'Cancelled EventCancelled');
+    assert.equal(says({ request: begun('Replace', 'Completed') }), 'Cancelled EventCompleted');
+    assert.equal(says({ request: begun('Drain', 'Cancelled') }), 'Cancelled EventCancelled');
+  });
+
+  test('a machine that is on its way out goes', () => {
+    assert.equal(off('Replace', 'Cancelled', { deletionIssued: true }), 'Draining Drain');
+    assert.equal(
+      says({ request: begun('Replace', 'Cancelled'), machine: makeMachine({ deleting: true }), child: makeChild('Draining') }),
+      'Draining Drain',
+    );
+    assert.equal(
+      says({ request: begun('Replace', 'Cancelled', { nodeName: 'n1' }), machine: undefined, child: makeChild('Draining') }),
+      'Draining Drain',
+    );
+  });
+
+  test('a node that was drained has to be fit before it comes back', () => {
+    const silent = { node: makeNode(), child: makeChild('Drained') };
+    assert.equal(says({ request: begun('Drain', 'Cancelled', { history: { drainedAt: at(-30) } }), ...silent }), 'Drained NodeNotFit');
+    assert.equal(says({ request: begun('Drain', 'Completed'), ...silent }), 'Drained NodeNotFit');
+    assert.equal(says({ request: begun('Drain', 'Cancelled'), ...silent }), 'Releasing Ending', 'it was never empty');
+  });
+});
+
+describe('somebody only wants to know', () => {
+  const notify = (state: 'Scheduled' | 'Completed' | 'Cancelled', over: MachineWish = {}) =>
+    says({ request: makeMachineRequest({ strategy: 'Notify', events: [makeEvent({ state })], ...over }) });
+  test('told, and over with the event', () => {
+    assert.equal(notify('Scheduled'), 'Notified EventPending');
+    const started = { history: { startedAt: at(-1), strategy: 'Notify' as const } };
+    assert.equal(notify('Completed', started), 'Succeeded EventCompleted');
+    assert.equal(notify('Cancelled', started), 'Succeeded EventCancelled');
+  });
+});
+
+describe('a strategy that cannot be followed', () => {
+  const possible = (strategy: 'Replace' | 'ReplaceWithSurge' | 'Drain', seen: Seen, over: MachineWish = {}) => {
+    const { reason, message, warning } = decided({ request: makeMachineRequest({ strategy, ...over }), ...seen });
+    return reason === 'StrategyNotPossible' && warning === true ? message : undefined;
+  };
+  const master = makeMachine({ controlPlane: true });
+  const supplied = (over: Parameters<typeof makeSet>[0]) => ({ supply: { set: makeSet(over), members: [], ready: 3, failed: [] } });
+
+  test('is told, with what would do', () => {
+    assert.match(possible('Replace', { machine: undefined }, { nodeOnly: true, nodeName: 'n7' }) ?? '', /^node n7 has no Machine/);
+    assert.match(possible('Replace', { machine: undefined }, { nodeOnly: true }) ?? '', /^node m1 has no Machine/);
+    assert.match(possible('Replace', { machine: master }) ?? '', /no active ControlPlaneMachineSet/);
+    assert.match(
+      possible('ReplaceWithSurge', { machine: master, ...supplied({ controlPlane: true }) }) ?? '',
+      /its controller knows the order/,
+    );
+    assert.match(possible('ReplaceWithSurge', { supply: undefined }) ?? '', /no MachineSet that could be made larger/);
+    assert.match(
+      possible('ReplaceWithSurge', { machine: makeMachine({ api: 'capi' }), ...supplied({ topologyOwned: true }) }) ?? '',
+      /topology of its Cluster/,
+    );
+  });
+
+  test('anything else can be', () => {
+    assert.equal(possible('Replace', {}), undefined);
+    assert.equal(possible('Replace', { machine: master, ...supplied({ controlPlane: true }) }), undefined);
+    assert.equal(possible('Replace', { supply: undefined }), undefined, 'asked for by name');
+    assert.equal(possible('ReplaceWithSurge', {}), undefined);
+    assert.equal(possible('ReplaceWithSurge', { machine: makeMachine({ api: 'capi' }), ...supplied({}) }), undefined);
+    assert.equal(possible('ReplaceWithSurge', supplied({ topologyOwned: true })), undefined, 'OpenShift has no topologies');
+    assert.equal(possible('Drain', { machine: master }), undefined);
+  });
+});
+
+describe('what is taken back for a request that is deleted', () => {
+  const leaving = makeMachineRequest({ deleting: true, history: { startedAt: at(-60), strategy: 'ReplaceWithSurge' } });
+  const larger = makeSet({ replicas: 4 });
+  const young = makeMachine({ key: 'm4', name: 'm4', path: '/m4', createdAt: at(-10) });
+  const back = (machine: ReturnType<typeof makeMachine>, members: readonly ReturnType<typeof makeMachine>[]) =>
+    decided({ request: leaving, machine, surged: [larger], supply: { set: larger, members, ready: 4, failed: [] } }).writes?.map(
+      ({ what, path }) => `${what} ${path}`,
+    );
+
+  test('the machine that goes is the youngest that nobody is deleting, and it is marked first', () => {
+    const old = makeMachine();
+    assert.deepEqual(back(old, [old, young]), ['put the machine first in line /m4']);
+    const dying = makeMachine({ key: 'm5', name: 'm5', path: '/m5', createdAt: at(-5), deleting: true });
+    assert.deepEqual(back(old, [dying, old, young]), ['put the machine first in line /m4']);
+    assert.deepEqual(back(old, [old, { ...young, deleteMark: 'somebody' }]), ['count back /workers']);
+    assert.deepEqual(back(young, [old, young]), ['count back /workers'], 'it is the youngest itself');
+    assert.deepEqual(back({ ...old, deleting: true }, [old, young]), ['count back /workers'], 'it goes all the same');
+    assert.deepEqual(back({ ...old, deleteMark: 'uid-mm' }, [old, young]), ['take the machine out of the line /m1']);
+  });
+
+  test('the mark, as long as the machine is not on its way out; the hook; the node', () => {
+    const hooked = makeMachine({
+      preDrainHooks: [
+        { name: 'x', owner: 'y' },
+        { name: hookName, owner: hookOwner },
+      ],
+    });
+    const does = (seen: Seen) => decided({ request: leaving, ...seen }).writes?.map(({ what }) => what);
+    assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm' } }), ['take the machine out of the line']);
+    assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm', deleting: true } }), ['let the machine go']);
+    assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'somebody' } }), ['let the machine go']);
+    assert.deepEqual(does({ machine: makeMachine({ preDrainHooks: [{ name: 'x', owner: 'y' }] }), child: makeChild('Draining') }), [
+      'end the maintenance of the node',
+    ]);
+    assert.deepEqual(does({ child: makeChild('Draining', { deleting: true }) }), []);
+  });
+});

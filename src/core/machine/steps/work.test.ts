@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { at, makeNode } from '../../testing/make.ts';
+import {
+  isReady,
+  type MachineWish,
+  makeChild,
+  makeEvent,
+  makeMachine,
+  makeMachinePicture,
+  makeMachineRequest,
+  makeSet,
+  type Seen,
+} from '../../testing/make-machine.ts';
+import type { MaintenanceWindow } from '../../window/window.ts';
+import { decideMachine } from '../decide.ts';
+import type { MachineEvent } from '../event.ts';
+import { hookName, hookOwner } from '../machine.ts';
+import type { Strategy } from '../request.ts';
+
+const now = at(0);
+
+/** Work that began a minute ago. */
+const begun = (strategy: Strategy, over: MachineWish = {}) =>
+  makeMachineRequest({ ...over, history: { phase: 'Draining', startedAt: at(-60), strategy, set: makeSet().key, ...over.history } });
+const decided = (seen: Seen, moment = now) => decideMachine(makeMachinePicture(seen), moment);
+const does = (seen: Seen, moment = now) => {
+  const { phase, reason, writes = [], own } = decided(seen, moment);
+  return `${phase} ${reason}: ${[...writes, ...(own ? [own] : [])].map(({ what }) => what).join()}`;
+};
+
+const hook = { name: hookName, owner: hookOwner };
+const other = { name: 'other', owner: 'x' };
+const supply = (ready: number, set = makeSet()) => ({ set, members: [makeMachine()], ready, failed: [] });
+
+describe('a machine more, before the node is emptied', () => {
+  describe('by Cluster API: the set is made larger', () => {
+    const capi = makeMachine({ api: 'capi' });
+    const larger = makeSet({ api: 'capi', replicas: 4 });
+    const surge = (seen: Seen, over: MachineWish = {}) =>
+      does({ request: begun('ReplaceWithSurge', over), machine: capi, supply: supply(3, larger), ...seen });
+    const whole = { machine: { ...capi, preDrainHooks: [other, hook] } };
+    test('marked, then larger, then waited for, then emptied', () => {
+      assert.equal(surge({}), 'Surging Replacement: keep the machine until its replacement is ready');
+      assert.equal(
+        surge({ machine: { ...capi, preDrainHooks: [other] } }),
+        'Surging Replacement: keep the machine until its replacement is ready',
+      );
+      assert.equal(surge(whole), 'Surging Replacement: add a machine');
+      assert.equal(surge({ ...whole, surged: [larger] }), 'Surging Replacement: ');
+      assert.equal(surge({ ...whole, surged: [larger], supply: supply(4, larger) }), 'Draining Drain: begin the maintenance of the node');
+    });
+    test('not again for one that is on its way out, nor for one that is gone', () => {
+      assert.match(surge({ machine: { ...capi, deleting: true } }), /^Draining/);
+      assert.match(surge(whole, { deletionIssued: true }), /^Draining/);
+      assert.match(surge({ machine: undefined }, { nodeName: 'n1' }), /^Draining/);
+    });
+  });
+
+  describe('by OpenShift: the machine is deleted, and kept whole by the hook', () => {
+    const surge = (seen: Seen, over: MachineWish = {}) => does({ request: begun('ReplaceWithSurge', over), supply: supply(2), ...seen });
+    const whole = makeMachine({ preDrainHooks: [hook] });
+    test('hooked, then flagged, then deleted, then waited for, then emptied', () => {
+      assert.equal(surge({}), 'Surging Replacement: keep the machine until its replacement is ready');
+      assert.equal(surge({ machine: whole }), 'Surging Replacement: note that the machine is to go');
+      assert.equal(surge({ machine: whole }, { deletionIssued: true }), 'Surging Replacement: delete the machine');
+      const leaving = { ...whole, deleting: true };
+      assert.equal(surge({ machine: leaving }, { deletionIssued: true }), 'Surging Replacement: ');
+      assert.equal(
+        surge({ machine: leaving, supply: supply(3) }, { deletionIssued: true }),
+        'Draining Drain: begin the maintenance of the node',
+      );
+      assert.match(surge({ machine: { ...leaving, preDrainHooks: [] } }, { deletionIssued: true }), /^Draining/, 'somebody has let it go');
+    });
+  });
+
+  test('Replace makes none', () => assert.match(does({ request: begun('Replace'), supply: supply(2) }), /^Draining/));
+});
+
+describe('a machine that is lost is not drained: the cloud has taken it, and its node is silent', () => {
+  const silent = makeNode({ conditions: [{ ...isReady, status: 'Unknown' }] });
+  const taken = (over: Partial<MachineEvent> = {}) => makeEvent({ kind: 'preemption', deadline: at(-31), ...over });
+  const isLost = (events: readonly MachineEvent[], seen: Seen = {}, over: MachineWish = {}): boolean =>
+    !does({ request: begun('Replace', { events, ...over }), node: silent, ...seen }).startsWith('Draining Drain');
+
+  test('half a minute after its deadline', () => {
+    assert.equal(isLost([taken()]), true);
+    assert.equal(isLost([taken({ deadline: at(-30) })]), false);
+    assert.equal(isLost([taken({ deadline: at(60) })]), false);
+  });
+  test('a node that still says that it is Ready is drained; one that has never said anything is silent', () => {
+    assert.equal(isLost([taken()], { node: makeNode({ conditions: [isReady] }) }), false);
+    assert.equal(isLost([taken()], { node: makeNode() }), true);
+  });
+  test('one event that takes it is enough, and nothing else does', () => {
+    assert.equal(isLost([makeEvent({ kind: 'retirement', deadline: at(-31) })]), false);
+    assert.equal(isLost([taken(), makeEvent({ id: 'e2', kind: 'retirement' })]), true);
+    const { deadline: _, ...timeless } = taken();
+    assert.equal(isLost([timeless]), false, 'nobody knows when');
+    assert.equal(isLost([timeless], {}, { deadline: at(-31) }), true, 'the request says when');
+  });
+});
+
+describe('the node is emptied', () => {
+  const drain = (seen: Seen, over: MachineWish = {}) => decided({ request: begun('Replace', over), ...seen });
+  test('the node of the machine, else the one that was noted', () => {
+    const nodeOf = (seen: Seen, over: MachineWish = {}) =>
+      (drain(seen, over).writes?.[0]?.body['spec'] as { nodeName?: string } | undefined)?.nodeName;
+    const { nodeName: _, ...nodeless } = makeMachine();
+    assert.equal(nodeOf({}, { nodeName: 'n2' }), 'n1');
+    assert.equal(nodeOf({ machine: nodeless }, { nodeName: 'n2', history: { nodeName: 'n3' } }), 'n2');
+    assert.equal(nodeOf({ machine: undefined }, { deletionIssued: true, history: { nodeName: 'n3' } }), 'n3');
+    assert.doesNotMatch(does({ request: begun('Replace'), machine: nodeless }), /^Draining/);
+    assert.doesNotMatch(does({ request: begun('Replace'), node: undefined }), /^Draining/);
+  });
+
+  test('what its Maintenance says is said; one that was paused goes on', () => {
+    assert.equal(drain({ child: makeChild('Draining', { status: { message: 'two pods left' } }) }).message, 'mm-m1-uid-mm: two pods left');
+    for (const status of [{}, { message: '' }, { message: 5 }])
+      assert.equal(drain({ child: makeChild('Draining', { status }) }).message, 'mm-m1-uid-mm waits to begin');
+    assert.equal(
+      does({ request: begun('Replace'), child: makeChild('Draining', { stage: 'Cordon' }) }),
+      'Draining Drain: go on with the drain',
+    );
+    assert.equal(
+      does({ request: begun('Replace'), child: makeChild('Draining', { stage: 'Cordon', deleting: true }) }),
+      'Draining Drain: ',
+    );
+  });
+
+  test('an event that is over leaves a node to be given back, not to be emptied', () => {
+    const over = [makeEvent({ kind: 'reboot', state: 'Completed' })];
+    assert.equal(
+      does({ request: begun('Drain', { events: over }), child: makeChild('Draining') }),
+      'Releasing Ending: end the maintenance of the node',
+    );
+    assert.match(
+      does({
+        request: begun('Replace', { events: over, deletionIssued: true }),
+        machine: makeMachine({ deleting: true }),
+        child: makeChild('Draining'),
+      }),
+      /^Draining/,
+    );
+  });
+});
+
+describe('when its window closes', () => {
+  const window = (atEnd: MaintenanceWindow['atEnd'], from: number, to: number): MaintenanceWindow => ({
+    key: 'w',
+    name: 'nights',
+    uid: 'w',
+    resourceVersion: '1',
+    generation: 1,
+    timeZone: 'UTC',
+    kinds: ['MachineMaintenance'],
+    openings: [{ from: at(from), to: at(to) }],
+    freezes: [],
+    atEnd,
+    missed: 'BeforeDeadline',
+    status: {},
+  });
+  const closed = (atEnd: MaintenanceWindow['atEnd'], seen: Seen = {}, from = 3600, over: MachineWish = {}) =>
+    decided({ request: begun('Replace', over), windows: [window(atEnd, from, from + 7200)], child: makeChild('Draining'), ...seen });
+  const brief = ({ phase, reason, writes = [], again, restarts, message }: ReturnType<typeof closed>) => [
+    phase,
+    reason,
+    writes.map(({ what }) => what).join(),
+    again?.toString(),
+    restarts,
+    message.split(': ')[1],
+  ];
+  const opens = at(3600).toString();
+
+  test('the drain pauses, once, and goes on at the next opening', () => {
+    const next = `goes on at ${opens}`;
+    assert.deepEqual(brief(closed('Pause')), ['Draining', 'WindowClosed', 'pause the drain', opens, undefined, next]);
+    assert.deepEqual(brief(closed('Pause', { child: makeChild('Draining', { stage: 'Cordon' }) })), [
+      'Draining',
+      'WindowClosed',
+      '',
+      opens,
+      undefined,
+      next,
+    ]);
+    assert.deepEqual(brief(closed('Pause', { child: makeChild('Draining', { deleting: true }) }))[2], '');
+    assert.deepEqual(brief(closed('Pause', { child: undefined }))[2], '');
+    assert.deepEqual(brief(closed('Pause', {}, -9000)), [
+      'Draining',
+      'WindowClosed',
+      'pause the drain',
+      undefined,
+      undefined,
+      'no opening is in sight',
+    ]);
+  });
+
+  test('or everything is given back, and begins anew then', () => {
+    assert.deepEqual(brief(closed('GiveBack')).slice(0, 3), ['Releasing', 'Ending', 'end the maintenance of the node']);
+    assert.deepEqual(brief(closed('GiveBack', { child: undefined })), [
+      'Scheduled',
+      'WindowClosed',
+      '',
+      opens,
+      true,
+      `goes on at ${opens}`,
+    ]);
+  });
+
+  test('what began because of its deadline, or is urgent, goes on', () => {
+    assert.equal(closed('Pause', {}, 3600, { history: { becauseOfDeadline: true } }).reason, 'Drain');
+    assert.equal(closed('Pause', {}, 3600, { events: [makeEvent({ kind: 'preemption', deadline: at(60) })] }).reason, 'Drain');
+    assert.equal(closed('Continue').reason, 'Drain');
+  });
+
+  test('while it is open, its end is looked out for', () => {
+    assert.equal(closed('Pause', {}, -3600).again?.toString(), at(3600).toString());
+    assert.equal(closed('Continue', {}, -3600).again, undefined);
+  });
+});
+
+describe('the machine goes', () => {
+  const drained = { child: makeChild('Drained') };
+  const goes = (strategy: Strategy, seen: Seen, over: MachineWish = {}) => does({ request: begun(strategy, over), ...drained, ...seen });
+
+  test('by its deletion: flagged, deleted, let go by the hook, waited for', () => {
+    assert.equal(goes('Replace', {}), 'Replacing MachineDeletion: note that the machine is to go');
+    assert.equal(goes('Replace', {}, { deletionIssued: true }), 'Replacing MachineDeletion: delete the machine');
+    const leaving = makeMachine({ deleting: true, preDrainHooks: [hook] });
+    assert.equal(goes('Replace', { machine: leaving }, { deletionIssued: true }), 'Replacing MachineDeletion: let the machine go');
+    assert.equal(goes('Replace', { machine: { ...leaving, preDrainHooks: [] } }, { deletionIssued: true }), 'Replacing MachineDeletion: ');
+    assert.match(goes('Replace', { machine: undefined, supply: supply(2) }, { deletionIssued: true }), /^Replacing Replacement: $/);
+    assert.match(goes('Drain', {}, { events: [makeEvent({ kind: 'reboot' })] }), /^Drained EventPending/, 'Drain replaces nothing');
+  });
+
+  test('by Cluster API with a machine more: flagged, deleted, counted back, then let go', () => {
+    const larger = makeSet({ api: 'capi', replicas: 4 });
+    const capi = makeMachine({ api: 'capi', preDrainHooks: [hook] });
+    const surge = (seen: Seen, over: MachineWish = {}) =>
+      goes('ReplaceWithSurge', { machine: capi, surged: [larger], supply: supply(4, larger), ...seen }, over);
+    const flagged = { deletionIssued: true };
+    assert.equal(surge({}), 'Replacing MachineDeletion: note that the machine is to go');
+    assert.equal(surge({}, flagged), 'Replacing MachineDeletion: delete the machine');
+    const leaving = { ...capi, deleting: true };
+    assert.equal(surge({ machine: leaving }, flagged), 'Replacing MachineDeletion: count back');
+    assert.equal(surge({ machine: leaving, surged: [] }, flagged), 'Replacing MachineDeletion: let the machine go');
+    const gone = { machine: undefined, supply: { ...supply(4, larger), members: [] } };
+    assert.equal(surge(gone, flagged), 'Releasing Ending: count back', 'its set has made another by itself');
+  });
+
+  test('what keeps it is said', () => {
+    const said = (over: Partial<ReturnType<typeof makeMachine>>) =>
+      decided({ request: begun('Replace', { deletionIssued: true }), machine: makeMachine({ deleting: true, ...over }), ...drained })
+        .message;
+    assert.equal(said({}), 'Waits until Machine m1 is gone');
+    assert.equal(said({ said: 'busy' }), 'Waits until Machine m1 is gone: busy');
+    assert.equal(said({ preDrainHooks: [other] }), 'Waits until Machine m1 is gone; hooks of others: other (x)');
+  });
+});
+
+test('a node that outlives its machine is emptied and given back once: it is not taken again', () => {
+  const gone = { machine: undefined, supply: supply(3) };
+  const replaced = (drained: boolean) =>
+    begun('Replace', { deletionIssued: true, nodeName: 'n1', ...(drained && { history: { drainedAt: at(-30) } }) });
+  assert.equal(
+    does({ ...gone, request: replaced(true), child: makeChild('Drained') }),
+    'Releasing Ending: end the maintenance of the node',
+  );
+  assert.equal(does({ ...gone, request: replaced(true) }), 'Succeeded Succeeded: ');
+  assert.equal(does({ ...gone, request: replaced(false) }), 'Draining Drain: begin the maintenance of the node', 'it was never emptied');
+  const guarded = begun('Drain', {
+    nodeOnly: true,
+    nodeName: 'n1',
+    events: [makeEvent({ kind: 'reboot' })],
+    history: { drainedAt: at(-30) },
+  });
+  assert.equal(
+    does({ machine: undefined, request: guarded }),
+    'Draining Drain: begin the maintenance of the node',
+    'one that is only drained is',
+  );
+});

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { at } from '../testing/make.ts';
+import { readPod } from './pod.ts';
+
+const metadata = { name: 'a', namespace: 'shop', uid: 'u', resourceVersion: '7' };
+const read = (more: object, meta: object = {}) => readPod({ metadata: { ...metadata, ...meta }, ...more });
+
+test('what a pod does not say counts as the API server has it', () => {
+  assert.partialDeepStrictEqual(readPod({ metadata: { name: 'a', uid: 'u', resourceVersion: '7' } }), {
+    key: 'default/a',
+    namespace: 'default',
+    nodeName: '',
+    labels: {},
+    phase: 'Pending',
+    ready: false,
+    priority: 0,
+    mirror: false,
+    localData: false,
+    claims: [],
+    deletionGraceSeconds: 0,
+    graceSeconds: 30,
+    finalizers: [],
+  });
+  const plain = read({});
+  for (const key of ['owner', 'deletionTimestamp', 'readyUnknown']) assert.equal(key in plain, false, key);
+});
+
+test('what it says is kept', () => {
+  const pod = read(
+    {
+      spec: { nodeName: 'n1', priority: 5, terminationGracePeriodSeconds: 90 },
+      status: {
+        phase: 'Running',
+        conditions: [
+          { type: 'PodScheduled', status: 'False' },
+          { type: 'Ready', status: 'True' },
+        ],
+      },
+    },
+    {
+      labels: { app: 'web' },
+      annotations: { 'kubernetes.io/config.mirror': 'x' },
+      creationTimestamp: '2026-11-21T08:00:00Z',
+      deletionTimestamp: '2026-11-21T08:01:00Z',
+      deletionGracePeriodSeconds: 60,
+      finalizers: ['x/y'],
+    },
+  );
+  assert.partialDeepStrictEqual(pod, {
+    key: 'shop/a',
+    nodeName: 'n1',
+    priority: 5,
+    graceSeconds: 90,
+    phase: 'Running',
+    ready: true,
+    labels: { app: 'web' },
+    mirror: true,
+    deletionGraceSeconds: 60,
+    finalizers: ['x/y'],
+  });
+  assert.equal(pod.createdAt.toString(), at(0).toString());
+  assert.equal(pod.deletionTimestamp?.toString(), at(60).toString());
+});
+
+test('ready, not ready, and unknown are three', () => {
+  const readiness = (status: string) => {
+    const { ready, readyUnknown } = read({ status: { conditions: [{ type: 'Ready', status }] } });
+    return [ready, readyUnknown];
+  };
+  assert.deepEqual(['True', 'False', 'Unknown'].map(readiness), [
+    [true, undefined],
+    [false, undefined],
+    [false, true],
+  ]);
+});
+
+test('its owner is the one that controls it', () => {
+  const reference = (name: string, controller?: boolean) => ({
+    kind: 'ReplicaSet',
+    name,
+    uid: name,
+    apiVersion: 'apps/v1',
+    ...(controller !== undefined && { controller }),
+  });
+  const owner = (...ownerReferences: readonly object[]) => read({}, { ownerReferences }).owner;
+  assert.deepEqual(owner(reference('x'), reference('y', false), reference('z', true)), {
+    kind: 'ReplicaSet',
+    name: 'z',
+    uid: 'z',
+    apiVersion: 'apps/v1',
+  });
+  assert.equal(owner(reference('x'), reference('y', false)), undefined);
+});
+
+test('local data is an emptyDir, beside whatever else; claims are named, those of ephemeral volumes after pod and volume', () => {
+  const volumes = (...volumes: readonly object[]) => {
+    const { localData, claims } = read({ spec: { volumes } });
+    return { localData, claims };
+  };
+  const [config, empty, claim, ephemeral] = [
+    { name: 'c', configMap: {} },
+    { name: 'e', emptyDir: {} },
+    { name: 'd', persistentVolumeClaim: { claimName: 'disk' } },
+    { name: 'scratch', ephemeral: {} },
+  ];
+  assert.deepEqual(volumes(config, empty), { localData: true, claims: [] });
+  assert.deepEqual(volumes(config), { localData: false, claims: [] });
+  assert.deepEqual(volumes({ name: 'e', emptyDir: null }), { localData: false, claims: [] });
+  assert.deepEqual(volumes(config, claim, ephemeral), { localData: false, claims: ['disk', 'a-scratch'] });
+});

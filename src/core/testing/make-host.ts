@@ -1,0 +1,59 @@
+import { markOf } from '../server/mark.ts';
+import { defaultLimits, type HostPicture } from '../server/picture.ts';
+import type { Migration, Server } from '../server/server.ts';
+import { secondsAfter } from '../time.ts';
+import { defaultServerPolicy } from '../vm/server-policy.ts';
+import { at } from './make.ts';
+
+/** Small hypervisors for tests: h1 is to be empty, and was disabled for that at 0. */
+
+/** What a mark on the service says is taken five seconds early. */
+export const slack = 5;
+
+export const makeServer = (id: string, over: Partial<Server> = {}): Server => ({
+  id,
+  name: `name-${id}`,
+  status: 'ACTIVE',
+  vmState: 'active',
+  host: 'h1',
+  isVolumeBacked: false,
+  ...over,
+});
+
+/** One off h1, asked for by us ten seconds after the beginning, and told of five seconds later. */
+export const makeMove = (id: number, server: string, status: string, over: Partial<Migration> = {}): Migration => ({
+  id,
+  server,
+  type: 'live-migration',
+  status,
+  source: 'h1',
+  created: at(10),
+  updated: at(15),
+  user: 'us',
+  ...over,
+});
+
+const disabled = { id: 's', host: 'h1', isEnabled: false, isUp: true, disabledReason: markOf('drydock: ', 'm', at(0)) };
+
+export const makeHost = (over: Partial<HostPicture> = {}): HostPicture => ({
+  host: 'h1',
+  marker: 'drydock: ',
+  service: disabled,
+  wish: { why: 'm', policy: defaultServerPolicy },
+  wishedAt: secondsAfter(at(0), -slack),
+  isReleased: false,
+  servers: [],
+  elsewhere: [],
+  migrations: [],
+  progress: new Map(),
+  reasons: new Map(),
+  refusals: new Map(),
+  asked: new Set(),
+  user: 'us',
+  limits: defaultLimits,
+  free: 32,
+  ...over,
+});
+
+/** Nobody wants it to be empty any more. */
+export const makeReleased = (over: Partial<HostPicture> = {}): HostPicture => makeHost({ wish: undefined, isReleased: true, ...over });

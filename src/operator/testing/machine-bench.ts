@@ -1,0 +1,157 @@
+import type { JsonObject } from '../../core/json.ts';
+import { isObject } from '../../core/json.ts';
+import type { MachineEvent, Sighting } from '../../core/machine/event.ts';
+import type { Limits } from '../../core/machine/picture.ts';
+import { machineTongue } from '../../generations/machine-tongue.ts';
+import { maintenance } from '../../generations/maintenance.ts';
+import { HandClock } from '../../support/hand-clock.ts';
+import { MachineRoom } from '../machines/machine-room.ts';
+import type { EventScanner, SignalReader } from '../machines/sources.ts';
+import { namespacesOf } from '../namespaces.ts';
+import { Operator } from '../operator.ts';
+import type { ApiAnswer, ApiCall } from '../ports.ts';
+import { Cluster } from './cluster.ts';
+import { answer, Lines, Notebook, settle, Tallies } from './fakes.ts';
+
+/** The operator and the room of the machines at work on a small cluster in memory, with a cloud that says what the test wants. */
+
+const drydock = '/apis/drydock.dev/v1alpha1';
+const openShift = '/apis/machine.openshift.io/v1beta1';
+const dialect = maintenance('leases');
+
+export const paths = {
+  node: (name: string): string => `/api/v1/nodes/${name}`,
+  api: openShift,
+  machine: (name: string, namespace = 'machines'): string => `${openShift}/namespaces/${namespace}/machines/${name}`,
+  set: (name: string): string => `${openShift}/namespaces/machines/machinesets/${name}`,
+  source: (name: string): string => `${drydock}/machineeventsources/${name}`,
+  notice: (node: string): string => `${drydock}/nodenotices/${node}`,
+  request: (name: string): string =>
+    `/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances/${name}`,
+  maintenance: (name: string): string => `${dialect.path}/${name}`,
+};
+
+const ready = (status: string): JsonObject => ({ conditions: [{ type: 'Ready', status }] });
+
+/** What a cluster is furnished with. */
+const furnish = (cluster: Cluster) => ({
+  machineApi: (): unknown =>
+    cluster.put(paths.api, { resources: [{ name: 'machines' }, { name: 'machinesets' }], metadata: { name: 'v1beta1' } }),
+  node: (name: string, providerID?: string, status = 'True'): unknown =>
+    cluster.put(paths.node(name), { metadata: { name }, spec: { ...(providerID !== undefined && { providerID }) }, status: ready(status) }),
+  set: (name: string, replicas: number): unknown =>
+    cluster.put(paths.set(name), { metadata: { name, namespace: 'machines' }, spec: { replicas } }),
+  /** Machine m1 is instance i-m1 and has node n-m1, and belongs to the set. */
+  machine: (name: string, over: { readonly set?: string; readonly providerID?: string; readonly namespace?: string } = {}): unknown =>
+    cluster.put(paths.machine(name, over.namespace), {
+      apiVersion: 'machine.openshift.io/v1beta1',
+      kind: 'Machine',
+      metadata: {
+        name,
+        namespace: over.namespace ?? 'machines',
+        ...(over.set !== undefined && { ownerReferences: [{ kind: 'MachineSet', name: over.set, uid: 'x', controller: true }] }),
+      },
+      spec: { providerID: over.providerID ?? `aws:///a/i-${name}` },
+      status: { nodeRef: { name: `n-${name}` } },
+    }),
+  source: (name: string, spec: JsonObject = { aws: { intervalSeconds: 3600 } }): unknown =>
+    cluster.put(paths.source(name), { metadata: { name, generation: 1 }, spec }),
+});
+
+export type Furniture = ReturnType<typeof furnish>;
+
+type Cloud = { events: readonly MachineEvent[]; trouble?: Sighting['trouble']; unknown: readonly string[]; looks: string[] };
+
+export const announced = (instance: string, over: Partial<MachineEvent> = {}): MachineEvent => ({
+  provider: 'aws',
+  id: `e-${instance}`,
+  kind: 'retirement',
+  instance,
+  state: 'Scheduled',
+  source: 'cloud',
+  ...over,
+});
+
+/** Machine maintenances get a uid of their own: the Maintenances that drain their nodes are named after it. */
+const made = (cluster: Cluster, { method, path, body }: ApiCall): ApiAnswer | undefined => {
+  if (method !== 'POST' || !path.endsWith('/machinemaintenances') || !isObject(body) || !isObject(body['metadata'])) return undefined;
+  const { metadata } = body;
+  const { name } = metadata as { readonly name: string };
+  return answer(201, cluster.put(`${path}/${name}`, { ...body, metadata: { ...metadata, uid: `${name.replaceAll('-', '')}-uid` } }));
+};
+
+type BenchOptions = {
+  readonly signals?: SignalReader;
+  readonly limits?: Limits;
+  /** From the first call on. */
+  readonly answers?: (call: ApiCall) => ApiAnswer | undefined;
+};
+
+const scannerOf = (cloud: Cloud): EventScanner => ({
+  scan: (source, machines) => {
+    cloud.looks.push(`${source.name}: ${[...machines.keys()].join()}`);
+    const { events, trouble, unknown } = cloud;
+    return Promise.resolve({ source: source.name, looked: new Set(machines.keys()), events, unknown, ...(trouble && { trouble }) });
+  },
+});
+
+type Props = { readonly cluster: Cluster; readonly clock: HandClock; readonly recorder: Notebook; readonly log: Lines };
+
+const roomsOf = ({ cluster, clock, recorder, log }: Props, cloud: Cloud, { signals, limits }: BenchOptions) => {
+  const ports = { api: cluster, watcher: cluster, recorder, meter: new Tallies(), fence: { mayAct: () => true }, clock, log };
+  const common = { ...ports, dialects: [dialect] };
+  const terms = { durationSeconds: 1e8, renewEverySeconds: 1e7 };
+  const operator = new Operator({ ...common, readWindow: machineTongue.readWindow, terms });
+  const room = new MachineRoom({
+    ...common,
+    world: operator.world,
+    tongue: machineTongue,
+    limits: limits ?? { perSet: 1, perZone: 0 },
+    drainLeadSeconds: 1800,
+    namespace: 'drydock-system',
+    namespaces: namespacesOf('drydock-system', []),
+    scanner: scannerOf(cloud),
+    signals: signals ?? (() => []),
+  });
+  return { operator, room };
+};
+
+/** Time, and the end. */
+const handsOf = (clock: HandClock, run: (signal: AbortSignal) => Promise<unknown>) => {
+  const stop = new AbortController();
+  const outcome = { ended: false };
+  void run(stop.signal).then(() => (outcome.ended = true));
+  /** Until nothing happens any more. */
+  const calm = async (): Promise<void> => {
+    for (let turn = 0; turn < 40; turn += 1) await settle();
+  };
+  const wait = async (seconds: number): Promise<void> => {
+    await calm();
+    await clock.advance(seconds * 1000);
+    await calm();
+  };
+  const end = async (): Promise<void> => {
+    stop.abort();
+    for (let turn = 0; turn < 200 && !outcome.ended; turn += 1) await clock.advance(1000);
+    if (!outcome.ended) throw new Error('it has not come to its end');
+  };
+  return { calm, wait, end };
+};
+
+export const machineBench = (fill: (furniture: Furniture, cluster: Cluster) => void, options: BenchOptions = {}) => {
+  const props = { cluster: new Cluster(), clock: new HandClock(), recorder: new Notebook(), log: new Lines() };
+  const { cluster } = props;
+  const furniture = furnish(cluster);
+  fill(furniture, cluster);
+  /** What the test makes the API server answer, in place of what the cluster would. */
+  const server = { answers: options.answers ?? ((_: ApiCall): ApiAnswer | undefined => undefined) };
+  cluster.intercept = call => server.answers(call) ?? made(cluster, call);
+  const cloud: Cloud = { events: [], unknown: [], looks: [] };
+  const { operator, room } = roomsOf(props, cloud, options);
+  const hands = handsOf(props.clock, signal => Promise.all([operator.run(signal), room.run(signal)]));
+  const part = (path: string, name: 'spec' | 'status'): JsonObject => {
+    const found = cluster.get(path)?.[name];
+    return isObject(found) ? found : {};
+  };
+  return { ...props, ...hands, server, cloud, room, furniture, part };
+};

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isPlantable, sampleOf } from './choose.ts';
+import type { Result } from './hunt.ts';
+import { figuresOf, foldersOf, outdated, survivorsOf } from './report.ts';
+import { mutantsOf } from './schemata.ts';
+
+const resultsOf = (file: string, text: string, ...outcomes: readonly Result['outcome'][]): readonly Result[] =>
+  mutantsOf(file, text).map((mutant, at) => ({ mutant, outcome: outcomes[at] ?? 'killed' }));
+
+const results = [
+  ...resultsOf('src/core/a/x.ts', 'f(a === b);\nf(c === d);\nf(e === g);', 'killed', 'survives', 'hangs'),
+  ...resultsOf('src/operator/y.ts', 'f(h === i);', 'unreached'),
+];
+
+test('a fault that hangs is noticed, one that nothing comes by is not; each room has its own bound', () => {
+  const figures = figuresOf(results).map(({ room, killed, total, bound }) => ({ room, killed, total, bound }));
+  assert.deepEqual(figures, [
+    { room: 'core', killed: 2, total: 3, bound: 85 },
+    { room: 'operator', killed: 0, total: 1, bound: 75 },
+  ]);
+  assert.deepEqual(foldersOf(results), ['core/a: 2 of 3 (66.7 %)', 'operator: 0 of 1 (0.0 %)']);
+});
+
+test('a survivor is named with its line and its reason, wherever the line has moved', () => {
+  const accepted = [{ file: 'src/core/a/x.ts', fault: 'c === d → c !== d', reason: 'equal behaviour: they are the same' }];
+  assert.deepEqual(survivorsOf(results, accepted), [
+    'src/core/a/x.ts:2  c === d → c !== d\n    comparison turned; equal behaviour: they are the same',
+    'src/operator/y.ts:1  h === i → h !== i\n    comparison turned; no unit test comes by it',
+  ]);
+});
+
+test('a reason for what is noticed by now, or gone, is out of date; of a file that was not tried nothing is known', () => {
+  const entry = (file: string, fault: string) => ({ file, fault, reason: '' });
+  const old = [entry('src/core/a/x.ts', 'a === b → a !== b'), entry('src/core/a/x.ts', 'gone → !gone')];
+  const kept = [entry('src/core/a/x.ts', 'c === d → c !== d'), entry('src/core/untried.ts', 'a → !a')];
+  assert.deepEqual(outdated(results, [...old, ...kept]), old);
+});
+
+test('faults are planted in the code of core and operator only', () => {
+  const files = [
+    'src/core/time.ts',
+    'src/operator/machines/intake.ts',
+    'src/core/time.test.ts',
+    'src/core/testing/make.ts',
+    'src/kube/list.ts',
+  ];
+  assert.deepEqual(files.filter(isPlantable), ['src/core/time.ts', 'src/operator/machines/intake.ts']);
+});
+
+test('a sample is the same for the same seed, and another for another', () => {
+  const all = Array.from({ length: 100 }, (_, at) => at);
+  assert.deepEqual(sampleOf(all, 10, 1), sampleOf(all, 10, 1));
+  assert.notDeepEqual(sampleOf(all, 10, 1), sampleOf(all, 10, 2));
+  assert.equal(new Set(sampleOf(all, 10, 1)).size, 10);
+});
