@@ -1,8 +1,5 @@
 import type { Clock } from '../support/clock.ts';
-import type { Subject } from './reservation.ts';
-
-/** For how long others wait for objects that are not stored. The API server stores one within milliseconds, or never. */
-export const patienceMs = 5000;
+import { patienceMs, type Subject } from './reservation.ts';
 
 /**
  * How long one request waits for the reservations of others, all in all. What is reserved for an object that is stored then costs nothing, however many there

@@ -4,7 +4,6 @@ import { saidBy } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { getLive, textOf } from './live.ts';
-import { patienceMs } from './patience.ts';
 import type { Scope } from './rules.ts';
 
 /**
@@ -12,6 +11,9 @@ import type { Scope } from './rules.ts';
  * about to be allowed therefore takes a reservation first: a Lease in the operator's namespace, which all replicas see. It says for whom, so
  * that others can tell when that object is stored; and it runs out, for it may never be.
  */
+
+/** For how long others wait for objects that are not stored. The API server stores one within milliseconds, or never. */
+export const patienceMs = 5000;
 
 /** A reservation that was left behind is not waited for, however far apart the clocks of two replicas are. */
 const leftBehindMs = 60_000;

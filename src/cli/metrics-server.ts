@@ -5,13 +5,15 @@ import { systemClock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { Guard } from '../web/guard.ts';
 import type { Metrics } from '../web/metrics.ts';
-import { type KeyPair, listen, listenSecurely, type Page } from '../web/server.ts';
+import { type KeyPair, listen, listenSecurely, type Page, type parseAddress } from '../web/server.ts';
 import { UsageError } from './fail.ts';
 import { showMounted } from './mounted-certificate.ts';
-import type { Address } from './operator-flags.ts';
+
+type Address = ReturnType<typeof parseAddress>;
 
 /** Where and how metrics are served. */
 export type MetricsSettings = {
+  /** Undefined: nowhere. */
   readonly address: Address;
   /** HTTPS, for those only whom the API server knows and allows to get /metrics. */
   readonly secure: boolean;

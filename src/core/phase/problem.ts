@@ -1,4 +1,4 @@
-import { mergePatch } from '../json.ts';
+import { type JsonObject, mergePatch } from '../json.ts';
 import { type Request, statusPathOf } from '../request/request.ts';
 import type { Write } from './decision.ts';
 import type { Problem, Report } from './report.ts';
@@ -16,25 +16,26 @@ const reportOf = ({ history }: Request, problem: Problem): Report => ({
   ...(history.drainedAt && { drainedAt: history.drainedAt }),
 });
 
+/** The write that makes the status of a maintenance say something else, if nobody has written to it meanwhile. */
+export const statusPatch = (request: Request, what: string, patch: JsonObject): Write => ({
+  what: `report ${what}`,
+  method: 'PATCH',
+  style: 'merge',
+  path: statusPathOf(request),
+  body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
+  store: 'requests',
+  dialect: request.dialect.name,
+  reportOf: request.key,
+  announce: [],
+});
+
 /** The writes that tell what keeps these maintenances from being worked on at all, where nothing else is decided about them. A kind that throws at that as well is left out. */
 export const problemWrites = (requests: readonly Request[], problem: Problem, now: Temporal.Instant): readonly Write[] =>
   requests.flatMap(request => {
     try {
       const patch = mergePatch(request.status, request.dialect.status(reportOf(request, problem), request, now));
       if (patch === undefined) return [];
-      return [
-        {
-          what: `report ${problem.reason}`,
-          method: 'PATCH',
-          style: 'merge',
-          path: statusPathOf(request),
-          body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
-          store: 'requests',
-          dialect: request.dialect.name,
-          reportOf: request.key,
-          announce: [],
-        } as const,
-      ];
+      return [statusPatch(request, problem.reason, patch)];
     } catch {
       return [];
     }

@@ -1,7 +1,7 @@
 import { type Blocker, blockerId, type Hindrance, needsHelp } from '../../drain/blocker.ts';
 import { estimateEnd } from '../../drain/tally.ts';
 import { mergePatch } from '../../json.ts';
-import { pathOf, statusPathOf } from '../../request/request.ts';
+import { pathOf } from '../../request/request.ts';
 import type { State } from '../../request/words.ts';
 import { earliest, isBefore, secondsAfter } from '../../time.ts';
 import { isOnItsWay } from '../../vm/standing.ts';
@@ -9,6 +9,7 @@ import { nothingTracked } from '../../vm/tracking.ts';
 import { announcement, type Course, type DrainStanding, type Standing } from '../course.ts';
 import type { Announcement, Write } from '../decision.ts';
 import type { Notes } from '../picture.ts';
+import { statusPatch } from '../problem.ts';
 import type { Report } from '../report.ts';
 import { givenBack } from './drain.ts';
 
@@ -132,20 +133,7 @@ const statusWrite = (standing: Standing, report: Report, course: Course): Pick<R
   const later = request.dialect.readsDifferentlyAt(report, course.now);
   const again = later && { again: later };
   if (patch === undefined) return { ...again };
-  return {
-    ...again,
-    write: {
-      what: `report ${report.state}`,
-      method: 'PATCH',
-      style: 'merge',
-      path: statusPathOf(request),
-      body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
-      store: 'requests',
-      dialect: request.dialect.name,
-      reportOf: request.key,
-      announce: announcements(standing, report),
-    },
-  };
+  return { ...again, write: { ...statusPatch(request, report.state, patch), announce: announcements(standing, report) } };
 };
 
 /**
