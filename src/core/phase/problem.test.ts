@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { noHistory, type Request } from '../request/request.ts';
+import type { State } from '../request/words.ts';
+import { at, makeRequest } from '../testing/make.ts';
+import { problemWrites } from './problem.ts';
+import type { Report } from './report.ts';
+
+/** What is told of a maintenance of which nothing is decided, because deciding it throws. */
+
+const problem = { reason: 'Panic', message: 'a defect of Drydock' };
+
+/** What the kind of this request is given to tell. */
+const reportFor = (history: Partial<Request['history']>): Report => {
+  const told: Report[] = [];
+  const { dialect } = makeRequest('one');
+  const listens = { ...dialect, status: (report: Report) => ({ said: told.push(report) }) };
+  problemWrites([makeRequest('one', { dialect: listens, history: { ...noHistory, ...history } })], problem, at(0));
+  return told[0] as Report;
+};
+
+describe('what has been said before stays', () => {
+  const states: readonly (readonly [State | undefined, boolean])[] = [
+    [undefined, false],
+    ['Pending', false],
+    ['Announced', false],
+    ['Draining', true],
+    ['Drained', true],
+  ];
+  for (const [state, held] of states)
+    test(`${state ?? 'nothing yet'}: ${held ? 'held' : 'not held'}`, () => {
+      const report = reportFor(state === undefined ? {} : { state });
+      assert.deepEqual([report.state, report.held, report.problem], [state ?? 'Pending', held, problem]);
+    });
+
+  test('a failure and times, and none where there were none', () => {
+    const bare = reportFor({});
+    assert.deepEqual(
+      ['failure', 'drainStartedAt', 'drainedAt'].filter(field => field in bare),
+      [],
+    );
+    const { failure, drainStartedAt, drainedAt } = reportFor({
+      failure: 'NodeNotFound',
+      drainStartedAt: at(1),
+      drainedAt: at(2),
+    });
+    assert.equal(failure, 'NodeNotFound');
+    assert.equal(drainStartedAt?.equals(at(1)), true);
+    assert.equal(drainedAt?.equals(at(2)), true);
+  });
+});
+
+test('it is written once, against the version that was read, and a kind that throws at it keeps nobody else from being told', () => {
+  const { dialect } = makeRequest('one');
+  const throws = {
+    ...dialect,
+    status: (): never => {
+      throw new RangeError('odd');
+    },
+  };
+  const writes = problemWrites([makeRequest('bad', { dialect: throws }), makeRequest('good')], problem, at(0));
+  assert.deepEqual(
+    writes.map(({ what, path, body }) => ({ what, path, body })),
+    [
+      {
+        what: 'report Panic',
+        path: '/apis/test/v1/plains/good/status',
+        body: { metadata: { resourceVersion: '30' }, status: { phase: 'Pending', problem: problem.message, blockers: [] } },
+      },
+    ],
+  );
+  const status = { phase: 'Pending', problem: problem.message, blockers: [] };
+  assert.deepEqual(problemWrites([makeRequest('good', { status })], problem, at(0)), [], 'it is there already');
+});
