@@ -124,6 +124,7 @@ export class Session {
       const [code] = (await once(this.#terminal().codes, 'line', { signal })) as [string];
       return { code: Number(code), stdout: readFileSync(`${file}.out`, 'utf8'), stderr: readFileSync(`${file}.err`, 'utf8') };
     } catch (error) {
+      process.kill(-(this.#terminal().shell.pid ?? 0), 'SIGKILL');
       await this.end();
       throw new Error(`not over after ${patienceMs / 1000} s: ${text}\n${readFileSync(`${file}.err`, 'utf8')}`, { cause: error });
     }
