@@ -96,6 +96,12 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   'kubevirt.io': ['nodemaintenances'],
 };
 
+/**
+ * What the API server would put in by itself. It takes matchConstraints as a whole when a manifest is applied, so that one without these would differ from
+ * what stands in the cluster, and be a conflict for everybody but who applied it first.
+ */
+const everyObject: JsonObject = { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} };
+
 const policyFor = ({ right, of, says, cel }: Consent): readonly JsonObject[] => {
   const name = `drydock-${right}`;
   const asked = Object.entries(groups).map(([group, all]) => [group, all.filter(resource => of.includes(resource))] as const);
@@ -110,9 +116,10 @@ const policyFor = ({ right, of, says, cel }: Consent): readonly JsonObject[] => 
       spec: {
         failurePolicy: 'Fail',
         matchConstraints: {
+          ...everyObject,
           resourceRules: asked
             .filter(([, resources]) => resources.length > 0)
-            .map(([group, resources]) => ({ apiGroups: [group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources })),
+            .map(([group, resources]) => ({ apiGroups: [group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources, scope: '*' })),
         },
         variables: [
           { name: 'said', expression: cel.replaceAll('VAR', 'object') },
