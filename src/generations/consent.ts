@@ -97,14 +97,21 @@ const groups: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What the API server would put in by itself. It takes matchConstraints as a whole when a manifest is applied, so that one without these would differ from
- * what stands in the cluster, and be a conflict for everybody but who applied it first.
+ * The objects of these resources, with what the API server would put in by itself. It takes matchConstraints as a whole when a manifest is applied, so that
+ * one without that would differ from what stands in the cluster, and be a conflict for everybody but who applied it first.
  */
-const everyObject: JsonObject = { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} };
+const written = (of: readonly string[]): JsonObject => ({
+  matchPolicy: 'Equivalent',
+  namespaceSelector: {},
+  objectSelector: {},
+  resourceRules: Object.entries(groups)
+    .map(([group, all]) => ({ group, resources: all.filter(resource => of.includes(resource)) }))
+    .filter(({ resources }) => resources.length > 0)
+    .map(({ group, resources }) => ({ apiGroups: [group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources, scope: '*' })),
+});
 
 const policyFor = ({ right, of, says, cel }: Consent): readonly JsonObject[] => {
   const name = `drydock-${right}`;
-  const asked = Object.entries(groups).map(([group, all]) => [group, all.filter(resource => of.includes(resource))] as const);
   const mayAsk =
     "authorizer.group(request.resource.group).resource(request.resource.resource).namespace(has(request.namespace) ? request.namespace : '')";
   const onResource = `request.resource.resource + '.' + request.resource.group`;
@@ -115,12 +122,7 @@ const policyFor = ({ right, of, says, cel }: Consent): readonly JsonObject[] => 
       metadata: { name },
       spec: {
         failurePolicy: 'Fail',
-        matchConstraints: {
-          ...everyObject,
-          resourceRules: asked
-            .filter(([, resources]) => resources.length > 0)
-            .map(([group, resources]) => ({ apiGroups: [group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources, scope: '*' })),
-        },
+        matchConstraints: written(of),
         variables: [
           { name: 'said', expression: cel.replaceAll('VAR', 'object') },
           { name: 'before', expression: `request.operation == 'UPDATE' ? (${cel.replaceAll('VAR', 'oldObject')}) : []` },

@@ -12,7 +12,13 @@ const standing = (id: string, state: string) => ({ platform: 'KubeVirt', id, nam
 const stored = (virtualMachines: object) => makeRequest('one', { status: { virtualMachines } as never });
 
 test('what the status stores: in numbers without those there are none of, and those that are not gone yet', () => {
-  const items = [standing('a', 'Moved'), standing('b', 'Migrating'), standing('c', 'Cannot'), standing('d', 'Left'), standing('e', 'Stopped')];
+  const items = [
+    standing('a', 'Moved'),
+    standing('b', 'Migrating'),
+    standing('c', 'Cannot'),
+    standing('d', 'Left'),
+    standing('e', 'Stopped'),
+  ];
   const request = stored({ ...none, total: 5, moved: 1, migrating: 1, cannot: 1, left: 1, stopped: 1, items });
   const summary = '5 VMs: 1 moved, 1 being migrated, 1 that cannot move, 1 shut down, 1 left alone';
   assert.deepEqual(vmsNow(request, nothing, at(0)), { summary, open: [items[1], items[2]] });
