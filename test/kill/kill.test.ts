@@ -9,7 +9,7 @@ import { installShipped, operatorUsers } from '../operator/shipped.ts';
 import { Guard } from './guard.ts';
 import { Keeper } from './keeper.ts';
 import { type Kind, kinds, type Lived, live, type Phase } from './life.ts';
-import type { Blow } from './proxy.ts';
+import { type Blow, isDryRun } from './proxy.ts';
 
 const started = await startControlPlane({ audit: true, users: operatorUsers });
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
@@ -49,7 +49,7 @@ class Targets {
   }
 }
 
-const isDone = ({ code }: Audited): boolean => code >= 200 && code < 300;
+const isDone = ({ code, path }: Audited): boolean => code >= 200 && code < 300 && !isDryRun(path);
 
 /** What the API server was asked in the course of one life, whatever the operator thinks that it did. */
 const assertOrder = (asked: readonly Audited[], { from, until }: Lived): void => {

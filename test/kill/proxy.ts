@@ -25,12 +25,15 @@ const writeOf = (method: string, url: string): string => {
   return `${method} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
 };
 
+/** Nothing is stored: it only asks whether it would be. */
+export const isDryRun = (url: string): boolean => /[?&]dryRun=/.test(url);
+
 const withoutHops = (headers: IncomingMessage['headers']): IncomingMessage['headers'] =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name)));
 
 /**
- * Stands between an operator and its API server, plain HTTP on 127.0.0.1 towards the operator, and counts what is written (events are not
- * counted). At the write it was told to wait for, it calls `strike`, which is to kill the operator, cuts its connections and passes on
+ * Stands between an operator and its API server, plain HTTP on 127.0.0.1 towards the operator, and counts what is written (events and dry
+ * runs are not). At the write it was told to wait for, it calls `strike`, which is to kill the operator, cuts its connections and passes on
  * nothing more until it is reopened.
  */
 export class Proxy implements AsyncDisposable {
@@ -114,7 +117,7 @@ export class Proxy implements AsyncDisposable {
     const { method = '', url = '' } = asked;
     const body = await buffer(asked);
     if (this.#closed) return;
-    const write = this.#count(method, url);
+    const write = isDryRun(url) ? 'a dry run' : this.#count(method, url);
     const falls = this.#blow?.at === write ? this.#blow.moment : undefined;
     if (falls === 'before') return this.#fall(write);
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
