@@ -1,7 +1,8 @@
 import type { Json, JsonObject } from '../../core/json.ts';
 import type { User } from '../access/asked.ts';
+import { authorize } from '../access/authorize.ts';
 import { shown } from '../api/render.ts';
-import { type Bindings, evaluate, type Result } from '../cel/evaluate.ts';
+import { authorizer, type Bindings, evaluate, type Result } from '../cel/evaluate.ts';
 import { parse } from '../cel/parse.ts';
 import { objects, text } from '../object.ts';
 import type { Attempt } from '../registry/gate.ts';
@@ -42,6 +43,8 @@ export const bindingsOf = (attempt: Attempt, user: User, store: Store): Bindings
   // Absent texts are empty ones here: the type has all fields.
   request: { namespace: '', subResource: '', requestSubResource: '', ...requestOf(attempt, user) },
   namespaceObject: store.get('namespaces', '', attempt.namespace) ?? null,
+  [authorizer]: ({ check: verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' }) =>
+    authorize(store, user, { kind: 'resource', verb, group, resource, subresource, namespace, name }) === undefined,
 });
 
 /** Computes an expression that may not even be one. */

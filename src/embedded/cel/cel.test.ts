@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Json, JsonObject } from '../../core/json.ts';
 import { check } from './check.ts';
-import { evaluate, mentions } from './evaluate.ts';
+import { authorizer, evaluate, mentions } from './evaluate.ts';
 import { parse } from './parse.ts';
 
 const computed = (source: string, self: Json = {}, oldSelf?: Json): unknown => {
@@ -31,6 +31,8 @@ const truths: readonly (readonly [source: string, self: Json])[] = [
   ["(self.n > 1 ? 'many' : 'one') == 'many' && 2 in [1, 2]", { n: 2 }],
   ["self.s < 'b' && self.s + 'z' == 'az'", { s: 'a' }],
   ['self.missing == 1 || true', {}],
+  ["self.?a.b['c'].orValue(7) == 7 && self.?x.y['z'].orValue('none') == 'z'", { x: { y: { z: 'z' } } }],
+  ['self.?list[1].orValue(0) == 5 && self.?list[2].orValue(0) == 0 && dyn(self.list) == [4, 5]', { list: [4, 5] }],
 ];
 
 for (const [source, self] of truths) test(`true: ${source}`, () => assert.equal(computed(source, self), true));
@@ -39,6 +41,24 @@ test('what is missing, or of another type, is an error and no answer', () => {
   assert.deepEqual(computed('self.a == 1'), new Error('no such key: a'));
   assert.deepEqual(computed('self.a && true', { a: 1 }), new Error('no such overload'));
   assert.deepEqual(computed('1 / self.a', { a: 0 }), new Error('division by zero'));
+});
+
+test('an optional value is no value before it is said what is there in its place', () => {
+  assert.deepEqual(computed('self.?a == 1', { a: 1 }), new Error('no such overload'));
+  assert.deepEqual(computed('self.?a[self.b].orValue(1)', { a: { b: 2 } }), new Error('no such key: b'));
+});
+
+test('the authorizer is asked what is said, and only where there is one', () => {
+  const source = "authorizer.group('g').resource('r').namespace('').check('may').allowed()";
+  const parsed = parse(source);
+  assert.ok(parsed.kind === 'parsed');
+  const asked: unknown[] = [];
+  const answer = evaluate(parsed.expression, { [authorizer]: question => asked.push(question) > 1 });
+  assert.deepEqual(asked, [{ group: 'g', resource: 'r', namespace: '', check: 'may' }]);
+  assert.deepEqual(answer, { kind: 'value', value: false });
+  assert.deepEqual(evaluate(parsed.expression, { [authorizer]: () => true }), { kind: 'value', value: true });
+  assert.deepEqual(evaluate(parsed.expression, {}), { kind: 'error', message: 'no such overload' });
+  assert.match(problemOf(source) ?? '', /undeclared reference to 'authorizer'|cannot evaluate/);
 });
 
 test('a rule about changes is known by its oldSelf', () => {

@@ -13,8 +13,9 @@ const onValues: Readonly<Record<string, number>> = {
   lowerAscii: 0,
   upperAscii: 0,
   trim: 0,
+  orValue: 1,
 };
-const alone: Readonly<Record<string, number>> = { size: 1, has: 1, string: 1, int: 1, double: 1, bool: 1 };
+const alone: Readonly<Record<string, number>> = { size: 1, has: 1, string: 1, int: 1, double: 1, bool: 1, dyn: 1 };
 
 /** What a name stands for: a schema, where that is known. */
 type Scope = ReadonlyMap<string, JsonObject | undefined>;

@@ -1,8 +1,14 @@
 import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.ts';
 import type { Expression, Operator } from './syntax.ts';
 
+/** What is asked of `authorizer`, by the names of the functions that say it: group, resource, subresource, namespace, name, check. */
+type Question = Readonly<Record<string, string | undefined>>;
+
+/** Under this key bindings have whoever answers for `authorizer`: no expression can name it. */
+export const authorizer = Symbol('authorizer');
+
 /** What names stand for. */
-export type Bindings = Readonly<Record<string, Json | undefined>>;
+export type Bindings = Readonly<Record<string, Json | undefined>> & { readonly [authorizer]?: (question: Question) => boolean };
 
 export type Result = { readonly kind: 'value'; readonly value: Json } | { readonly kind: 'error'; readonly message: string };
 
@@ -38,7 +44,7 @@ const valueOf = (expression: Expression, bindings: Bindings): Json => {
     case 'name':
       return present(bindings[expression.name], expression.name);
     case 'member':
-      return member(valueOf(expression.of, bindings), expression.name);
+      return expression.optional ? overload() : member(valueOf(expression.of, bindings), expression.name);
     case 'index':
       return indexed(valueOf(expression.of, bindings), valueOf(expression.index, bindings));
     case 'call':
@@ -156,11 +162,38 @@ const called = ({ name, on, args }: Call, bindings: Bindings): Json => {
     const of = valueOf(first.of, bindings);
     return isObject(of) && of[first.name] !== undefined && of[first.name] !== null;
   }
+  if (name === 'allowed' && on !== undefined) return bindings[authorizer]?.(questionOf(on, bindings)) ?? overload();
+  if (name === 'orValue' && on !== undefined && first !== undefined) return optionally(on, bindings) ?? valueOf(first, bindings);
   const values = args.map(argument => valueOf(argument, bindings));
   return on === undefined ? converted(name, values[0] ?? null) : ofText(name, valueOf(on, bindings), values[0]);
 };
 
+/** `authorizer.group(…).resource(…).check(…)`. Upstream: apiserver/pkg/cel/library/authz.go. */
+const questionOf = (expression: Expression, bindings: Bindings): Question => {
+  if (expression.kind === 'name' && expression.name === 'authorizer') return {};
+  if (expression.kind !== 'call' || expression.on === undefined) return overload();
+  const [argument] = expression.args;
+  return { ...questionOf(expression.on, bindings), [expression.name]: argument && word(valueOf(argument, bindings)) };
+};
+
+/** What `a.?b.c['d']` comes to: undefined where something on the way is missing. */
+const optionally = (expression: Expression, bindings: Bindings): Json | undefined => {
+  if (!isOptional(expression)) return valueOf(expression, bindings);
+  const of = optionally(expression.of, bindings);
+  const key = expression.kind === 'member' ? expression.name : valueOf(expression.index, bindings);
+  if (typeof key === 'number') return Array.isArray(of) ? (of as readonly Json[])[key] : undefined;
+  return isObject(of) ? of[word(key)] : undefined;
+};
+
+type Selection = Extract<Expression, { readonly kind: 'member' | 'index' }>;
+
+/** What follows an optional one is optional too. */
+const isOptional = (expression: Expression): expression is Selection =>
+  (expression.kind === 'member' && expression.optional === true) ||
+  ((expression.kind === 'member' || expression.kind === 'index') && isOptional(expression.of));
+
 const converted = (name: string, value: Json): Json => {
+  if (name === 'dyn') return value;
   if (name === 'size') return sizeOf(value);
   if (name === 'string') return typeof value === 'string' ? value : JSON.stringify(value);
   if (name === 'bool') return value === true || value === 'true';

@@ -82,8 +82,10 @@ class Parser {
   }
 
   #member(of: Expression, at: number): Expression {
+    const optional = this.#takes('?') !== undefined;
     const { kind, text } = this.#take();
     if (kind !== 'name') throw new Wrong(at, `Syntax error: no viable alternative at input '.'`);
+    if (optional) return { kind: 'member', of, name: text, optional, at };
     if (this.#takes('(') === undefined) return { kind: 'member', of, name: text, at };
     const args = this.#list(')');
     const [variable, body] = args;

@@ -4,7 +4,8 @@ import type { Json } from '../../core/json.ts';
 export type Expression =
   | { readonly kind: 'literal'; readonly value: Json; readonly at: number }
   | { readonly kind: 'name'; readonly name: string; readonly at: number }
-  | { readonly kind: 'member'; readonly of: Expression; readonly name: string; readonly at: number }
+  /** Optional: `of.?name`. */
+  | { readonly kind: 'member'; readonly of: Expression; readonly name: string; readonly optional?: true; readonly at: number }
   | { readonly kind: 'index'; readonly of: Expression; readonly index: Expression; readonly at: number }
   | { readonly kind: 'call'; readonly name: string; readonly on?: Expression; readonly args: readonly Expression[]; readonly at: number }
   | { readonly kind: 'not' | 'minus'; readonly of: Expression; readonly at: number }
