@@ -33,6 +33,13 @@ const selectedName = ({ query }: Request, verb: string): string => {
   return /^metadata\.name==?([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1] ?? '';
 };
 
+/** Where it is asked what somebody may: no object of a kind, for nothing of it is kept. */
+export const reviews = {
+  group: 'authorization.k8s.io',
+  resource: 'subjectaccessreviews',
+  path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
+};
+
 export const askedBy = (request: Request, kinds: KindTable): Asked => {
   const route = routeOf(request.path, kinds);
   if (route.kind === 'collection') {
@@ -54,6 +61,10 @@ export const askedBy = (request: Request, kinds: KindTable): Asked => {
     // A namespace is in itself: a role in it may name it.
     const place = of.resource === 'namespaces' ? name : namespace;
     return { kind: 'resource', verb, group: of.group, resource: of.plural, subresource, namespace: place, name };
+  }
+  if (request.path === reviews.path) {
+    const { group, resource } = reviews;
+    return { kind: 'resource', verb: collectionVerb(request), group, resource, subresource: '', namespace: '', name: '' };
   }
   return behind(request) ?? { kind: 'path', verb: request.method.toLowerCase(), path: request.path };
 };

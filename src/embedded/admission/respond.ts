@@ -1,5 +1,6 @@
 import { type JsonObject, sameJson } from '../../core/json.ts';
-import type { User } from '../access/asked.ts';
+import { reviews, type User } from '../access/asked.ts';
+import { review } from '../access/review.ts';
 import { handle } from '../api/handler.ts';
 import { failed, type Request, type Response, withWarnings } from '../api/message.ts';
 import { isDryDeletion } from '../api/params.ts';
@@ -96,6 +97,7 @@ const plainly = (server: Server, request: Request, user: User): Response => {
 /** Answers one request; policies speak, and webhooks are asked where there are any that it concerns. */
 export const respond = async (server: Server, request: Request, asker: Asker): Promise<Response> => {
   if (request.method === 'GET') return handle(server, request);
+  if (request.method === 'POST' && request.path === reviews.path) return review(server.machine.store, request);
   const webhooks = webhooksOf(server);
   if (webhooks.length === 0) return plainly(server, request, asker.user);
   for (let round = 0; round < rounds; round += 1) {

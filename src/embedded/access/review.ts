@@ -1,0 +1,27 @@
+import { isObject, type JsonObject } from '../../core/json.ts';
+import { answer, failed, type Request, type Response } from '../api/message.ts';
+import { badRequest } from '../failure.ts';
+import { items, part, text } from '../object.ts';
+import type { Store } from '../store/store.ts';
+import type { Asked } from './asked.ts';
+import { authorize } from './authorize.ts';
+
+/** SubjectAccessReview: what somebody else may. Upstream: pkg/registry/authorization/subjectaccessreview. */
+
+const askedIn = (spec: JsonObject): Asked => {
+  const path = part(spec, 'nonResourceAttributes');
+  if (Object.keys(path).length > 0) return { kind: 'path', verb: text(path, 'verb'), path: text(path, 'path') };
+  const of = part(spec, 'resourceAttributes');
+  const [verb, group, resource, subresource] = [text(of, 'verb'), text(of, 'group'), text(of, 'resource'), text(of, 'subresource')];
+  return { kind: 'resource', verb, group, resource, subresource, namespace: text(of, 'namespace'), name: text(of, 'name') };
+};
+
+/** Answers one that was sent; nothing is kept of it. */
+export const review = (store: Store, { body }: Request): Response => {
+  const sent = body.kind === 'json' && isObject(body.value) ? body.value : undefined;
+  if (sent === undefined) return failed(badRequest('a SubjectAccessReview is expected'));
+  const spec = part(sent, 'spec');
+  const user = { name: text(spec, 'user'), groups: items(spec['groups']).map(String) };
+  const allowed = authorize(store, user, askedIn(spec)) === undefined;
+  return answer({ ...sent, status: { allowed } }, 201);
+};
