@@ -139,6 +139,44 @@ export const policies: readonly Case[] = [
     },
   },
   {
+    name: 'takes fields that may be missing as they come',
+    run: async at => {
+      const expression = "object.?data['a'].orValue('none') != 'bad' && object.?data.?b.orValue('') == ''";
+      await bind(at, { validations: [{ expression }, { expression: "dyn(object.?data.?c.orValue('')) != 'c'" }] });
+      await inForce(at);
+      for (const [name, data] of Object.entries({ none: {}, a: { a: 'bad' }, b: { b: 'x' }, c: { c: 'c' } }))
+        await at.post(at.path('configmaps'), configMap(name, data));
+    },
+  },
+  {
+    name: 'asks the authorizer what somebody may',
+    run: async at => {
+      const rbac = 'rbac.authorization.k8s.io';
+      const rules = [
+        { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+        { apiGroups: ['drydock.test'], resources: ['things'], verbs: ['bless'] },
+      ];
+      await at.has(at.path(`${rbac}/v1/roles`), { metadata: { name: 'some' }, rules });
+      const subjects = [{ kind: 'User', name: 'limited', apiGroup: rbac }];
+      const roleRef = { apiGroup: rbac, kind: 'Role', name: 'some' };
+      await at.has(at.path(`${rbac}/v1/rolebindings`), { metadata: { name: 'some' }, subjects, roleRef });
+      const may = (verb: string): string =>
+        `authorizer.group('drydock.test').resource('things').namespace(request.namespace).check('${verb}').allowed()`;
+      await bind(at, {
+        validations: [
+          { expression: `object.data.a != 'curse' || ${may('curse')}`, message: 'who may curse?' },
+          { expression: `object.data.a != 'bless' || ${may('bless')}`, message: 'who may bless?' },
+          { expression: "object.data.a != 'bad'" },
+        ],
+      });
+      await inForce(at);
+      for (const a of ['bless', 'curse']) {
+        await at.post(at.path('configmaps'), configMap(`${a}-by-limited`, { a }), { user: 'limited' });
+        await at.post(at.path('configmaps'), configMap(`${a}-by-master`, { a }));
+      }
+    },
+  },
+  {
     name: 'is defaulted, and refused without what it needs',
     run: async at => {
       const [path, name] = [`${group}/validatingadmissionpolicies`, at.name('bare')];

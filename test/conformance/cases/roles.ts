@@ -60,6 +60,35 @@ export const roles: readonly Case[] = [
     },
   },
   {
+    name: 'tells by a SubjectAccessReview what somebody may, and not everybody',
+    run: async at => {
+      await grants(at, readsMaps);
+      await at.settles('GET', at.path('configmaps'), 200, limited);
+      const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+      const review = (user: string, groups: readonly string[], spec: object): object => ({
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SubjectAccessReview',
+        spec: { user, groups, ...spec },
+      });
+      const maps = (verb: string, namespace = at.namespace): object => ({
+        resourceAttributes: { verb, resource: 'configmaps', namespace },
+      });
+      const asked: readonly (readonly [string, object])[] = [
+        ['get', review('limited', [], maps('get'))],
+        ['delete', review('limited', [], maps('delete'))],
+        ['get elsewhere', review('limited', [], maps('get', 'default'))],
+        ['a master', review('anybody', ['system:masters'], maps('delete'))],
+        ['a path', review('limited', [], { nonResourceAttributes: { verb: 'get', path: '/metrics' } })],
+      ];
+      for (const [what, body] of asked) {
+        // The reason is the server's own.
+        const { status, body: told } = await at.post(path, body, { compared: false });
+        at.note(what, { status, allowed: (told as { readonly status?: { readonly allowed?: unknown } }).status?.allowed });
+      }
+      await at.post(path, asked[0]?.[1] ?? {}, limited);
+    },
+  },
+  {
     name: 'allows the named objects only',
     run: async at => {
       await grants(at, { ...readsMaps, resourceNames: ['one'] });
