@@ -2,107 +2,25 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { at, makeNode, makeRequest } from '../testing/make.ts';
+import {
+  makeEvent as event,
+  makeMachineHistory as history,
+  makeMachine as machine,
+  makeMachinePicture as picture,
+  isReady as ready,
+  makeMachineRequest as request,
+  makeSet as set,
+} from '../testing/make-machine.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import { decideMachine } from './decide.ts';
 import { eventKinds, eventStates, type MachineEvent } from './event.ts';
-import { hookName, type Machine, type MachineSet } from './machine.ts';
+import { hookName, type Machine } from './machine.ts';
 import type { MachinePicture, Verdict } from './picture.ts';
 import { type MachineHistory, type MachineRequest, machinePhases, strategies } from './request.ts';
 import { machineMaintenanceFinalizer } from './writes.ts';
 
 const now = at(0);
 const day = 86_400;
-
-const event = (over: Partial<MachineEvent> = {}): MachineEvent => ({
-  provider: 'aws',
-  id: 'e1',
-  kind: 'retirement',
-  instance: 'i-1',
-  deadline: at(14 * day),
-  state: 'Scheduled',
-  source: 'aws',
-  ...over,
-});
-
-const history = (over: Partial<MachineHistory> = {}): MachineHistory => ({ becauseOfDeadline: false, handled: new Set(), ...over });
-
-const request = (over: Partial<MachineRequest> = {}): MachineRequest => ({
-  key: 'drydock-system/mm-m1',
-  namespace: 'drydock-system',
-  name: 'mm-m1',
-  uid: 'uid-mm',
-  resourceVersion: '7',
-  generation: 1,
-  createdAt: at(-100),
-  deleting: false,
-  finalizers: [machineMaintenanceFinalizer],
-  deletionIssued: false,
-  machineName: 'm1',
-  instance: 'i-1',
-  nodeOnly: false,
-  events: [event()],
-  needsApproval: false,
-  approved: false,
-  gates: [],
-  drain: {},
-  keepSeconds: 3600,
-  history: history(),
-  status: {},
-  ...over,
-});
-
-const common = { apiVersion: 'machine.openshift.io/v1beta1', namespace: 'machines', resourceVersion: '1', labels: {} };
-
-const machine = (over: Partial<Machine> = {}): Machine => ({
-  ...common,
-  key: 'openshift/machines/m1',
-  api: 'openshift',
-  kind: 'Machine',
-  name: 'm1',
-  uid: 'uid-m1',
-  path: '/m1',
-  createdAt: at(-1000),
-  deleting: false,
-  nodeName: 'n1',
-  controlPlane: false,
-  available: true,
-  preDrainHooks: [],
-  ...over,
-});
-
-const set = (over: Partial<MachineSet> = {}): MachineSet => ({
-  ...common,
-  key: 'openshift/MachineSet/machines/workers',
-  api: 'openshift',
-  kind: 'MachineSet',
-  name: 'workers',
-  uid: 'uid-set',
-  path: '/workers',
-  replicas: 3,
-  deleting: false,
-  controlPlane: false,
-  topologyOwned: false,
-  surges: new Map(),
-  ...over,
-});
-
-const ready = { type: 'Ready', status: 'True', reason: '', message: '' };
-
-const picture = (over: Partial<MachinePicture> = {}): MachinePicture => ({
-  request: request(),
-  machineApi: true,
-  machine: machine(),
-  node: makeNode({ conditions: [ready] }),
-  supply: { set: set(), members: [machine()], ready: 3, failed: [] },
-  surged: [],
-  windows: [],
-  others: [],
-  limits: { perSet: 1, perZone: 0 },
-  seen: new Map(),
-  drainLeadSeconds: 1800,
-  urgentSources: new Set(['aws']),
-  ...over,
-});
 
 const without = <K extends keyof MachinePicture>(from: MachinePicture, ...keys: readonly K[]): MachinePicture =>
   Object.fromEntries(Object.entries(from).filter(([key]) => !keys.includes(key as K))) as MachinePicture;

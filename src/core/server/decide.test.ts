@@ -1,25 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { makeServer as server } from '../testing/make-host.ts';
 import { secondsAfter } from '../time.ts';
 import { defaultServerPolicy } from '../vm/server-policy.ts';
 import { decideHost } from './decide.ts';
 import { isMarked, markedSince, markOf } from './mark.ts';
 import { defaultLimits, type HostPicture } from './picture.ts';
-import type { Migration, Server } from './server.ts';
+import type { Migration } from './server.ts';
 
 const now = Temporal.Instant.from('2030-01-10T12:00:00Z');
 const begun = secondsAfter(now, -600);
-
-const server = (id: string, more: Partial<Server> = {}): Server => ({
-  id,
-  name: `name-${id}`,
-  status: 'ACTIVE',
-  vmState: 'active',
-  host: 'h1',
-  isVolumeBacked: false,
-  ...more,
-});
 
 const migration = (id: number, server: string, status: string, more: Partial<Migration> = {}): Migration => ({
   id,

@@ -22,7 +22,11 @@ export const makeEvent = (over: Partial<MachineEvent> = {}): MachineEvent => ({
   ...over,
 });
 
-const past = (over: Partial<MachineHistory>): MachineHistory => ({ becauseOfDeadline: false, handled: new Set(), ...over });
+export const makeMachineHistory = (over: Partial<MachineHistory> = {}): MachineHistory => ({
+  becauseOfDeadline: false,
+  handled: new Set(),
+  ...over,
+});
 
 export type MachineWish = Partial<Omit<MachineRequest, 'history'>> & { readonly history?: Partial<MachineHistory> };
 
@@ -46,7 +50,7 @@ export const makeMachineRequest = ({ history = {}, ...over }: MachineWish = {}):
   gates: [],
   drain: {},
   keepSeconds: 3600,
-  history: past(history),
+  history: makeMachineHistory(history),
   status: {},
   ...over,
 });
