@@ -95,7 +95,8 @@ export class Operator {
         budgetChanged: (budget, change) => this.#budgetChanged(budget, change),
         podChanged: (pod, nodeName, leaving) => this.#podChanged(pod, nodeName, leaving),
         // Nothing waits for it, and the writer never rejects.
-        foreign: request => void this.#tell([request], { reason: 'ForeignNamespace', message: options.namespaces?.remedy ?? '' }),
+        foreign: request =>
+          void this.#tell(request.nodeName, [request], { reason: 'ForeignNamespace', message: options.namespaces?.remedy ?? '' }),
       },
     });
     this.#queue = new Queue({
@@ -179,13 +180,12 @@ export class Operator {
   /** A look at the node has thrown: nothing leaves it any more, and its maintenances say so. */
   async #broken(nodeName: string, message: string): Promise<void> {
     this.#evictor.recall(nodeName, new Set());
-    await this.#tell(this.world.requests.in(nodeName), { reason: 'InternalError', message });
+    await this.#tell(nodeName, this.world.requests.in(nodeName), { reason: 'InternalError', message });
   }
 
-  async #tell(requests: readonly Request[], problem: Problem): Promise<void> {
+  async #tell(nodeName: string, requests: readonly Request[], problem: Problem): Promise<void> {
     if (!this.#acting) return;
-    const writes = problemWrites(requests, problem, this.#options.clock.now());
-    for (const [at, write] of writes.entries()) await this.#writer.write(write, requests[at]?.nodeName ?? '');
+    for (const write of problemWrites(requests, problem, this.#options.clock.now())) await this.#writer.write(write, nodeName);
   }
 
   /** It is not known how the node is held: nothing leaves it meanwhile. */
