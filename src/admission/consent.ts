@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../core/json.ts';
-import { saidBy } from '../core/status.ts';
+import { reviewCall, reviewed } from '../core/access-review.ts';
+import type { JsonObject } from '../core/json.ts';
 import type { WebhookKind } from '../generations/admission.ts';
 import { type Right, rightsFor, withoutRight } from '../generations/consent.ts';
 import type { Api } from '../operator/ports.ts';
@@ -8,27 +8,20 @@ import { allowed, denied, type Review, type Verdict } from './review.ts';
 
 /** Whether whoever writes an object has the rights for what it says (SubjectAccessReview, authorization.k8s.io/v1). */
 
-const reviewPath = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-
-const bodyFor = ({ group, resource }: WebhookKind, { user, namespace }: Review, right: Right): JsonObject => ({
-  apiVersion: 'authorization.k8s.io/v1',
-  kind: 'SubjectAccessReview',
-  spec: {
-    user: user['username'],
-    uid: user['uid'],
-    groups: user['groups'],
-    extra: user['extra'],
-    resourceAttributes: { group, resource, verb: right, namespace },
-  },
+const specFor = ({ group, resource }: WebhookKind, { user, namespace }: Review, right: Right): JsonObject => ({
+  user: user['username'],
+  uid: user['uid'],
+  groups: user['groups'],
+  extra: user['extra'],
+  resourceAttributes: { group, resource, verb: right, namespace },
 });
 
 const ask = async (api: Api, kind: WebhookKind, review: Review, right: Right, signal: AbortSignal): Promise<Verdict> => {
   const unknown = (why: string): Verdict =>
     denied(`could not ask whether you have the right ${right} on ${kind.name}, please try again: ${why}`);
   try {
-    const answer = await api.call({ method: 'POST', path: reviewPath, body: bodyFor(kind, review, right) }, signal);
-    const status = isObject(answer.body) ? answer.body['status'] : undefined;
-    if (answer.status !== 201 || !isObject(status)) return unknown(saidBy(answer));
+    const status = reviewed(await api.call(reviewCall('SubjectAccessReview', specFor(kind, review, right)), signal));
+    if (typeof status === 'string') return unknown(status);
     return status['allowed'] === true ? allowed : denied(withoutRight(right, kind));
   } catch (error) {
     return unknown(textOf(error));

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { type ReviewKind, reviewCall, reviewed } from '../core/access-review.ts';
 import { isObject, type JsonObject } from '../core/json.ts';
-import { saidBy } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 
@@ -61,13 +61,13 @@ export class Guard {
   }
 
   async #ask(token: string, path: string): Promise<'allowed' | Refused> {
-    const who = await this.#review('authentication.k8s.io', 'TokenReview', { token });
+    const who = await this.#review('TokenReview', { token });
     if ('text' in who) return who;
     const { user } = who.status;
     if (who.status['authenticated'] !== true || !isObject(user)) return { status: 401, text: 'the API server does not know this token' };
     const { username, uid, groups, extra } = user;
     const nonResourceAttributes = { path, verb: 'get' };
-    const may = await this.#review('authorization.k8s.io', 'SubjectAccessReview', {
+    const may = await this.#review('SubjectAccessReview', {
       user: username,
       uid,
       groups,
@@ -82,12 +82,9 @@ export class Guard {
     };
   }
 
-  async #review(group: string, kind: string, spec: JsonObject): Promise<Refused | { readonly status: JsonObject }> {
-    const body = { apiVersion: `${group}/v1`, kind, spec };
-    const answer = await this.#api.call({ method: 'POST', path: `/apis/${group}/v1/${kind.toLowerCase()}s`, body, timeoutMs: 10_000 });
-    const status = isObject(answer.body) ? answer.body['status'] : undefined;
-    if (answer.status !== 201 || !isObject(status)) return { status: 503, text: `the API server could not be asked: ${saidBy(answer)}` };
-    return { status };
+  async #review(kind: ReviewKind, spec: JsonObject): Promise<Refused | { readonly status: JsonObject }> {
+    const status = reviewed(await this.#api.call(reviewCall(kind, spec)));
+    return typeof status === 'string' ? { status: 503, text: `the API server could not be asked: ${status}` } : { status };
   }
 
   #nowMs(): number {
