@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { isBefore, secondsBetween } from '../time.ts';
-import { calendarOf, freeSpans, freezeAt, nextSpans, openNow, startOf } from './calendar.ts';
-import { cronProblem, minus, union } from './spans.ts';
+import { atEndOf, calendarOf, expectedIn, freeSpans, freezeAt, lastStartOf, nextSpans, openNow, startOf } from './calendar.ts';
+import { cronProblem, minus, shortestGap, union } from './spans.ts';
 import { appliesTo, type MaintenanceWindow, type Opening, type Span } from './window.ts';
 
 const at = (text: string): Temporal.Instant => Temporal.Instant.from(text);
@@ -87,6 +87,19 @@ describe('several windows', () => {
     const broken = windowOf([], { problem: 'cron "x" cannot be read' });
     assert.equal(openNow(calendarOf([broken]), at('2026-06-03T09:00:00Z')), undefined);
     assert.deepEqual(nextSpans(calendarOf([broken]), at('2026-06-03T09:00:00Z'), 3), []);
+    const readInPart = windowOf([span('2026-06-03T08:00:00Z', '2026-06-03T10:00:00Z')], { problem: 'cron "x" cannot be read' });
+    assert.equal(openNow(calendarOf([readInPart]), at('2026-06-03T09:00:00Z')), undefined);
+  });
+
+  test('the strictest of them says what becomes of a drain at the end, and the longest how long one takes', () => {
+    const windows = (['Pause', 'GiveBack', 'Continue'] as const).map(atEnd => windowOf([], { atEnd }));
+    assert.deepEqual(
+      [windows, windows.slice(2), []].map(some => atEndOf(calendarOf(some))),
+      ['GiveBack', 'Continue', 'Continue'],
+    );
+    const said = calendarOf([windowOf([], { expectedSeconds: 100 }), windowOf([], { expectedSeconds: 300 }), windowOf([])]);
+    assert.equal(expectedIn(said, 1000, 2000), 300);
+    assert.deepEqual([expectedIn(calendarOf([windowOf([])]), 1000, 2000), expectedIn(calendarOf([]), undefined, 2000)], [1500, 2000]);
   });
 
   test('are for the nodes, kinds and events that they name', () => {
@@ -94,8 +107,73 @@ describe('several windows', () => {
     const window = windowOf([nightly], { nodeSelector: { matchLabels: labels }, kinds: ['MachineMaintenance'], eventKinds: ['reboot'] });
     assert.equal(appliesTo(window, { kind: 'MachineMaintenance', labels, eventKinds: ['reboot', 'stop'] }), true);
     assert.equal(appliesTo(window, { kind: 'MachineMaintenance', labels, eventKinds: ['stop'] }), false);
+    assert.equal(appliesTo(window, { kind: 'MachineMaintenance', labels }), false);
     assert.equal(appliesTo(window, { kind: 'Maintenance', labels }), false);
     assert.equal(appliesTo(window, { kind: 'MachineMaintenance', labels: {}, eventKinds: ['reboot'] }), false);
+  });
+});
+
+describe('what there is to see of openings', () => {
+  const now = at('2026-06-03T12:00:00Z');
+
+  test('the piece of today that is over does not come next', () => {
+    const freezes = [span('2026-06-03T09:00:00Z', '2026-06-03T10:00:00Z')];
+    const calendar = calendarOf([windowOf([span('2026-06-03T08:00:00Z', '2026-06-03T18:00:00Z')], { freezes })]);
+    assert.deepEqual(texts(nextSpans(calendar, now, 2)), ['2026-06-03T10:00:00Z 2026-06-03T18:00:00Z']);
+  });
+
+  test('a rule that comes true once a year is found, and a month is enough for the others', () => {
+    const yearly = calendarOf([windowOf([{ cron: '0 3 1 2 *', seconds: hour }], { timeZone: 'UTC' })]);
+    assert.deepEqual(texts(nextSpans(yearly, now, 2)), ['2027-02-01T03:00:00Z 2027-02-01T04:00:00Z']);
+    assert.deepEqual(texts(nextSpans(calendarOf([]), now, 1)), ['2026-06-03T12:00:00Z 2026-07-04T12:00:00Z']);
+  });
+
+  test('an opening that ends as the look begins, or begins as it ends, is not among them', () => {
+    const rule = calendarOf([windowOf([{ cron: '30 8 * * *', seconds: hour }], { timeZone: 'UTC' })]);
+    const once = calendarOf([windowOf([span('2026-06-03T08:30:00Z', '2026-06-03T09:30:00Z')])]);
+    const looks: readonly (readonly [string, string, number])[] = [
+      ['2026-06-03T07:00:00Z', '2026-06-03T08:30:00Z', 0],
+      ['2026-06-03T07:00:00Z', '2026-06-03T08:30:01Z', 1],
+      ['2026-06-03T09:00:00Z', '2026-06-03T09:10:00Z', 1],
+      ['2026-06-03T09:29:59Z', '2026-06-03T10:00:00Z', 1],
+      ['2026-06-03T09:30:00Z', '2026-06-03T10:00:00Z', 0],
+    ];
+    for (const [from, to, seen] of looks) {
+      for (const calendar of [rule, once]) assert.equal(freeSpans(calendar, span(from, to)).length, seen, `${from} ${to}`);
+    }
+  });
+
+  test('of a window, 512 starts are looked at in all, and eight of each opening at least', () => {
+    const seen = (openings: readonly Opening[]): number =>
+      freeSpans(calendarOf([windowOf(openings)]), span('2026-06-03T00:00:00Z', '2026-07-03T00:00:00Z')).length;
+    const even = { cron: '*/2 * * * *', seconds: 30 };
+    const odd = { cron: '1-59/2 * * * *', seconds: 30 };
+    assert.deepEqual([seen([even]), seen([even, odd]), seen(Array.from({ length: 100 }, () => even))], [512, 512, 8]);
+  });
+
+  let runs = 0;
+
+  test('is found for an hour that nobody has asked about before, a past one too', () => {
+    runs += 1;
+    const day = at('2020-01-01T00:00:00Z').add({ hours: 24 * runs });
+    const calendar = calendarOf([windowOf([{ cron: '*/15 * * * *', seconds: 60 }], { timeZone: 'UTC' })]);
+    const expected = [15, 30].map(minutes => ({ from: day.add({ minutes }), to: day.add({ minutes: minutes + 1 }) }));
+    assert.deepEqual(freeSpans(calendar, { from: day.add({ minutes: 1 }), to: day.add({ minutes: 45 }) }), expected);
+  });
+
+  test('the reason of a freeze is that of one that lasts, not of one that is over or comes', () => {
+    const freezes = [
+      { ...span('2026-06-03T01:00:00Z', '2026-06-03T02:00:00Z'), reason: 'first' },
+      span('2026-06-03T03:00:00Z', '2026-06-03T05:00:00Z'),
+      { ...span('2026-06-03T04:00:00Z', '2026-06-03T05:00:00Z'), reason: 'second' },
+      { ...span('2026-06-03T06:00:00Z', '2026-06-03T07:00:00Z'), reason: 'third' },
+    ];
+    const calendar = calendarOf([windowOf([], { freezes })]);
+    const reasons = ['01:59', '02:00', '03:30', '04:00', '05:00', '06:00'].map(
+      time => freezeAt(calendar, at(`2026-06-03T${time}:00Z`))?.reason,
+    );
+    assert.deepEqual(reasons, ['first', undefined, undefined, 'second', undefined, 'third']);
+    assert.deepEqual(freezeAt(calendar, at('2026-06-03T03:30:00Z')), { until: at('2026-06-03T05:00:00Z') });
   });
 });
 
@@ -148,6 +226,21 @@ describe('the start', () => {
     assert.equal(begins(frozen, { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') }, now), '2026-06-03T15:59:59Z deadline');
   });
 
+  test('is not moved by a freeze that is over by then, or comes after it', () => {
+    const wish = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
+    for (const freeze of [span('2026-06-03T13:00:00Z', '2026-06-03T14:00:00Z'), span('2026-06-03T19:30:00Z', '2026-06-03T21:00:00Z')]) {
+      const frozen = calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes: [freeze] })]);
+      assert.equal(begins(frozen, wish, now), '2026-06-03T19:00:00Z deadline');
+    }
+  });
+
+  test('in the last opening before a deadline needs one that is just long enough', () => {
+    const once = calendarOf([windowOf([span('2026-06-03T14:00:00Z', '2026-06-03T15:00:00Z')])]);
+    const deadline = at('2026-06-03T20:00:00Z');
+    assert.partialDeepStrictEqual(lastStartOf(once, { expectedSeconds: hour, deadline }, now), { at: at('2026-06-03T14:00:00Z') });
+    assert.equal(lastStartOf(once, { expectedSeconds: hour + 1, deadline }, now), undefined);
+  });
+
   test('does not break a freeze that began already, except where the window says so', () => {
     const freezes = [span('2026-06-03T11:00:00Z', '2026-06-03T21:00:00Z')];
     const wish = { expectedSeconds: hour, deadline: at('2026-06-03T20:00:00Z') };
@@ -165,11 +258,34 @@ describe('the start', () => {
 describe('cron', () => {
   test('says what is wrong with an expression or a zone', () => {
     assert.equal(cronProblem('0 22 * * 1-5', 'UTC'), undefined);
-    assert.match(cronProblem('x', 'UTC') ?? '', /^cron "x" cannot be read: /);
+    assert.match(cronProblem('x', 'UTC') ?? '', /^cron "x" cannot be read: (?!CronPattern|\w*Error)/);
     assert.match(cronProblem('0 0 0 * * *', 'UTC') ?? '', /cannot be read/, 'seconds are not read');
     assert.match(cronProblem('0 0 31 2 *', 'UTC') ?? '', /never comes true/);
     assert.match(cronProblem('0 1 * * *', 'Mars/Olympus') ?? '', /Mars\/Olympus/);
   });
+
+  const rules: readonly (readonly [string, number, string])[] = [
+    ['0 1 * * *', 24 * hour, 'once a day'],
+    ['0 1,4,5 * * *', hour, 'three times a day, the closest two an hour apart'],
+    ['0 1 * * 6,0', 24 * hour, 'on two days of the week'],
+    ['0 0 31 2 *', Number.POSITIVE_INFINITY, 'never'],
+    ['0 1,3,5,7,9,11,13,15,17,18 * * *', 2 * hour, 'the ninth gap is not looked at any more'],
+  ];
+
+  let runs = 0;
+
+  /** The same rule as nobody has written it before, so that nothing is remembered of it. */
+  const unheard = (cron: string): string => {
+    runs += 1;
+    return `${cron}${' '.repeat(runs)}`;
+  };
+
+  for (const [cron, seconds, what] of rules) {
+    test(`the closest starts of a rule, found and remembered: ${what}`, () => {
+      const rule = unheard(cron);
+      assert.deepEqual([shortestGap(rule, 'UTC'), shortestGap(rule, 'UTC')], [seconds, seconds]);
+    });
+  }
 });
 
 describe('laws', () => {
@@ -186,15 +302,18 @@ describe('laws', () => {
         const merged = union(all);
         assert.equal(covers(merged, when), covers(all, when));
         for (const [index, { from }] of merged.entries()) if (index > 0) assert.ok(isBefore(merged[index - 1]!.to, from));
+        assert.ok(merged.every(({ from, to }) => isBefore(from, to)));
       }),
     );
   });
 
   test('what is taken away is not covered, everything else is', () => {
     fc.assert(
-      fc.property(spans, spans, moment, (all, holes, when) =>
-        assert.equal(covers(minus(all, holes), when), covers(all, when) && !covers(holes, when)),
-      ),
+      fc.property(spans, spans, moment, (all, holes, when) => {
+        const left = minus(all, holes);
+        assert.equal(covers(left, when), covers(all, when) && !covers(holes, when));
+        assert.ok(left.every(({ from, to }) => isBefore(from, to)));
+      }),
     );
   });
 
