@@ -33,6 +33,50 @@ test('nothing is told before a migration has been seen', () => {
   assert.equal(lastMoveAt(guestsOf('n1', [launcherOf(small)], known).values(), known, at(0)), undefined);
 });
 
+test('only VMs that run here and migrate are waited for', () => {
+  const [comes, stops] = [makeVmi('comes', { nodeName: 'n2', memory: 99 * GiB }), makeVmi('stops', { strategy: 'None', memory: 99 * GiB })];
+  const { memory: _unknown, ...bare } = makeVmi('bare');
+  const last = (...vmis: ReturnType<typeof makeVmi>[]): number | undefined => {
+    const known = makeVms({ vmis, samples, migrations: [makeMigration(comes, 'Running')] });
+    const pods = vmis.map(vmi => launcherOf(vmi));
+    const end = lastMoveAt(guestsOf('n1', pods, known).values(), known, at(0));
+    return end && (end.epochMilliseconds - at(0).epochMilliseconds) / 1000;
+  };
+  assert.deepEqual([last(comes, stops), last(small, comes, stops), last(bare)], [undefined, 6, 2]);
+});
+
+test('of what migrations waited the one in the middle counts, and samples without bytes tell nothing', () => {
+  const known = makeVms({ vmis: [small], samples: [30, 2, 4].map(waitedSeconds => ({ bytes: 2 * GiB, waitedSeconds, copiedSeconds: 4 })) });
+  const guests = guestsOf('n1', [launcherOf(small)], known);
+  assert.equal(lastMoveAt(guests.values(), known, at(0))?.epochMilliseconds, at(4 + 4).epochMilliseconds);
+  assert.equal(lastMoveAt(guests.values(), { ...known, samples: [{ bytes: 0, waitedSeconds: 1, copiedSeconds: 4 }] }, at(0)), undefined);
+});
+
+test('a migration is a sample only when it has succeeded, when both its times and the memory of its VM are known', () => {
+  const { memory: _unknown, ...bare } = small;
+  const whole = makeMigration(small, 'Succeeded', { createdAt: at(0), runningAt: at(2), endedAt: at(6) });
+  const { runningAt: _running, ...unbegun } = whole;
+  const { endedAt: _ended, ...unended } = whole;
+  const seen = (vmi: typeof small, migration: typeof whole) =>
+    trafficOf({ settings: makeSettings(), vmis: [vmi], migrations: [migration] }).samples.length;
+  assert.deepEqual(
+    [seen(small, whole), seen(bare, whole), seen(small, unbegun), seen(small, unended), seen(small, { ...whole, phase: 'Failed' })],
+    [1, 0, 0, 0, 0],
+  );
+});
+
+test('migrations of others are those under way that no drain has asked for', () => {
+  const vmi = makeVmi('a', { nodeName: 'n2' });
+  const { evacuates: _none, ...byHand } = makeMigration(vmi, 'Running');
+  const others = (migration: typeof byHand, over: Partial<typeof vmi> = {}) =>
+    trafficOf({ settings: makeSettings(), vmis: [{ ...vmi, ...over }], migrations: [migration] }).others;
+  assert.equal(others(byHand), 1);
+  assert.equal(others({ ...byHand, phase: 'Pending' }), 0);
+  assert.equal(others({ ...byHand, phase: 'Succeeded' }), 0);
+  assert.equal(others(makeMigration(vmi, 'Running', { evacuates: 'n2' })), 0);
+  assert.equal(others(byHand, { evacuatedFrom: 'n2' }), 0);
+});
+
 test('of a cluster, what is under way elsewhere; samples are good migrations whose VM is known', () => {
   const done = makeMigration(small, 'Succeeded', { createdAt: at(0), runningAt: at(2), endedAt: at(6) });
   const [gone, elsewhere] = [makeVmi('gone', { nodeName: 'n3' }), makeVmi('else', { nodeName: 'n2', evacuatedFrom: 'n2' })];

@@ -43,6 +43,12 @@ for (const [own, cluster, migratable, prospect] of strategies) {
 const marked = makeVmi('a', { evacuatedFrom: 'n1' });
 const failed = makeMigration(marked, 'Failed', { name: 'first', uid: 'first', createdAt: at(-10), failure: 'no luck' });
 
+/** One whose phase has no time, as of older versions. */
+const unsaidSince = (phase: string): Migration => {
+  const { since: _unknown, ...migration } = makeMigration(marked, phase);
+  return migration;
+};
+
 const journeys: readonly (readonly [string, Vmi, readonly Migration[], number, string, boolean])[] = [
   ['nobody has asked', makeVmi('a'), [], 0, 'None', false],
   ['marked, and nothing made of it yet', marked, [], 0, 'Queued', false],
@@ -59,6 +65,9 @@ const journeys: readonly (readonly [string, Vmi, readonly Migration[], number, s
   ['it must not be shut down and cannot move', makeVmi('a', { migratable: false }), [], 0, 'None', true],
   ['somebody else is to move it', makeVmi('a', { ...marked, strategy: 'External', askedAt: at(0) }), [], 600, 'External', false],
   ['somebody else does not move it', makeVmi('a', { ...marked, strategy: 'External', askedAt: at(0) }), [], 601, 'ExternalLate', true],
+  ['somebody else is to move it, nobody knows since when', makeVmi('a', { ...marked, strategy: 'External' }), [], 9999, 'External', false],
+  ['its target finds no node, nobody knows since when', marked, [unsaidSince('Scheduling')], 61, 'Lost', true],
+  ['its target looks for a node, nobody knows since when', marked, [unsaidSince('Scheduling')], 60, 'Placing', false],
   ['it has moved, and its pod is ending', makeVmi('a', { nodeName: 'n2' }), [], 0, 'Left', false],
   ['it comes here', makeVmi('a', { nodeName: 'n2' }), [makeMigration(marked, 'Running')], 0, 'Arriving', false],
 ];
@@ -77,6 +86,28 @@ test('what only time changes is looked at again in time', () => {
   );
   assert.equal(looksDifferentAt(guestOf(marked, [makeMigration(marked, 'Scheduling')]), at(61)), undefined);
   assert.equal(looksDifferentAt(guestOf(marked, [makeMigration(marked, 'Running')]), at(5)), undefined);
+});
+
+test('a controller that gets time to move a VM is looked at again when that is over; nobody else is', () => {
+  const external = makeVmi('a', { ...marked, strategy: 'External', askedAt: at(0) });
+  const again = (vmi: Vmi, seconds: number, migrations: readonly Migration[] = []) =>
+    looksDifferentAt(guestOf(vmi, migrations), at(seconds))?.epochMilliseconds;
+  assert.deepEqual([again(external, 5), again(external, 600)], [at(601).epochMilliseconds, at(601).epochMilliseconds]);
+  assert.deepEqual([again(external, 601), again(without(external, 'askedAt'), 5)], [undefined, undefined]);
+  assert.equal(again({ ...external, strategy: 'LiveMigrate' }, 5), undefined);
+  assert.equal(again(marked, 5, [unsaidSince('Scheduling')]), at(61).epochMilliseconds);
+});
+
+test('the last migration is the youngest, and of those of one moment the last by name', () => {
+  const made = (name: string, seconds: number) => makeMigration(marked, 'Failed', { name, uid: name, createdAt: at(seconds) });
+  const scenes: readonly (readonly [readonly Migration[], string])[] = [
+    [[made('a', 2), made('b', 1)], 'a'],
+    [[made('a', 1), made('b', 2)], 'b'],
+    [[made('a', 1), made('b', 1)], 'b'],
+  ];
+  for (const [migrations, last] of scenes) {
+    for (const order of [migrations, migrations.toReversed()]) assert.equal(guestOf(marked, order).failed?.name, last);
+  }
 });
 
 test('pods that have ended, of VMs that are not known or over, are pods like any other', () => {

@@ -58,6 +58,7 @@ test('a migration is pending until it says otherwise', () => {
   assert.deepEqual(readMigration({ metadata: created, spec: { vmiName: 'vm' } }), pending);
   assert.deepEqual(readMigration({ metadata: created, spec: { vmiName: 'vm' }, status: { phase: '' } }), pending);
   assert.deepEqual(readMigration({ metadata, status: {} }).createdAt.epochMilliseconds, 0);
+  assert.equal(readMigration({ metadata }).vmi, 'vms/', 'one that names no VM is no VM’s');
 });
 
 test('its times are those of the copying, else those of its phases', () => {
