@@ -10,7 +10,7 @@ import { roomFor } from './room.ts';
 const vmi = makeVmi('a');
 const pod = launcherOf(vmi);
 const asked: Attempt = { method: 'evict', outcome: { kind: 'evacuating', message: 'triggered' }, at: at(0), tries: 1 };
-const refused: Attempt = { ...asked, outcome: { kind: 'throttled', message: 'later' } as Attempt['outcome'] };
+const refused: Attempt = { ...asked, outcome: { kind: 'throttled', message: 'later' } };
 const flightOf = (over: Partial<Flight>): Flight => ({
   uid: pod.uid,
   podKey: pod.key,

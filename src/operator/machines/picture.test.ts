@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Node } from '../../core/hold/node.ts';
 import type { Machine, MachineSet } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
-import type { Notice } from '../../core/machine/source.ts';
+import type { EventSource, Notice } from '../../core/machine/source.ts';
 import { at, makeNode } from '../../core/testing/make.ts';
 import { isReady, makeChild, makeEvent, makeMachine, makeMachineRequest, makeNotice, makeSet } from '../../core/testing/make-machine.ts';
 import { machineTongue } from '../../generations/machine-tongue.ts';
@@ -18,6 +18,7 @@ type Known = {
   readonly nodes?: readonly Node[];
   readonly requests?: readonly MachineRequest[];
   readonly notices?: readonly Notice[];
+  readonly sources?: readonly EventSource[];
   readonly children?: readonly ReturnType<typeof makeChild>[];
 };
 
@@ -38,6 +39,7 @@ const pictured = (request: MachineRequest, known: Known = {}) => {
     nodes = [makeNode({ conditions: [isReady] })],
     requests = [request],
     notices = [],
+    sources = [],
     children = [],
   } = known;
   const world = { nodes: cacheOf(nodes), requests: cacheOf(children), windows: cacheOf([]) } as unknown as World;
@@ -46,7 +48,7 @@ const pictured = (request: MachineRequest, known: Known = {}) => {
     sets: cacheOf(sets),
     requests: cacheOf(requests),
     notices: cacheOf(notices),
-    sources: cacheOf([]),
+    sources: cacheOf(sources),
     hasMachineApi: true,
   } as unknown as MachineWorld;
   return pictureOf(request, found, world, {
@@ -176,6 +178,15 @@ describe('whose machine, node, notice and Maintenance', () => {
     assert.deepEqual(['notice' in none, 'child' in none], [false, false]);
     assert.equal('notice' in pictured(makeMachineRequest(), { machines: [], notices: [makeNotice()] }), false);
   });
+});
+
+test('what presses: what an agent says, and what a cloud says that is asked and heeded', () => {
+  const aws = { intervalSeconds: 3600 };
+  const source = (name: string, spec: object): EventSource =>
+    machineTongue.readSource({ metadata: { name, uid: name, resourceVersion: '1', generation: 1 }, spec });
+  const sources = [source('asked', { aws }), source('calm', { aws, urgency: 'Ignored' }), source('nodes', { urgency: 'Heeded' })];
+  const events = [makeEvent({ source: 'agent/aws' }), makeEvent({ id: 'e2', source: 'sender' })];
+  assert.deepEqual([...pictured(makeMachineRequest({ events }), { sources }).urgentSources], ['agent/aws', 'asked']);
 });
 
 describe('what others are doing', () => {
