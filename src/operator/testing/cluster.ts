@@ -99,6 +99,8 @@ export class Cluster implements Api, Watcher {
   silent = false;
   /** Collections that the cluster does not have, by path. */
   readonly missing = new Set<string>();
+  /** Collections that it lets nobody read, by path. */
+  readonly withheld = new Set<string>();
 
   get(path: string): JsonObject | undefined {
     return this.#objects.get(path);
@@ -157,6 +159,7 @@ export class Cluster implements Api, Watcher {
       if (signal.aborted) return;
       this.#followers.add(follower);
       if (this.missing.has(collection.path)) sink.failing?.({ message: 'no such kind', status: 404, retryInMs: 1000 });
+      else if (this.withheld.has(collection.path)) sink.failing?.({ message: 'forbidden', status: 403, retryInMs: 1000 });
       else if (!this.#held.has(collection.path)) follower.sync(this.#objects);
     });
     return new Promise(resolve => {

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
 import type { MachineEvent, Sighting } from '../../core/machine/event.ts';
 import type { Limits } from '../../core/machine/picture.ts';
+import type { MachineTongue } from '../../core/machine/tongue.ts';
 import { machineTongue } from '../../generations/machine-tongue.ts';
 import { maintenance } from '../../generations/maintenance.ts';
 import { HandClock } from '../../support/hand-clock.ts';
@@ -60,7 +61,16 @@ const furnish = (cluster: Cluster) => ({
 
 export type Furniture = ReturnType<typeof furnish>;
 
-type Cloud = { events: readonly MachineEvent[]; trouble?: Sighting['trouble']; unknown: readonly string[]; looks: string[] };
+type Cloud = {
+  events: readonly MachineEvent[];
+  trouble?: Sighting['trouble'];
+  unknown: readonly string[];
+  looks: string[];
+  /** Machines that it was not asked about after all. */
+  blind?: readonly string[];
+  /** What a look at it throws. */
+  defect?: Error;
+};
 
 export const announced = (instance: string, over: Partial<MachineEvent> = {}): MachineEvent => ({
   provider: 'aws',
@@ -83,6 +93,8 @@ const made = (cluster: Cluster, { method, path, body }: ApiCall): ApiAnswer | un
 type BenchOptions = {
   readonly signals?: SignalReader;
   readonly limits?: Limits;
+  readonly tongue?: Partial<MachineTongue>;
+  readonly mayAct?: () => boolean;
   /** From the first call on. */
   readonly answers?: (call: ApiCall) => ApiAnswer | undefined;
 };
@@ -90,22 +102,28 @@ type BenchOptions = {
 const scannerOf = (cloud: Cloud): EventScanner => ({
   scan: (source, machines) => {
     cloud.looks.push(`${source.name}: ${[...machines.keys()].join()}`);
-    const { events, trouble, unknown } = cloud;
-    return Promise.resolve({ source: source.name, looked: new Set(machines.keys()), events, unknown, ...(trouble && { trouble }) });
+    const { events, trouble, unknown, blind = [], defect } = cloud;
+    if (defect !== undefined) return Promise.reject(defect);
+    const looked = new Set([...machines.keys()].filter(instance => !blind.includes(instance)));
+    return Promise.resolve({ source: source.name, looked, events, unknown, ...(trouble && { trouble }) });
   },
 });
 
 type Props = { readonly cluster: Cluster; readonly clock: HandClock; readonly recorder: Notebook; readonly log: Lines };
 
-const roomsOf = ({ cluster, clock, recorder, log }: Props, cloud: Cloud, { signals, limits }: BenchOptions) => {
-  const ports = { api: cluster, watcher: cluster, recorder, meter: new Tallies(), fence: { mayAct: () => true }, clock, log };
+const roomsOf = (
+  { cluster, clock, recorder, log }: Props,
+  cloud: Cloud,
+  { signals, limits, tongue, mayAct = () => true }: BenchOptions,
+) => {
+  const ports = { api: cluster, watcher: cluster, recorder, meter: new Tallies(), fence: { mayAct }, clock, log };
   const common = { ...ports, dialects: [dialect] };
   const terms = { durationSeconds: 1e8, renewEverySeconds: 1e7 };
   const operator = new Operator({ ...common, readWindow: machineTongue.readWindow, terms });
   const room = new MachineRoom({
     ...common,
     world: operator.world,
-    tongue: machineTongue,
+    tongue: { ...machineTongue, ...tongue },
     limits: limits ?? { perSet: 1, perZone: 0 },
     drainLeadSeconds: 1800,
     namespace: 'drydock-system',
