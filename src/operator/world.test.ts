@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { readNode } from '../core/hold/node.ts';
 import type { JsonObject } from '../core/json.ts';
+import type { Dialect } from '../core/request/request.ts';
 import { maintenance } from '../generations/maintenance.ts';
 import { readMaintenanceWindow } from '../generations/maintenance-window.ts';
 import { HandClock } from '../support/hand-clock.ts';
+import { type Namespaces, namespacesOf } from './namespaces.ts';
+import type { Collection } from './ports.ts';
 import { Cluster } from './testing/cluster.ts';
 import { Lines, settle } from './testing/fakes.ts';
 import { World } from './world.ts';
@@ -20,22 +24,47 @@ const rawNode = (name: string, over: JsonObject = {}, labels: JsonObject = {}): 
   status: {},
   ...over,
 });
+/** Another kind, whose leases are in a namespace of their own. */
+const other: Dialect = {
+  ...dialect,
+  name: 'others.test',
+  path: '/apis/test/v1/others',
+  lease: nodeName => ({ ...dialect.lease(nodeName), namespace: 'others' }),
+};
+const otherLease = (name: string): string => lease(name).replace('/leases/leases/', '/others/leases/');
+
 const rawRequest = (nodeName: string): JsonObject => ({ metadata: { name: nodeName, generation: 1 }, spec: { nodeName } });
 
 /** A world that has read everything; what it tells from then on. */
-const watched = async (fill: (cluster: Cluster) => void, scope?: 'drain') => {
+const watched = async (
+  fill: (cluster: Cluster) => void,
+  scope?: 'drain',
+  { dialects = [dialect], ...more }: { readonly dialects?: readonly Dialect[]; readonly namespaces?: Namespaces } = {},
+) => {
   const cluster = new Cluster();
   fill(cluster);
-  const touched: string[] = [];
+  const [touched, foreign]: [string[], string[]] = [[], []];
+  const collections: Collection[] = [];
   const stop = new AbortController();
   const world = new World({
     api: cluster,
-    watcher: cluster,
+    watcher: {
+      watch: (collection, project, sink, signal) => {
+        collections.push(collection);
+        return cluster.watch(collection, project, sink, signal);
+      },
+    },
     clock: new HandClock(),
-    dialects: [dialect],
+    dialects,
     readWindow: readMaintenanceWindow,
-    events: { touched: name => touched.push(name), budgetChanged: () => {}, podChanged: () => {}, foreign: () => {} },
+    events: {
+      touched: name => touched.push(name),
+      budgetChanged: () => {},
+      podChanged: () => {},
+      foreign: ({ name }) => foreign.push(name),
+    },
     log: new Lines(),
+    ...more,
     ...(scope && { scope }),
   });
   const running = world.run(stop.signal);
@@ -51,7 +80,7 @@ const watched = async (fill: (cluster: Cluster) => void, scope?: 'drain') => {
     stop.abort();
     await running;
   };
-  return { cluster, world, first: [...new Set(touched)].sort(), by, end };
+  return { cluster, world, foreign, collections, first: [...new Set(touched)].sort(), by, end };
 };
 
 test('once all has been read, the nodes that somebody wants, and those with something of ours, are looked at', async () => {
@@ -108,6 +137,78 @@ describe('a node is looked at again', () => {
     await end();
   });
 
+  test('when a hold is put on it, also one that nobody known has asked for', async () => {
+    const { cluster, by, end } = await watched(one);
+    const held = { metadata: { name: 'n2', annotations: { 'drydock.dev/before': '{}' } } };
+    assert.deepEqual(await by(() => cluster.put(node('n2'), rawNode('n2', held))), ['n2']);
+    assert.deepEqual(await by(() => cluster.put(node('n2'), rawNode('n2'))), ['n2']);
+    await end();
+  });
+
+  test('when a lease of any kind changes, also of a kind that nobody uses on it', async () => {
+    const { cluster, by, first, end } = await watched(
+      cluster => {
+        one(cluster);
+        cluster.put(node('n3'), rawNode('n3'));
+        cluster.put(otherLease('n3'), {
+          metadata: { namespace: 'others', name: 'node-n3' },
+          spec: { holderIdentity: 'node-maintenance', leaseDurationSeconds: 60 },
+        });
+      },
+      undefined,
+      { dialects: [dialect, other] },
+    );
+    assert.deepEqual(first, ['n1', 'n3']);
+    const taken = { metadata: { namespace: 'others', name: 'node-n1' }, spec: { holderIdentity: 'another' } };
+    assert.deepEqual(await by(() => cluster.put(otherLease('n1'), taken)), ['n1']);
+    await end();
+  });
+
+  test('when a DaemonSet comes or goes, and pods of the node are watched', async () => {
+    const { cluster, world, collections, by, end } = await watched(one);
+    const path = '/apis/apps/v1/namespaces/shop/daemonsets/agent';
+    const agent = (labels = {}): JsonObject => ({ metadata: { namespace: 'shop', name: 'agent', labels } });
+    assert.deepEqual(await by(() => cluster.put(path, agent())), []);
+    world.pods.start('n1');
+    await settle();
+    assert.deepEqual([...(world.daemonSetNames ?? [])], ['shop/agent']);
+    assert.deepEqual(await by(() => cluster.put(path, agent({ x: 'y' }))), []);
+    assert.deepEqual(await by(() => cluster.remove(path)), ['n1']);
+    assert.deepEqual([...(world.daemonSetNames ?? ['x'])], []);
+    const asked = collections.filter(({ metadataOnly }) => metadataOnly);
+    assert.deepEqual(
+      asked.map(({ path: collection }) => collection),
+      ['/apis/apps/v1/daemonsets'],
+      'of which only the names are read',
+    );
+    await end();
+  });
+
+  test('when a VM on it changes and somebody wants the node', async () => {
+    const vm = (nodeName: string): string => `/apis/kubevirt.io/v1/namespaces/vms/virtualmachineinstances/${nodeName}`;
+    const rawVm = (nodeName: string, phase: string): JsonObject => ({
+      metadata: { namespace: 'vms', name: nodeName },
+      spec: {},
+      status: { nodeName, phase },
+    });
+    const { cluster, by, first, end } = await watched(cluster => {
+      one(cluster);
+      cluster.put(vm('n2'), rawVm('n2', 'Running'));
+    });
+    assert.deepEqual(first, ['n1']);
+    assert.deepEqual(await by(() => cluster.put(vm('n1'), rawVm('n1', 'Running'))), ['n1']);
+    assert.deepEqual(await by(() => cluster.put(vm('n2'), rawVm('n2', 'Succeeded'))), []);
+    await end();
+    const unread = await watched(cluster => {
+      one(cluster);
+      cluster.hold('/api/v1/nodes');
+      cluster.put(vm('n1'), rawVm('n1', 'Running'));
+    });
+    assert.deepEqual(unread.world.unsynced, ['nodes']);
+    assert.deepEqual(await unread.by(() => unread.cluster.put(vm('n1'), rawVm('n1', 'Succeeded'))), [], 'not before all has been read');
+    await unread.end();
+  });
+
   test('when a window changes; its status is ours, and says nothing new', async () => {
     const { cluster, by, end } = await watched(one);
     const path = '/apis/drydock.dev/v1alpha1/maintenancewindows/w';
@@ -120,7 +221,7 @@ describe('a node is looked at again', () => {
   });
 
   test('when another one of its quorum comes, goes or is held', async () => {
-    const { cluster, by, end } = await watched(cluster => {
+    const { cluster, world, by, end } = await watched(cluster => {
       for (const name of ['m1', 'm2', 'm3']) cluster.put(node(name), rawNode(name, {}, member));
       cluster.put(node('w'), rawNode('w'));
       for (const name of ['m1', 'm2', 'w']) cluster.put(request(name), rawRequest(name));
@@ -134,6 +235,13 @@ describe('a node is looked at again', () => {
     );
     assert.deepEqual(await by(() => cluster.remove(node('m3'))), ['m1', 'm2']);
     assert.deepEqual(await by(() => cluster.put(node('w'), rawNode('w', ready('True')))), ['w']);
+    cluster.put(request('nobody'), rawRequest('nobody'));
+    await settle();
+    const held = (annotations: JsonObject): unknown => ({
+      metadata: { name: 'm1', uid: `uid-${node('m1')}`, resourceVersion: '9999', labels: member, annotations },
+    });
+    assert.deepEqual(await by(() => world.observeNode(readNode(held({ 'drydock.dev/before': '{}' })))), ['m2'], 'by a write of ours');
+    assert.deepEqual(await by(() => world.observeNode(readNode(held({ 'drydock.dev/before': '{}' })))), []);
     await end();
   });
 });
@@ -167,6 +275,52 @@ test('kinds that the cluster does not have are known to have no objects; anythin
   assert.deepEqual(await missing(dialect.path), [[], [dialect.name]]);
   assert.deepEqual(await missing('/apis/drydock.dev/v1alpha1/maintenancewindows'), [[], ['maintenancewindows.drydock.dev']]);
   assert.deepEqual((await missing('/api/v1/nodes'))[0], ['nodes']);
+});
+
+test('of two kinds, either may not be installed', async () => {
+  const { world, end } = await watched(cluster => cluster.missing.add(other.path), undefined, { dialects: [dialect, other] });
+  assert.deepEqual([world.unsynced, [...world.missingKinds]], [[], [other.name]]);
+  await end();
+});
+
+test('what may not be read is waited for, but for VMs, and for all that a drain alone can do without', async () => {
+  const [budgets, vms] = ['/apis/policy/v1/poddisruptionbudgets', '/apis/kubevirt.io/v1/virtualmachineinstances'];
+  const unsynced = async (lack: 'missing' | 'withheld', path: string, scope?: 'drain') => {
+    const { world, end } = await watched(cluster => cluster[lack].add(path), scope);
+    const found = world.unsynced;
+    await end();
+    return found;
+  };
+  assert.deepEqual(await unsynced('withheld', vms), []);
+  assert.deepEqual(await unsynced('withheld', '/api/v1/nodes'), ['nodes']);
+  assert.deepEqual(await unsynced('withheld', budgets), ['poddisruptionbudgets']);
+  assert.deepEqual(await unsynced('withheld', budgets, 'drain'), []);
+  assert.deepEqual(await unsynced('missing', budgets, 'drain'), ['poddisruptionbudgets']);
+});
+
+test('of a kind that has namespaces, what is elsewhere than where it counts is told and not known; nobody asks where others are', async () => {
+  const inNamespaces: Dialect = {
+    ...dialect,
+    read: raw => {
+      const read = dialect.read(raw);
+      const { namespace } = (raw as { readonly metadata: { readonly namespace?: string } }).metadata;
+      return typeof read === 'string' || namespace === undefined ? read : { ...read, namespace };
+    },
+  };
+  const known = async (namespaces?: Namespaces) => {
+    const fill = (cluster: Cluster): void => {
+      for (const name of ['own', 'theirs'])
+        cluster.put(request(name), { metadata: { name, namespace: name, generation: 1 }, spec: { nodeName: name } });
+      cluster.put(request('wide'), rawRequest('wide'));
+    };
+    const { world, foreign, end } = await watched(fill, undefined, { dialects: [inNamespaces], ...(namespaces && { namespaces }) });
+    const names = [...world.requests.values()].map(({ name }) => name);
+    await end();
+    return [names, foreign];
+  };
+  assert.deepEqual(await known(namespacesOf('own', [])), [['own', 'wide'], ['theirs']]);
+  assert.deepEqual(await known(namespacesOf('own', ['*'])), [['own', 'theirs', 'wide'], []]);
+  assert.deepEqual(await known(), [['own', 'theirs', 'wide'], []]);
 });
 
 test('for a drain alone, nodes and their maintenances are not watched', async () => {
