@@ -263,3 +263,37 @@ test('a plain deletion, as the policy may ask for, is neither marked nor announc
   assert.equal(api.next().call.method, 'DELETE');
   assert.deepEqual(recorder.reasons, []);
 });
+
+const notThere = (name: string) => answer(404, { reason: 'NotFound', details: { name, kind: 'pods' } });
+
+test('the log tells what becomes of each pod: evicted, deleted, or why it cannot go', async () => {
+  const { api, evictor, log } = bench();
+  const said = async (name: string, over: Partial<PodCall>, reply: ReturnType<typeof answer>): Promise<unknown> => {
+    evictor.launch(callOf(name, over), 'n1');
+    await settle();
+    api.next().answer(reply);
+    await settle();
+    const { message, fields } = log.lines.at(-1)!;
+    return [message, fields['outcome'], fields['message']];
+  };
+  assert.deepEqual(await said('a', {}, answer(201)), ['pod is being evicted', undefined, undefined]);
+  assert.deepEqual(await said('b', { method: 'delete' }, answer(200)), ['pod is being deleted', undefined, undefined]);
+  const [message, outcome, why] = (await said('c', {}, failure(403, 'not by you'))) as readonly string[];
+  assert.deepEqual([message, outcome], ['pod cannot go yet', 'forbidden']);
+  assert.match(why ?? '', /not by you/);
+  assert.deepEqual(await said('d', {}, notThere('d')), ['pod cannot go yet', 'gone', undefined]);
+});
+
+test('a pod that is gone when it is to be marked is no trouble', async () => {
+  const { api, evictor, log } = bench();
+  for (const reply of [answer(200), notThere('a')]) {
+    evictor.launch(callOf('a', { method: 'delete', escalated: true, budget: web }), 'n1');
+    await settle();
+    api.next().answer(reply);
+    await settle();
+    api.next().answer(answer(200));
+    await settle();
+    evictor.forget(uidOf('a'), 'n1');
+  }
+  assert.deepEqual(log.of('warn'), []);
+});

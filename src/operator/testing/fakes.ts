@@ -72,8 +72,11 @@ export class Tallies implements Meter {
     this.writes.push(`${store} ${result}`);
   }
 
-  decided(): void {
+  readonly decisionSeconds: number[] = [];
+
+  decided(seconds: number): void {
     this.decisions += 1;
+    this.decisionSeconds.push(seconds);
   }
 
   readonly panics: string[] = [];
