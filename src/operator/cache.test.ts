@@ -115,3 +115,14 @@ test('a change answers what stood there before', () => {
   assert.equal(cache.apply({ type: 'removed', object: thing('a', 3) })?.resourceVersion, '2');
   assert.equal(cache.apply({ type: 'added', object: thing('b', 3) }), undefined);
 });
+
+test('a thousand objects that are gone are remembered, the oldest is forgotten first', () => {
+  const cache = cacheOf(thing('a', 1));
+  cache.forget('a');
+  for (let n = 1; n < 1000; n += 1) cache.forget(`x${n}`, `uid-x${n}`);
+  cache.observe(thing('a', 2));
+  assert.equal(cache.size, 0, 'an answer that comes late');
+  cache.forget('y', 'uid-y');
+  cache.observe(thing('a', 2));
+  assert.equal(cache.size, 1);
+});

@@ -297,3 +297,37 @@ test('a pod that is gone when it is to be marked is no trouble', async () => {
   }
   assert.deepEqual(log.of('warn'), []);
 });
+
+test('a deletion carries what it overrules, for others to leave that to it', () => {
+  const { evictor, flights } = bench();
+  const overrules = [{ budget: web.key, healthy: 3 }];
+  evictor.launch(callOf('a', { method: 'delete', overrules }), 'n1');
+  evictor.launch(callOf('b'), 'n1');
+  assert.deepEqual(
+    flights.all().map(flight => flight.overrules),
+    [overrules, undefined],
+  );
+});
+
+test('whoever comes when the first of two has been answered still waits for the second', async () => {
+  const { api, evictor, asked } = bench();
+  for (const name of ['a', 'b']) evictor.launch(callOf(name, { budget: web }), 'n1');
+  await settle();
+  api.next().answer(answer(201));
+  await settle();
+  evictor.launch(callOf('c', { budget: web }), 'n1');
+  await settle();
+  assert.deepEqual(asked(), ['POST /api/v1/namespaces/shop/pods/b/eviction']);
+});
+
+test('of a pod that had ended when it was asked to go, that is remembered', async () => {
+  const { api, evictor } = bench();
+  const ended = async (name: string, phase: string): Promise<boolean> => {
+    evictor.launch(callOf(name, { pod: makePod(name, { phase }) }), 'n1');
+    await settle();
+    api.next().answer(failure(403, 'no'));
+    await settle();
+    return evictor.attemptsOf('n1').get(uidOf(name))?.ended === true;
+  };
+  assert.deepEqual([await ended('a', 'Succeeded'), await ended('b', 'Running')], [true, false]);
+});

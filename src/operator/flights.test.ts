@@ -84,3 +84,18 @@ test('without a budget an accepted eviction is over when its pod leaves', () => 
   flights.podLeft('a', '7');
   assert.deepEqual(uids(flights), []);
 });
+
+test('one that its own budget never shows is given up when any budget is looked at', () => {
+  const flights = flightsOf(flight('a', { budget: 'shop/other' }));
+  flights.settle(makeBudget('web'), at(10));
+  assert.deepEqual(uids(flights), ['a']);
+  flights.settle(makeBudget('web'), at(10.1));
+  assert.deepEqual(uids(flights), []);
+});
+
+test('what has been counted in full is named no more', () => {
+  const overrules = [{ budget: 'shop/web', healthy: 3 }];
+  const flights = flightsOf(flight('a', { budget: 'shop/other', deletionVersion: '30', overrules }));
+  flights.settle(makeBudget('web', { resourceVersion: '31', currentHealthy: 2 }), at(1));
+  assert.deepEqual(flights.get('a'), flight('a', { budget: 'shop/other', deletionVersion: '30' }));
+});

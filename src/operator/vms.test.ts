@@ -29,7 +29,12 @@ const hands = () => {
     sink?.changed(type === 'changed' ? { type, object, before: object } : { type, object });
   };
   const each = (act: (sink: Sink<never>) => void): void => sinks.forEach(({ sink }) => act(sink));
-  return { vms, tell, touched, each };
+  const only = (collection: string): Sink<never> => {
+    const found = sinks.get(collection);
+    assert.ok(found);
+    return found.sink;
+  };
+  return { vms, tell, touched, each, only };
 };
 
 const raw = (name: string, status: object, version = '1', spec: object = { evictionStrategy: 'LiveMigrate' }) => ({
@@ -83,4 +88,25 @@ test('a change that matters touches its nodes and those that wait for room; what
   touched.length = 0;
   tell('virtualmachineinstances', raw('a', { nodeName: 'n2', evacuationNodeName: 'n2' }, '4'), 'changed');
   assert.deepEqual(touched, ['n2']);
+});
+
+test('of VMs nothing is known as long as one of the two collections is not', async () => {
+  for (const first of ['virtualmachineinstances', 'virtualmachineinstancemigrations']) {
+    const { vms, only, each } = hands();
+    await vms.follow(new AbortController().signal);
+    only(first).synced();
+    assert.equal(vms.of('n1', [], new Set()), undefined, first);
+    each(sink => sink.synced());
+    assert.deepEqual(vms.of('n1', [], new Set())?.vmis, []);
+  }
+});
+
+test('a VM that goes, or is told of as changed before it was known, touches its node', async () => {
+  const { vms, tell, touched, each } = hands();
+  await vms.follow(new AbortController().signal);
+  each(sink => sink.synced());
+  tell('virtualmachineinstances', raw('a', { nodeName: 'n1' }), 'changed');
+  assert.deepEqual(touched, ['n1']);
+  tell('virtualmachineinstances', raw('a', { nodeName: 'n1' }, '2'), 'removed');
+  assert.deepEqual(touched, ['n1', 'n1']);
 });

@@ -300,3 +300,54 @@ test('what was refused is not sent again before its pause is over, whoever asks'
   assert.equal((await writer.write(nodeWrite, 'n1')).result, 'refused');
   assert.equal(api.calls.length, 2);
 });
+
+test('whether a write may have been made is known of those that the server did not come to an end with', async () => {
+  const mayBeMade = async (reply: ApiAnswer | Error): Promise<unknown> => {
+    const written = await bench(reply).writer.write(nodeWrite, 'n1');
+    return written.result === 'refused' ? written.mayBeMade === true : written.result;
+  };
+  assert.deepEqual(
+    [await mayBeMade(failure(403, 'no')), await mayBeMade(failure(499, 'no')), await mayBeMade(answer(300))],
+    [false, false, false],
+  );
+  assert.deepEqual(
+    [await mayBeMade(failure(500, 'x')), await mayBeMade(failure(503, 'x')), await mayBeMade(new Error('x'))],
+    [true, true, true],
+  );
+});
+
+test('what the answer may be is said where it is not JSON', async () => {
+  const { api, writer } = bench(answer(200, rawNode(5)));
+  await writer.write({ ...nodeWrite, accept: '*/*' }, 'n1');
+  await writer.write(nodeWrite, 'n1');
+  assert.deepEqual(
+    api.calls.map(call => ('accept' in call ? call.accept : 'left out')),
+    ['*/*', 'left out'],
+  );
+});
+
+test('a lease is renewed as often as somebody wants, and made again at once where a race was lost', async () => {
+  const { writer } = bench(answer(200, rawLease(3)));
+  const renew: Write = { ...leaseDelete, method: 'PATCH', style: 'merge' };
+  for (let turn = 0; turn < 3; turn += 1) assert.equal((await writer.write(renew, 'n1')).result, 'stored');
+  const replies = [failure(409, 'already exists'), answer(201, rawLease(4))];
+  const racing = bench(() => replies.shift() ?? answer(500));
+  const results = [await racing.writer.write(leaseCreate, 'n1'), await racing.writer.write(leaseCreate, 'n1')];
+  assert.deepEqual(results, [{ result: 'conflict' }, { result: 'stored' }]);
+});
+
+test('an answer that says nothing of a Maintenance changes nothing of what is known', async () => {
+  const raw = { metadata: { name: 'one', uid: 'u', resourceVersion: '7', generation: 1 }, spec: { nodeName: 'n1' } };
+  const path = `${dialect.path}/one`;
+  const toRequest = { ...nodeWrite, path, store: 'requests', dialect: dialect.name, announce: [] } as const;
+  const known = async (write: Write, body: unknown): Promise<readonly unknown[]> => {
+    const { writer, world } = bench(answer(200, body));
+    const { result } = await writer.write(write, 'n1');
+    return [result, world.requests.size];
+  };
+  assert.deepEqual(await known(toRequest, raw), ['stored', 1]);
+  assert.deepEqual(await known({ ...toRequest, dialect: 'nobody.knows' }, raw), ['stored', 0]);
+  assert.deepEqual(await known(toRequest, { ...raw, spec: { nodeName: '' } }), ['stored', 0]);
+  for (const body of [{ kind: 'Status' }, raw, 'gone'])
+    assert.deepEqual(await known({ ...toRequest, method: 'DELETE' }, body), ['stored', 0]);
+});
