@@ -103,7 +103,7 @@ test('nothing is decided before it runs, whoever asks', async () => {
   await calm();
   assert.deepEqual(pictures, []);
   await run();
-  assert.deepEqual(pictures.map(({ nodeName }) => nodeName).toSorted(), ['n1', 'n9']);
+  assert.deepEqual(new Set(pictures.map(({ nodeName }) => nodeName)), new Set(['n1', 'n9']));
   await end();
 });
 

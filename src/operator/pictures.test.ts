@@ -8,7 +8,7 @@ import { makeVms } from '../core/testing/make-vms.ts';
 import type { MaintenanceWindow } from '../core/window/window.ts';
 import { Cache } from './cache.ts';
 import { pictures } from './pictures.ts';
-import type { Watched } from './ports.ts';
+import type { Hosts, Watched } from './ports.ts';
 
 type Sources = Parameters<typeof pictures>[0];
 
@@ -82,11 +82,8 @@ test('budgets of etcd are looked at on OpenShift only', () => {
 });
 
 test('VMs, hypervisors and DaemonSets are in the picture where somebody knows of them', () => {
-  const all = {
-    vms: makeVms(),
-    daemonSetNames: new Set(['shop/agent']),
-    options: { hosts: { of: () => 'none', want: () => {} } },
-  } as const;
+  const hosts: Hosts = { of: () => 'none', want: () => {} };
+  const all: Known = { vms: makeVms(), daemonSetNames: new Set(['shop/agent']), options: { hosts } };
   const keys = ['vms', 'host', 'daemonSets'];
   assert.deepEqual(
     keys.filter(key => key in pictureOf(all)),

@@ -29,7 +29,7 @@ const other: Dialect = {
   ...dialect,
   name: 'others.test',
   path: '/apis/test/v1/others',
-  lease: nodeName => ({ ...dialect.lease(nodeName), namespace: 'others' }),
+  lease: nodeName => ({ namespace: 'others', name: `node-${nodeName}`, holder: 'node-maintenance', released: 'deleted' }),
 };
 const otherLease = (name: string): string => lease(name).replace('/leases/leases/', '/others/leases/');
 

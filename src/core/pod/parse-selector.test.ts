@@ -44,6 +44,8 @@ test('what is no selector is none', () => {
     'a b',
     'a in x',
     'a in (x',
+    'a in (b,-c)',
+    'a=b,-c=d',
     ',',
     'a=b,',
     ',a=b',

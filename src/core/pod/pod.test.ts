@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at } from '../testing/make.ts';
-import { readPod } from './pod.ts';
+import { byKey, isTerminating, readPod } from './pod.ts';
 
 const metadata = { name: 'a', namespace: 'shop', uid: 'u', resourceVersion: '7' };
 const read = (more: object, meta: object = {}) => readPod({ metadata: { ...metadata, ...meta }, ...more });
@@ -108,4 +108,14 @@ test('local data is an emptyDir, beside whatever else; claims are named, those o
   assert.deepEqual(volumes(config), { localData: false, claims: [] });
   assert.deepEqual(volumes({ name: 'e', emptyDir: null }), { localData: false, claims: [] });
   assert.deepEqual(volumes(config, claim, ephemeral), { localData: false, claims: ['disk', 'a-scratch'] });
+});
+
+test('a pod whose end is further away than a time can be written is on its way out all the same', () => {
+  assert.equal(isTerminating(read({}, { deletionTimestamp: '+010000-01-01T00:00:00Z' })), true);
+  assert.equal(isTerminating(read({})), false);
+});
+
+test('people read pods in the order of their keys', () => {
+  const [one, other] = [read({}), read({}, { name: 'b' })];
+  assert.deepEqual([byKey(one, other), byKey(other, one), byKey(one, one)], [-1, 1, 0]);
 });

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { readNode } from '../hold/node.ts';
 import { makeNode } from '../testing/make.ts';
-import { allowQuorumLossAnnotation, type Member, mayLeave, mayLoseQuorum, membersOf, quorumMessage } from './quorum.ts';
+import { allowQuorumLossAnnotation, isWarnedOnly, type Member, mayLeave, mayLoseQuorum, membersOf, quorumMessage } from './quorum.ts';
 
 const ready = { type: 'Ready', status: 'True', reason: '', message: '' };
 
@@ -153,4 +153,31 @@ test('law: in whatever order nodes are asked for, fail and come back, a yes neve
     }),
     { numRuns: 500 },
   );
+});
+
+describe('a node that the quorum cannot spare', () => {
+  const refused = (count: number) => {
+    const leave = mayLeave('cp-0', members(count), new Set());
+    assert.ok(!leave.allowed);
+    return leave;
+  };
+
+  test('may go with a warning on plain clusters: alone, or where its kind keeps the quorum on OpenShift only', () => {
+    const rows: readonly (readonly [number, Parameters<typeof isWarnedOnly>[1], boolean, boolean])[] = [
+      [1, 'everywhere', false, true],
+      [2, 'everywhere', false, false],
+      [1, 'on OpenShift', false, true],
+      [2, 'on OpenShift', false, true],
+      [1, 'everywhere', true, false],
+      [2, 'on OpenShift', true, false],
+    ];
+    for (const [count, rule, openShift, warned] of rows) {
+      assert.equal(isWarnedOnly(refused(count), rule, openShift), warned, `${count} ${rule} ${openShift}`);
+    }
+  });
+
+  test('is told what is at stake: everything where it is the only one, the quorum of etcd where there are more', () => {
+    assert.match(refused(1).stake, /^cp-0 is the only control-plane node/);
+    assert.match(refused(2).stake, /^cp-0 is one of 2 control-plane nodes, of which 2 have to stay/);
+  });
 });

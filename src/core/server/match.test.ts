@@ -27,6 +27,12 @@ const cases: readonly Case[] = [
     ['c1'],
     { 'c1.a.com': 'hypervisor c1 may be the node c1.b.com as well', 'c1.b.com': 'hypervisor c1 may be the node c1.a.com as well' },
   ],
+  [
+    'what a node says itself counts before the name of another',
+    [{ name: 'a', annotations: { [hypervisorKey]: 'c1' } }, 'c1'],
+    ['c1'],
+    { a: 'c1', c1: 'hypervisor c1 may be the node a as well' },
+  ],
   ['a weaker claim loses', ['c1', 'c1.a.com'], ['c1'], { c1: 'c1', 'c1.a.com': 'hypervisor c1 may be the node c1 as well' }],
   ['an annotation', [{ name: 'n1', annotations: { [hypervisorKey]: 'c1' } }], ['c1'], { n1: 'c1' }],
   ['a label', [{ name: 'c2', labels: { [hypervisorKey]: 'c1' } }], ['c1', 'c2'], { c2: 'c1' }],

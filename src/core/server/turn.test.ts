@@ -4,7 +4,7 @@ import { at } from '../testing/make.ts';
 import { makeHost, makeMove, makeServer } from '../testing/make-host.ts';
 import { decideHost } from './decide.ts';
 import { defaultLimits, type HostPicture } from './picture.ts';
-import { flights } from './turn.ts';
+import { flights, nextOnes } from './turn.ts';
 
 const now = at(60);
 const asked = (over: Partial<HostPicture>): readonly string[] =>
@@ -55,4 +55,27 @@ test('of equal ones the first by id goes first, in whatever order they are told;
   ];
   assert.deepEqual(asked({ servers, limits }), ['a', 'b', 'd', 'c', 'e']);
   assert.deepEqual(asked({ servers: servers.toReversed(), limits }), ['a', 'b', 'd', 'c', 'e']);
+});
+
+test('active ones go first, then paused, stopped and all others; the smallest of each, then by id', () => {
+  const rows: readonly (readonly [string, string, number | undefined])[] = [
+    ['a', 'rescued', 1],
+    ['b', 'stopped', 1],
+    ['c', 'paused', 1],
+    ['d', 'active', 9],
+    ['e', 'active', 5],
+    ['f', 'active', 5],
+    ['g', 'active', undefined],
+    ['h', 'suspended', undefined],
+  ];
+  const fates = rows.map(([id, vmState, memoryMiB]) => ({
+    server: makeServer(id, { vmState, ...(memoryMiB !== undefined && { memoryMiB }) }),
+    standing: { platform: 'OpenStack', id, name: id, state: 'Waiting' } as const,
+    call: { kind: 'live-migrate', server: id } as const,
+  }));
+  const picture = makeHost({ limits: { perHost: 99, total: 99, ahead: 99 } });
+  for (const order of [fates, fates.toReversed()]) {
+    const names = nextOnes(picture, order).map(call => ('server' in call ? call.server : ''));
+    assert.equal(names.join(''), 'gefdcbha');
+  }
 });

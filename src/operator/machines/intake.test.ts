@@ -150,7 +150,8 @@ describe('what is taken in', () => {
     const nameFor = async (target: Target): Promise<unknown> => {
       const { intake, writes } = bench({ requests: [taken] });
       await intake.take(look(target));
-      return (writes[0]?.body['metadata'] as { readonly name: string }).name;
+      const { name } = (writes[0]?.body['metadata'] ?? {}) as { readonly name?: string };
+      return name;
     };
     assert.deepEqual([await nameFor(about), await nameFor(bareNode)], ['mm-machines-m1', 'mm-node-m1']);
   });

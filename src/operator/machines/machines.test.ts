@@ -146,7 +146,7 @@ const asked = (cluster: Bench['cluster'], spec: JsonObject = {}, path = request)
   });
 
 const phase = ({ part }: Bench, path = request): string => {
-  const { phase, waitingFor } = part(path, 'status');
+  const { phase, waitingFor } = part(path, 'status') as { readonly phase?: string; readonly waitingFor?: string };
   return `${phase} ${waitingFor}`;
 };
 
