@@ -7,6 +7,7 @@ import { at } from '../core/testing/make.ts';
 import { maintenance } from '../generations/maintenance.ts';
 import { HandClock } from '../support/hand-clock.ts';
 import { Operator, type OperatorOptions } from './operator.ts';
+import type { ApiAnswer } from './ports.ts';
 import { Cluster } from './testing/cluster.ts';
 import { answer, failure, Lines, Notebook, settle, Tallies } from './testing/fakes.ts';
 
@@ -160,6 +161,21 @@ test('a node whose hold may have been written is read before anything is decided
   await wake();
   assert.deepEqual([reads(), pictures.length], [1, looks], 'the lead was lost meanwhile');
   await end();
+});
+
+test('who is stopped while he reads decides nothing any more', async () => {
+  const { cluster, script, pictures, calm, run, wait, end } = bench({ writes: [hold] });
+  cluster.intercept = ({ method, path }) => (method === 'PATCH' && path === nodePath('n1') ? failure(500, 'broken') : undefined);
+  await run();
+  script.decision = {};
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  cluster.intercept = ({ method }) => (method === 'GET' ? (promise as unknown as Promise<ApiAnswer>) : undefined);
+  await wait(10);
+  const looks = pictures.length;
+  await end();
+  resolve(undefined);
+  await calm();
+  assert.equal(pictures.length, looks);
 });
 
 test('a look that throws is told where people look', async () => {
