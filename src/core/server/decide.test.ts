@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { makeServer as server } from '../testing/make-host.ts';
+import { makeReleased, makeServer as server } from '../testing/make-host.ts';
 import { secondsAfter } from '../time.ts';
 import { defaultServerPolicy } from '../vm/server-policy.ts';
 import { decideHost } from './decide.ts';
@@ -207,4 +207,14 @@ test('the mark of a service is one line of at most 255 characters that is read b
   assert.equal(String(markedSince('drydock: ', reason)), '2030-01-10T11:59:55Z');
   assert.equal(isMarked('drydock nova: ', reason), false);
   assert.equal(markedSince('drydock: ', 'broken fan (since 2030-01-10T12:00:00Z)'), undefined);
+});
+
+test('a host that nobody wants to be empty keeps its servers, whoever has disabled it', () => {
+  const picture = makeReleased({ servers: [server('a')] });
+  for (const service of [
+    { ...picture.service, disabledReason: 'by hand' },
+    { ...picture.service, isEnabled: true },
+  ]) {
+    assert.deepEqual(decideHost({ ...picture, service }, now).calls, []);
+  }
 });
