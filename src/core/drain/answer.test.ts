@@ -12,6 +12,7 @@ const webhook = 'admission webhook "virt-launcher-eviction-interceptor.kubevirt.
 
 const cases: readonly (readonly [what: string, reply: Reply, kind: string])[] = [
   ['201: the deletion has begun', { status: 201, headers: {}, body: { kind: 'Status', status: 'Success' } }, 'accepted'],
+  ['300: a redirection is no acceptance', { status: 300, headers: {}, body: '' }, 'invalid'],
   ['404: gone', failure(404, { reason: 'NotFound', details: { name: 'p', kind: 'pods' }, message: 'pods "p" not found' }), 'gone'],
   ['404 by somebody else', { status: 404, headers: {}, body: '404 page not found\n' }, 'invalid'],
   [
@@ -42,6 +43,12 @@ const cases: readonly (readonly [what: string, reply: Reply, kind: string])[] = 
     }),
     'budget',
   ],
+  [
+    '429 by the budget, named by the type of the cause, among other causes',
+    failure(429, { message: 'no', details: { causes: [{ reason: 'Other' }, { type: 'DisruptionBudget' }] } }),
+    'budget',
+  ],
+  ['429 for another cause', failure(429, { message: 'no', details: { causes: [{ reason: 'Other', type: 'Another' }] } }), 'throttled'],
   ['429 by KubeVirt: evacuation begun', failure(429, { message: `${webhook}Eviction triggered evacuation of VMI "ns/vm"` }), 'evacuating'],
   [
     '429 by KubeVirt: evacuation under way',
@@ -64,6 +71,14 @@ const cases: readonly (readonly [what: string, reply: Reply, kind: string])[] = 
   [
     '403 by a policy',
     failure(403, { reason: 'Forbidden', message: "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no" }),
+    'denied',
+  ],
+  [
+    '403 by a policy, as servers word it for a pod',
+    failure(403, {
+      reason: 'Forbidden',
+      message: `pods "p" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`,
+    }),
     'denied',
   ],
   [
@@ -112,6 +127,38 @@ test('what the server asks to wait is taken from the header or the body', () => 
   assert.equal('retryAfterSeconds' in header && header.retryAfterSeconds, 7);
   const body = classify(failure(504, { details: { retryAfterSeconds: 10 } }));
   assert.equal('retryAfterSeconds' in body && body.retryAfterSeconds, 10);
+});
+
+test('only a number of seconds to come is what the server asks to wait, five minutes at most', () => {
+  const wait = (header: string): unknown => {
+    const outcome = classify({ status: 429, headers: { 'retry-after': header }, body: '' });
+    return 'retryAfterSeconds' in outcome ? outcome.retryAfterSeconds : 'nothing';
+  };
+  const rows = [
+    ['7', 7],
+    ['0.5', 0.5],
+    ['301', 300],
+    ['0', 'nothing'],
+    ['-5', 'nothing'],
+    ['Infinity', 'nothing'],
+    ['Sat, 21 Nov 2026 08:00:00 GMT', 'nothing'],
+  ] as const;
+  for (const [header, wanted] of rows) assert.equal(wait(header), wanted, header);
+});
+
+test('the message is that of the cause, else that of the status, else the plain body, else the code', () => {
+  const said = (reply: Reply): unknown => {
+    const outcome = classify(reply);
+    return 'message' in outcome ? outcome.message : undefined;
+  };
+  const budget = (causes: readonly object[]): unknown => said(failure(429, { message: 'not now', details: { causes } }));
+  const other = { reason: 'Other', message: 'something else' };
+  assert.equal(budget([other, { reason: 'DisruptionBudget', message: 'needs 2' }]), 'needs 2');
+  assert.equal(budget([other, { type: 'DisruptionBudget', message: 'needs 3' }]), 'needs 3');
+  assert.equal(budget([{ reason: 'DisruptionBudget' }]), 'not now');
+  assert.equal(said({ status: 502, headers: {}, body: 'Bad gateway\n' }), 'Bad gateway');
+  assert.equal(said({ status: 502, headers: {}, body: '' }), 'HTTP status 502');
+  assert.equal(said({ status: 502, headers: {}, body: undefined }), 'HTTP status 502');
 });
 
 test('every reply has an outcome, and texts are bounded', () => {

@@ -8,6 +8,7 @@ import { judge } from './judge.ts';
 
 const careful: DrainPolicy = { ...seedPolicy, force: false, deleteEmptyDirData: false };
 const daemon = { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' };
+const launcher = { kind: 'Pod', name: 'virt-launcher-db', uid: 'vl', apiVersion: 'v1' };
 const circumstances = { now: at(100), guests: new Map(), daemonSets: new Set(['shop/agent']) };
 const unowned = (over: Partial<Pod> = {}): Pod => {
   const { owner: _owner, ...pod } = makePod('bare', over);
@@ -41,6 +42,12 @@ const cases: readonly (readonly [what: string, pod: Pod, policy: DrainPolicy, ex
   ['a terminating pod needs no permission', unowned({ deletionTimestamp: at(120) }), careful, 'evict'],
   ['a pod that is not selected stays', makePod('a'), { ...careful, podSelector: { matchLabels: { app: 'db' } } }, 'ignore NotSelected'],
   ['a pod to leave alone stays', makePod('a'), { ...careful, ignorePods: [{ namespaces: ['shop'] }] }, 'ignore LeftAlone'],
+  ['a pick by no kind of owner picks all', makePod('a'), { ...careful, ignorePods: [{ ownerKinds: [] }] }, 'ignore LeftAlone'],
+  ['a pick by the kind of owner picks no other kind', makePod('a'), { ...careful, ignorePods: [{ ownerKinds: ['Job'] }] }, 'evict'],
+  ['nor a pod without an owner', unowned(), { ...seedPolicy, ignorePods: [{ ownerKinds: ['Job'] }] }, 'evict'],
+  ['a volume of a VM goes with it', makePod('hp-volume-1', { owner: launcher }), careful, 'await GoesWithItsVm'],
+  ['another pod of a pod goes', makePod('a', { owner: launcher }), careful, 'evict'],
+  ['another pod of that name goes', makePod('hp-volume-1'), careful, 'evict'],
   ['an awaited pod is waited for', makePod('a'), { ...careful, awaitPods: [{ ownerKinds: ['ReplicaSet'] }] }, 'await AwaitingCompletion'],
   ['an awaited pod that has finished goes', makePod('a', { phase: 'Succeeded' }), { ...careful, awaitPods: [{}] }, 'evict'],
   [
@@ -63,6 +70,15 @@ for (const [what, pod, policy, expected] of cases) {
     assert.equal('reason' in fate ? `${fate.fate} ${fate.reason}` : fate.fate, expected);
   });
 }
+
+test('a DaemonSet pod that is refused is told what its DaemonSet is, and what would help', () => {
+  const told = (name: string) => {
+    const fate = judge(makePod('a', { owner: { ...daemon, name } }), { ...careful, ignoreDaemonSets: false }, circumstances);
+    return fate.fate === 'refuse' ? [fate.message, fate.remedy] : fate;
+  };
+  assert.deepEqual(told('agent'), ['is managed by a DaemonSet', 'set drain.ignoreDaemonSets']);
+  assert.deepEqual(told('gone'), ['belongs to a DaemonSet that does not exist any more', 'set drain.force to evict it, or delete it']);
+});
 
 test('the first wave that picks a pod is its wave; the rest comes last', () => {
   const policy = { ...seedPolicy, waves: [{ maxPriority: 0 }, { podSelector: { matchLabels: { app: 'web' } } }, { namespaces: ['shop'] }] };

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { at, makeBudget, makePod } from '../testing/make.ts';
+import { launcherOf, makeVmi, makeVms } from '../testing/make-vms.ts';
+import { guestsOf } from '../vm/guest.ts';
+import type { Outcome } from './answer.ts';
 import type { Budget } from './budget.ts';
 import type { Flight } from './flight.ts';
 import { type Leaver, plan, type Surroundings } from './plan.ts';
@@ -289,4 +292,80 @@ test('a pod that has ended since it was refused is asked for at once, and once',
     plan([leaver('a', { phase: 'Succeeded' })], around({ attempts: new Map([['uid-shop-a', attempt]]), now: at(1) })).calls.length;
   assert.equal(called(before), 1);
   assert.equal(called({ ...before, ended: true }), 0);
+});
+
+describe('after an answer, with one budget that has not changed', () => {
+  const after = (outcome: Outcome, budgets = [makeBudget('b')], over: Partial<Attempt> = {}) => {
+    const attempts = new Map([['uid-shop-a', refused({ outcome, ...over })]]);
+    const { calls, hindrances, waitsFor, again } = plan([leaver('a')], around({ budgets, attempts, now: at(1) }));
+    return {
+      calls: calls.length,
+      says: hindrances.map(({ cause, message }) => `${cause} ${message}`),
+      waitsFor,
+      again: again !== undefined,
+    };
+  };
+  const message = 'no';
+  const rows: readonly (readonly [Outcome, says: readonly string[], waitsFor: readonly string[]])[] = [
+    [{ kind: 'accepted' }, [], []],
+    [{ kind: 'gone' }, [], []],
+    [{ kind: 'budget', message }, ['DisruptionBudget no'], ['shop/b']],
+    [{ kind: 'budgetBehind', message }, ['BudgetNotSynced no'], ['shop/b']],
+    [{ kind: 'denied', message }, ['AdmissionDenied no'], []],
+    [{ kind: 'failed', message }, ['EvictionFailed no'], []],
+  ];
+  for (const [outcome, says, waitsFor] of rows)
+    test(`${outcome.kind}: ${says[0] ?? 'nothing to say'}, ${waitsFor[0] ?? 'no budget'} is waited for`, () => {
+      // The server fails for a second at first: asked a few times more it is left alone for longer.
+      assert.deepEqual(after(outcome, [makeBudget('b')], { tries: 5 }), { calls: 0, says, waitsFor, again: true });
+    });
+
+  test('that none is remembered of, it waits all the same', () => {
+    const { budgetSeen: _, ...unseen } = refused();
+    const attempts = new Map([['uid-shop-a', unseen]]);
+    assert.equal(plan([leaver('a')], around({ budgets: [makeBudget('b')], attempts, now: at(1) })).calls.length, 0);
+  });
+
+  test('of too many budgets: it is asked for again once one is left', () => {
+    const two = [makeBudget('b'), makeBudget('c')];
+    assert.deepEqual(after({ kind: 'multipleBudgets', message }, two).says, ['MultipleBudgets no']);
+    assert.equal(after({ kind: 'multipleBudgets', message }, two.slice(0, 1)).calls, 1);
+    assert.equal(after({ kind: 'multipleBudgets', message }, []).calls, 1);
+  });
+});
+
+test('a pod counts as come back when it was made later than the rounding of times can explain', () => {
+  const late = (seconds: number): number =>
+    plan([leaver('a', { createdAt: at(seconds) })], around({ heldSince: at(0), now: at(9) })).returns.size;
+  assert.deepEqual([0, 1, 1.001].map(late), [0, 0, 1]);
+});
+
+test('a pod that has been asked for is silently waited for until there is an answer', () => {
+  const { budget: _, ...own } = flight('a', { nodeName: 'n1' });
+  const seen = (state: Flight['state']) => {
+    const { calls, hindrances } = plan([leaver('a')], around({ flights: [{ ...own, state }] }));
+    return [calls.length, hindrances.length];
+  };
+  assert.deepEqual(seen('queued'), [0, 0]);
+  assert.deepEqual(seen('sent'), [0, 0]);
+  assert.deepEqual(seen('accepted'), [1, 0], 'and that is not remembered: it is asked for once more');
+});
+
+test('what a deletion overrules is told with what is on its way from its budget, and not at all where it has none', () => {
+  const deletion: Leaver = { ...leaver('a'), method: 'delete' };
+  const budgets = [makeBudget('b', { currentHealthy: 6 })];
+  const [call] = plan([deletion], around({ budgets, flights: [flight('x'), flight('y')] })).calls;
+  assert.deepEqual(call?.overrules, [{ budget: 'shop/b', healthy: 4 }]);
+  const [free] = plan([deletion], around()).calls;
+  assert.equal(free !== undefined && 'overrules' in free, false);
+});
+
+test('VMs go after pods, ready or not; of two VMs one whose size is not known goes first, in whatever order they come', () => {
+  const { memory: _, ...unknown } = makeVmi('z');
+  const vmis = [makeVmi('a'), unknown];
+  const launchers = vmis.map(vmi => launcherOf(vmi, { ready: false }));
+  const guests = guestsOf('n1', launchers, makeVms({ vmis }));
+  const leavers = [...launchers, makePod('web')].map((pod): Leaver => ({ ...leaver('a'), pod }));
+  for (const all of [leavers, leavers.toReversed()])
+    assert.deepEqual(names(plan(all, around({ guests })).calls), ['web', 'virt-launcher-z-x', 'virt-launcher-a-x']);
 });
