@@ -5,7 +5,7 @@ import type { Marks } from '../request/request.ts';
 import { patchNode } from '../testing/apply.ts';
 import { makeNode } from '../testing/make.ts';
 import type { Before } from './before.ts';
-import { beforeOfPredecessor, holdChange as change, noMarks, unite } from './hold.ts';
+import { beforeOfPredecessor, holdChange as change, forgetChange, noMarks, unite } from './hold.ts';
 import { type Node, type Taint, taintId } from './node.ts';
 
 const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
@@ -74,6 +74,57 @@ test('what is taken away by hand is put back, and named', () => {
     'the taint node.kubernetes.io/unschedulable:NoSchedule',
     'the label remediation.medik8s.io/exclude-from-remediation',
   ]);
+});
+
+test('only what an earlier hold has set can be lost: what is wanted anew is put on without a word', () => {
+  const lost = (held: Marks, seen: Partial<Node>, wanted = seed) => holdChange({ ...bring(makeNode(), held), ...seen }, wanted)?.lost;
+  const cordon: Marks = { ...noMarks, unschedulable: true };
+  assert.deepEqual(lost(cordon, {}), [], 'taints and the label are new');
+  assert.deepEqual(lost({ ...seed, unschedulable: false }, { unschedulable: false }), [], 'the cordon is new');
+  assert.deepEqual(lost(seed, { unschedulable: false }), ['the cordon']);
+  assert.deepEqual(lost(seed, { unschedulable: false }, { ...seed, unschedulable: false }), [], 'it is not wanted any more');
+  assert.deepEqual(lost(seed, { taints: seed.taints.slice(0, 1) }), ['the taint medik8s.io/drain:NoSchedule']);
+  assert.deepEqual(lost(seed, { labels: { 'remediation.medik8s.io/exclude-from-remediation': 'false' } }), [
+    'the label remediation.medik8s.io/exclude-from-remediation',
+  ]);
+});
+
+test('a node becomes schedulable by being given back when it was before, and only if it is not yet', () => {
+  const uncordons = (before: Partial<Node>, seen: Partial<Node> = {}) =>
+    holdChange({ ...bring(makeNode(before), seed), ...seen }, noMarks)?.uncordons;
+  assert.equal(uncordons({}), true);
+  assert.equal(uncordons({ unschedulable: true }), false, 'it stays cordoned');
+  assert.equal(uncordons({}, { unschedulable: false }), false, 'somebody has uncordoned it');
+  assert.equal(holdChange(makeNode(), seed)?.uncordons, false);
+});
+
+test('a taint and a label that were there before, and that somebody has taken off, are put back with the release', () => {
+  const taint = { key: 'medik8s.io/drain', effect: 'NoSchedule', value: 'mine' };
+  const labels = { 'remediation.medik8s.io/exclude-from-remediation': 'false' };
+  const node = makeNode({ taints: [taint], labels });
+  const bare = { ...bring(node, seed), unschedulable: false, taints: [], labels: {} };
+  assert.deepEqual(plain(bring(bare, noMarks)), plain(node));
+});
+
+test('a write has no part in which nothing changes', () => {
+  const { patch } = holdChange(bring(makeNode(), noMarks), { ...noMarks, labels: seed.labels }) ?? {};
+  assert.deepEqual(Object.keys(patch ?? {}), ['metadata']);
+  assert.equal(holdChange(makeNode(), noMarks), undefined);
+});
+
+test('a label that was not there and is gone already is not taken off once more', () => {
+  const held = bring(makeNode(), { ...noMarks, labels: seed.labels });
+  assert.deepEqual(holdChange({ ...held, labels: {} }, noMarks)?.patch, {
+    metadata: { resourceVersion: held.resourceVersion, annotations: { 'drydock.dev/before': null } },
+  });
+});
+
+test('the record alone is forgotten without a change of the node', () => {
+  assert.deepEqual(forgetChange(makeNode({ resourceVersion: '77' })), {
+    patch: { metadata: { resourceVersion: '77', annotations: { 'drydock.dev/before': null } } },
+    uncordons: false,
+    lost: [],
+  });
 });
 
 test('a node that another operator holds without a record is released as that operator would have', () => {
