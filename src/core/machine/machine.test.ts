@@ -104,6 +104,10 @@ describe('a Machine', () => {
     assert.deepEqual(read('capi', { spec }, { annotations }).preDrainHooks, hooks);
     assert.deepEqual(read('openshift', { spec }, { annotations }).preDrainHooks, hooks);
     assert.deepEqual(read('openshift', { spec: { lifecycleHooks: { preDrain: 'x' } } }).preDrainHooks, []);
+    assert.deepEqual(
+      [read('capi', { spec }), read('openshift', {}, { annotations })].flatMap(({ preDrainHooks }) => preDrainHooks),
+      [],
+    );
   });
 
   test('has the mark of its own API', () => {

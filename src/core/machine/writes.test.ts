@@ -1,10 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { JsonObject } from '../json.ts';
 import { at } from '../testing/make.ts';
 import { makeChild, makeEvent, makeMachine, makeMachinePicture, makeMachineRequest, makeSet } from '../testing/make-machine.ts';
 import type { MachineEvent } from './event.ts';
 import { deleteMarks, hookName, hookOwner, preDrainPrefix } from './machine.ts';
-import { createChildWrite, deleteMachineWrite, hookWrite, markWrite, reasonOf, scaleWrite, stageWrite } from './writes.ts';
+import {
+  childDrainWrite,
+  childName,
+  createChildWrite,
+  deleteMachineWrite,
+  hookWrite,
+  markWrite,
+  reasonOf,
+  scaleWrite,
+  stageWrite,
+} from './writes.ts';
 
 const ours = { name: hookName, owner: hookOwner };
 const theirs = { name: 'other', owner: 'x' };
@@ -82,6 +93,24 @@ describe('what the events are, in a sentence', () => {
 });
 
 describe('the Maintenance that drains the node', () => {
+  test('has a name of 63 characters at most, with the whole uid', () => {
+    const uid = '0d3f5a52-7f0c-4d0e-9a5e-0f6a5f1c2b3d';
+    assert.equal(childName({ name: 'mm-m1', uid }), `mm-m1-${uid}`);
+    assert.equal(childName({ name: 'm'.repeat(26), uid }), `${'m'.repeat(26)}-${uid}`);
+    assert.equal(childName({ name: 'm'.repeat(99), uid }), `${'m'.repeat(26)}-${uid}`);
+    assert.equal(childName({ name: `${'m'.repeat(24)}.-tail`, uid }), `${'m'.repeat(24)}-${uid}`);
+  });
+
+  test('is put back where its drain differs: only that is written', () => {
+    const written = (drain?: JsonObject) => {
+      const child = makeChild('Draining', drain && { part: { of: 'drydock-system/mm-m1', drain } });
+      return (childDrainWrite(child, makeMachineRequest({ drain: { force: false } })).body['spec'] as JsonObject)['drain'];
+    };
+    assert.deepEqual(written({ deleteEmptyDirData: true, force: true, timeoutSeconds: 5 }), { force: false, timeoutSeconds: null });
+    assert.deepEqual(written({ deleteEmptyDirData: true, force: false }), {});
+    assert.deepEqual(written(), { deleteEmptyDirData: true, force: false });
+  });
+
   const drain = (events: readonly MachineEvent[], own: object = {}) => {
     const { body } = createChildWrite(makeMachinePicture({ request: makeMachineRequest({ events, drain: { ...own } }) }), 'n1', at(0));
     return (body['spec'] as { drain: Record<string, unknown> }).drain;

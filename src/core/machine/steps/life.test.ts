@@ -88,6 +88,12 @@ describe('what there is no point in', () => {
     assert.equal(ended('Cancelled', 'Completed'), 'Cancelled EventCompleted');
     assert.equal(ended('Cancelled', 'Cancelled'), 'Cancelled EventCancelled');
   });
+
+  test('who ended the event is said', () => {
+    const said = (state: 'Cancelled' | 'Completed') => decided({ request: makeMachineRequest({ events: [makeEvent({ state })] }) }).message;
+    assert.equal(said('Cancelled'), 'The cloud has cancelled its event');
+    assert.equal(said('Completed'), 'The event was over before anything had to be done');
+  });
 });
 
 describe('called off while it is under way', () => {

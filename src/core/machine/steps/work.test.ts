@@ -248,6 +248,15 @@ describe('the machine goes', () => {
     assert.equal(surge(gone, flagged), 'Releasing Ending: count back', 'its set has made another by itself');
   });
 
+  test('without a machine more no set is counted back, whatever record it has', () => {
+    const larger = makeSet({ api: 'capi', replicas: 4 });
+    const leaving = makeMachine({ api: 'capi', deleting: true, preDrainHooks: [hook] });
+    assert.equal(
+      goes('Replace', { machine: leaving, surged: [larger] }, { deletionIssued: true }),
+      'Replacing MachineDeletion: let the machine go',
+    );
+  });
+
   test('what keeps it is said', () => {
     const said = (over: Partial<ReturnType<typeof makeMachine>>) =>
       decided({ request: begun('Replace', { deletionIssued: true }), machine: makeMachine({ deleting: true, ...over }), ...drained })
