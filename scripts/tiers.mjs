@@ -9,7 +9,7 @@ const testsIn = (...folder) =>
     .map(name => join(...folder, name))
     .sort();
 
-const rooms = ['core', 'support', 'generations', 'operator', 'admission', 'clouds', 'nova', 'web', 'ui', 'cli', 'embedded', 'rehearse'];
+const rooms = ['core', 'support', 'apis', 'operator', 'admission', 'clouds', 'nova', 'web', 'ui', 'cli', 'embedded', 'rehearse'];
 
 /**
  * `concurrency`: test files at a time. One control plane is as much as two cores bear. `environment`: what the tests see beside the usual.

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { machineEventSourceSpec, machineEventSourceStatus, nodeNoticeSpec } from '../src/generations/schema/machine-event-source.ts';
-import { machineMaintenanceSpec, machineMaintenanceStatus } from '../src/generations/schema/machine-maintenance.ts';
-import { maintenanceSpec, maintenanceStatus } from '../src/generations/schema/maintenance.ts';
-import { maintenanceWindowSpec, maintenanceWindowStatus } from '../src/generations/schema/maintenance-window.ts';
+import { machineEventSourceSpec, machineEventSourceStatus, nodeNoticeSpec } from '../src/apis/schema/machine-event-source.ts';
+import { machineMaintenanceSpec, machineMaintenanceStatus } from '../src/apis/schema/machine-maintenance.ts';
+import { maintenanceSpec, maintenanceStatus } from '../src/apis/schema/maintenance.ts';
+import { maintenanceWindowSpec, maintenanceWindowStatus } from '../src/apis/schema/maintenance-window.ts';
 import {
   nodeMaintenanceSpec,
   nodeMaintenanceSpecOfAlpha1,
@@ -10,7 +10,7 @@ import {
   nodeMaintenanceStatus,
   nodeMaintenanceStatusOfAlpha,
   nodeMaintenanceStatusOfKubevirt,
-} from '../src/generations/schema/node-maintenance.ts';
+} from '../src/apis/schema/node-maintenance.ts';
 
 /** The CustomResourceDefinitions, made from the schemas that the readers take their types from. */
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
+import { webhookConfiguration } from '../src/apis/admission.ts';
+import { consentPolicies } from '../src/apis/consent.ts';
 import { usualGroups } from '../src/cli/crds.ts';
-import { webhookConfiguration } from '../src/generations/admission.ts';
-import { consentPolicies } from '../src/generations/consent.ts';
 import { crds } from './crds.ts';
 
 /** The generated files of deploy/: path below deploy, and text. */
@@ -41,7 +41,7 @@ const crdFiles = (): ReadonlyMap<string, string> => {
 };
 
 const webhookFiles = (): ReadonlyMap<string, string> => {
-  const source = 'src/generations/admission.ts';
+  const source = 'src/apis/admission.ts';
   const service = { name: 'drydock-webhook', namespace: 'drydock-system', port: 443 };
   return new Map([
     [
@@ -55,7 +55,7 @@ const webhookFiles = (): ReadonlyMap<string, string> => {
 };
 
 const consentFiles = (): ReadonlyMap<string, string> => {
-  const source = 'src/generations/consent.ts';
+  const source = 'src/apis/consent.ts';
   const policies = consentPolicies().map(policy => stringify(policy, yamlStyle));
   return new Map([['admission-policies/consent.yaml', header(source) + policies.join('---\n')]]);
 };

@@ -1,4 +1,4 @@
-import type { MaintenanceStatus } from '../../src/generations/schema/maintenance.ts';
+import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
 import type { Foresight } from '../../src/rehearse/foresight.ts';
 
 /** How one node really went. */

@@ -1,7 +1,7 @@
+import type { WebhookKind } from '../apis/admission.ts';
+import { type Right, rightsFor, withoutRight } from '../apis/consent.ts';
 import { reviewCall, reviewed } from '../core/access-review.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { WebhookKind } from '../generations/admission.ts';
-import { type Right, rightsFor, withoutRight } from '../generations/consent.ts';
 import type { Api } from '../operator/ports.ts';
 import { textOf } from './live.ts';
 import { allowed, denied, type Review, type Verdict } from './review.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type AdmissionKind, webhookKinds } from '../apis/admission.ts';
 import type { JsonObject } from '../core/json.ts';
-import { type AdmissionKind, webhookKinds } from '../generations/admission.ts';
 import { systemClock } from '../support/clock.ts';
 import { HandClock } from '../support/hand-clock.ts';
 import { silentLog } from '../support/log.ts';

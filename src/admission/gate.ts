@@ -1,5 +1,5 @@
+import { type AdmissionKind, isAdmissionKind, type WebhookKind } from '../apis/admission.ts';
 import { isObject, type JsonObject } from '../core/json.ts';
-import { type AdmissionKind, isAdmissionKind, type WebhookKind } from '../generations/admission.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';

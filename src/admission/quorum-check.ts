@@ -1,10 +1,10 @@
+import { type AdmissionKind, admissionKinds } from '../apis/admission.ts';
 import { type Budget, readBudget } from '../core/drain/budget.ts';
 import { type Node, readNode } from '../core/hold/node.ts';
 import type { JsonObject } from '../core/json.ts';
 import { readPod } from '../core/pod/pod.ts';
 import { etcdAllows, etcdGuardName, etcdNamespace, guardSays, namedGuardAllows } from '../core/quorum/etcd-guard.ts';
 import { isWarnedOnly, mayLeave, memberLabels, membersOf } from '../core/quorum/quorum.ts';
-import { type AdmissionKind, admissionKinds } from '../generations/admission.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Found, getLive, listFirst, listLive } from './live.ts';
 import { allowed, denied, type Verdict } from './review.ts';

@@ -1,7 +1,7 @@
+import type { AdmissionKind } from '../apis/admission.ts';
 import { type Node, readNode } from '../core/hold/node.ts';
 import { isObject, type JsonObject, sameJson } from '../core/json.ts';
 import { mayLoseQuorum } from '../core/quorum/quorum.ts';
-import type { AdmissionKind } from '../generations/admission.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Found, getLive, listFirst } from './live.ts';
 import { mayBeMember, quorumCheck } from './quorum-check.ts';

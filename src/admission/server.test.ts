@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:https';
 import { after, describe, test } from 'node:test';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import type { WebhookKind } from '../generations/admission.ts';
+import type { WebhookKind } from '../apis/admission.ts';
 import { Lines } from '../operator/testing/fakes.ts';
 import { silentLog } from '../support/log.ts';
 import { makeAuthority, makeServing } from './certificates/make.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { type WebhookKind, webhookKinds } from '../generations/admission.ts';
+import { type WebhookKind, webhookKinds } from '../apis/admission.ts';
 import type { Log } from '../support/log.ts';
 import { Crowd } from './crowd.ts';
 import { answerTo, type Review, readReview, type Verdict } from './review.ts';

@@ -1,4 +1,4 @@
-import type { WebhookKind } from '../generations/admission.ts';
+import type { WebhookKind } from '../apis/admission.ts';
 import type { Api, Watcher } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';

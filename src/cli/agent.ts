@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
+import { nodeNotice } from '../apis/machine-event-source.ts';
 import { type AzureMetadata, azureMetadata } from '../clouds/metadata/azure.ts';
 import { detectCloud, type MetadataProvider } from '../clouds/metadata/detect.ts';
 import { type OwnSighting, watchMetadata } from '../clouds/metadata/watch.ts';
 import { drainedForAnnotation, noticesPath } from '../core/machine/source.ts';
 import { saidBy } from '../core/status.ts';
-import { nodeNotice } from '../generations/machine-event-source.ts';
 import { connect } from '../kube/connect.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Clock, systemClock } from '../support/clock.ts';

@@ -1,4 +1,4 @@
-import { holdersIn } from '../core/hold/before.ts';
+import { holdersIn } from '../core/hold/hold-record.ts';
 import type { Node } from '../core/hold/node.ts';
 import { saidBy } from '../core/status.ts';
 import type { Api } from '../operator/ports.ts';

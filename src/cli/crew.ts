@@ -1,5 +1,5 @@
+import { machineTongue } from '../apis/machine-adapter.ts';
 import type { MachineEvent } from '../core/machine/event.ts';
-import { machineTongue } from '../generations/machine-tongue.ts';
 import { HostKeeper } from '../nova/keeper.ts';
 import type { NovaMeter } from '../nova/perform.ts';
 import { MachineRoom, type MachineRoomOptions, type Reception } from '../operator/machines/machine-room.ts';

@@ -1,9 +1,9 @@
 import { readBudget } from '../core/drain/budget.ts';
-import type { Glance } from '../core/phase/glance.ts';
+import type { Glance } from '../core/maintenance/drain-inputs.ts';
 import { type Pod, readPod } from '../core/pod/pod.ts';
-import type { VmsKnown } from '../core/vm/guest.ts';
 import { type ClusterVms, knownFor, ownersOf, trafficOf } from '../core/vm/known.ts';
 import { defaultSettings, migrationsPath, readMigration, readSettings, readVmi, settingsPath, vmisPath } from '../core/vm/kubevirt.ts';
+import type { VmsKnown } from '../core/vm/vm-pod.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
 

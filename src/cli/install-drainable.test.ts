@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Circumstances, judge } from '../core/drain/judge.ts';
+import { maintenance } from '../apis/maintenance.ts';
+import { type Circumstances, judge } from '../core/drain/filters.ts';
 import { type Pod, readPod } from '../core/pod/pod.ts';
-import { maintenance } from '../generations/maintenance.ts';
 import type { Manifest } from './install-files.ts';
 import { manifests } from './install-manifests.ts';
 import { extraParts, usualNamespace, usualParts } from './install-parts.ts';

@@ -1,6 +1,6 @@
+import { type KubevirtAlpha, kubevirtAlphaOfOurs } from '../apis/kubevirt.ts';
+import { served } from '../apis/served.ts';
 import type { Dialect } from '../core/request/request.ts';
-import { type KubevirtAlpha, kubevirtAlphaOfOurs } from '../generations/kubevirt.ts';
-import { served } from '../generations/served.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { served } from '../generations/served.ts';
+import { served } from '../apis/served.ts';
 import type { ApiCall } from '../operator/ports.ts';
 import { Lines } from '../operator/testing/fakes.ts';
 import { prepareLeaseNamespaces } from './lease-namespaces.ts';

@@ -1,10 +1,10 @@
+import { maintenance } from '../apis/maintenance.ts';
+import type { MaintenanceStatus } from '../apis/schema/maintenance.ts';
 import { fewOf } from '../core/drain/blocker.ts';
 import type { JsonObject } from '../core/json.ts';
+import { creation, maintenanceObject, notServed } from '../core/request/maintenance-input.ts';
 import type { Dialect, Request } from '../core/request/request.ts';
-import { creation, maintenanceObject, notServed } from '../core/request/wish.ts';
 import type { Stage } from '../core/request/words.ts';
-import { maintenance } from '../generations/maintenance.ts';
-import type { MaintenanceStatus } from '../generations/schema/maintenance.ts';
 import type { Connection } from '../kube/connect.ts';
 import type { ConnectionFlags } from './connection-flags.ts';
 import { UsageError } from './fail.ts';

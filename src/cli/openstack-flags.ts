@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { defaultLimits } from '../core/server/picture.ts';
+import { defaultLimits } from '../core/hypervisor/snapshot.ts';
 
 /** As the command line of the operator gives them. */
 export type OpenStackFlags = {

@@ -1,4 +1,4 @@
-import type { MigrationLimits } from '../core/server/picture.ts';
+import type { MigrationLimits } from '../core/hypervisor/snapshot.ts';
 import type { NovaWhere } from '../nova/config/find.ts';
 import type { Nova } from '../nova/nova.ts';
 import type { Clock } from '../support/clock.ts';

@@ -1,4 +1,4 @@
-import { machineTongue } from '../generations/machine-tongue.ts';
+import { machineTongue } from '../apis/machine-adapter.ts';
 import type { Connection } from '../kube/connect.ts';
 import { systemClock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { machineTongue } from '../apis/machine-adapter.ts';
 import type { Dialect } from '../core/request/request.ts';
-import { machineTongue } from '../generations/machine-tongue.ts';
 import type { Api, Watcher } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';

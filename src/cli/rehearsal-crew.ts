@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
+import { served } from '../apis/served.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Dialect } from '../core/request/request.ts';
-import { served } from '../generations/served.ts';
 import { everyNamespace } from '../operator/namespaces.ts';
 import { noMeter } from '../operator/ports.ts';
 import type { Props } from '../rehearse/stage.ts';

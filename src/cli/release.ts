@@ -1,5 +1,5 @@
+import { notServed, removal } from '../core/request/maintenance-input.ts';
 import type { Request } from '../core/request/request.ts';
-import { notServed, removal } from '../core/request/wish.ts';
 import type { Connection } from '../kube/connect.ts';
 import type { ConnectionFlags } from './connection-flags.ts';
 import { follow } from './follow.ts';

@@ -1,7 +1,7 @@
+import { readMachineMaintenance } from '../apis/machine-maintenance.ts';
 import { isOver, type MachineRequest } from '../core/machine/request.ts';
 import { machineMaintenancesPath } from '../core/machine/writes.ts';
 import { timeText } from '../core/time.ts';
-import { readMachineMaintenance } from '../generations/machine-maintenance.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
 import { table } from './status-table.ts';

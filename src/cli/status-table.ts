@@ -1,5 +1,5 @@
-import type { Blocked } from '../core/drain/blocked.ts';
-import type { VmsNow } from '../core/phase/vms-now.ts';
+import type { Blocked } from '../core/drain/blocker-groups.ts';
+import type { VmsNow } from '../core/maintenance/vms-now.ts';
 import { columns } from '../support/columns.ts';
 
 /** One maintenance as it is shown. */

@@ -1,11 +1,11 @@
 import { stringify } from 'yaml';
-import type { Blocked } from '../core/drain/blocked.ts';
+import type { Blocked } from '../core/drain/blocker-groups.ts';
 import { readNode } from '../core/hold/node.ts';
-import { blockersNow } from '../core/phase/blockers-now.ts';
-import { type VmsNow, vmsNow } from '../core/phase/vms-now.ts';
+import { blockersNow } from '../core/maintenance/blockers-now.ts';
+import { type VmsNow, vmsNow } from '../core/maintenance/vms-now.ts';
+import { endsOf, isDraining, messageOf, phaseOf } from '../core/request/display.ts';
+import { notServed } from '../core/request/maintenance-input.ts';
 import type { Request } from '../core/request/request.ts';
-import { endsOf, isDraining, messageOf, phaseOf } from '../core/request/telling.ts';
-import { notServed } from '../core/request/wish.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
 import type { ConnectionFlags } from './connection-flags.ts';

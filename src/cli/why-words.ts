@@ -1,14 +1,14 @@
-import { type Blocked, matters } from '../core/drain/blocked.ts';
 import { fewOf } from '../core/drain/blocker.ts';
-import { judge } from '../core/drain/judge.ts';
+import { type Blocked, matters } from '../core/drain/blocker-groups.ts';
+import { judge } from '../core/drain/filters.ts';
 import type { Node } from '../core/hold/node.ts';
-import { blockersNow } from '../core/phase/blockers-now.ts';
-import { circumstancesOf } from '../core/phase/circumstances.ts';
-import type { Glance } from '../core/phase/glance.ts';
-import { vmsNow } from '../core/phase/vms-now.ts';
+import { blockersNow } from '../core/maintenance/blockers-now.ts';
+import type { Glance } from '../core/maintenance/drain-inputs.ts';
+import { circumstancesOf } from '../core/maintenance/filter-context.ts';
+import { vmsNow } from '../core/maintenance/vms-now.ts';
 import { isTerminating, type Pod } from '../core/pod/pod.ts';
+import { isDraining } from '../core/request/display.ts';
 import type { Request } from '../core/request/request.ts';
-import { isDraining } from '../core/request/telling.ts';
 import { vmOutlook } from '../core/vm/outlook.ts';
 import { titleOf } from './requests.ts';
 

@@ -1,7 +1,7 @@
 import { readNode } from '../core/hold/node.ts';
 import { type Pod, readPod } from '../core/pod/pod.ts';
+import { drainRequest } from '../core/request/ad-hoc.ts';
 import { seedPolicy } from '../core/request/policy.ts';
-import { drainRequest } from '../core/request/spoken.ts';
 import type { Connection } from '../kube/connect.ts';
 import type { ApiAnswer } from '../operator/ports.ts';
 import type { ConnectionFlags } from './connection-flags.ts';

@@ -1,9 +1,9 @@
+import { readMaintenanceWindow } from '../apis/maintenance-window.ts';
 import { readNode } from '../core/hold/node.ts';
 import { eventKinds } from '../core/machine/event.ts';
-import { notServed } from '../core/request/wish.ts';
+import { notServed } from '../core/request/maintenance-input.ts';
 import { calendarOf, freezeAt, nextSpans, openNow } from '../core/window/calendar.ts';
 import { appliesTo, type MaintenanceWindow, type Span, type WindowedKind, windowsPath } from '../core/window/window.ts';
-import { readMaintenanceWindow } from '../generations/maintenance-window.ts';
 import { listAll } from '../operator/list.ts';
 import type { Api } from '../operator/ports.ts';
 import type { ConnectionFlags } from './connection-flags.ts';

@@ -1,7 +1,7 @@
-import type { Marker } from '../core/server/mark.ts';
-import type { HostDecision, HostPicture, MigrationLimits, Refusal } from '../core/server/picture.ts';
-import { type ComputeService, hasFailed, hasSucceeded, isUnderWay, type Migration, type Server } from '../core/server/server.ts';
-import { since } from '../core/server/track.ts';
+import type { Marker } from '../core/hypervisor/mark.ts';
+import { type ComputeService, hasFailed, hasSucceeded, isUnderWay, type Migration, type Server } from '../core/hypervisor/server.ts';
+import type { HostDecision, HostPicture, MigrationLimits, Refusal } from '../core/hypervisor/snapshot.ts';
+import { since } from '../core/hypervisor/track.ts';
 import { isBefore } from '../core/time.ts';
 import type { HostWish } from '../core/vm/host.ts';
 import { failed, type Outcome } from './failure.ts';

@@ -1,9 +1,9 @@
-import { decideHost } from '../core/server/decide.ts';
-import { isMarked, type Marker } from '../core/server/mark.ts';
-import { type HypervisorIdentity, type Match, type Matcher, matchHosts, type NodeIdentity } from '../core/server/match.ts';
-import { defaultLimits, type HostPicture, type MigrationLimits } from '../core/server/picture.ts';
-import type { ComputeService } from '../core/server/server.ts';
-import { flights } from '../core/server/turn.ts';
+import { decideHost } from '../core/hypervisor/decide.ts';
+import { isMarked, type Marker } from '../core/hypervisor/mark.ts';
+import { type HypervisorIdentity, type Match, type Matcher, matchHosts, type NodeIdentity } from '../core/hypervisor/match.ts';
+import type { ComputeService } from '../core/hypervisor/server.ts';
+import { defaultLimits, type HostPicture, type MigrationLimits } from '../core/hypervisor/snapshot.ts';
+import { flights } from '../core/hypervisor/turn.ts';
 import { secondsAfter } from '../core/time.ts';
 import type { HostView, HostWish } from '../core/vm/host.ts';
 import type { Fence, Hosts } from '../operator/ports.ts';

@@ -1,4 +1,4 @@
-import { isUnderWay, type Migration } from '../core/server/server.ts';
+import { isUnderWay, type Migration } from '../core/hypervisor/server.ts';
 import { isBefore, secondsAfter } from '../core/time.ts';
 import { failed, type Outcome } from './failure.ts';
 import type { Nova } from './nova.ts';

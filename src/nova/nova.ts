@@ -1,7 +1,7 @@
+import type { HypervisorIdentity } from '../core/hypervisor/match.ts';
+import type { ComputeService, Migration, Server } from '../core/hypervisor/server.ts';
+import type { HostCall } from '../core/hypervisor/snapshot.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
-import type { HypervisorIdentity } from '../core/server/match.ts';
-import type { HostCall } from '../core/server/picture.ts';
-import type { ComputeService, Migration, Server } from '../core/server/server.ts';
 import type { Clock } from '../support/clock.ts';
 import { NovaClient } from './client.ts';
 import type { NovaConfig } from './config/config.ts';

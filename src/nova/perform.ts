@@ -1,4 +1,4 @@
-import type { HostCall } from '../core/server/picture.ts';
+import type { HostCall } from '../core/hypervisor/snapshot.ts';
 import type { Fence } from '../operator/ports.ts';
 import type { Log } from '../support/log.ts';
 import type { Errand, HostDesk } from './desk.ts';

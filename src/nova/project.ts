@@ -1,6 +1,6 @@
+import type { HypervisorIdentity } from '../core/hypervisor/match.ts';
+import type { ComputeService, Migration, Server } from '../core/hypervisor/server.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
-import type { HypervisorIdentity } from '../core/server/match.ts';
-import type { ComputeService, Migration, Server } from '../core/server/server.ts';
 import { readTime } from '../core/time.ts';
 
 /** What is kept of Nova's objects. */

@@ -1,5 +1,5 @@
+import type { Migration } from '../core/hypervisor/server.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
-import type { Migration } from '../core/server/server.ts';
 import { readTime, secondsAfter } from '../core/time.ts';
 import type { NovaClient } from './client.ts';
 

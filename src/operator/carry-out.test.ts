@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Decision, Write } from '../core/phase/decision.ts';
-import { noNotes, type Picture } from '../core/phase/picture.ts';
+import { maintenance } from '../apis/maintenance.ts';
+import type { Decision, Write } from '../core/maintenance/decision.ts';
+import { noNotes, type Picture } from '../core/maintenance/snapshot.ts';
 import { readPod } from '../core/pod/pod.ts';
 import { at } from '../core/testing/make.ts';
-import { maintenance } from '../generations/maintenance.ts';
 import { HandClock } from '../support/hand-clock.ts';
 import { Operator, type OperatorOptions } from './operator.ts';
 import type { ApiAnswer } from './ports.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { noNotes } from '../core/phase/picture.ts';
+import { noNotes } from '../core/maintenance/snapshot.ts';
 import { at } from '../core/testing/make.ts';
 import { Desk } from './desk.ts';
 

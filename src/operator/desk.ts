@@ -1,5 +1,5 @@
-import { type Notes, noNotes } from '../core/phase/picture.ts';
-import type { Problem } from '../core/phase/report.ts';
+import type { Problem } from '../core/maintenance/report.ts';
+import { type Notes, noNotes } from '../core/maintenance/snapshot.ts';
 import type { Overview } from './ports.ts';
 
 /** What lies on the desk for one node. */

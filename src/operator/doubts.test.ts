@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Write } from '../core/phase/decision.ts';
+import type { Write } from '../core/maintenance/decision.ts';
 import { silentLog } from '../support/log.ts';
 import { Doubts } from './doubts.ts';
 import type { ApiAnswer } from './ports.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '../core/json.ts';
-import type { Write } from '../core/phase/decision.ts';
+import type { Write } from '../core/maintenance/decision.ts';
 import type { Log } from '../support/log.ts';
 import type { Memory } from './memory.ts';
 import type { Api } from './ports.ts';

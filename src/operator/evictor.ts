@@ -1,4 +1,4 @@
-import { classify, type Outcome } from '../core/drain/answer.ts';
+import { classify, type Outcome } from '../core/drain/eviction-outcome.ts';
 import type { PodCall } from '../core/drain/plan.ts';
 import { type Attempt, nextAttempt } from '../core/drain/retry.ts';
 import { isFinished, type Pod } from '../core/pod/pod.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Flight } from '../core/drain/flight.ts';
+import type { Flight } from '../core/drain/in-flight-eviction.ts';
 import { at, makeBudget } from '../core/testing/make.ts';
 import { Flights } from './flights.ts';
 

@@ -1,5 +1,5 @@
 import type { Budget } from '../core/drain/budget.ts';
-import { type Flight, isCounted, isGivenUp, isReflected } from '../core/drain/flight.ts';
+import { type Flight, isCounted, isGivenUp, isReflected } from '../core/drain/in-flight-eviction.ts';
 
 /** No budget has to be seen counting it (any more). */
 export const takesNothing = ({ budget, overrules = [] }: Flight): boolean => budget === undefined && overrules.length === 0;

@@ -1,7 +1,7 @@
 import { readNode } from '../core/hold/node.ts';
 import { isObject } from '../core/json.ts';
 import { readLease } from '../core/lease/lease.ts';
-import type { Write } from '../core/phase/decision.ts';
+import type { Write } from '../core/maintenance/decision.ts';
 import { type Dialect, pathOf, type Request } from '../core/request/request.ts';
 import type { World } from './world.ts';
 

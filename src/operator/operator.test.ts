@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { maintenance } from '../apis/maintenance.ts';
 import { isObject, type JsonObject } from '../core/json.ts';
-import { maintenance } from '../generations/maintenance.ts';
 import { HandClock } from '../support/hand-clock.ts';
 import { Operator } from './operator.ts';
 import type { ApiAnswer, ApiCall } from './ports.ts';

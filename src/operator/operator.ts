@@ -1,11 +1,11 @@
 import type { Budget } from '../core/drain/budget.ts';
-import { freeOf } from '../core/drain/flight.ts';
+import { freeOf } from '../core/drain/in-flight-eviction.ts';
 import type { LeaseTerms } from '../core/lease/lease.ts';
-import { decide } from '../core/phase/decide.ts';
-import type { Decision, Write } from '../core/phase/decision.ts';
-import type { Picture } from '../core/phase/picture.ts';
-import { problemWrites } from '../core/phase/problem.ts';
-import type { Problem } from '../core/phase/report.ts';
+import { decide } from '../core/maintenance/decide.ts';
+import type { Decision, Write } from '../core/maintenance/decision.ts';
+import { problemWrites } from '../core/maintenance/problem.ts';
+import type { Problem } from '../core/maintenance/report.ts';
+import type { Picture } from '../core/maintenance/snapshot.ts';
 import type { Pod } from '../core/pod/pod.ts';
 import type { Dialect, Request } from '../core/request/request.ts';
 import { earliest, secondsAfter } from '../core/time.ts';

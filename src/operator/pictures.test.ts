@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Node } from '../core/hold/node.ts';
-import { noNotes, type Picture } from '../core/phase/picture.ts';
+import { noNotes, type Picture } from '../core/maintenance/snapshot.ts';
 import { noHistory, type Request } from '../core/request/request.ts';
 import { at, makeBudget, makeNode, makeRequest } from '../core/testing/make.ts';
 import { makeVms } from '../core/testing/make-vms.ts';

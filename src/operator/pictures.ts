@@ -1,5 +1,5 @@
 import type { Node } from '../core/hold/node.ts';
-import type { Picture } from '../core/phase/picture.ts';
+import type { Picture } from '../core/maintenance/snapshot.ts';
 import { etcdNamespace } from '../core/quorum/etcd-guard.ts';
 import { memberLabels, membersOf } from '../core/quorum/quorum.ts';
 import { leaseKey, leaseNames } from '../core/request/request.ts';

@@ -1,4 +1,4 @@
-import type { Announcement } from '../core/phase/decision.ts';
+import type { Announcement } from '../core/maintenance/decision.ts';
 import type { HostView, HostWish } from '../core/vm/host.ts';
 
 /** What the operator needs from the outside. The real API server, the embedded one and a test each offer it. */

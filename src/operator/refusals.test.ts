@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Write } from '../core/phase/decision.ts';
+import type { Write } from '../core/maintenance/decision.ts';
 import { at } from '../core/testing/make.ts';
 import { Refusals } from './refusals.ts';
 

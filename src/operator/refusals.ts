@@ -1,5 +1,5 @@
 import { isObject } from '../core/json.ts';
-import type { Write } from '../core/phase/decision.ts';
+import type { Write } from '../core/maintenance/decision.ts';
 import { isBefore, secondsAfter } from '../core/time.ts';
 
 /** First and longest pause after a refused write, in seconds; it doubles from one to the next. */

@@ -1,5 +1,4 @@
 import type { Pod } from '../core/pod/pod.ts';
-import type { VmsKnown } from '../core/vm/guest.ts';
 import { knownFor, ownersOf, type Traffic, trafficOf } from '../core/vm/known.ts';
 import {
   defaultSettings,
@@ -13,6 +12,7 @@ import {
   type Vmi,
   vmisPath,
 } from '../core/vm/kubevirt.ts';
+import type { VmsKnown } from '../core/vm/vm-pod.ts';
 import type { Clock } from '../support/clock.ts';
 import { Cache } from './cache.ts';
 import type { Following } from './following.ts';

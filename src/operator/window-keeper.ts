@@ -1,6 +1,6 @@
 import { type JsonObject, mergePatch } from '../core/json.ts';
-import type { MachineTongue } from '../core/machine/tongue.ts';
-import type { Write } from '../core/phase/decision.ts';
+import type { MachineTongue } from '../core/machine/adapter.ts';
+import type { Write } from '../core/maintenance/decision.ts';
 import { secondsAfter, timeText } from '../core/time.ts';
 import { type MaintenanceWindow, windowsPath } from '../core/window/window.ts';
 import type { Clock } from '../support/clock.ts';

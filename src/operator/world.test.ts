@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { maintenance } from '../apis/maintenance.ts';
+import { readMaintenanceWindow } from '../apis/maintenance-window.ts';
 import { readNode } from '../core/hold/node.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Dialect } from '../core/request/request.ts';
-import { maintenance } from '../generations/maintenance.ts';
-import { readMaintenanceWindow } from '../generations/maintenance-window.ts';
 import { HandClock } from '../support/hand-clock.ts';
 import { type Namespaces, namespacesOf } from './namespaces.ts';
 import type { Collection } from './ports.ts';

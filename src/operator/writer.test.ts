@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { maintenance } from '../apis/maintenance.ts';
 import { readNode } from '../core/hold/node.ts';
 import { readLease } from '../core/lease/lease.ts';
-import type { Write } from '../core/phase/decision.ts';
-import { maintenance } from '../generations/maintenance.ts';
+import type { Write } from '../core/maintenance/decision.ts';
 import { HandClock } from '../support/hand-clock.ts';
 import { memoryOf } from './memory.ts';
 import type { ApiAnswer, ApiCall } from './ports.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '../core/json.ts';
-import type { Write } from '../core/phase/decision.ts';
+import type { Write } from '../core/maintenance/decision.ts';
 import { saidBy } from '../core/status.ts';
 import { secondsAfter } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';

@@ -1,7 +1,7 @@
 import type { Blocker } from '../core/drain/blocker.ts';
 import { readBudget } from '../core/drain/budget.ts';
-import { evacuate } from '../core/phase/decide.ts';
-import { type Glance, pictureOf } from '../core/phase/glance.ts';
+import { evacuate } from '../core/maintenance/decide.ts';
+import { type Glance, pictureOf } from '../core/maintenance/drain-inputs.ts';
 import { readPod } from '../core/pod/pod.ts';
 import type { Request } from '../core/request/request.ts';
 import { keyOf } from '../embedded/controllers/controller.ts';

@@ -12,8 +12,8 @@ const files: Readonly<Record<string, string>> = {
   keeper: read('src/nova/keeper.test.ts'),
   client: read('src/nova/client.test.ts'),
   config: read('src/nova/config/config.test.ts'),
-  match: read('src/core/server/match.test.ts'),
-  server: read('src/core/server/decide.test.ts'),
+  match: read('src/core/hypervisor/match.test.ts'),
+  server: read('src/core/hypervisor/decide.test.ts'),
   drainer: read('src/cli/nova/nova.test.ts'),
   daemon: read('src/cli/nova/daemon.test.ts'),
 };

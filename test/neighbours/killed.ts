@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MachineMaintenanceStatus } from '../../src/generations/schema/machine-maintenance.ts';
+import type { MachineMaintenanceStatus } from '../../src/apis/schema/machine-maintenance.ts';
 import { create, getNode } from '../control-plane/cluster.ts';
 import { isReady, type List, type Metadata } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MachineEventSourceStatus } from '../../src/generations/schema/machine-event-source.ts';
-import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '../../src/generations/schema/machine-maintenance.ts';
+import type { MachineEventSourceStatus } from '../../src/apis/schema/machine-event-source.ts';
+import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '../../src/apis/schema/machine-maintenance.ts';
 import type { Api } from '../control-plane/api.ts';
 import { budgetAllows, create, getNode, podsReady } from '../control-plane/cluster.ts';
 import { budget, deployment, type Manifest, namespace } from '../control-plane/manifests.ts';

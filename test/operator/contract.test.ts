@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { NodeMaintenanceStatus } from '../../src/generations/schema/node-maintenance.ts';
+import type { NodeMaintenanceStatus } from '../../src/apis/schema/node-maintenance.ts';
 import type { Audited } from '../control-plane/audit.ts';
 import { budgetAllows, create, deleteNodes, getNode, pods, podsOn, podsReady } from '../control-plane/cluster.ts';
 import { budget, daemonSet, deployment, namespace, node, pod, statefulSet } from '../control-plane/manifests.ts';

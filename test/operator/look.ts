@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { MaintenanceSpec, MaintenanceStatus } from '../../src/generations/schema/maintenance.ts';
-import type { NodeMaintenanceStatus } from '../../src/generations/schema/node-maintenance.ts';
+import type { MaintenanceSpec, MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
+import type { NodeMaintenanceStatus } from '../../src/apis/schema/node-maintenance.ts';
 import type { Api } from '../control-plane/api.ts';
 import type { Audited } from '../control-plane/audit.ts';
 import { create, getNode, nodePath, podPath, podsOn } from '../control-plane/cluster.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenanceStatus } from '../../src/generations/schema/maintenance.ts';
+import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
 import type { Foresight } from '../../src/rehearse/foresight.ts';
 import { create, podsReady } from '../control-plane/cluster.ts';
 import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';

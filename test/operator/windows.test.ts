@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from '../../src/generations/schema/maintenance-window.ts';
+import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from '../../src/apis/schema/maintenance-window.ts';
 import { budgetAllows, create, getNode } from '../control-plane/cluster.ts';
 import { budget, type Manifest, namespace } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { machineTongue } from '../../src/apis/machine-adapter.ts';
+import { served } from '../../src/apis/served.ts';
 import { signals } from '../../src/cli/machines/scanner.ts';
 import { isObject } from '../../src/core/json.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
-import { machineTongue } from '../../src/generations/machine-tongue.ts';
-import { served } from '../../src/generations/served.ts';
 import { Store } from '../../src/kube/store.ts';
 import { MachineRoom } from '../../src/operator/machines/machine-room.ts';
 import { namespacesOf } from '../../src/operator/namespaces.ts';

@@ -1,5 +1,5 @@
+import { served } from '../../src/apis/served.ts';
 import { type Crew, crew } from '../../src/cli/crew.ts';
-import { served } from '../../src/generations/served.ts';
 import { reflectorWatcher } from '../../src/kube/reflector.ts';
 import type { EventScanner } from '../../src/operator/machines/sources.ts';
 import { noMeter } from '../../src/operator/ports.ts';

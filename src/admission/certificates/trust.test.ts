@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { webhookConfiguration, webhooks } from '../../apis/admission.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { webhookConfiguration, webhooks } from '../../generations/admission.ts';
 import type { ApiAnswer, ApiCall, Sink, Watched, Watcher } from '../../operator/ports.ts';
 import { Lines, ScriptedApi } from '../../operator/testing/fakes.ts';
 import { HandClock } from '../../support/hand-clock.ts';

@@ -1,5 +1,5 @@
+import { type AdmissionKind, admissionKinds } from '../../apis/admission.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { type AdmissionKind, admissionKinds } from '../../generations/admission.ts';
 import type { Review } from '../review.ts';
 
 /** Objects and requests for tests. */

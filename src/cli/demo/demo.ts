@@ -1,4 +1,5 @@
 import { parse } from 'yaml';
+import { served } from '../../apis/served.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Dialect } from '../../core/request/request.ts';
 import { createCluster, type EmbeddedCluster } from '../../embedded/cluster.ts';
@@ -11,7 +12,6 @@ import { SimulatedCloud } from '../../embedded/machines/cloud.ts';
 import { machineControllers, runsOn } from '../../embedded/machines/controllers.ts';
 import type { Stored } from '../../embedded/object.ts';
 import type { Resource } from '../../embedded/store/store.ts';
-import { served } from '../../generations/served.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';

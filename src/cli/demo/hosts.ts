@@ -1,10 +1,10 @@
+import { nodeNotice } from '../../apis/machine-event-source.ts';
 import { isPending } from '../../core/machine/event.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
 import type { Writes } from '../../embedded/controllers/controller.ts';
 import type { SimulatedCloud } from '../../embedded/machines/cloud.ts';
 import { type Stored, text } from '../../embedded/object.ts';
 import type { Store } from '../../embedded/store/store.ts';
-import { nodeNotice } from '../../generations/machine-event-source.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Hosts } from '../../web/dashboard/hosts.ts';
 

@@ -1,12 +1,12 @@
-import { classify, type Outcome } from '../../core/drain/answer.ts';
 import { fewOf } from '../../core/drain/blocker.ts';
-import { judge } from '../../core/drain/judge.ts';
+import { classify, type Outcome } from '../../core/drain/eviction-outcome.ts';
+import { judge } from '../../core/drain/filters.ts';
 import type { Node } from '../../core/hold/node.ts';
-import { circumstancesOf } from '../../core/phase/circumstances.ts';
-import { evacuate } from '../../core/phase/decide.ts';
-import { type Glance, pictureOf } from '../../core/phase/glance.ts';
+import { evacuate } from '../../core/maintenance/decide.ts';
+import { type Glance, pictureOf } from '../../core/maintenance/drain-inputs.ts';
+import { circumstancesOf } from '../../core/maintenance/filter-context.ts';
 import { byKey, type Pod } from '../../core/pod/pod.ts';
-import { drainRequest } from '../../core/request/spoken.ts';
+import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { podCall } from '../../operator/pod-calls.ts';
 import type { Api } from '../../operator/ports.ts';
 import { resultLine, setCordon } from '../cordon.ts';

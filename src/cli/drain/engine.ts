@@ -1,4 +1,4 @@
-import { drainRequest } from '../../core/request/spoken.ts';
+import { drainRequest } from '../../core/request/ad-hoc.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { Operator } from '../../operator/operator.ts';
 import { noMeter } from '../../operator/ports.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Picture } from '../../core/phase/picture.ts';
-import { noNotes } from '../../core/phase/picture.ts';
+import type { Picture } from '../../core/maintenance/snapshot.ts';
+import { noNotes } from '../../core/maintenance/snapshot.ts';
 import type { Pod } from '../../core/pod/pod.ts';
+import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { type DrainPolicy, seedPolicy } from '../../core/request/policy.ts';
-import { drainRequest } from '../../core/request/spoken.ts';
 import { at, makeBudget, makePicture, makePod } from '../../core/testing/make.ts';
 import { NodeDrain, type Tale } from './node-drain.ts';
 

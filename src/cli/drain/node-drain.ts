@@ -1,10 +1,10 @@
 import { type Blocker, blockerId, fewOf } from '../../core/drain/blocker.ts';
-import { type Fate, judge } from '../../core/drain/judge.ts';
+import { type Fate, judge } from '../../core/drain/filters.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
-import { circumstancesOf } from '../../core/phase/circumstances.ts';
-import { evacuate } from '../../core/phase/decide.ts';
-import type { Decision } from '../../core/phase/decision.ts';
-import type { Picture } from '../../core/phase/picture.ts';
+import { evacuate } from '../../core/maintenance/decide.ts';
+import type { Decision } from '../../core/maintenance/decision.ts';
+import { circumstancesOf } from '../../core/maintenance/filter-context.ts';
+import type { Picture } from '../../core/maintenance/snapshot.ts';
 import { byKey, isTerminating, type Pod } from '../../core/pod/pod.ts';
 import type { Request } from '../../core/request/request.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../../core/time.ts';

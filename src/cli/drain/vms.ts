@@ -1,4 +1,4 @@
-import type { Circumstances, Fate } from '../../core/drain/judge.ts';
+import type { Circumstances, Fate } from '../../core/drain/filters.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import type { DrainPolicy } from '../../core/request/policy.ts';
 import { type VmOutlook, vmOutlook } from '../../core/vm/outlook.ts';

@@ -1,5 +1,5 @@
 import { fewOf } from '../../core/drain/blocker.ts';
-import type { Fate } from '../../core/drain/judge.ts';
+import type { Fate } from '../../core/drain/filters.ts';
 import { isDaemonSetPod, isFinished, type Pod } from '../../core/pod/pod.ts';
 import type { VmOutlook } from '../../core/vm/outlook.ts';
 

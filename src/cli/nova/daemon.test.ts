@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hypervisorKey } from '../../core/server/match.ts';
+import { hypervisorKey } from '../../core/hypervisor/match.ts';
 import { defaultServerPolicy } from '../../core/vm/server-policy.ts';
 import { makeBed } from '../../nova/testing/bed.ts';
 import type { Change, Sink, Watched, Watcher } from '../../operator/ports.ts';

@@ -1,4 +1,4 @@
-import { hypervisorKey, type NodeIdentity } from '../../core/server/match.ts';
+import { hypervisorKey, type NodeIdentity } from '../../core/hypervisor/match.ts';
 import type { HostView, HostWish } from '../../core/vm/host.ts';
 import { HostKeeper, type KeeperOptions } from '../../nova/keeper.ts';
 import type { Watcher } from '../../operator/ports.ts';

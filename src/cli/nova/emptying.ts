@@ -1,5 +1,5 @@
 import type { HostView, HostWish } from '../../core/vm/host.ts';
-import { isOnItsWay } from '../../core/vm/standing.ts';
+import { isOnItsWay } from '../../core/vm/vm-status.ts';
 import { HostKeeper, type KeeperOptions } from '../../nova/keeper.ts';
 import { Journal } from './journal.ts';
 

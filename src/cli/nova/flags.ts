@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
-import { defaultLimits, type MigrationLimits } from '../../core/server/picture.ts';
+import { defaultLimits, type MigrationLimits } from '../../core/hypervisor/snapshot.ts';
 import { defaultServerPolicy, type ServerPolicy } from '../../core/vm/server-policy.ts';
 import type { NovaWhere } from '../../nova/config/find.ts';
 import type { LogFormat } from '../../support/pino-log.ts';

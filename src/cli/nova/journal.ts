@@ -1,5 +1,5 @@
 import type { HostView } from '../../core/vm/host.ts';
-import type { VmStanding, VmState } from '../../core/vm/standing.ts';
+import type { VmStanding, VmState } from '../../core/vm/vm-status.ts';
 
 const to = (target: string | undefined): string => (target === undefined ? '' : ` to ${target}`);
 

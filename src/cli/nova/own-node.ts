@@ -1,6 +1,6 @@
 import { hostname, networkInterfaces } from 'node:os';
 import { beforeAnnotation } from '../../core/hold/node.ts';
-import type { NodeIdentity } from '../../core/server/match.ts';
+import type { NodeIdentity } from '../../core/hypervisor/match.ts';
 import type { Collection, Watched, Watcher } from '../../operator/ports.ts';
 
 /** A node as the daemon of its hypervisor sees it. */

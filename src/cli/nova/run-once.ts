@@ -1,7 +1,7 @@
-import { isMarked } from '../../core/server/mark.ts';
-import { matchHosts } from '../../core/server/match.ts';
-import type { ComputeService } from '../../core/server/server.ts';
-import type { VmStanding } from '../../core/vm/standing.ts';
+import { isMarked } from '../../core/hypervisor/mark.ts';
+import { matchHosts } from '../../core/hypervisor/match.ts';
+import type { ComputeService } from '../../core/hypervisor/server.ts';
+import type { VmStanding } from '../../core/vm/vm-status.ts';
 import type { NovaFailure } from '../../nova/failure.ts';
 import type { Nova } from '../../nova/nova.ts';
 import type { Clock } from '../../support/clock.ts';

@@ -3,10 +3,10 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { at, makeBudget, makePod } from '../testing/make.ts';
 import { launcherOf, makeVmi, makeVms } from '../testing/make-vms.ts';
-import { guestsOf } from '../vm/guest.ts';
-import type { Outcome } from './answer.ts';
+import { guestsOf } from '../vm/vm-pod.ts';
 import type { Budget } from './budget.ts';
-import type { Flight } from './flight.ts';
+import type { Outcome } from './eviction-outcome.ts';
+import type { Flight } from './in-flight-eviction.ts';
 import { type Leaver, plan, type Surroundings } from './plan.ts';
 import type { Attempt } from './retry.ts';
 

@@ -1,14 +1,14 @@
 import { byKey, isFinished, isGuarded, isTerminating, type Pod } from '../pod/pod.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
-import type { Guest, VmsKnown } from '../vm/guest.ts';
 import { roomFor } from '../vm/room.ts';
+import type { Guest, VmsKnown } from '../vm/vm-pod.ts';
 import { budgetHindrance, type Hindrance, multipleBudgetsHindrance, outcomeHindrance, terminatingHindrance } from './blocker.ts';
 import { type Budget, budgetsOf, costsNothing } from './budget.ts';
-import { type Flight, freeOf, type Overruled, reservedOf } from './flight.ts';
-import { guestTurn, Room } from './guest-turn.ts';
+import { type Flight, freeOf, type Overruled, reservedOf } from './in-flight-eviction.ts';
+import type { Verdict } from './pod-decision.ts';
+import { keepsComing, oneMore, ownerKey, type Returns, staysUntil } from './recreations.ts';
 import { type Attempt, retryAt } from './retry.ts';
-import { keepsComing, oneMore, ownerKey, type Returns, staysUntil } from './returns.ts';
-import type { Verdict } from './verdict.ts';
+import { guestTurn, Room } from './vm-pod-decision.ts';
 
 /** A pod that has to go, and how. */
 export type Leaver = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { secondsBetween } from '../time.ts';
-import type { Outcome } from './answer.ts';
+import type { Outcome } from './eviction-outcome.ts';
 import { type Attempt, retryAt } from './retry.ts';
 
 /** How long a pod is left alone after it was asked for. */

@@ -1,5 +1,5 @@
 import { secondsAfter } from '../time.ts';
-import type { Outcome } from './answer.ts';
+import type { Outcome } from './eviction-outcome.ts';
 
 /** The last time that a pod's eviction (or deletion) was asked for, and what came of it. */
 export type Attempt = {

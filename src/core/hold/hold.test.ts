@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import type { Marks } from '../request/request.ts';
 import { patchNode } from '../testing/apply.ts';
 import { makeNode } from '../testing/make.ts';
-import type { Before } from './before.ts';
 import { beforeOfPredecessor, holdChange as change, forgetChange, noMarks, unite } from './hold.ts';
+import type { Before } from './hold-record.ts';
 import { type Node, type Taint, taintId } from './node.ts';
 
 const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };

@@ -1,6 +1,6 @@
 import { type JsonObject, sameJson } from '../json.ts';
 import type { Marks } from '../request/request.ts';
-import { type Before, isEmpty, nothingBefore, readBefore, writeBefore } from './before.ts';
+import { type Before, isEmpty, nothingBefore, readBefore, writeBefore } from './hold-record.ts';
 import { beforeAnnotation, type Node, type Taint, taintId } from './node.ts';
 
 /** How a node has to be changed so that it is held as wanted. */

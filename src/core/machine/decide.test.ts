@@ -15,8 +15,8 @@ import type { MaintenanceWindow } from '../window/window.ts';
 import { decideMachine } from './decide.ts';
 import { eventKinds, eventStates, type MachineEvent } from './event.ts';
 import { hookName, type Machine } from './machine.ts';
-import type { MachinePicture, Verdict } from './picture.ts';
 import { type MachineHistory, type MachineRequest, machinePhases, strategies } from './request.ts';
+import type { MachinePicture, Verdict } from './snapshot.ts';
 import { machineMaintenanceFinalizer } from './writes.ts';
 
 const now = at(0);

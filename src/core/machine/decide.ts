@@ -1,4 +1,4 @@
-import type { MachinePicture, MachineStep, Verdict } from './picture.ts';
+import type { MachinePicture, MachineStep, Verdict } from './snapshot.ts';
 import { approval, begin, outgrow } from './steps/begin.ts';
 import { release, succeed, waitThrough } from './steps/finish.ts';
 import { calledOff, claim, next, notify, over, pointless, readable, undo } from './steps/life.ts';

@@ -1,7 +1,7 @@
 import { isBefore, secondsAfter } from '../time.ts';
 import { deadlineOf, isPending, type MachineEvent } from './event.ts';
-import type { MachinePicture } from './picture.ts';
 import { takesAtOnce } from './request.ts';
+import type { MachinePicture } from './snapshot.ts';
 
 /** A machine that its cloud takes away within minutes: calendars, approvals and limits would not keep it. */
 

@@ -1,12 +1,12 @@
 import { type JsonObject, mergePatch } from '../json.ts';
-import type { Announcement, Write } from '../phase/decision.ts';
+import type { Announcement, Write } from '../maintenance/decision.ts';
 import type { Request } from '../request/request.ts';
 import { pathOf } from '../request/request.ts';
 import { secondsBetween, timeText } from '../time.ts';
 import { isPending } from './event.ts';
 import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, preDrainPrefix, surgePrefix } from './machine.ts';
-import type { MachinePicture } from './picture.ts';
 import type { MachineRequest } from './request.ts';
+import type { MachinePicture } from './snapshot.ts';
 import { drainedForAnnotation, type Notice, noticesPath } from './source.ts';
 import { urgentDeadline } from './urgency.ts';
 

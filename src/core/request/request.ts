@@ -1,6 +1,6 @@
 import { type Taint, taintId } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
-import type { Report } from '../phase/report.ts';
+import type { Report } from '../maintenance/report.ts';
 import type { QuorumRule } from '../quorum/quorum.ts';
 import type { Tracked } from '../vm/tracking.ts';
 import type { DrainPolicy } from './policy.ts';

@@ -1,6 +1,6 @@
-import { markOf } from '../server/mark.ts';
-import { defaultLimits, type HostPicture } from '../server/picture.ts';
-import type { Migration, Server } from '../server/server.ts';
+import { markOf } from '../hypervisor/mark.ts';
+import type { Migration, Server } from '../hypervisor/server.ts';
+import { defaultLimits, type HostPicture } from '../hypervisor/snapshot.ts';
 import { secondsAfter } from '../time.ts';
 import { defaultServerPolicy } from '../vm/server-policy.ts';
 import { at } from './make.ts';

@@ -1,7 +1,7 @@
 import type { MachineEvent } from '../machine/event.ts';
 import type { Machine, MachineSet } from '../machine/machine.ts';
-import type { MachinePicture } from '../machine/picture.ts';
 import type { MachineHistory, MachineRequest } from '../machine/request.ts';
+import type { MachinePicture } from '../machine/snapshot.ts';
 import type { Notice } from '../machine/source.ts';
 import { machineMaintenanceFinalizer } from '../machine/writes.ts';
 import { noHistory, type Request } from '../request/request.ts';

@@ -1,6 +1,6 @@
 import type { Pod } from '../pod/pod.ts';
-import type { VmsKnown } from '../vm/guest.ts';
 import { defaultSettings, type KubeVirtSettings, type Migration, type Vmi } from '../vm/kubevirt.ts';
+import type { VmsKnown } from '../vm/vm-pod.ts';
 import { at, makePod } from './make.ts';
 
 /** Small VMs for tests. */

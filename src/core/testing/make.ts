@@ -1,8 +1,8 @@
 import type { Budget } from '../drain/budget.ts';
 import type { Node } from '../hold/node.ts';
 import type { Lease } from '../lease/lease.ts';
-import { noNotes, type Picture } from '../phase/picture.ts';
-import type { Report } from '../phase/report.ts';
+import type { Report } from '../maintenance/report.ts';
+import { noNotes, type Picture } from '../maintenance/snapshot.ts';
 import type { Pod } from '../pod/pod.ts';
 import { seedPolicy } from '../request/policy.ts';
 import { type Dialect, noHistory, type Request } from '../request/request.ts';

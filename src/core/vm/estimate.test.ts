@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
 import { lastMoveAt } from './estimate.ts';
-import { guestsOf } from './guest.ts';
 import { knownFor, trafficOf } from './known.ts';
+import { guestsOf } from './vm-pod.ts';
 
 const GiB = 2 ** 30;
 const small = makeVmi('small', { memory: 2 * GiB });

@@ -1,5 +1,5 @@
 import { secondsAfter, secondsBetween } from '../time.ts';
-import type { Guest, Sample, VmsKnown } from './guest.ts';
+import type { Guest, Sample, VmsKnown } from './vm-pod.ts';
 
 /** Seconds below which Kubernetes' whole seconds say nothing of how long something took. */
 const shortest = 0.5;

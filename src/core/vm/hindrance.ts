@@ -1,7 +1,7 @@
 import type { Hindrance } from '../drain/blocker.ts';
 import type { Pod } from '../pod/pod.ts';
-import { type Guest, type Journey, journeyOf } from './guest.ts';
 import { type KubeVirtSettings, type Migration, unsaid, whyNotMigratable } from './kubevirt.ts';
+import { type Guest, type Journey, journeyOf } from './vm-pod.ts';
 
 /** Why a VM's pod has not gone yet, as a blocker. */
 

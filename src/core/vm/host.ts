@@ -1,5 +1,5 @@
 import type { ServerPolicy } from './server-policy.ts';
-import type { VmStanding } from './standing.ts';
+import type { VmStanding } from './vm-status.ts';
 
 /** Somebody wants the hypervisor that a node is to be empty. */
 export type HostWish = {

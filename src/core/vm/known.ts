@@ -1,7 +1,7 @@
 import type { Pod } from '../pod/pod.ts';
 import { secondsBetween } from '../time.ts';
-import { type Sample, strategyOf, type VmsKnown } from './guest.ts';
 import { isOver, type KubeVirtSettings, type Migration, type Vmi } from './kubevirt.ts';
+import { type Sample, strategyOf, type VmsKnown } from './vm-pod.ts';
 
 /** All that is known of a cluster's VMs. */
 export type ClusterVms = {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launcherOf, makeMigration, makeVmi, makeVms } from '../testing/make-vms.ts';
-import { guestsOf } from './guest.ts';
 import type { Migration, Vmi } from './kubevirt.ts';
 import { vmOutlook } from './outlook.ts';
 import { plainVmPolicy, type VmPolicy } from './policy.ts';
+import { guestsOf } from './vm-pod.ts';
 
 const outlookOf = (vmis: readonly Vmi[], policy: Partial<VmPolicy> = {}, migrations: readonly Migration[] = []) => {
   const pods = vmis.map(vmi => launcherOf(vmi));

@@ -1,6 +1,6 @@
-import type { Guest } from './guest.ts';
 import { whyNotMigratable } from './kubevirt.ts';
 import type { VmPolicy } from './policy.ts';
+import type { Guest } from './vm-pod.ts';
 
 /** What a drain does to a VM, told before it begins. */
 export type VmOutlook = {

@@ -1,7 +1,7 @@
-import type { Write } from '../phase/decision.ts';
+import type { Write } from '../maintenance/decision.ts';
 import { secondsBetween } from '../time.ts';
-import { hasBegun, type VmsKnown } from './guest.ts';
 import { isOver, type Migration, type Vmi } from './kubevirt.ts';
+import { hasBegun, type VmsKnown } from './vm-pod.ts';
 
 const subresources = '/apis/subresources.kubevirt.io/v1';
 const objects = '/apis/kubevirt.io/v1';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Flight } from '../drain/flight.ts';
+import type { Flight } from '../drain/in-flight-eviction.ts';
 import type { Attempt } from '../drain/retry.ts';
 import { at } from '../testing/make.ts';
 import { launcherOf, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
-import { guestsOf } from './guest.ts';
 import { roomFor } from './room.ts';
+import { guestsOf } from './vm-pod.ts';
 
 const vmi = makeVmi('a');
 const pod = launcherOf(vmi);

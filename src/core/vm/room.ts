@@ -1,6 +1,6 @@
-import type { Flight } from '../drain/flight.ts';
+import type { Flight } from '../drain/in-flight-eviction.ts';
 import type { Attempt } from '../drain/retry.ts';
-import { type Guest, isAsked, type VmsKnown } from './guest.ts';
+import { type Guest, isAsked, type VmsKnown } from './vm-pod.ts';
 
 const isLauncher = ({ podName }: Flight): boolean => podName.startsWith('virt-launcher-');
 

@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter } from '../time.ts';
-import { type Guest, isStranded } from './guest.ts';
 import type { VmPolicy } from './policy.ts';
+import { type Guest, isStranded } from './vm-pod.ts';
 
 /** When a VM that cannot move is shut down, as the policy says: now, later, or never. */
 export const shutDownAt = (

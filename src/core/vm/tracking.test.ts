@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at, makePod } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
-import { guestsOf } from './guest.ts';
 import { type Migration, unsaid, type Vmi } from './kubevirt.ts';
-import { hasGone, type VmStanding, type VmState } from './standing.ts';
 import { nothingTracked, track } from './tracking.ts';
+import { guestsOf } from './vm-pod.ts';
+import { hasGone, type VmStanding, type VmState } from './vm-status.ts';
 
 const standingOf = (vmi: Vmi, migrations: readonly Migration[] = [], seconds = 10): VmStanding | undefined => {
   const known = makeVms({ settings: makeSettings({ parallelPerNode: 2, parallelPerCluster: 5 }), vmis: [vmi], migrations });

@@ -1,8 +1,8 @@
 import type { Pod } from '../pod/pod.ts';
-import { type Guest, isStranded, journeyOf, type VmsKnown } from './guest.ts';
 import { guestHindrance } from './hindrance.ts';
 import { hasEnded, type KubeVirtSettings, type Vmi } from './kubevirt.ts';
-import type { VmStanding, VmState } from './standing.ts';
+import { type Guest, isStranded, journeyOf, type VmsKnown } from './vm-pod.ts';
+import type { VmStanding, VmState } from './vm-status.ts';
 
 /** How the VMs of a node stand over the life of a maintenance. */
 export type Tracked = {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { maintenance } from '../../apis/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { maintenance } from '../../generations/maintenance.ts';
 import { Operator } from '../../operator/operator.ts';
 import { noMeter } from '../../operator/ports.ts';
 import { silentLog } from '../../support/log.ts';

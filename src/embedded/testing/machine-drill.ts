@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { machineTongue } from '../../apis/machine-adapter.ts';
+import { maintenance } from '../../apis/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { Limits } from '../../core/machine/picture.ts';
-import { machineTongue } from '../../generations/machine-tongue.ts';
-import { maintenance } from '../../generations/maintenance.ts';
+import type { Limits } from '../../core/machine/snapshot.ts';
 import { MachineRoom } from '../../operator/machines/machine-room.ts';
 import { namespacesOf } from '../../operator/namespaces.ts';
 import { Operator } from '../../operator/operator.ts';

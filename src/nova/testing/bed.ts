@@ -1,7 +1,7 @@
 import { quickClock } from '../../clouds/testing/quick-clock.ts';
 import type { HostView } from '../../core/vm/host.ts';
 import { defaultServerPolicy, type ServerPolicy } from '../../core/vm/server-policy.ts';
-import type { VmStanding } from '../../core/vm/standing.ts';
+import type { VmStanding } from '../../core/vm/vm-status.ts';
 import { type NewServer, OpenStack, type OpenStackOptions, simulatedEnvironment } from '../../embedded/nova/open-stack.ts';
 import { OpenStackApi } from '../../embedded/nova/serve.ts';
 import { silentLog } from '../../support/log.ts';

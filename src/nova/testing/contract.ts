@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { markOf } from '../../core/server/mark.ts';
-import type { HostCall } from '../../core/server/picture.ts';
-import type { ComputeService, Migration, Server } from '../../core/server/server.ts';
+import { markOf } from '../../core/hypervisor/mark.ts';
+import type { ComputeService, Migration, Server } from '../../core/hypervisor/server.ts';
+import type { HostCall } from '../../core/hypervisor/snapshot.ts';
 import type { Clock } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
 import type { Outcome } from '../failure.ts';

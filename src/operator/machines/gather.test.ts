@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readMachineMaintenance } from '../../apis/machine-maintenance.ts';
 import { type MachineKind, readMachine } from '../../core/machine/machine.ts';
-import { readMachineMaintenance } from '../../generations/machine-maintenance.ts';
 import { Cache } from '../cache.ts';
 import { machineOf } from './gather.ts';
 import type { MachineWorld } from './machine-world.ts';

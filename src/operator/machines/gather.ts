@@ -1,10 +1,10 @@
 import { conditionOf } from '../../core/hold/node.ts';
 import { sameJson } from '../../core/json.ts';
+import type { MachineTongue } from '../../core/machine/adapter.ts';
 import { isPending } from '../../core/machine/event.ts';
 import { instanceOf, type Machine, type MachineSet } from '../../core/machine/machine.ts';
-import type { Limits, MachinePicture, Other, Supply } from '../../core/machine/picture.ts';
 import { isOver, type MachineRequest, type Strategy } from '../../core/machine/request.ts';
-import type { MachineTongue } from '../../core/machine/tongue.ts';
+import type { Limits, MachinePicture, Other, Supply } from '../../core/machine/snapshot.ts';
 import { childDrain, childName } from '../../core/machine/writes.ts';
 import type { Request } from '../../core/request/request.ts';
 import { secondsBetween } from '../../core/time.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { machineTongue } from '../../apis/machine-adapter.ts';
 import type { Node } from '../../core/hold/node.ts';
+import type { Target } from '../../core/machine/adapter.ts';
 import type { Machine } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
-import type { Target } from '../../core/machine/tongue.ts';
-import type { Write } from '../../core/phase/decision.ts';
+import type { Write } from '../../core/maintenance/decision.ts';
 import { at, makeNode } from '../../core/testing/make.ts';
 import { makeEvent, makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
-import { machineTongue } from '../../generations/machine-tongue.ts';
 import type { Clock } from '../../support/clock.ts';
 import { Cache } from '../cache.ts';
 import { Lines, ScriptedApi } from '../testing/fakes.ts';

@@ -1,12 +1,12 @@
 import { sameJson } from '../../core/json.ts';
+import type { MachineTongue, Target } from '../../core/machine/adapter.ts';
 import { afterLook, sorted } from '../../core/machine/announced.ts';
 import { isPending, type MachineEvent } from '../../core/machine/event.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
 import type { EventSource } from '../../core/machine/source.ts';
-import type { MachineTongue, Target } from '../../core/machine/tongue.ts';
 import { announce, machineMaintenanceApi, ownWrite } from '../../core/machine/writes.ts';
-import type { Write } from '../../core/phase/decision.ts';
+import type { Write } from '../../core/maintenance/decision.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { World } from '../world.ts';
 import type { Writer, Written } from '../writer.ts';

@@ -1,3 +1,4 @@
+import type { MachineTongue } from '../../core/machine/adapter.ts';
 import {
   collectionOf,
   instanceOf,
@@ -9,7 +10,6 @@ import {
 } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
 import { type EventSource, type Notice, noticesPath, sourcesPath } from '../../core/machine/source.ts';
-import type { MachineTongue } from '../../core/machine/tongue.ts';
 import { machineMaintenancesPath } from '../../core/machine/writes.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { machineTongue } from '../../apis/machine-adapter.ts';
+import { maintenance } from '../../apis/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { MachineKind } from '../../core/machine/machine.ts';
 import { machineMaintenanceFinalizer } from '../../core/machine/writes.ts';
-import type { Write } from '../../core/phase/decision.ts';
+import type { Write } from '../../core/maintenance/decision.ts';
 import { makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
-import { machineTongue } from '../../generations/machine-tongue.ts';
-import { maintenance } from '../../generations/maintenance.ts';
 import { HandClock } from '../../support/hand-clock.ts';
 import { namespacesOf } from '../namespaces.ts';
 import { answer, Lines, Notebook, ScriptedApi, Tallies } from '../testing/fakes.ts';

@@ -1,12 +1,12 @@
 import { type JsonObject, mergePatch } from '../../core/json.ts';
+import type { MachineTongue } from '../../core/machine/adapter.ts';
 import { decideMachine } from '../../core/machine/decide.ts';
 import { deadlineOf } from '../../core/machine/event.ts';
 import { readMachine, readMachineSet } from '../../core/machine/machine.ts';
-import type { Limits, Verdict } from '../../core/machine/picture.ts';
 import { isOver, type MachineRequest } from '../../core/machine/request.ts';
-import type { MachineTongue } from '../../core/machine/tongue.ts';
+import type { Limits, Verdict } from '../../core/machine/snapshot.ts';
 import { announce, pathOfRequest } from '../../core/machine/writes.ts';
-import type { Write } from '../../core/phase/decision.ts';
+import type { Write } from '../../core/maintenance/decision.ts';
 import type { Dialect } from '../../core/request/request.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';

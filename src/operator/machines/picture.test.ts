@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { machineTongue } from '../../apis/machine-adapter.ts';
 import type { Node } from '../../core/hold/node.ts';
 import type { Machine, MachineSet } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
 import type { EventSource, Notice } from '../../core/machine/source.ts';
 import { at, makeNode } from '../../core/testing/make.ts';
 import { isReady, makeChild, makeEvent, makeMachine, makeMachineRequest, makeNotice, makeSet } from '../../core/testing/make-machine.ts';
-import { machineTongue } from '../../generations/machine-tongue.ts';
 import { Cache } from '../cache.ts';
 import type { World } from '../world.ts';
 import { machineOf, pictureOf } from './gather.ts';

@@ -1,6 +1,6 @@
 import { mergePatch } from '../../core/json.ts';
+import type { MachineTongue } from '../../core/machine/adapter.ts';
 import { type EventSource, type ScanResult, sourceSubject, sourcesPath } from '../../core/machine/source.ts';
-import type { MachineTongue } from '../../core/machine/tongue.ts';
 import { timeText } from '../../core/time.ts';
 import type { Recorder } from '../ports.ts';
 import type { Writer } from '../writer.ts';

@@ -1,8 +1,8 @@
 import type { Node } from '../../core/hold/node.ts';
+import type { MachineTongue } from '../../core/machine/adapter.ts';
 import { isPending, type MachineEvent, type Sighting } from '../../core/machine/event.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
 import { type EventSource, type Notice, noticesPath, type ScanResult } from '../../core/machine/source.ts';
-import type { MachineTongue } from '../../core/machine/tongue.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';

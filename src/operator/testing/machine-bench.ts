@@ -1,10 +1,10 @@
+import { machineTongue } from '../../apis/machine-adapter.ts';
+import { maintenance } from '../../apis/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
+import type { MachineTongue } from '../../core/machine/adapter.ts';
 import type { MachineEvent, Sighting } from '../../core/machine/event.ts';
-import type { Limits } from '../../core/machine/picture.ts';
-import type { MachineTongue } from '../../core/machine/tongue.ts';
-import { machineTongue } from '../../generations/machine-tongue.ts';
-import { maintenance } from '../../generations/maintenance.ts';
+import type { Limits } from '../../core/machine/snapshot.ts';
 import { HandClock } from '../../support/hand-clock.ts';
 import { MachineRoom } from '../machines/machine-room.ts';
 import type { EventScanner, SignalReader } from '../machines/sources.ts';

@@ -1,4 +1,4 @@
-import { matters } from '../../core/drain/blocked.ts';
+import { matters } from '../../core/drain/blocker-groups.ts';
 import type { Delta, MachineView, NodeView } from '../../web/dashboard/scene.ts';
 import { kindsOf, phaseOf } from './machine-words.ts';
 import type { Move } from './moves.ts';

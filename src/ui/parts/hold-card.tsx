@@ -1,4 +1,4 @@
-import { type Matter, matters } from '../../core/drain/blocked.ts';
+import { type Matter, matters } from '../../core/drain/blocker-groups.ts';
 import type { BlockerView, HoldView, NodeView } from '../../web/dashboard/scene.ts';
 import { plural, since, standing, until } from '../model/words.ts';
 import { asking, mayAct, now, open, store } from '../page.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { machineTongue } from '../../apis/machine-adapter.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { machineTongue } from '../../generations/machine-tongue.ts';
 import type { Api, ApiAnswer, ApiCall, Watcher } from '../../operator/ports.ts';
 import { HandClock } from '../../support/hand-clock.ts';
 import { silentLog } from '../../support/log.ts';

@@ -1,5 +1,5 @@
+import type { MachineTongue } from '../../core/machine/adapter.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
-import type { MachineTongue } from '../../core/machine/tongue.ts';
 import { machineMaintenancesPath } from '../../core/machine/writes.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
 import type { Change } from '../../operator/ports.ts';

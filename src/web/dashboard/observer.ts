@@ -1,9 +1,9 @@
 import { readBudget } from '../../core/drain/budget.ts';
 import { type Node, readNode } from '../../core/hold/node.ts';
-import { blockersNow } from '../../core/phase/blockers-now.ts';
+import { blockersNow } from '../../core/maintenance/blockers-now.ts';
 import { type Pod, readPod } from '../../core/pod/pod.ts';
+import { isDraining } from '../../core/request/display.ts';
 import type { Dialect, Request } from '../../core/request/request.ts';
-import { isDraining } from '../../core/request/telling.ts';
 import type { Change, Watched, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';

@@ -1,9 +1,9 @@
-import { judge } from '../../core/drain/judge.ts';
-import { blockersNow } from '../../core/phase/blockers-now.ts';
-import { circumstancesOf } from '../../core/phase/circumstances.ts';
-import type { Glance } from '../../core/phase/glance.ts';
+import { judge } from '../../core/drain/filters.ts';
+import { blockersNow } from '../../core/maintenance/blockers-now.ts';
+import type { Glance } from '../../core/maintenance/drain-inputs.ts';
+import { circumstancesOf } from '../../core/maintenance/filter-context.ts';
+import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { seedPolicy } from '../../core/request/policy.ts';
-import { drainRequest } from '../../core/request/spoken.ts';
 import type { Outlook } from './scene.ts';
 import { blockerView } from './views.ts';
 

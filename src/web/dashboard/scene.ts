@@ -1,7 +1,7 @@
-import type { Blocked } from '../../core/drain/blocked.ts';
+import type { Blocked } from '../../core/drain/blocker-groups.ts';
 import type { EventKind, EventState } from '../../core/machine/event.ts';
 import type { MachinePhase, Strategy } from '../../core/machine/request.ts';
-import type { StoredVm } from '../../core/phase/vms-now.ts';
+import type { StoredVm } from '../../core/maintenance/vms-now.ts';
 
 /** What the page shows, as plain data: shared by the server that keeps it and the page that draws it. */
 

@@ -1,12 +1,12 @@
-import type { Blocked } from '../../core/drain/blocked.ts';
 import { budgetHindrance, needsHelp } from '../../core/drain/blocker.ts';
+import type { Blocked } from '../../core/drain/blocker-groups.ts';
 import { type Budget, neverAllows } from '../../core/drain/budget.ts';
 import { conditionOf, type Node, taintId } from '../../core/hold/node.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
-import { storedVms } from '../../core/phase/vms-now.ts';
+import { storedVms } from '../../core/maintenance/vms-now.ts';
 import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '../../core/pod/pod.ts';
+import { endsOf, isDraining, messageOf, phaseOf } from '../../core/request/display.ts';
 import type { Request } from '../../core/request/request.ts';
-import { endsOf, isDraining, messageOf, phaseOf } from '../../core/request/telling.ts';
 import { timeText } from '../../core/time.ts';
 import type { BlockerView, BudgetView, HoldView, NodeView, PodPhase, PodView } from './scene.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { maintenance } from '../../apis/maintenance.ts';
+import { medik8s } from '../../apis/medik8s.ts';
 import type { Dialect } from '../../core/request/request.ts';
-import { maintenance } from '../../generations/maintenance.ts';
-import { medik8s } from '../../generations/medik8s.ts';
 import type { Api, ApiAnswer, ApiCall } from '../../operator/ports.ts';
 import { maintain, makerAmong, readOrder, readRelease, release } from './wishes.ts';
 

@@ -1,6 +1,6 @@
 import { isObject } from '../../core/json.ts';
+import { creation, maintenanceObject, nodeMaintenanceObject, notServed, removal, type Wish } from '../../core/request/maintenance-input.ts';
 import type { Dialect, Request } from '../../core/request/request.ts';
-import { creation, maintenanceObject, nodeMaintenanceObject, notServed, removal, type Wish } from '../../core/request/wish.ts';
 import { saidBy } from '../../core/status.ts';
 import type { Api, ApiAnswer, ApiCall } from '../../operator/ports.ts';
 import type { MaintainOrder, ReleaseOrder } from './scene.ts';

@@ -14,7 +14,7 @@ import {
 } from '../../window/calendar.ts';
 import { appliesTo } from '../../window/window.ts';
 import { deadlineOf, isPending } from '../event.ts';
-import type { MachinePicture, MachineStep, Verdict } from '../picture.ts';
+import type { MachinePicture, MachineStep, Verdict } from '../snapshot.ts';
 import { urgentDeadline } from '../urgency.ts';
 import { anew, isOutgrown, strategyOf } from './strategy.ts';
 

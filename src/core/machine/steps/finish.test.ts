@@ -15,7 +15,7 @@ import {
 } from '../../testing/make-machine.ts';
 import { decideMachine } from '../decide.ts';
 import type { MachineEvent } from '../event.ts';
-import type { Other } from '../picture.ts';
+import type { Other } from '../snapshot.ts';
 
 const now = at(0);
 const reboot = makeEvent({ id: 'e1', kind: 'reboot', source: 'agent/n1' });

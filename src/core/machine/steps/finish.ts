@@ -1,7 +1,7 @@
 import { conditionOf } from '../../hold/node.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { isPending, type MachineEvent } from '../event.ts';
-import type { MachinePicture, MachineStep, Verdict } from '../picture.ts';
+import type { MachinePicture, MachineStep, Verdict } from '../snapshot.ts';
 import { drainedForWrite } from '../writes.ts';
 import { answered, strategyOf } from './strategy.ts';
 import { endOfChild } from './withdraw.ts';

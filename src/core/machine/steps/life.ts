@@ -1,7 +1,7 @@
 import { isBefore, secondsAfter } from '../../time.ts';
 import { isPending } from '../event.ts';
-import type { MachineStep, Verdict } from '../picture.ts';
 import { isOver, type MachineRequest } from '../request.ts';
+import type { MachineStep, Verdict } from '../snapshot.ts';
 import { announce, machineMaintenanceFinalizer, ownWrite, pathOfRequest, reasonOf } from '../writes.ts';
 import { ended, isOutgrown, strategyOf } from './strategy.ts';
 import { withdraw } from './withdraw.ts';

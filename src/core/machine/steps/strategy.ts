@@ -1,6 +1,6 @@
 import { type EventState, isPending, type MachineEvent } from '../event.ts';
-import type { MachinePicture, MachineStep } from '../picture.ts';
 import { defaultStrategy, type Strategy } from '../request.ts';
+import type { MachinePicture, MachineStep } from '../snapshot.ts';
 
 /** Which strategy it is, whether it can be followed, and which events it answers. */
 

@@ -1,7 +1,7 @@
-import type { Write } from '../../phase/decision.ts';
+import type { Write } from '../../maintenance/decision.ts';
 import { hookName, type Machine, type MachineSet } from '../machine.ts';
-import type { MachinePicture, Verdict } from '../picture.ts';
 import type { MachineRequest } from '../request.ts';
+import type { MachinePicture, Verdict } from '../snapshot.ts';
 import { deleteChildWrite, hookWrite, markWrite, scaleWrite } from '../writes.ts';
 
 /** Taking back what has been done for a request. */

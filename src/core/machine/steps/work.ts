@@ -1,8 +1,8 @@
 import { conditionOf } from '../../hold/node.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { hookName, type Machine } from '../machine.ts';
-import type { MachinePicture, MachineStep, Supply, Verdict } from '../picture.ts';
 import type { MachineRequest } from '../request.ts';
+import type { MachinePicture, MachineStep, Supply, Verdict } from '../snapshot.ts';
 import { isTakenAway } from '../urgency.ts';
 import { childDrainWrite, createChildWrite, deleteMachineWrite, flagWrite, hookWrite, scaleWrite, stageWrite } from '../writes.ts';
 import { closesAt, closing, deadlineFor } from './begin.ts';

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { maintenance } from '../../../apis/maintenance.ts';
+import { medik8s } from '../../../apis/medik8s.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Dialect } from '../../../core/request/request.ts';
 import { createCluster, type EmbeddedCluster } from '../../../embedded/cluster.ts';
@@ -7,8 +9,6 @@ import { writesOn } from '../../../embedded/controllers/writes.ts';
 import { inProcess } from '../../../embedded/in-process.ts';
 import { Life } from '../../../embedded/life.ts';
 import { seeded } from '../../../embedded/seeded.ts';
-import { maintenance } from '../../../generations/maintenance.ts';
-import { medik8s } from '../../../generations/medik8s.ts';
 import { EventRecorder } from '../../../kube/events.ts';
 import { Operator } from '../../../operator/operator.ts';
 import { type Api, noMeter, type Watcher } from '../../../operator/ports.ts';

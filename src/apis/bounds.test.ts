@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { multipleBudgetsHindrance, outcomeHindrance } from '../core/drain/blocker.ts';
+import type { Report } from '../core/maintenance/report.ts';
+import { at, makeBudget, makePod, makeRequest } from '../core/testing/make.ts';
+import { served } from './served.ts';
+
+const dialects = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
+const long = (length: number): string => 'ä'.repeat(length);
+
+/** What somebody may write who wants a status that cannot be stored. */
+const hostile = (): Report => {
+  const budgets = Array.from({ length: 5000 }, (_, index) =>
+    makeBudget(`${'b'.repeat(240)}-${index}`, { key: `${'n'.repeat(63)}/${'b'.repeat(240)}-${index}` }),
+  );
+  const pods = Array.from({ length: 20 }, (_, index) => makePod(`${'p'.repeat(240)}-${index}`, { namespace: 'n'.repeat(63) }));
+  const blockers = pods.map((pod, index) => ({
+    ...(index % 2 === 0 ? multipleBudgetsHindrance(pod, budgets) : outcomeHindrance(pod, 'denied', long(1_000_000))),
+    since: at(-60),
+  }));
+  return {
+    state: 'Draining',
+    held: true,
+    leaseErrors: 0,
+    pods: { total: 20, toEvict: 20, gone: 0, waiting: 20 },
+    waiting: pods.map(({ namespace, name }) => ({ namespace, name })),
+    blockers,
+  };
+};
+
+for (const dialect of dialects) {
+  test(`five thousand budgets on each of twenty pods make a status that can be stored: ${dialect.name} ${dialect.apiVersion}`, () => {
+    const status = JSON.stringify(dialect.status(hostile(), makeRequest('one', { dialect }), at(0)));
+    assert.ok(Buffer.byteLength(status) < 256 * 1024, `${Buffer.byteLength(status)} bytes`);
+  });
+}
+
+test('a blocker of two budgets is told as ever, with both names', () => {
+  const two = multipleBudgetsHindrance(makePod('a'), [makeBudget('one'), makeBudget('two')]);
+  assert.deepEqual(
+    [two.budgets, two.message],
+    [['shop/one', 'shop/two'], '2 budgets select the pod, and the eviction API refuses such pods always'],
+  );
+});

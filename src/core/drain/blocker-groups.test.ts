@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Blocked, matters } from './blocker-groups.ts';
+
+const blocked = (what: string, over: Partial<Blocked> = {}): Blocked => ({ cause: 'DisruptionBudget', what, message: 'no', ...over });
+
+test('blockers with the same message and remedy are one matter, in the order in which they come, sorted within', () => {
+  assert.deepEqual(
+    matters([
+      blocked('shop/c'),
+      blocked('shop/b', { remedy: 'scale up' }),
+      blocked('shop/a', { since: '2026-11-21T08:00:00Z' }),
+      blocked('shop/d', { message: 'never' }),
+    ]),
+    [
+      { cause: 'DisruptionBudget', message: 'no', whats: ['shop/a', 'shop/c'] },
+      { cause: 'DisruptionBudget', message: 'no', remedy: 'scale up', whats: ['shop/b'] },
+      { cause: 'DisruptionBudget', message: 'never', whats: ['shop/d'] },
+    ],
+  );
+  assert.deepEqual(matters([]), []);
+});
+
+test('an empty remedy is no remedy', () => {
+  assert.deepEqual(matters([blocked('shop/a'), blocked('shop/b', { remedy: '' })]), [
+    { cause: 'DisruptionBudget', message: 'no', whats: ['shop/a', 'shop/b'] },
+  ]);
+});

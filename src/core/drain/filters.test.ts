@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Pod } from '../pod/pod.ts';
+import { type DrainPolicy, seedPolicy } from '../request/policy.ts';
+import { at, makePod } from '../testing/make.ts';
+import { judge } from './filters.ts';
+
+const careful: DrainPolicy = { ...seedPolicy, force: false, deleteEmptyDirData: false };
+const daemon = { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' };
+const launcher = { kind: 'Pod', name: 'virt-launcher-db', uid: 'vl', apiVersion: 'v1' };
+const circumstances = { now: at(100), guests: new Map(), daemonSets: new Set(['shop/agent']) };
+const unowned = (over: Partial<Pod> = {}): Pod => {
+  const { owner: _owner, ...pod } = makePod('bare', over);
+  return pod;
+};
+
+const cases: readonly (readonly [what: string, pod: Pod, policy: DrainPolicy, expected: string])[] = [
+  ['a pod with a controller goes', makePod('a'), careful, 'evict'],
+  ['a mirror pod is not our business', makePod('a', { mirror: true }), careful, 'ignore MirrorPod'],
+  ['a DaemonSet pod stays', makePod('a', { owner: daemon }), seedPolicy, 'ignore DaemonSet'],
+  [
+    'a DaemonSet pod is refused when the policy does not ignore them',
+    makePod('a', { owner: daemon }),
+    { ...careful, ignoreDaemonSets: false },
+    'refuse DaemonSet',
+  ],
+  ['a finished DaemonSet pod goes', makePod('a', { owner: daemon, phase: 'Succeeded' }), careful, 'evict'],
+  ['a DaemonSet pod whose DaemonSet is gone goes with force', makePod('a', { owner: { ...daemon, name: 'gone' } }), seedPolicy, 'evict'],
+  ['and is refused without', makePod('a', { owner: { ...daemon, name: 'gone' } }), careful, 'refuse Unmanaged'],
+  [
+    'a DaemonSet of another group is a controller like any other',
+    makePod('a', { owner: { ...daemon, apiVersion: 'apps.kruise.io/v1' } }),
+    careful,
+    'evict',
+  ],
+  ['local data is kept', makePod('a', { localData: true }), careful, 'refuse LocalData'],
+  ['local data goes when agreed to', makePod('a', { localData: true }), seedPolicy, 'evict'],
+  ['a finished pod with local data goes', makePod('a', { localData: true, phase: 'Failed' }), careful, 'evict'],
+  ['a pod that nobody brings back is kept', unowned(), careful, 'refuse Unmanaged'],
+  ['and goes with force', unowned(), seedPolicy, 'evict'],
+  ['a terminating pod needs no permission', unowned({ deletionTimestamp: at(120) }), careful, 'evict'],
+  ['a pod that is not selected stays', makePod('a'), { ...careful, podSelector: { matchLabels: { app: 'db' } } }, 'ignore NotSelected'],
+  ['a pod to leave alone stays', makePod('a'), { ...careful, ignorePods: [{ namespaces: ['shop'] }] }, 'ignore LeftAlone'],
+  ['a pick by no kind of owner picks all', makePod('a'), { ...careful, ignorePods: [{ ownerKinds: [] }] }, 'ignore LeftAlone'],
+  ['a pick by the kind of owner picks no other kind', makePod('a'), { ...careful, ignorePods: [{ ownerKinds: ['Job'] }] }, 'evict'],
+  ['nor a pod without an owner', unowned(), { ...seedPolicy, ignorePods: [{ ownerKinds: ['Job'] }] }, 'evict'],
+  ['a volume of a VM goes with it', makePod('hp-volume-1', { owner: launcher }), careful, 'await GoesWithItsVm'],
+  ['another pod of a pod goes', makePod('a', { owner: launcher }), careful, 'evict'],
+  ['another pod of that name goes', makePod('hp-volume-1'), careful, 'evict'],
+  ['an awaited pod is waited for', makePod('a'), { ...careful, awaitPods: [{ ownerKinds: ['ReplicaSet'] }] }, 'await AwaitingCompletion'],
+  ['an awaited pod that has finished goes', makePod('a', { phase: 'Succeeded' }), { ...careful, awaitPods: [{}] }, 'evict'],
+  [
+    'a pod that has been terminating for too long is not waited for',
+    makePod('a', { deletionTimestamp: at(70), deletionGraceSeconds: 30 }),
+    { ...careful, skipWaitForDeleteTimeoutSeconds: 59 },
+    'ignore TerminatingTooLong',
+  ],
+  [
+    'and is, up to then',
+    makePod('a', { deletionTimestamp: at(70), deletionGraceSeconds: 30 }),
+    { ...careful, skipWaitForDeleteTimeoutSeconds: 60 },
+    'evict',
+  ],
+];
+
+for (const [what, pod, policy, expected] of cases) {
+  test(what, () => {
+    const fate = judge(pod, policy, circumstances);
+    assert.equal('reason' in fate ? `${fate.fate} ${fate.reason}` : fate.fate, expected);
+  });
+}
+
+test('a DaemonSet pod that is refused is told what its DaemonSet is, and what would help', () => {
+  const told = (name: string) => {
+    const fate = judge(makePod('a', { owner: { ...daemon, name } }), { ...careful, ignoreDaemonSets: false }, circumstances);
+    return fate.fate === 'refuse' ? [fate.message, fate.remedy] : fate;
+  };
+  assert.deepEqual(told('agent'), ['is managed by a DaemonSet', 'set drain.ignoreDaemonSets']);
+  assert.deepEqual(told('gone'), ['belongs to a DaemonSet that does not exist any more', 'set drain.force to evict it, or delete it']);
+});
+
+test('the first wave that picks a pod is its wave; the rest comes last', () => {
+  const policy = { ...seedPolicy, waves: [{ maxPriority: 0 }, { podSelector: { matchLabels: { app: 'web' } } }, { namespaces: ['shop'] }] };
+  const wave = (pod: Pod): unknown => {
+    const fate = judge(pod, policy, circumstances);
+    return fate.fate === 'evict' ? fate.wave : fate;
+  };
+  assert.equal(wave(makePod('a')), 0);
+  assert.equal(wave(makePod('a', { priority: 5 })), 1);
+  assert.equal(wave(makePod('a', { priority: 5, labels: {} })), 2);
+  assert.equal(wave(makePod('a', { priority: 5, labels: {}, namespace: 'other' })), 3);
+});
+
+test('law: a running pod of an existing DaemonSet is never evicted, whatever the policy', () => {
+  const policies = fc.record({
+    force: fc.boolean(),
+    deleteEmptyDirData: fc.boolean(),
+    ignoreDaemonSets: fc.boolean(),
+    disableEviction: fc.boolean(),
+    skipWaitForDeleteTimeoutSeconds: fc.nat(100),
+  });
+  const pods = fc.record({
+    localData: fc.boolean(),
+    ready: fc.boolean(),
+    priority: fc.integer(),
+    phase: fc.constantFrom('Running', 'Pending', 'Unknown'),
+  });
+  fc.assert(
+    fc.property(policies, pods, (policy, pod) => {
+      const fate = judge(makePod('a', { ...pod, owner: daemon }), { ...seedPolicy, ...policy }, circumstances);
+      return fate.fate !== 'evict' && fate.fate !== 'await';
+    }),
+  );
+});

@@ -1,0 +1,99 @@
+import type { Node } from '../hold/node.ts';
+import type { Write } from '../maintenance/decision.ts';
+import type { Request } from '../request/request.ts';
+import type { MaintenanceWindow } from '../window/window.ts';
+import type { Machine, MachineSet } from './machine.ts';
+import type { MachinePhase, MachineRequest, Strategy } from './request.ts';
+import type { Notice } from './source.ts';
+
+/** Another machine maintenance, as far as it may be in the way. */
+export type Other = {
+  readonly key: string;
+  /** It has begun and is not over. */
+  readonly active: boolean;
+  readonly set?: string;
+  readonly zone?: string;
+  readonly controlPlane: boolean;
+  /** Ids of pending events that its node is not drained for yet. */
+  readonly undrained: ReadonlySet<string>;
+};
+
+/** How many machines may be worked on at the same time; 0 is no limit. */
+export type Limits = { readonly perSet: number; readonly perZone: number };
+
+/** What is to replace a machine, and what it has at the moment. */
+export type Supply = {
+  readonly set: MachineSet;
+  /** Its machines, the ones being deleted too. */
+  readonly members: readonly Machine[];
+  /** How many of them are not being deleted and have a node that is Ready. */
+  readonly ready: number;
+  /** Those of the others that their machine API calls failed, without those being deleted. */
+  readonly failed: readonly Machine[];
+};
+
+/** Everything known about one machine maintenance at one moment. */
+export type MachinePicture = {
+  readonly request: MachineRequest;
+  /** A machine API is served and has been read. */
+  readonly machineApi: boolean;
+  /** Missing: there is none (any more), or the request is about a node only. */
+  readonly machine?: Machine;
+  /** The node of the machine. */
+  readonly node?: Node;
+  /** Missing: nothing would replace the machine. */
+  readonly supply?: Supply;
+  /** Sets that have a machine too many on account of this request. */
+  readonly surged: readonly MachineSet[];
+  /** The Maintenance that drains the node for this request. */
+  readonly child?: Request;
+  /** The drain that it is told differs from what this request wants: somebody has changed it. */
+  readonly childChanged?: true;
+  /** A Maintenance of that name that is not part of this request: of another node, or somebody else's. */
+  readonly stranger?: Request;
+  /** Sources of announcements whose word counts when they say that a machine goes within minutes. */
+  readonly urgentSources: ReadonlySet<string>;
+  /** What the agent of the node has heard. */
+  readonly notice?: Notice;
+  /** All there are. */
+  readonly windows: readonly MaintenanceWindow[];
+  readonly others: readonly Other[];
+  readonly limits: Limits;
+  /** How long others of this strategy have taken, in seconds; missing as long as there were none. */
+  readonly seen: ReadonlyMap<Strategy, number>;
+  /** A node is drained this long before the cloud may begin, in seconds, where no window says otherwise. */
+  readonly drainLeadSeconds: number;
+};
+
+/** What is noted when the work begins, and stays. */
+type Beginning = {
+  readonly strategy: Strategy;
+  readonly becauseOfDeadline: boolean;
+  readonly set?: string;
+  readonly nodeName?: string;
+  readonly bootId?: string;
+};
+
+/** Where a machine maintenance stands, and what is to be done for the next step. */
+export type Verdict = {
+  readonly phase: MachinePhase;
+  /** What it waits for, as a word. */
+  readonly reason: string;
+  /** The same for people. */
+  readonly message: string;
+  /** It does not go on by itself. */
+  readonly warning?: true;
+  readonly writes?: readonly Write[];
+  /** A write of the request itself: its status is written the next time. */
+  readonly own?: Write;
+  readonly begins?: Beginning;
+  /** What had begun is undone: it begins anew another time. */
+  readonly restarts?: true;
+  /** When it will begin. */
+  readonly startsAt?: Temporal.Instant;
+  /** Look again at this time, whatever happens. */
+  readonly again?: Temporal.Instant;
+};
+
+/** One step of the way: undefined when it is done. */
+export type MachineStep = (picture: MachinePicture, now: Temporal.Instant) => Verdict | undefined;

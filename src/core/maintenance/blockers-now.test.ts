@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { blockerId } from '../drain/blocker.ts';
+import { seedPolicy } from '../request/policy.ts';
+import { noHistory } from '../request/request.ts';
+import { at, makeBudget, makePod, makeRequest } from '../testing/make.ts';
+import { blockersNow } from './blockers-now.ts';
+import type { Glance } from './drain-inputs.ts';
+
+/** What `drydock status` says of the blockers of one maintenance. */
+
+const nothing: Glance = { pods: [], budgets: [], daemonSets: new Set() };
+const twice: Glance = { ...nothing, pods: [makePod('a')], budgets: [makeBudget('one'), makeBudget('two')] };
+
+test('what the status stores is told as it stands, by pod, server or volume', () => {
+  const since = '2026-11-21T08:00:00Z';
+  const blockers = [
+    { cause: 'PodDisruptionBudget', pod: { namespace: 'shop', name: 'a' }, message: 'full', remedy: 'wait', since },
+    { cause: 'Server', server: { name: 'vm-1' }, message: 'locked', since },
+    { cause: 'VolumeAttached', volume: 'pv-1', message: 'attached', since },
+    { cause: 'Other', message: 'odd', since },
+  ];
+  assert.deepEqual(blockersNow(makeRequest('one', { status: { blockers } }), twice, at(0)), [
+    { cause: 'PodDisruptionBudget', what: 'shop/a', message: 'full', since, remedy: 'wait' },
+    { cause: 'Server', what: 'vm-1', message: 'locked', since },
+    { cause: 'VolumeAttached', what: 'pv-1', message: 'attached', since },
+    { cause: 'Other', what: '', message: 'odd', since },
+  ]);
+});
+
+test('a kind that stores none is judged by the pods and budgets that are there, and told since when where that is known', () => {
+  const draining = { ...noHistory, state: 'Draining' as const, drainStartedAt: at(0) };
+  const request = makeRequest('one', { history: draining, policy: seedPolicy });
+  const [found, ...others] = blockersNow(request, twice, at(10));
+  assert.deepEqual(others, []);
+  assert.deepEqual([found?.cause, found?.what, 'since' in (found ?? {})], ['MultipleBudgets', 'shop/a', false]);
+  assert.notEqual(found?.remedy ?? '', '');
+  const id = blockerId({ cause: 'MultipleBudgets', message: found?.message ?? '', pod: { namespace: 'shop', name: 'a' } });
+  const known = makeRequest('one', { history: { ...draining, blockedSince: new Map([[id, at(3.5)]]) }, policy: seedPolicy });
+  assert.equal(blockersNow(known, twice, at(10))[0]?.since, '2026-11-21T08:00:03Z');
+});
+
+test('with nothing in the way there is none', () => {
+  assert.deepEqual(blockersNow(makeRequest('one'), nothing, at(10)), []);
+  assert.deepEqual(blockersNow(makeRequest('one', { status: { blockers: [] } }), nothing, at(10)), []);
+});

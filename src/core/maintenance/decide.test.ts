@@ -1,0 +1,455 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Budget } from '../drain/budget.ts';
+import type { Member } from '../quorum/quorum.ts';
+import { seedPolicy } from '../request/policy.ts';
+import { noHistory, type Request } from '../request/request.ts';
+import { at, heldNode, makeBudget, makeNode, makePicture, makePod, makeRequest, ourLease } from '../testing/make.ts';
+import { decide } from './decide.ts';
+import type { Decision } from './decision.ts';
+import { noNotes, type Picture, type Quorum } from './snapshot.ts';
+
+const now = at(100);
+const whats = (decision: Decision): readonly string[] => decision.writes.map(({ what }) => what);
+const evicted = (decision: Decision): readonly string[] => decision.calls.map(({ pod }) => pod.name);
+const run = (over: Partial<Picture> = {}): Decision => decide(makePicture(over), now);
+const noLeases: Picture['leases'] = new Map();
+const foreign: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', renewTime: at(99) }]]);
+
+test('a new request is claimed first, and nothing else', () => {
+  const decision = run({
+    node: makeNode(),
+    leases: noLeases,
+    requests: [makeRequest('one', { claim: 'none', finalizers: [] })],
+    pods: [makePod('a')],
+  });
+  assert.deepEqual(whats(decision), ['claim']);
+  assert.deepEqual(decision.calls, []);
+  assert.equal(decision.watchPods, true, 'the pods are read meanwhile');
+});
+
+test('a claimed one asks for the lease, then holds, then drains', () => {
+  const pods = [makePod('a')];
+  assert.deepEqual(whats(run({ node: makeNode(), leases: noLeases, pods })), ['create the node lease']);
+  assert.deepEqual(whats(run({ node: makeNode(), pods })), ['hold the node']);
+  assert.deepEqual(evicted(run({ node: makeNode(), pods })), []);
+  assert.deepEqual(evicted(run({ pods })), ['a']);
+});
+
+test('a drained node is reported as such and stays on guard', () => {
+  const decision = run();
+  assert.deepEqual(whats(decision), ['report on the node', 'report Drained']);
+  assert.deepEqual(
+    decision.writes.flatMap(({ announce }) => announce.map(({ reason }) => reason)),
+    ['Succeeded'],
+  );
+  assert.deepEqual(evicted(run({ pods: [makePod('late')] })), ['late']);
+});
+
+test('unknown pods are not no pods', () => {
+  const { pods: _pods, ...picture } = makePicture();
+  const decision = decide(picture, now);
+  assert.deepEqual(decision.writes, []);
+});
+
+test('a node is not called empty by a list that may be older than the hold', () => {
+  const decision = run({ podsConfirmed: false });
+  assert.deepEqual(decision.writes, []);
+  assert.equal(decision.confirmPods, true);
+  assert.deepEqual(evicted(run({ podsConfirmed: false, pods: [makePod('a')] })), ['a'], 'what is known to be there may go meanwhile');
+  assert.equal(run({ node: makeNode(), podsConfirmed: false }).confirmPods, false, 'nor is it asked for before the hold');
+});
+
+test('an uncordon by hand is put right at once, before anything else is evicted', () => {
+  const decision = run({ node: { ...heldNode, unschedulable: false }, pods: [makePod('a')] });
+  assert.deepEqual(whats(decision), ['restore the hold']);
+  assert.deepEqual(
+    decision.writes[0]?.announce.map(({ reason }) => reason),
+    ['HoldRestored'],
+  );
+  assert.deepEqual(decision.calls, []);
+});
+
+test('two requests on one node: one hold, given back with the last', () => {
+  const leaving = makeRequest('one', { deleting: true });
+  const both = run({ requests: [leaving, makeRequest('two')], pods: [makePod('a')] });
+  assert.deepEqual(
+    whats(both).filter(what => what === 'let go'),
+    ['let go'],
+  );
+  assert.deepEqual(evicted(both), ['a'], 'the other goes on');
+  assert.deepEqual(whats(run({ requests: [leaving] })), ['give the node back']);
+});
+
+test('on the way out: marks, then lease and conditions, then the finalizer', () => {
+  const leaving = [makeRequest('one', { deleting: true })];
+  const conditions = [{ type: 'Drained', status: 'True', reason: 'DrydockDrainCompleted', message: '' }];
+  assert.deepEqual(whats(run({ requests: leaving })), ['give the node back']);
+  assert.deepEqual(whats(run({ requests: leaving, node: makeNode({ conditions }) })), ['report on the node', 'release the node lease']);
+  assert.deepEqual(whats(run({ requests: leaving, node: makeNode(), leases: noLeases })), ['let go']);
+});
+
+test('a lease in other hands is not deleted on the way out', () => {
+  assert.deepEqual(whats(run({ requests: [makeRequest('one', { deleting: true })], node: makeNode(), leases: foreign })), ['let go']);
+});
+
+test('evictions that are sent are waited for before the node is given back', () => {
+  const flight = { uid: 'u', podKey: 'shop/a', podName: 'a', nodeName: 'n1', state: 'sent', at: at(99) } as const;
+  const decision = run({ requests: [makeRequest('one', { deleting: true })], flights: [flight] });
+  assert.deepEqual(decision.writes, []);
+  assert.ok(decision.again !== undefined);
+});
+
+test('an object that is being deleted and does not carry our finalizer is left alone', () => {
+  assert.deepEqual(
+    run({ requests: [makeRequest('one', { deleting: true, finalizers: ['x/y'] })], node: makeNode(), leases: noLeases }).writes,
+    [],
+  );
+});
+
+test('a node that is held and asked for by nobody is given back', () => {
+  assert.deepEqual(whats(run({ requests: [] })), ['give the node back']);
+});
+
+test('a hold of a kind that the cluster does not serve at the moment stays', () => {
+  assert.deepEqual(run({ requests: [], missingKinds: new Set(['plains.test']) }).writes, []);
+});
+
+test('what another operator has given back is not given back once more: only the record goes', () => {
+  const node = makeNode({ unschedulable: true, taints: [{ key: 'x', effect: 'NoExecute' }], before: heldNode.before ?? '' });
+  const [write, ...others] = run({ node, requests: [], leases: noLeases }).writes;
+  assert.deepEqual(others, []);
+  assert.deepEqual(write?.body, { metadata: { resourceVersion: '5', annotations: { 'drydock.dev/before': null } } });
+});
+
+test('a hold whose request has vanished is given back', () => {
+  const [write] = run({ requests: [], leases: noLeases }).writes;
+  assert.equal(write?.what, 'give the node back');
+  assert.deepEqual(write?.body['spec'], { unschedulable: null, taints: null });
+});
+
+const { dialect: plain } = makeRequest('one');
+const { finalizer: _finalizer, ...withoutFinalizer } = plain;
+
+test('a kind without a finalizer is claimed by its mark alone, and let go without a write', () => {
+  const request = makeRequest('one', { dialect: withoutFinalizer, claim: 'none', finalizers: [] });
+  const [claim] = run({ node: makeNode(), leases: noLeases, requests: [request] }).writes;
+  assert.deepEqual(claim?.body, { metadata: { resourceVersion: '30', annotations: { 'drydock.dev/claim': 'taken-over' } } });
+  const claimed = { ...request, claim: 'takenOver' as const };
+  assert.deepEqual(whats(run({ node: makeNode(), requests: [claimed] })), ['hold the node']);
+  const deleting = run({ requests: [{ ...claimed, deleting: true }] });
+  assert.deepEqual(whats(deleting), ['give the node back']);
+});
+
+test('a kind without leases holds without one', () => {
+  const request = makeRequest('one', { dialect: { ...plain, lease: () => undefined } });
+  assert.deepEqual(whats(run({ node: makeNode(), leases: foreign, requests: [request] })), ['hold the node']);
+  assert.deepEqual(evicted(run({ leases: foreign, requests: [request], pods: [makePod('a')] })), ['a']);
+});
+
+test('a lease that is left behind is emptied once, and never that of somebody else', () => {
+  const leaving = makeRequest('one', {
+    deleting: true,
+    dialect: { ...plain, lease: () => ({ namespace: 'leases', name: 'node-n1', holder: 'us', released: 'blanked' }) },
+  });
+  const over = { node: makeNode(), requests: [leaving] };
+  const [write] = run(over).writes;
+  assert.deepEqual(write?.body, {
+    metadata: { resourceVersion: '40' },
+    spec: { leaseDurationSeconds: null, acquireTime: null, renewTime: null, leaseTransitions: null },
+  });
+  const { key, uid, resourceVersion } = ourLease;
+  const blank = new Map([[key, { key, uid, resourceVersion, holder: 'us' }]]);
+  assert.deepEqual(whats(run({ ...over, leases: blank })), ['let go']);
+  assert.deepEqual(whats(run({ ...over, leases: foreign })), ['let go']);
+});
+
+const member = (name: string, held = false): Member => ({ name, ready: true, held });
+const quorumOf = (members: readonly Member[], seats: readonly string[] = []): Quorum => ({ members, seats: new Set(seats) });
+
+test('a node that the quorum needs is neither asked for nor held, and the status says why', () => {
+  const three = quorumOf([member('n1'), member('n2', true), member('n3')]);
+  const waiting = run({ node: makeNode(), leases: noLeases, quorum: three, pods: [makePod('a')] });
+  assert.deepEqual(whats(waiting), ['report on the node', 'report Pending']);
+  assert.match(JSON.stringify(waiting.writes.at(-1)?.body), /will violate etcd quorum.*drydock.dev\/allow-quorum-loss/);
+  assert.ok(waiting.again !== undefined);
+  assert.deepEqual(evicted(waiting), []);
+  const free = quorumOf([member('n1'), member('n2'), member('n3')]);
+  assert.deepEqual(whats(run({ node: makeNode(), leases: noLeases, quorum: free })), ['create the node lease']);
+});
+
+test('who is about to be held counts as out, and a node that is held already stays', () => {
+  const seated = quorumOf([member('n1'), member('n2'), member('n3')], ['n2']);
+  const pods = [makePod('a')];
+  assert.deepEqual(whats(run({ node: makeNode(), quorum: seated, pods })), [
+    'release the node lease',
+    'report on the node',
+    'report Pending',
+  ]);
+  assert.deepEqual(evicted(run({ quorum: seated, pods })), ['a']);
+  const free = quorumOf([member('n1'), member('n2'), member('n3')]);
+  const going = run({ node: makeNode(), quorum: free });
+  assert.deepEqual([whats(going), going.notes.seat], [['hold the node'], true]);
+  assert.equal(run({ quorum: free }).notes.seat, false, 'the hold itself says so now');
+});
+
+test('the quorum is waived by the one who asks, and asks nothing of an announcement', () => {
+  const one = quorumOf([member('n1')]);
+  const over = { node: makeNode(), leases: noLeases, quorum: one };
+  assert.deepEqual(whats(run({ ...over, requests: [makeRequest('one', { mayLoseQuorum: true })] })), ['create the node lease']);
+  assert.deepEqual(whats(run({ ...over, requests: [makeRequest('one', { stage: 'Announce' })] })), [
+    'report on the node',
+    'report Announced',
+  ]);
+});
+
+test('what the operator before us has taken out is taken over, whatever the quorum says', () => {
+  const { before: _before, ...unrecorded } = heldNode;
+  const decision = run({ node: unrecorded, quorum: quorumOf([member('n1')]), requests: [makeRequest('one', { claim: 'takenOver' })] });
+  assert.deepEqual(whats(decision), ['hold the node']);
+});
+
+test('what is taken over stays held while its lease is renewed, made anew or in other hands', () => {
+  const { before: _before, ...unrecorded } = heldNode;
+  const requests = [makeRequest('one', { claim: 'takenOver' })];
+  const due = new Map([[ourLease.key, { ...ourLease, renewTime: at(-3000) }]]);
+  for (const leases of [due, noLeases, foreign]) {
+    const { writes } = run({ node: unrecorded, requests, leases });
+    for (const { what } of writes) assert.notEqual(what, 'give the node back');
+    assert.ok(
+      writes.some(({ what }) => what === 'hold the node'),
+      'its record is written meanwhile',
+    );
+  }
+});
+
+test("on OpenShift the budget of etcd's operator decides first", () => {
+  const members = [member('n1'), member('n2'), member('n3')];
+  const guard = makeBudget('etcd-guard-pdb', {
+    namespace: 'openshift-etcd',
+    disruptionsAllowed: 0,
+    selector: { matchLabels: { app: 'guard' } },
+  });
+  const pod = makePod('guard', { namespace: 'openshift-etcd', labels: { app: 'guard' } });
+  const over = { node: makeNode(), leases: noLeases };
+  const quorum = (etcdBudgets: readonly Budget[]): Quorum => ({ members, seats: new Set(), etcdBudgets });
+  const denied = run({ ...over, quorum: quorum([guard]), pods: [pod] });
+  assert.match(JSON.stringify(denied.writes.at(-1)?.body), /disrupting node n1 will violate etcd quorum"/);
+  assert.deepEqual(whats(run({ ...over, quorum: quorum([guard]), pods: [{ ...pod, ready: false }] })), ['create the node lease']);
+  assert.deepEqual(whats(run({ ...over, quorum: quorum([{ ...guard, disruptionsAllowed: 1 }]), pods: [pod] })), ['create the node lease']);
+  assert.deepEqual(whats(run({ ...over, quorum: quorum([]), pods: [] })), ['report on the node', 'report Pending']);
+  const { pods: _pods, ...unknown } = makePicture({ ...over, quorum: quorum([guard]) });
+  assert.deepEqual(decide(unknown, now).writes, [], 'as long as the pods are not known, nothing is done');
+});
+
+test('a missing node fails the request, and holds nobody who wants to go', () => {
+  const { node: _node, ...picture } = makePicture({ leases: noLeases });
+  const decision = decide(picture, now);
+  assert.deepEqual(
+    decision.writes.map(({ body }) => body['status']),
+    [{ phase: 'Failed', problem: 'nodes "n1" not found', blockers: [] }],
+  );
+  const leaving = decide({ ...picture, requests: [makeRequest('one', { deleting: true })] }, now);
+  assert.deepEqual(whats(leaving), ['let go']);
+});
+
+test('a foreign lease: nothing is touched, and the status says who has it', () => {
+  const decision = run({ node: makeNode(), leases: foreign, pods: [makePod('a')] });
+  assert.deepEqual(whats(decision), ['report on the node', 'report Pending']);
+  assert.match(
+    JSON.stringify(decision.writes.at(-1)?.body),
+    /failed to obtain a lease that is not owned by us : .*owner: miau errorOnLeaseCount 0/,
+  );
+  assert.deepEqual(decision.calls, []);
+});
+
+test('a lost lease: the hold stays for a few tries, nothing is evicted, then the node is given back', () => {
+  const lost = (leaseErrors: number): Decision =>
+    run({
+      leases: foreign,
+      pods: [makePod('a')],
+      requests: [makeRequest('one', { history: { ...noHistory, leaseErrors, state: 'Draining' } })],
+    });
+  assert.deepEqual(evicted(lost(0)), []);
+  assert.match(JSON.stringify(lost(0).writes), /failed to extend a lease that used to be owned by us.*errorOnLeaseCount: 1/);
+  assert.ok(!whats(lost(3)).includes('give the node back'));
+  assert.ok(whats(lost(4)).includes('give the node back'));
+  assert.match(JSON.stringify(lost(4).writes), /maintenance failed: lease could not be extended after 4 attempts/);
+});
+
+test('a lost lease is counted once in five seconds, however often the node is looked at', () => {
+  const decision = run({ leases: foreign, notes: { ...noNotes, leaseMissedAt: at(98) } });
+  assert.match(JSON.stringify(decision.writes), /errorOnLeaseCount: 0/);
+});
+
+test('a lease that is free again is taken again, and the failure is over', () => {
+  const failed = makeRequest('one', { history: { ...noHistory, leaseErrors: 4, state: 'Failed', failure: 'LeaseLost' } });
+  const expired: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }]]);
+  assert.deepEqual(whats(run({ requests: [failed], node: makeNode(), leases: expired })), ['renew the node lease']);
+  assert.deepEqual(whats(run({ requests: [failed], node: makeNode() })), ['hold the node']);
+});
+
+test('a held node stays held while its lease is made anew or taken back', () => {
+  assert.deepEqual(whats(run({ leases: noLeases, pods: [makePod('a')] })), ['create the node lease']);
+  const expired: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }]]);
+  assert.deepEqual(whats(run({ leases: expired, pods: [makePod('a')] })), ['renew the node lease']);
+  assert.deepEqual(evicted(run({ leases: noLeases, pods: [makePod('a')] })), []);
+});
+
+test('our own lease is renewed in time without holding up the drain', () => {
+  const due: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, renewTime: at(-1000) }]]);
+  const decision = run({ leases: due, pods: [makePod('a')] });
+  assert.ok(whats(decision).includes('renew the node lease'));
+  assert.deepEqual(evicted(decision), ['a']);
+});
+
+test('Announce touches nothing but says so; Cordon holds and evicts nothing', () => {
+  const announced = run({
+    requests: [makeRequest('one', { stage: 'Announce' })],
+    node: makeNode(),
+    leases: noLeases,
+    pods: [makePod('a')],
+  });
+  assert.deepEqual(whats(announced), ['report on the node', 'report Announced']);
+  assert.match(JSON.stringify(announced.writes[0]?.body), /MaintenancePlanned/);
+  const cordoned = run({ requests: [makeRequest('one', { stage: 'Cordon' })], pods: [makePod('a')] });
+  assert.deepEqual(cordoned.calls, []);
+  assert.ok(whats(cordoned).includes('report Cordoned'));
+});
+
+test('a refused pod stops the drain before the first eviction', () => {
+  const policy = { ...seedPolicy, deleteEmptyDirData: false };
+  const decision = run({ requests: [makeRequest('one', { policy })], pods: [makePod('a'), makePod('b', { localData: true })] });
+  assert.deepEqual(decision.calls, []);
+  assert.match(JSON.stringify(decision.writes), /LocalData b/);
+});
+
+test('volumes of pods that left are waited for; those of pods that stay are not', () => {
+  const attachment = { key: 'va', uid: 'va', resourceVersion: '1', nodeName: 'n1', volume: 'pv-1' };
+  assert.ok(whats(run({ attachments: [attachment] })).includes('report Detaching'));
+  const stays = makePod('agent', { owner: { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' }, claims: ['data'] });
+  assert.deepEqual(run({ attachments: [attachment], pods: [stays] }).lookups, ['shop/data']);
+  assert.ok(whats(run({ attachments: [attachment], pods: [stays], volumes: new Map([['shop/data', 'pv-1']]) })).includes('report Drained'));
+});
+
+const ladder = (action: 'Fail' | 'Release' | 'Delete' | 'KeepTrying'): Request =>
+  makeRequest('one', {
+    policy: { ...seedPolicy, ladder: [{ afterSeconds: 60, action, gracePeriodSeconds: 5 }] },
+    history: { ...noHistory, drainStartedAt: at(30), state: 'Draining' },
+  });
+const stuck = { pods: [makePod('a')], budgets: [makeBudget('b', { disruptionsAllowed: 0 })] };
+
+test("the operator's own pod goes last, and somebody else leads first", () => {
+  const self = makePod('operator', { namespace: 'drydock-system', ready: false });
+  const pods = [self, makePod('a')];
+  const busy = run({ pods, self: self.key });
+  assert.deepEqual([evicted(busy), busy.handOver], [['a'], false]);
+  const alone = run({ pods: [self], self: self.key });
+  assert.deepEqual([evicted(alone), alone.handOver], [[], true]);
+  assert.deepEqual(evicted(run({ pods: [self] })), ['operator'], 'for the replica that leads next it is a pod like any other');
+});
+
+test('the ladder: each rung does what it says, and none before its time', () => {
+  const early = decide(makePicture({ requests: [ladder('Delete')], ...stuck }), at(89));
+  assert.deepEqual(early.calls, []);
+  assert.deepEqual(early.again?.epochMilliseconds, at(90).epochMilliseconds);
+  const deletion = decide(makePicture({ requests: [ladder('Delete')], ...stuck }), at(90)).calls[0];
+  assert.deepEqual([deletion?.method, deletion?.gracePeriodSeconds, deletion?.escalated], ['delete', 5, true]);
+  const failed = run({ requests: [ladder('Fail')], pods: [makePod('a')] });
+  assert.deepEqual(failed.calls, []);
+  assert.ok(whats(failed).includes('report Failed'));
+  assert.deepEqual(evicted(run({ requests: [ladder('KeepTrying')], pods: [makePod('a')] })), ['a']);
+});
+
+test('Release gives the node back once its failure is stored, and keeps the object', () => {
+  assert.ok(whats(run({ requests: [ladder('Release')], ...stuck })).includes('report Failed'));
+  const stored = makeRequest('one', { history: { ...noHistory, state: 'Failed', failure: 'GivenBack' } });
+  assert.deepEqual(
+    whats(run({ requests: [stored], ...stuck })).filter(what => !what.startsWith('report')),
+    ['give the node back'],
+  );
+});
+
+test('a failed deadline keeps the node held and evicts no more', () => {
+  const stored = makeRequest('one', { history: { ...noHistory, state: 'Failed', failure: 'DeadlineExceeded' } });
+  const decision = run({ requests: [stored], pods: [makePod('a')] });
+  assert.deepEqual(decision.calls, []);
+  assert.ok(!whats(decision).includes('give the node back'));
+});
+
+const requests = fc.array(
+  fc.record({
+    claim: fc.constantFrom('none' as const, 'ours' as const, 'takenOver' as const),
+    finalizer: fc.boolean(),
+    deleting: fc.boolean(),
+    stage: fc.constantFrom('Announce' as const, 'Cordon' as const, 'Drain' as const),
+    failure: fc.constantFrom(undefined, 'LeaseLost' as const, 'GivenBack' as const, 'DeadlineExceeded' as const),
+  }),
+  { maxLength: 3 },
+);
+const pictures = fc
+  .record({
+    requests,
+    node: fc.constantFrom(
+      undefined,
+      makeNode(),
+      heldNode,
+      { ...heldNode, unschedulable: false },
+      { ...heldNode, taints: [] },
+      makeNode({ unschedulable: true }),
+    ),
+    pods: fc.constantFrom(undefined, [], [makePod('a'), makePod('b')], [makePod('a', { deletionTimestamp: at(120) })]),
+    leases: fc.constantFrom(noLeases, foreign, new Map([[ourLease.key, ourLease]])),
+  })
+  .map(({ requests, node, pods, leases }): Picture => {
+    const { node: _node, pods: _pods, ...rest } = makePicture({ leases });
+    const made = requests.map(({ finalizer, failure, ...one }, index) =>
+      makeRequest(`r${index}`, {
+        ...one,
+        finalizers: finalizer ? ['test/hold'] : [],
+        history: { ...noHistory, ...(failure && { failure }) },
+      }),
+    );
+    return { ...rest, requests: made, ...(node && { node }), ...(pods && { pods }) };
+  });
+
+test('law: nothing is evicted before the hold is seen, without the lease, or for a request that wants to go', () => {
+  fc.assert(
+    fc.property(pictures, picture => {
+      const { calls } = decide(picture, now);
+      if (calls.length === 0) return;
+      assert.equal(picture.node?.unschedulable, true);
+      assert.ok(picture.node?.taints.some(({ key }) => key === 'test/drain'));
+      assert.ok(picture.node?.before !== undefined);
+      assert.equal(picture.leases.get(ourLease.key)?.holder, 'us');
+      assert.ok(picture.requests.some(({ deleting, stage, claim }) => !deleting && stage === 'Drain' && claim !== 'none'));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('law: deciding twice is deciding once', () => {
+  fc.assert(fc.property(pictures, picture => assert.deepEqual(decide(picture, now), decide(picture, now))));
+});
+
+test('law: the order of the requests does not matter', () => {
+  fc.assert(
+    fc.property(pictures, picture =>
+      assert.deepEqual(decide({ ...picture, requests: picture.requests.toReversed() }, now), decide(picture, now)),
+    ),
+  );
+});
+
+test('law: while somebody is to hold the node, it is not given back', () => {
+  fc.assert(
+    fc.property(pictures, picture => {
+      const holders = picture.requests.filter(
+        ({ deleting, stage, claim, finalizers, history }) =>
+          !deleting && stage !== 'Announce' && claim !== 'none' && finalizers.length > 0 && history.failure === undefined,
+      );
+      if (holders.length > 0 && picture.leases.get(ourLease.key)?.holder === 'us')
+        assert.ok(!whats(decide(picture, now)).includes('give the node back'));
+    }),
+  );
+});

@@ -1,0 +1,82 @@
+import type { PodCall } from '../drain/plan.ts';
+import type { JsonObject } from '../json.ts';
+import type { HostWish } from '../vm/host.ts';
+import type { Notes } from './snapshot.ts';
+
+/** The object that an event is about. */
+export type Subject = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly resourceVersion?: string;
+};
+
+/** An event to record. */
+export type Announcement = {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  readonly component: string;
+  readonly about: Subject;
+};
+
+/** One change of one object. Every one is guarded by a resourceVersion or says only what is ours. */
+export type Write = {
+  /** For the log: what it does, in a few words. */
+  readonly what: string;
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly body: JsonObject;
+  /** Of a patch. */
+  readonly style?: 'merge' | 'strategic';
+  /** Of the answer; JSON when left out. */
+  readonly accept?: string;
+  /** Which store the answer belongs to, so that what was written is seen at once. */
+  readonly store:
+    | 'nodes'
+    | 'leases'
+    | 'requests'
+    | 'machineMaintenances'
+    | 'machines'
+    | 'machineSets'
+    | 'machineEventSources'
+    | 'windows'
+    | 'nodeNotices'
+    | 'vms';
+  /** Of the served kind, for `requests`. */
+  readonly dialect?: string;
+  /** Key of the request whose status this is. */
+  readonly reportOf?: string;
+  /** To be announced once it is stored. */
+  readonly announce: readonly Announcement[];
+};
+
+/** What to do about a node now. */
+export type Decision = {
+  /** Independent of each other: they may be made at the same time. */
+  readonly writes: readonly Write[];
+  readonly calls: readonly PodCall[];
+  /** uids of pods whose eviction may still be sent: anything queued beside them is called back. */
+  readonly mayLeave: ReadonlySet<string>;
+  /** Budgets (`namespace/name`) whose change must bring the node back here. */
+  readonly waitsFor: readonly string[];
+  /** VMs wait until KubeVirt has less to do: any change of one must bring the node back here. */
+  readonly waitsForRoom: boolean;
+  /** The VMs on its hypervisor are to leave as well; missing when they may stay, or when nothing can be said at this look. */
+  readonly hostWish?: HostWish;
+  /** Pods still to go: the fewer, the sooner the node has its turn. Infinity where nothing is drained. */
+  readonly remaining: number;
+  /** Its pods have to be watched. */
+  readonly watchPods: boolean;
+  /** The pods have to be read once more, now that the hold is in place: a node is not called empty by an old list. */
+  readonly confirmPods: boolean;
+  /** Only the operator's own pod is left to go: somebody else has to lead before it may. */
+  readonly handOver: boolean;
+  /** Claims (`namespace/name`) whose volume has to be known. */
+  readonly lookups: readonly string[];
+  readonly notes: Notes;
+  /** Look again at this time, whatever happens. */
+  readonly again?: Temporal.Instant;
+};

@@ -1,0 +1,144 @@
+import type { Hindrance } from '../drain/blocker.ts';
+import type { Plan } from '../drain/plan.ts';
+import type { Count, Tally } from '../drain/tally.ts';
+import type { Node } from '../hold/node.ts';
+import { byAge, hasFinalizer, type Request } from '../request/request.ts';
+import type { Failure } from '../request/words.ts';
+import type { HostWish } from '../vm/host.ts';
+import type { Tracked } from '../vm/tracking.ts';
+import type { VmStanding } from '../vm/vm-status.ts';
+import type { Announcement, Subject, Write } from './decision.ts';
+import type { Problem } from './report.ts';
+import type { Picture } from './snapshot.ts';
+
+/** How the drain stands for one request. */
+export type DrainStanding = {
+  readonly count: Count;
+  readonly total: number;
+  readonly tally: Tally;
+  /** Pods still to go, sorted. */
+  readonly waiting: readonly { readonly namespace: string; readonly name: string }[];
+  readonly hindrances: readonly Hindrance[];
+  /** All pods are gone and, where asked for, their volumes detached. */
+  readonly complete: boolean;
+  /** All pods are gone. */
+  readonly emptied: boolean;
+  /** Every VM that was to leave, those that have left included. */
+  readonly vms: readonly VmStanding[];
+  /** When the last VM will have moved, as far as that can be told. */
+  readonly vmsMovedAt?: Temporal.Instant;
+};
+
+/** Where one request stands, as far as the steps have come. */
+export type Standing = {
+  readonly request: Request;
+  /** The node lease is ours. */
+  readonly granted: boolean;
+  /** Its marks belong on the node. */
+  readonly holds: boolean;
+  /** The control plane cannot spare the node now, or it is not yet time: it is neither asked for nor held for this request. */
+  readonly barred: boolean;
+  /** The control plane loses its quorum with this node, and the kind lets it go all the same: what that costs. */
+  readonly atStake?: string;
+  /** Its window has closed: the node stays held, and nothing is evicted for it. */
+  readonly paused?: true;
+  /** What it had begun counts no more: it begins anew another time. */
+  readonly restarts?: true;
+  /** When it will begin. */
+  readonly startsAt?: Temporal.Instant;
+  readonly leaseErrors: number;
+  readonly failure?: Failure;
+  readonly problem?: Problem;
+  readonly drain?: DrainStanding;
+};
+
+/** It is to be drained, and its marks are on the node. */
+export const isDraining = ({ request, granted, holds }: Standing): boolean => request.stage === 'Drain' && granted && holds;
+
+/** And the drain neither pauses nor has failed. */
+export const isActive = (standing: Standing): boolean => isDraining(standing) && !standing.paused && standing.failure === undefined;
+
+/** What is known and decided, handed from step to step. */
+export type Course = {
+  readonly picture: Picture;
+  readonly now: Temporal.Instant;
+  /** Requests that want the node and are claimed, oldest first. */
+  readonly standings: readonly Standing[];
+  /** Requests being deleted that still have our finalizer. */
+  readonly leaving: readonly Request[];
+  readonly writes: readonly Write[];
+  readonly plan: Plan;
+  readonly moments: readonly Temporal.Instant[];
+  readonly lookups: readonly string[];
+  /** The pods have to be read once more, now that the hold is in place. */
+  readonly confirmPods: boolean;
+  /** Only the operator's own pod is left to be asked. */
+  readonly handOver: boolean;
+  /** uids of the pods that may be evicted at all: what is queued beside them is called back. */
+  readonly mayLeave: ReadonlySet<string>;
+  readonly leaseMissedAt?: Temporal.Instant;
+  /** How the VMs of the node stand. */
+  readonly vms?: Tracked;
+  readonly recalled: ReadonlyMap<string, Temporal.Instant>;
+  /** VMs that move although nobody wants that any more, because they had begun. */
+  readonly stillMoving: readonly string[];
+  readonly hostWish?: HostWish;
+};
+
+/** What a step makes of the course. The next one has its turn only when this one is done. */
+type StepResult = { readonly done: boolean; readonly course: Course };
+
+export type Step = (course: Course) => StepResult;
+
+/** A node that was missing is looked for anew each time; the other failures are facts of the past. */
+const firstStanding = (request: Request): Standing => {
+  const { failure, leaseErrors } = request.history;
+  return {
+    request,
+    granted: false,
+    holds: false,
+    barred: false,
+    leaseErrors,
+    ...(failure !== undefined && failure !== 'NodeNotFound' && { failure }),
+  };
+};
+
+/** The course before the first step. */
+export const startCourse = (picture: Picture, now: Temporal.Instant): Course => {
+  const requests = picture.requests.toSorted(byAge);
+  return {
+    picture,
+    now,
+    standings: requests.filter(({ deleting }) => !deleting).map(firstStanding),
+    leaving: requests.filter(request => request.deleting && hasFinalizer(request)),
+    writes: [],
+    plan: { calls: [], hindrances: [], waitsFor: [], waitsForRoom: false, returns: picture.notes.returns },
+    moments: [],
+    lookups: [],
+    confirmPods: false,
+    handOver: false,
+    mayLeave: new Set(),
+    recalled: new Map(),
+    stillMoving: [],
+    ...(picture.notes.vms && { vms: picture.notes.vms }),
+    ...(picture.notes.leaseMissedAt && { leaseMissedAt: picture.notes.leaseMissedAt }),
+  };
+};
+
+const subjectOf = (request: Request): Subject => ({
+  apiVersion: request.dialect.apiVersion,
+  kind: request.dialect.kind,
+  name: request.name,
+  ...(request.namespace !== undefined && { namespace: request.namespace }),
+  uid: request.uid,
+  resourceVersion: request.resourceVersion,
+});
+
+export const nodeSubject = ({ name, uid }: Node): Subject => ({ apiVersion: 'v1', kind: 'Node', name, uid });
+
+export const announcement = (
+  request: Request,
+  type: Announcement['type'],
+  text: { readonly reason: string; readonly message: string },
+  about: Subject = subjectOf(request),
+): Announcement => ({ type, ...text, component: request.dialect.component, about });

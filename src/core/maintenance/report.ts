@@ -1,0 +1,33 @@
+import type { Blocker } from '../drain/blocker.ts';
+import type { Count } from '../drain/tally.ts';
+import type { Failure, State } from '../request/words.ts';
+import type { Tracked } from '../vm/tracking.ts';
+import type { VmStanding } from '../vm/vm-status.ts';
+
+/** Why it does not go on as a whole: machines read the reason, people the message. */
+export type Problem = { readonly reason: string; readonly message: string };
+
+/** What there is to say of one maintenance at one moment. */
+export type Report = {
+  readonly state: State;
+  /** The node carries its marks. */
+  readonly held: boolean;
+  readonly failure?: Failure;
+  readonly problem?: Problem;
+  readonly leaseErrors: number;
+  /** Missing as long as the pods are not known. `total` has also those that may stay. */
+  readonly pods?: Count & { readonly total: number };
+  /** Pods that still have to go, sorted. */
+  readonly waiting: readonly { readonly namespace: string; readonly name: string }[];
+  /** Sorted, all of them: the served kinds bound their lists themselves. */
+  readonly blockers: readonly Blocker[];
+  /** Every VM that was to leave, those that have left included, sorted; missing where there was none. */
+  readonly vms?: readonly VmStanding[];
+  /** VMs that had left before what is remembered. */
+  readonly vmsBefore?: Tracked['before'];
+  /** When it will begin, if it waits for that. */
+  readonly startsAt?: Temporal.Instant;
+  readonly drainStartedAt?: Temporal.Instant;
+  readonly drainedAt?: Temporal.Instant;
+  readonly estimatedEnd?: Temporal.Instant;
+};

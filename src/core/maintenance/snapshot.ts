@@ -1,0 +1,99 @@
+import type { Attachment } from '../drain/attachment.ts';
+import type { Budget } from '../drain/budget.ts';
+import type { Flight } from '../drain/in-flight-eviction.ts';
+import type { Returns } from '../drain/recreations.ts';
+import type { Attempt } from '../drain/retry.ts';
+import type { Tally } from '../drain/tally.ts';
+import type { Node } from '../hold/node.ts';
+import type { Lease, LeaseTerms } from '../lease/lease.ts';
+import type { Pod } from '../pod/pod.ts';
+import type { Member } from '../quorum/quorum.ts';
+import type { Dialect, Request } from '../request/request.ts';
+import type { HostView } from '../vm/host.ts';
+import type { Tracked } from '../vm/tracking.ts';
+import type { VmsKnown } from '../vm/vm-pod.ts';
+import type { MaintenanceWindow } from '../window/window.ts';
+import type { Problem } from './report.ts';
+
+/** What is remembered of a node between two looks. All of it can be lost: it saves calls and smooths numbers, nothing more. */
+export type Notes = {
+  /** By the request's key. */
+  readonly tallies: ReadonlyMap<string, Tally>;
+  /** By `blockerId`. */
+  readonly blockedSince: ReadonlyMap<string, Temporal.Instant>;
+  /** When a status was last written and what it came to, by the request's key. */
+  readonly reported: ReadonlyMap<string, { readonly at: Temporal.Instant; readonly gist: string }>;
+  /** Pods that came although the node is held, by owner. */
+  readonly returns: ReadonlyMap<string, Returns>;
+  /** It is about to be held, and counts as out of the quorum until that is seen. */
+  readonly seat: boolean;
+  /** Missing before the VMs were looked at. */
+  readonly vms?: Tracked;
+  /** uids of evacuations that have been called back, and when. */
+  readonly recalled: ReadonlyMap<string, Temporal.Instant>;
+  /** When a lease that was ours was last found in other hands. */
+  readonly leaseMissedAt?: Temporal.Instant;
+};
+
+export const noNotes: Notes = {
+  tallies: new Map(),
+  blockedSince: new Map(),
+  reported: new Map(),
+  returns: new Map(),
+  seat: false,
+  recalled: new Map(),
+};
+
+/** What the rule of the quorum looks at. */
+export type Quorum = {
+  readonly members: readonly Member[];
+  /** Other nodes that are about to be held. */
+  readonly seats: ReadonlySet<string>;
+  /** On OpenShift, the budgets with which etcd's operator guards its members. */
+  readonly etcdBudgets?: readonly Budget[];
+};
+
+/** Everything known about one node at one moment. */
+export type Picture = {
+  readonly nodeName: string;
+  /** Missing: there is no such node. */
+  readonly node?: Node;
+  /** All on this node, of every served kind. */
+  readonly requests: readonly Request[];
+  /** Missing as long as they are not known. */
+  readonly pods?: readonly Pod[];
+  /** They have been read once more after the hold was in place: no pod that was bound before it is missing. */
+  readonly podsConfirmed: boolean;
+  /** At least those that guard one of the pods. */
+  readonly budgets: readonly Budget[];
+  /** By `namespace/name`. */
+  readonly leases: ReadonlyMap<string, Lease>;
+  readonly attachments: readonly Attachment[];
+  /** Volume by claim (`namespace/name`), as far as it has been looked up; null: there is no such claim, or it is not bound. */
+  readonly volumes: ReadonlyMap<string, string | null>;
+  /** `namespace/name`; missing as long as they are not known. */
+  readonly daemonSets?: ReadonlySet<string>;
+  /** Missing where there is no KubeVirt, or where it may not be read. */
+  readonly vms?: VmsKnown;
+  /** What is known of the hypervisor that it is; missing where nobody asks OpenStack. */
+  readonly host?: HostView | 'unknown' | 'none';
+  readonly attempts: ReadonlyMap<string, Attempt>;
+  /** Of all nodes. */
+  readonly flights: readonly Flight[];
+  readonly notes: Notes;
+  /** Every served kind: a hold without a request is released for all of them. */
+  readonly dialects: readonly Dialect[];
+  /** Names of the kinds that this cluster does not serve (any more): whether they have requests cannot be known. */
+  readonly missingKinds: ReadonlySet<string>;
+  readonly terms: LeaseTerms;
+  /** All there are, whatever nodes they are for. */
+  readonly windows: readonly MaintenanceWindow[];
+  /** How long drains of this cluster have taken so far, in seconds: the longest known. */
+  readonly drainSeconds?: number;
+  /** The operator's own pod (`namespace/name`): it goes last, and hands over the leadership first. */
+  readonly self?: string;
+  /** For a node that the control plane's quorum may need; missing for all others. */
+  readonly quorum?: Quorum;
+  /** The last write for this node was refused, and none has succeeded since. */
+  readonly trouble?: Problem;
+};

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type DrainPolicy, type Rung, seedPolicy } from '../../request/policy.ts';
+import { noHistory, type Request } from '../../request/request.ts';
+import { at, makeBudget, makePicture, makePod, makeRequest, ourLease } from '../../testing/make.ts';
+import { launcherOf, makeVmi, makeVms } from '../../testing/make-vms.ts';
+import { secondsBetween } from '../../time.ts';
+import { decide } from '../decide.ts';
+import { noNotes, type Picture } from '../snapshot.ts';
+
+/** A request that began to drain at 0. */
+const draining = (policy: Partial<DrainPolicy> = {}, history: Partial<Request['history']> = {}, name = 'one'): Request =>
+  makeRequest(name, {
+    policy: { ...seedPolicy, ...policy },
+    history: { ...noHistory, state: 'Draining', drainStartedAt: at(0), ...history },
+  });
+
+const looked = (requests: readonly Request[], now: number, over: Partial<Picture> = {}) =>
+  decide(makePicture({ requests, pods: [makePod('a')], ...over }), at(now));
+const asked = (...args: Parameters<typeof looked>) =>
+  looked(...args).calls.map(({ pod, method, gracePeriodSeconds, escalated }) => [pod.name, method, gracePeriodSeconds, escalated]);
+const again = (...args: Parameters<typeof looked>): number | undefined => {
+  const moment = looked(...args).again;
+  return moment && secondsBetween(at(0), moment);
+};
+
+/** Nothing else is to be looked at again: the lease is renewed long after all of this. */
+const terms = { durationSeconds: 36_000, renewEverySeconds: 30_000 };
+const leases = new Map([[ourLease.key, { ...ourLease, durationSeconds: 36_000 }]]);
+const quiet = { terms, leases };
+
+describe('how long a pod gets to end', () => {
+  // Of the pod: what it asks for itself. Undefined: nothing is said, and its own counts.
+  const rows: readonly (readonly [Partial<DrainPolicy>, own: number, asked: number | undefined])[] = [
+    [{}, 30, undefined],
+    [{ gracePeriodSeconds: 5 }, 30, 5],
+    [{ gracePeriodSeconds: 0 }, 30, 0],
+    [{ maxGracePeriodSeconds: 60 }, 30, undefined],
+    [{ maxGracePeriodSeconds: 60 }, 60, undefined],
+    [{ maxGracePeriodSeconds: 60 }, 61, 60],
+    [{ gracePeriodSeconds: 90, maxGracePeriodSeconds: 60 }, 30, 60],
+    [{ gracePeriodSeconds: 5, maxGracePeriodSeconds: 60 }, 300, 5],
+  ];
+  for (const [policy, graceSeconds, wanted] of rows) {
+    test(`${JSON.stringify(policy)} and ${graceSeconds} s of its own: ${wanted ?? 'its own'}`, () => {
+      assert.deepEqual(asked([draining(policy)], 1, { pods: [makePod('a', { graceSeconds })] }), [['a', 'evict', wanted, false]]);
+    });
+  }
+});
+
+describe('the ladder', () => {
+  const ladder: readonly Rung[] = [
+    { afterSeconds: 100, action: 'Delete', gracePeriodSeconds: 7 },
+    { afterSeconds: 200, action: 'KeepTrying' },
+  ];
+  const slow = { gracePeriodSeconds: 5, maxGracePeriodSeconds: 60 };
+
+  test('a rung that deletes goes past the policy: its own grace period counts, and where it has none the pod’s own', () => {
+    assert.deepEqual(asked([draining({ ladder, ...slow })], 99), [['a', 'evict', 5, false]]);
+    assert.deepEqual(asked([draining({ ladder, ...slow })], 100), [['a', 'delete', 7, true]]);
+    assert.deepEqual(asked([draining({ ladder: [{ afterSeconds: 100, action: 'Delete' }], ...slow })], 100), [
+      ['a', 'delete', undefined, true],
+    ]);
+    assert.deepEqual(asked([draining({ ladder, ...slow })], 200), [['a', 'evict', 5, false]], 'the next rung ends it');
+  });
+
+  test('the next rung is looked out for, from the start of the drain; none once it was complete', () => {
+    assert.equal(again([draining({ ladder })], 50, quiet), 100);
+    assert.equal(again([draining({ ladder })], 100, quiet), 200);
+    assert.equal(again([draining({ ladder })], 200, quiet), 30_000);
+    assert.equal(again([draining({ ladder }, { drainStartedAt: undefined } as never)], 50, quiet), 150, 'it begins now');
+    assert.equal(again([draining({ ladder }, { drainedAt: at(20) })], 50, quiet), 30_000);
+    assert.deepEqual(asked([draining({ ladder }, { drainedAt: at(20) })], 150), [['a', 'evict', undefined, false]]);
+  });
+
+  test('one that fails keeps the node; one that releases gives it back; an empty node is drained whatever the rung', () => {
+    const phase = (action: Rung['action'], pods: Picture['pods'] = [makePod('a')]) => {
+      const { writes, calls } = looked([draining({ ladder: [{ afterSeconds: 10, action }] })], 20, { pods: pods ?? [] });
+      const status = writes.find(({ reportOf }) => reportOf !== undefined)?.body['status'] as
+        | { phase?: string; problem?: string }
+        | undefined;
+      return [status?.phase, status?.problem?.split(';')[1], calls.length];
+    };
+    assert.deepEqual(phase('Fail'), ['Failed', ' the node stays held', 0]);
+    assert.deepEqual(phase('Release'), ['Failed', ' the node is given back', 0]);
+    assert.deepEqual(phase('KeepTrying'), ['Draining', undefined, 1]);
+    assert.deepEqual(phase('Fail', []), ['Drained', undefined, 0]);
+  });
+
+  test('a drain that ran out of time stays held, and asks for nothing', () => {
+    const { calls, writes } = looked([draining({}, { state: 'Failed', failure: 'DeadlineExceeded' })], 20);
+    assert.deepEqual(calls, []);
+    assert.ok(!writes.some(({ what }) => what === 'give the node back'));
+  });
+});
+
+describe('several requests on one node', () => {
+  const [evicting, deleting] = [draining(), draining({ disableEviction: true }, {}, 'two')];
+  test('the one that may do most decides how a pod goes, in whatever order they came', () => {
+    for (const requests of [
+      [evicting, deleting],
+      [{ ...deleting, createdAt: at(-9) }, evicting],
+    ]) {
+      assert.deepEqual(asked(requests, 1), [['a', 'delete', undefined, false]]);
+    }
+  });
+
+  test('one that agrees to shutting VMs down is enough', () => {
+    const vmi = makeVmi('db', { strategy: 'None' });
+    const kubevirt = { pods: [launcherOf(vmi)], vms: makeVms({ vmis: [vmi] }) };
+    const waits = draining({ virtualMachines: { ...seedPolicy.virtualMachines, notMigrated: 'Wait' } }, {}, 'two');
+    assert.equal(looked([waits], 1, kubevirt).calls.length, 0);
+    for (const requests of [
+      [evicting, waits],
+      [waits, evicting],
+      [{ ...waits, createdAt: at(-9) }, evicting],
+    ])
+      assert.equal(looked(requests, 1, kubevirt).calls.length, 1);
+  });
+
+  test('none is called empty by a list that may be older than the hold, as long as one has nothing left', () => {
+    const none = draining({ podSelector: { matchLabels: { app: 'other' } } }, {}, 'two');
+    assert.deepEqual(asked([evicting, none], 1, { podsConfirmed: false }), []);
+    assert.equal(asked([evicting, none], 1).length, 1);
+  });
+});
+
+describe('pods that take too long to end', () => {
+  const leaving = makePod('a', { deletionTimestamp: at(30), deletionGraceSeconds: 30 });
+  test('stop to count when the policy says so, and that is looked out for', () => {
+    assert.equal(again([draining({ skipWaitForDeleteTimeoutSeconds: 20 })], 10, { ...quiet, pods: [leaving] }), 21);
+    assert.equal(again([draining()], 10, { ...quiet, pods: [leaving] }), 60, 'else only that they are stuck');
+    const ignored = draining({ skipWaitForDeleteTimeoutSeconds: 20, podSelector: { matchLabels: { app: 'other' } } });
+    assert.equal(again([ignored], 10, { ...quiet, pods: [leaving] }), 30_000);
+    assert.equal(
+      again([draining({ skipWaitForDeleteTimeoutSeconds: 20 })], 10, {
+        ...quiet,
+        pods: [makePod('b')],
+        budgets: [makeBudget('x', { disruptionsAllowed: 0 })],
+      }),
+      70,
+    );
+  });
+});
+
+describe('what is said of pods that stay', () => {
+  type Told = { readonly blockers?: readonly string[] };
+  const blockers = (pod: Parameters<typeof makePod>[1], policy: Partial<DrainPolicy> = {}) => {
+    const { writes } = looked([draining(policy, { state: 'Pending' })], 1, { pods: [makePod('a', pod)] });
+    return (writes.find(({ reportOf }) => reportOf !== undefined)?.body['status'] as Told | undefined)?.blockers;
+  };
+  test('a pod that is left to finish, and a volume of a VM that goes along', () => {
+    assert.deepEqual(blockers({}, { awaitPods: [{ ownerKinds: ['ReplicaSet'] }] }), ['AwaitingCompletion a']);
+    const owner = { kind: 'Pod', name: 'x', uid: 'x', apiVersion: 'v1' };
+    const request = draining({}, { state: 'Pending' });
+    const volume = makePod('hp-volume-1', { owner });
+    const { writes } = looked([request], 1, { pods: [volume] });
+    assert.deepEqual((writes.find(({ reportOf }) => reportOf !== undefined)?.body['status'] as Told | undefined)?.blockers, [
+      'EarlierWave hp-volume-1',
+    ]);
+  });
+});
+
+test('pods that came after the node was held are moved on more slowly each time: held since the lease was acquired', () => {
+  const late = makePod('late', { createdAt: at(50) });
+  const returns = new Map([['shop/ReplicaSet/web-1', { count: 5, lastAt: at(99) }]]);
+  const over = { pods: [late], notes: { ...noNotes, returns } };
+  assert.deepEqual(asked([draining()], 100, over), []);
+  const older = new Map([[ourLease.key, { ...ourLease, acquireTime: at(50) }]]);
+  assert.equal(asked([draining()], 100, { ...over, leases: older }).length, 1);
+});

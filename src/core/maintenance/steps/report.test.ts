@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { noHistory, type Request } from '../../request/request.ts';
+import type { Failure } from '../../request/words.ts';
+import { at, heldNode, makeNode, makePicture, makeRequest } from '../../testing/make.ts';
+import { secondsBetween } from '../../time.ts';
+import type { VmStanding } from '../../vm/vm-status.ts';
+import { type Course, type DrainStanding, type Standing, startCourse } from '../reconcile-context.ts';
+import { noNotes, type Picture } from '../snapshot.ts';
+import { nodeWords } from './node-report.ts';
+import { notesAfter, reports } from './report.ts';
+
+const now = at(100);
+
+/** Of ten pods four have left. */
+const half: DrainStanding = {
+  count: { toEvict: 10, gone: 4, waiting: 6 },
+  total: 11,
+  tally: { base: 0, seen: new Set(['u1']) },
+  waiting: [{ namespace: 'shop', name: 'a' }],
+  hindrances: [],
+  complete: false,
+  emptied: false,
+  vms: [],
+};
+
+const courseOf = (standing: Partial<Standing> = {}, request: Partial<Request> = {}, picture: Partial<Picture> = {}): Course => {
+  const course = startCourse(makePicture({ requests: [makeRequest('one', request)], ...picture }), now);
+  return { ...course, standings: course.standings.map(one => ({ ...one, granted: true, holds: true, ...standing })) };
+};
+
+const reported = (...args: Parameters<typeof courseOf>) => reports(courseOf(...args), true);
+const report = (...args: Parameters<typeof courseOf>) => {
+  const [found] = reported(...args);
+  assert.ok(found);
+  return found.report;
+};
+const history = (over: Partial<Request['history']>): Partial<Request> => ({ history: { ...noHistory, ...over } });
+
+describe('the state', () => {
+  const rows: readonly (readonly [string, Partial<Standing>, Partial<Request>, string])[] = [
+    ['failed, whatever else', { failure: 'LeaseLost', drain: half }, {}, 'Failed'],
+    ['announced only', {}, { stage: 'Announce' }, 'Announced'],
+    ['drained', { drain: { ...half, complete: true, emptied: true } }, {}, 'Drained'],
+    ['emptied, and volumes are still attached', { drain: { ...half, emptied: true } }, {}, 'Detaching'],
+    ['under way', { drain: half }, {}, 'Draining'],
+    ['cordoned', {}, { stage: 'Cordon' }, 'Cordoned'],
+    ['held, and its pods are not known yet', {}, {}, 'Draining'],
+    ['not held', { holds: false }, {}, 'Pending'],
+    [
+      'held and not granted: as it was',
+      { granted: false, problem: { reason: 'LeaseLost', message: '' } },
+      history({ state: 'Drained' }),
+      'Drained',
+    ],
+    ['held and not granted, for the first time', { granted: false, problem: { reason: 'LeaseLost', message: '' } }, {}, 'Pending'],
+  ];
+  for (const [what, standing, request, wanted] of rows)
+    test(`${what}: ${wanted}`, () => assert.equal(report(standing, request).state, wanted));
+});
+
+describe('times', () => {
+  const times = (...args: Parameters<typeof courseOf>) => {
+    const { drainStartedAt, drainedAt, estimatedEnd } = report(...args);
+    return [drainStartedAt, drainedAt, estimatedEnd].map(time => time && secondsBetween(at(0), time));
+  };
+  const begun = history({ drainStartedAt: at(0) });
+
+  test('the drain begins with the first look at its pods, and ends with the first time that it is complete', () => {
+    assert.deepEqual(times({}), [undefined, undefined, undefined]);
+    assert.deepEqual(times({ drain: half }), [100, undefined, undefined], 'nothing can be told of the pace yet');
+    assert.deepEqual(times({ drain: { ...half, complete: true } }, begun), [0, 100, undefined]);
+    assert.deepEqual(times({ drain: half }, history({ drainStartedAt: at(0), drainedAt: at(50) })), [0, 50, undefined]);
+  });
+
+  test('the end is told from the pace so far', () => assert.deepEqual(times({ drain: half }, begun), [0, undefined, 250]));
+
+  test('it is not told when somebody has to help first', () => {
+    const pod = { namespace: 'shop', name: 'a' };
+    const [spent, denied] = [
+      { cause: 'DisruptionBudget', pod, message: '' },
+      { cause: 'AdmissionDenied', pod, message: '' },
+    ] as const;
+    assert.deepEqual(times({ drain: { ...half, hindrances: [spent] } }, begun), [0, undefined, 250]);
+    assert.deepEqual(times({ drain: { ...half, hindrances: [spent, denied] } }, begun), [0, undefined, undefined]);
+  });
+
+  test('what begins anew another time has no times', () =>
+    assert.deepEqual(times({ drain: half, restarts: true }, begun), [undefined, undefined, undefined]));
+
+  test('VMs are waited for; pods beside them only when they take longer', () => {
+    const vm = (state: VmStanding['state']): VmStanding => ({ platform: 'KubeVirt', id: state, name: state, state });
+    const end = (drain: Partial<DrainStanding>) => times({ drain: { ...half, ...drain } }, begun)[2];
+    assert.equal(end({ vms: [vm('Moved'), vm('Migrating')], vmsMovedAt: at(300) }), 300);
+    assert.equal(end({ vms: [vm('Moved'), vm('Migrating')], vmsMovedAt: at(200) }), 250, 'pods take longer');
+    assert.equal(end({ vms: [vm('Moved')], vmsMovedAt: at(900) }), 250, 'none is on its way');
+    assert.equal(end({ vms: [vm('Migrating')] }), undefined, 'nothing can be told of the VM');
+    assert.equal(
+      end({ count: { toEvict: 5, gone: 4, waiting: 1 }, vms: [vm('Migrating')], vmsMovedAt: at(110) }),
+      110,
+      'the VM is all that waits',
+    );
+    assert.equal(
+      end({ count: { toEvict: 6, gone: 4, waiting: 2 }, vms: [vm('Migrating'), vm('Cannot')], vmsMovedAt: at(110) }),
+      150,
+      'what cannot move waits with the pods',
+    );
+    assert.equal(
+      end({ count: { toEvict: 3, gone: 1, waiting: 2 }, vms: [vm('Migrating')], vmsMovedAt: at(110) }),
+      110,
+      'too few have left to tell of pods',
+    );
+  });
+});
+
+describe('blockers', () => {
+  const pod = (name: string) => ({ namespace: 'shop', name });
+  const hindrances = [
+    { cause: 'Terminating', pod: pod('b'), message: '' },
+    { cause: 'Terminating', pod: pod('a'), message: '' },
+    { cause: 'LocalData', pod: pod('z'), message: '' },
+  ] as const;
+
+  test('those that need somebody come first, then by name, in whatever order they were found', () => {
+    for (const found of [hindrances, hindrances.toReversed()]) {
+      assert.deepEqual(
+        report({ drain: { ...half, hindrances: found } }).blockers.map(({ pod }) => pod?.name),
+        ['z', 'a', 'b'],
+      );
+    }
+  });
+
+  test('each is known since the first look at it, as remembered, else as stored', () => {
+    const since = (remembered: ReadonlyMap<string, Temporal.Instant>, stored: ReadonlyMap<string, Temporal.Instant>) =>
+      report({ drain: { ...half, hindrances: hindrances.slice(2) } }, history({ blockedSince: stored }), {
+        notes: { ...noNotes, blockedSince: remembered },
+      }).blockers[0]?.since.toString();
+    const [id, none] = ['LocalData shop/z ', new Map<string, Temporal.Instant>()];
+    assert.equal(since(none, none), now.toString());
+    assert.equal(since(none, new Map([[id, at(5)]])), at(5).toString());
+    assert.equal(since(new Map([[id, at(7)]]), new Map([[id, at(5)]])), at(7).toString());
+  });
+});
+
+describe('what else is said', () => {
+  test('pods in numbers and by name, once they are known', () => {
+    assert.partialDeepStrictEqual(report({ drain: half }), {
+      pods: { toEvict: 10, gone: 4, waiting: 6, total: 11 },
+      waiting: half.waiting,
+      held: true,
+    });
+    const unknown = report({});
+    assert.deepEqual(
+      [unknown.waiting, 'pods' in unknown, 'vms' in unknown, 'startsAt' in unknown, 'failure' in unknown],
+      [[], false, false, false, false],
+    );
+  });
+
+  test('VMs, those that left before included', () => {
+    const told = (before: { moved: number; stopped: number }, vms: readonly VmStanding[] = []) =>
+      reports({ ...courseOf({ drain: { ...half, vms } }), vms: { vms: new Map(), before } }, true)[0]?.report.vmsBefore;
+    assert.equal(told({ moved: 0, stopped: 0 }), undefined);
+    assert.deepEqual(told({ moved: 1, stopped: 0 }), { moved: 1, stopped: 0 });
+    assert.deepEqual(told({ moved: 1, stopped: 1 }), { moved: 1, stopped: 1 });
+    assert.deepEqual(told({ moved: 0, stopped: 1 }), { moved: 0, stopped: 1 });
+    const vm = { platform: 'KubeVirt', id: '1', name: 'x', state: 'Moved' } as const;
+    assert.deepEqual(told({ moved: 1, stopped: 0 }, [vm]), { moved: 1, stopped: 0 });
+  });
+
+  test('the problem is its own, else what has failed, else the trouble with the last write', () => {
+    const trouble = { reason: 'WriteRefused', message: 'no' };
+    const said = (standing: Partial<Standing>) => report(standing, {}, { trouble }).problem?.reason;
+    assert.equal(said({ problem: { reason: 'Own', message: '' } }), 'Own');
+    assert.equal(said({}), 'WriteRefused');
+    assert.equal(said({ failure: 'GivenBack' }), 'GivenBack');
+    assert.equal(said({ failure: 'LeaseLost' }), undefined);
+    assert.equal(report({ startsAt: at(900) }).startsAt?.toString(), at(900).toString());
+  });
+
+  test('nothing, as long as nothing is known, unless a write is in trouble', () => {
+    const count = (finished: boolean, standing: Partial<Standing>, request: Partial<Request> = {}, picture: Partial<Picture> = {}) =>
+      reports(courseOf(standing, request, picture), finished).length;
+    assert.deepEqual([count(true, {}), count(false, {}), count(true, { granted: false })], [1, 0, 0]);
+    assert.equal(count(true, { granted: false }, { stage: 'Announce' }), 1);
+    assert.deepEqual([count(false, { failure: 'LeaseLost' }), count(false, { problem: { reason: 'x', message: '' } })], [1, 1]);
+    assert.equal(count(false, {}, {}, { trouble: { reason: 'x', message: '' } }), 1);
+  });
+
+  test('one that is written to for another reason is left for the next look', () => {
+    const course = courseOf({ drain: half });
+    const write = { what: 'claim', method: 'PATCH', path: '/apis/test/v1/plains/one', body: {}, store: 'requests', announce: [] } as const;
+    assert.equal(reports({ ...course, writes: [write] }, true).length, 0);
+    assert.equal(reports({ ...course, writes: [{ ...write, path: '/apis/test/v1/plains/two' }] }, true).length, 1);
+  });
+});
+
+describe('when a status is written', () => {
+  const draining = history({ state: 'Draining' });
+  const wrote = (secondsAgo: number, gist: 'same' | 'other', standing: Partial<Standing> = {}, request: Partial<Request> = draining) => {
+    const first = courseOf({ drain: half }, request);
+    const gistNow = notesAfter(first, reports(first, true)).reported.get('plains.test//one')?.gist;
+    const last = new Map([['plains.test//one', { at: at(100 - secondsAgo), gist: gist === 'same' ? String(gistNow) : 'other' }]]);
+    const [found] = reported({ drain: half, ...standing }, request, { notes: { ...noNotes, reported: last } });
+    return [found?.write !== undefined, found?.again && secondsBetween(at(0), found.again)];
+  };
+
+  test('progress every five seconds, mere words every minute, and not looked at before', () => {
+    assert.deepEqual(wrote(4, 'other'), [false, 101]);
+    assert.deepEqual(wrote(5, 'other'), [true, undefined]);
+    assert.deepEqual(wrote(59, 'same'), [false, 101]);
+    assert.deepEqual(wrote(60, 'same'), [true, undefined]);
+  });
+
+  test('a transition at once', () => {
+    assert.deepEqual(wrote(0, 'other', { drain: { ...half, complete: true } }), [true, undefined]);
+    assert.deepEqual(wrote(0, 'other', { leaseErrors: 1 }), [true, undefined]);
+  });
+
+  test('only what differs from what is stored; when it will read differently is looked out for', () => {
+    const stored = reported({ drain: half }, draining)[0]?.write?.body['status'] as Request['status'];
+    const [found] = reported({ drain: half }, { ...draining, status: stored });
+    assert.deepEqual([found?.write, found?.again], [undefined, undefined]);
+    const { dialect } = makeRequest('one');
+    const slowly = { ...draining, dialect: { ...dialect, readsDifferentlyAt: () => at(130) } };
+    assert.equal(reported({ drain: half }, slowly)[0]?.again?.toString(), at(130).toString());
+  });
+
+  test('the end is announced once: well, or badly', () => {
+    const announced = (standing: Partial<Standing>, state?: Request['history']['state']) =>
+      reported(standing, history(state === undefined ? {} : { state }))[0]?.write?.announce.map(({ type, reason }) => `${type} ${reason}`);
+    assert.deepEqual(announced({ drain: { ...half, complete: true } }, 'Draining'), ['Normal Succeeded']);
+    assert.deepEqual(announced({ drain: { ...half, complete: true } }, 'Drained'), []);
+    assert.deepEqual(announced({ failure: 'LeaseLost' }), ['Warning Failed']);
+    assert.deepEqual(announced({ drain: half }), []);
+  });
+});
+
+describe('the notes for the next look', () => {
+  const notes = (course: Course) => notesAfter(course, reports(course, true));
+  test('are of the requests that are still there', () => {
+    const tally = { base: 1, seen: new Set<string>() };
+    const last = { at: at(99), gist: '' };
+    const before = {
+      ...noNotes,
+      tallies: new Map([
+        ['plains.test//one', tally],
+        ['gone', tally],
+      ]),
+      reported: new Map([
+        ['plains.test//one', last],
+        ['gone', last],
+      ]),
+    };
+    const after = notes(courseOf({ problem: { reason: 'x', message: '' } }, history({ state: 'Draining' }), { notes: before }));
+    assert.deepEqual([[...after.tallies.keys()], [...after.reported.keys()]], [['plains.test//one'], ['plains.test//one']]);
+    assert.equal(after.reported.get('plains.test//one')?.at.toString(), at(99).toString(), 'nothing was written');
+  });
+
+  test('keep since when something blocks for as long as nobody has looked at the pods', () => {
+    const blockedSince = new Map([['x', at(5)]]);
+    assert.deepEqual([...notes(courseOf({}, {}, { notes: { ...noNotes, blockedSince } })).blockedSince.keys()], ['x']);
+    assert.deepEqual([...notes(courseOf({ drain: half }, {}, { notes: { ...noNotes, blockedSince } })).blockedSince.keys()], []);
+    const two = courseOf({}, {}, { notes: { ...noNotes, blockedSince }, requests: [makeRequest('one'), makeRequest('two')] });
+    const [first, second] = two.standings as [Standing, Standing];
+    assert.deepEqual(
+      [...notes({ ...two, standings: [first, { ...second, drain: half }] }).blockedSince.keys()],
+      [],
+      'one that has looked is enough',
+    );
+  });
+
+  test('a seat in the quorum is taken from the moment that a node is to be held until it is seen to be', () => {
+    const seat = (standing: Partial<Standing>, node = makeNode()) => notes(courseOf(standing, {}, { node })).seat;
+    assert.deepEqual([seat({}), seat({ granted: false }), seat({ holds: false }), seat({}, heldNode)], [true, false, false, false]);
+    const two = courseOf({}, {}, { node: makeNode(), requests: [makeRequest('one'), makeRequest('two')] });
+    const [first, second] = two.standings as [Standing, Standing];
+    assert.equal(notes({ ...two, standings: [first, { ...second, granted: false }] }).seat, true);
+  });
+
+  test('a lease that was missed is remembered', () => {
+    assert.equal(notes({ ...courseOf(), leaseMissedAt: at(98) }).leaseMissedAt?.toString(), at(98).toString());
+    assert.equal('leaseMissedAt' in notes(courseOf()), false);
+  });
+});
+
+describe('what the node says', () => {
+  type State = 'Draining' | 'Detaching' | 'Drained' | 'Cordoned' | 'Failed' | 'Pending';
+  const standings: Record<State, Partial<Standing>> = {
+    Draining: { drain: half },
+    Detaching: { drain: { ...half, emptied: true } },
+    Drained: { drain: { ...half, complete: true } },
+    Cordoned: {},
+    Failed: { failure: 'DeadlineExceeded' satisfies Failure },
+    Pending: { holds: false, problem: { reason: 'x', message: '' } },
+  };
+  const said = (states: readonly State[], over: Partial<Request> = {}, held?: boolean) =>
+    nodeWords(
+      states.flatMap((state, n) =>
+        reports(
+          courseOf(
+            { ...standings[state], ...(held !== undefined && { holds: held }) },
+            { name: `m${n}`, ...(state === 'Cordoned' && { stage: 'Cordon' }), ...over },
+          ),
+          true,
+        ),
+      ),
+    );
+  const words = (...states: readonly State[]) =>
+    Object.entries(said(states)).map(([type, word]) => `${type} ${word.status} ${word.reason.replace('Drydock', '')}`);
+
+  test('under way, complete, given up; of several maintenances what is least far counts', () => {
+    assert.deepEqual(words('Draining'), ['DrainInProgress True DrainStarted', 'Drained False DrainStarted']);
+    assert.deepEqual(words('Detaching'), ['DrainInProgress True DrainStarted', 'Drained False DrainStarted']);
+    assert.deepEqual(words('Drained'), [
+      'DrainInProgress False DrainCompleted',
+      'Drained True DrainCompleted',
+      'MaintenanceInProgress True MaintenanceHeld',
+    ]);
+    assert.deepEqual(words('Drained', 'Draining').slice(0, 1), ['DrainInProgress True DrainStarted']);
+    assert.deepEqual(words('Failed'), ['DrainInProgress False DrainFailed', 'Drained False DrainFailed']);
+    assert.deepEqual(words('Cordoned'), ['MaintenanceInProgress True MaintenanceHeld']);
+    assert.deepEqual(words('Draining', 'Cordoned').at(-1), 'MaintenanceInProgress True MaintenanceHeld');
+  });
+
+  test('planned, as long as nobody holds it; what has failed plans nothing', () => {
+    assert.deepEqual(words('Pending'), ['MaintenancePlanned True MaintenanceRequested']);
+    assert.deepEqual(words('Pending', 'Cordoned'), ['MaintenanceInProgress True MaintenanceHeld']);
+    assert.deepEqual(said(['Failed'], {}, false), {});
+    assert.deepEqual(said([]), {});
+  });
+
+  test('whose it is, and why', () => {
+    const owners = (over: Partial<Request> = {}) => said(['Drained', 'Drained'], over).Drained?.message;
+    assert.equal(owners(), 'Plain m0, Plain m1');
+    assert.equal(owners({ reason: 'disk' }), 'Plain m0 (disk), Plain m1 (disk)');
+    assert.equal(owners({ reason: '' }), 'Plain m0, Plain m1');
+  });
+});

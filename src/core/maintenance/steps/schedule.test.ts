@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { noHistory, type Start } from '../../request/request.ts';
+import { at, makeNode, makePicture, makeRequest } from '../../testing/make.ts';
+import type { MaintenanceWindow, Span } from '../../window/window.ts';
+import { type Course, type Standing, startCourse } from '../reconcile-context.ts';
+import type { Picture } from '../snapshot.ts';
+import { schedule } from './schedule.ts';
+
+const hour = 3600;
+const span = (from: number, to: number): Span => ({ from: at(from), to: at(to) });
+
+const makeWindow = (over: Partial<MaintenanceWindow> = {}): MaintenanceWindow => ({
+  key: 'nights',
+  name: 'nights',
+  uid: 'w',
+  resourceVersion: '1',
+  generation: 1,
+  timeZone: 'UTC',
+  kinds: ['Maintenance'],
+  openings: [span(10 * hour, 14 * hour)],
+  freezes: [],
+  atEnd: 'Continue',
+  missed: 'BeforeDeadline',
+  status: {},
+  ...over,
+});
+
+type Wish = {
+  readonly start?: Start;
+  readonly state?: 'Pending' | 'Announced' | 'Failed' | 'Draining';
+  readonly stage?: 'Announce' | 'Drain';
+};
+
+/** Where a request of this kind stands at `now` (seconds), and when to look again. */
+const looked = (windows: readonly MaintenanceWindow[], now: number, wish: Wish = {}, picture: Partial<Picture> = {}) => {
+  const request = makeRequest('one', {
+    start: wish.start ?? { windows: 'Respect' },
+    ...(wish.stage && { stage: wish.stage }),
+    history: { ...noHistory, ...(wish.state && { state: wish.state }) },
+  });
+  const course: Course = startCourse(makePicture({ node: makeNode(), requests: [request], windows, ...picture }), at(now));
+  const { standings, moments } = schedule(course).course;
+  const [standing] = standings as [Standing];
+  return { standing, moments: moments.map(moment => (moment.epochMilliseconds - at(0).epochMilliseconds) / 1000) };
+};
+
+const free = { barred: false, reason: undefined, moments: [] };
+const brief = ({ standing: { barred, problem }, moments }: ReturnType<typeof looked>) => ({ barred, reason: problem?.reason, moments });
+
+describe('before it begins', () => {
+  const rows: readonly (readonly [string, Parameters<typeof looked>, ReturnType<typeof brief>])[] = [
+    ['without windows, at once', [[], 0], free],
+    ['for its window', [[makeWindow()], 0], { barred: true, reason: 'MaintenanceWindow', moments: [10 * hour] }],
+    ['in its window, at once', [[makeWindow()], 10 * hour], free],
+    ['windows that it is to ignore', [[makeWindow()], 0, { start: { windows: 'Ignore' } }], free],
+    ['a window for other nodes', [[makeWindow({ nodeSelector: { matchLabels: { pool: 'blue' } } })], 0], free],
+    ['a window for machine maintenances', [[makeWindow({ kinds: ['MachineMaintenance'] })], 0], free],
+    [
+      'its own time',
+      [[], 0, { start: { windows: 'Respect', notBefore: at(hour) } }],
+      { barred: true, reason: 'NotYetDue', moments: [hour] },
+    ],
+    [
+      'a freeze',
+      [[makeWindow({ openings: [], freezes: [span(-hour, 2 * hour)] })], 0],
+      { barred: true, reason: 'Frozen', moments: [2 * hour] },
+    ],
+    [
+      // Nine hundred seconds are expected where nothing has been seen.
+      'its deadline, where no opening comes before',
+      [[makeWindow()], 0, { start: { windows: 'Respect', deadline: at(5 * hour) } }],
+      { barred: true, reason: 'WindowMissed', moments: [5 * hour - 900] },
+    ],
+    ['its deadline, no longer', [[makeWindow()], 5 * hour - 900, { start: { windows: 'Respect', deadline: at(5 * hour) } }], free],
+    [
+      'nothing that will ever come',
+      [[makeWindow({ openings: [], problem: 'cannot be read' })], 0],
+      { barred: true, reason: 'NoOpening', moments: [86_400] },
+    ],
+    ['announced only, for nothing', [[makeWindow()], 0, { stage: 'Announce' }], free],
+  ];
+  for (const [what, args, wanted] of rows) test(`it waits for ${what}`, () => assert.deepEqual(brief(looked(...args)), wanted));
+
+  test('what keeps it is said with the time that it begins at', () => {
+    const said = (...args: Parameters<typeof looked>) => {
+      const { standing } = looked(...args);
+      return [standing.problem?.message, standing.startsAt?.toString()];
+    };
+    const ten = '2026-11-21T10:00:00Z';
+    const frozen = makeWindow({ openings: [], freezes: [{ ...span(-hour, 2 * hour), reason: 'black friday' }] });
+    assert.deepEqual(said([frozen], 0), [`begins at ${ten}: frozen until ${ten} (black friday)`, ten]);
+    const { reason: _, ...nameless } = frozen.freezes[0]!;
+    assert.deepEqual(said([{ ...frozen, freezes: [nameless] }], 0), [`begins at ${ten}: frozen until ${ten}`, ten]);
+    const short = makeWindow({ openings: [span(10 * hour, 10 * hour + 600)] });
+    assert.deepEqual(said([short], 0), ['no opening of nights is long enough: 15 min are expected, the longest is 10 min', undefined]);
+    assert.deepEqual(said([makeWindow({ openings: [], problem: 'x' })], 0), ['nights will not be open in the next 400 days', undefined]);
+  });
+
+  test('how long it takes is what it says, else what has been seen', () => {
+    const short = makeWindow({ openings: [span(hour, hour + 1200), span(10 * hour, 14 * hour)] });
+    assert.deepEqual(looked([short], 0).moments, [hour], 'by the guess, twenty minutes are enough');
+    assert.deepEqual(looked([short], 0, {}, { drainSeconds: 1000 }).moments, [10 * hour], 'what was seen gets half as much room again');
+    assert.deepEqual(looked([short], 0, { start: { windows: 'Respect', expectedSeconds: 1200 } }, { drainSeconds: 1000 }).moments, [hour]);
+  });
+});
+
+describe('whether it has begun', () => {
+  // Outside of the window: what has begun goes on, what has not waits.
+  for (const [state, begun] of [
+    [undefined, false],
+    ['Pending', false],
+    ['Announced', false],
+    ['Failed', false],
+    ['Draining', true],
+  ] as const) {
+    test(`${state ?? 'without a status'}: ${begun ? 'yes' : 'no'}`, () => {
+      assert.equal(looked([makeWindow()], 0, state && { state }).standing.barred, !begun);
+    });
+  }
+});
+
+describe('while it is under way', () => {
+  const draining = { state: 'Draining' } as const;
+  const pausing = makeWindow({ atEnd: 'Pause' });
+  const givingBack = makeWindow({ atEnd: 'GiveBack' });
+  const course = (found: ReturnType<typeof looked>) => {
+    const { barred, paused = false, restarts = false, problem } = found.standing;
+    return { barred, paused, restarts, said: problem?.message, moments: found.moments };
+  };
+  const goesOn = { barred: false, paused: false, restarts: false, said: undefined, moments: [] };
+
+  test('in the window it goes on, and its end is looked out for', () => {
+    assert.deepEqual(course(looked([pausing], 11 * hour, draining)), { ...goesOn, moments: [14 * hour] });
+  });
+
+  test('outside of it, it pauses, or gives back, or goes on, as the window says', () => {
+    const after = (window: MaintenanceWindow) =>
+      course(looked([window, makeWindow({ openings: [span(30 * hour, 34 * hour)] })], 20 * hour, draining));
+    const next = '2026-11-22T14:00:00Z';
+    assert.deepEqual(after(makeWindow()), goesOn);
+    assert.deepEqual(after(pausing), {
+      ...goesOn,
+      paused: true,
+      said: `paused, because the window has closed: goes on at ${next}`,
+      moments: [30 * hour],
+    });
+    assert.deepEqual(after(givingBack), {
+      ...goesOn,
+      barred: true,
+      restarts: true,
+      said: `given back, because the window has closed: goes on at ${next}`,
+      moments: [30 * hour],
+    });
+  });
+
+  test('where no opening is in sight, it looks again a day later', () => {
+    assert.deepEqual(course(looked([pausing], 20 * hour, draining)), {
+      ...goesOn,
+      paused: true,
+      said: 'paused, because the window has closed: no opening is in sight',
+      moments: [20 * hour + 86_400],
+    });
+  });
+
+  test('once drained it stays, whatever the window does', () => {
+    const request = makeRequest('one', { start: { windows: 'Respect' }, history: { ...noHistory, state: 'Drained', drainedAt: at(hour) } });
+    const { standings } = schedule(
+      startCourse(makePicture({ node: makeNode(), requests: [request], windows: [givingBack] }), at(20 * hour)),
+    ).course;
+    assert.deepEqual(
+      standings.map(({ barred, restarts }) => [barred, restarts]),
+      [[false, undefined]],
+    );
+  });
+
+  test('near its deadline it goes on, as late as leaves it the time that it takes', () => {
+    const start: Start = { windows: 'Respect', deadline: at(25 * hour), expectedSeconds: hour };
+    const paused = (now: number) => looked([pausing], now, { ...draining, start }).standing.paused === true;
+    assert.deepEqual([paused(24 * hour - 1), paused(24 * hour), paused(24 * hour + 1)], [true, false, false]);
+    assert.equal(looked([pausing], 24 * hour, draining).standing.paused, true, 'without one it does not');
+  });
+});
+
+test('each request of a node is looked at by itself, and a node that is gone by nobody', () => {
+  const requests = [makeRequest('one', { start: { windows: 'Respect' } }), makeRequest('two', { start: { windows: 'Ignore' } })];
+  const picture = makePicture({ node: makeNode(), requests, windows: [makeWindow()] });
+  const { standings, moments } = schedule(startCourse(picture, at(0))).course;
+  assert.deepEqual(
+    standings.map(({ barred }) => barred),
+    [true, false],
+  );
+  assert.equal(moments.length, 1);
+  const { node: _, ...gone } = picture;
+  assert.deepEqual(
+    schedule(startCourse(gone, at(0))).course.standings.map(({ barred }) => barred),
+    [false, false],
+  );
+});

@@ -1,9 +1,0 @@
-import type { Circumstances } from '../drain/judge.ts';
-import { guestsOf } from '../vm/guest.ts';
-import type { Picture } from './picture.ts';
-
-/** What has to be known beside a pod of this node to judge it. */
-export const circumstancesOf = (
-  { nodeName, pods = [], vms, daemonSets }: Pick<Picture, 'nodeName' | 'pods' | 'vms' | 'daemonSets'>,
-  now: Temporal.Instant,
-): Circumstances => ({ now, daemonSets, guests: guestsOf(nodeName, pods, vms) });

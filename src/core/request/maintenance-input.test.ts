@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makeRequest } from '../testing/make.ts';
+import { maintenanceObject, nodeMaintenanceObject, type Wish } from './maintenance-input.ts';
+
+const { dialect } = makeRequest('one');
+const drain = { force: false, deleteEmptyDirData: true };
+const bare: Wish = { node: 'n1', drain };
+
+test('a wish is an object that says what was said, and is named like its node where it has no name', () => {
+  const common = { apiVersion: 'drydock.dev/v1alpha1', kind: 'Maintenance' };
+  assert.deepEqual(maintenanceObject(bare), { ...common, metadata: { name: 'n1' }, spec: { nodeName: 'n1', stage: 'Drain', drain } });
+  assert.deepEqual(maintenanceObject({ ...bare, name: 'disk', stage: 'Cordon', reason: 'a new disk', requester: 'ann' }), {
+    ...common,
+    metadata: { name: 'disk' },
+    spec: { nodeName: 'n1', stage: 'Cordon', reason: 'a new disk', requester: 'ann', drain },
+  });
+});
+
+test('of the kind without a policy, the node and the reason are said', () => {
+  const common = { apiVersion: dialect.apiVersion, kind: dialect.kind };
+  assert.deepEqual(nodeMaintenanceObject(dialect, bare), { ...common, metadata: { name: 'n1' }, spec: { nodeName: 'n1' } });
+  assert.deepEqual(nodeMaintenanceObject(dialect, { ...bare, name: 'disk', reason: 'a new disk', requester: 'ann' }), {
+    ...common,
+    metadata: { name: 'disk' },
+    spec: { nodeName: 'n1', reason: 'a new disk' },
+  });
+});
