@@ -2,12 +2,12 @@ import { machineTongue } from '../apis/machine-adapter.ts';
 import type { MachineEvent } from '../core/machine/event.ts';
 import { HostKeeper } from '../nova/keeper.ts';
 import type { NovaMeter } from '../nova/perform.ts';
-import { MachineRoom, type MachineRoomOptions, type Reception } from '../operator/machines/machine-room.ts';
-import { namespacesOf } from '../operator/namespaces.ts';
-import { Operator, type OperatorOptions } from '../operator/operator.ts';
-import { countedByState } from '../operator/overview.ts';
+import type { World } from '../operator/cache/cluster-cache.ts';
+import { namespacesOf } from '../operator/cache/namespaces.ts';
+import { MachineRoom, type MachineRoomOptions, type Reception } from '../operator/machines/machine-manager.ts';
+import { Operator, type OperatorOptions } from '../operator/node/node-reconciler.ts';
+import { countedByState } from '../operator/node/overview.ts';
 import type { Overview } from '../operator/ports.ts';
-import type { World } from '../operator/world.ts';
 import { scanner, signals } from './machines/scanner.ts';
 import type { OpenStackTerms } from './openstack.ts';
 

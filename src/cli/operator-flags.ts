@@ -1,4 +1,4 @@
-import { everyNamespace } from '../operator/namespaces.ts';
+import { everyNamespace } from '../operator/cache/namespaces.ts';
 import { systemClock } from '../support/clock.ts';
 import type { LogFormat } from '../support/pino-log.ts';
 import { parseAddress } from '../web/server.ts';

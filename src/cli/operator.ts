@@ -5,7 +5,7 @@ import { type Connection, connect } from '../kube/connect.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { elect } from '../kube/leader.ts';
 import { Defects } from '../operator/defects.ts';
-import type { OperatorOptions } from '../operator/operator.ts';
+import type { OperatorOptions } from '../operator/node/node-reconciler.ts';
 import type { Fence } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';

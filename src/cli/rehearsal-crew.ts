@@ -2,7 +2,7 @@ import { parse } from 'yaml';
 import { served } from '../apis/served.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Dialect } from '../core/request/request.ts';
-import { everyNamespace } from '../operator/namespaces.ts';
+import { everyNamespace } from '../operator/cache/namespaces.ts';
 import { noMeter } from '../operator/ports.ts';
 import type { Props } from '../rehearse/stage.ts';
 import { type Log, silentLog } from '../support/log.ts';

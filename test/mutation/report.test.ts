@@ -40,12 +40,12 @@ test('a reason for what is noticed by now, or gone, is out of date; of a file th
 test('faults are planted in the code of core and operator only', () => {
   const files = [
     'src/core/time.ts',
-    'src/operator/machines/intake.ts',
+    'src/operator/machines/event-ingester.ts',
     'src/core/time.test.ts',
     'src/core/testing/make.ts',
     'src/kube/list.ts',
   ];
-  assert.deepEqual(files.filter(isPlantable), ['src/core/time.ts', 'src/operator/machines/intake.ts']);
+  assert.deepEqual(files.filter(isPlantable), ['src/core/time.ts', 'src/operator/machines/event-ingester.ts']);
 });
 
 test('a sample is the same for the same seed, and another for another', () => {

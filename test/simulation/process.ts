@@ -1,7 +1,7 @@
 import { served } from '../../src/apis/served.ts';
 import { type Crew, crew } from '../../src/cli/crew.ts';
 import { reflectorWatcher } from '../../src/kube/reflector.ts';
-import type { EventScanner } from '../../src/operator/machines/sources.ts';
+import type { EventScanner } from '../../src/operator/machines/event-source-reconciler.ts';
 import { noMeter } from '../../src/operator/ports.ts';
 import type { Log } from '../../src/support/log.ts';
 import { Line } from './line.ts';

@@ -7,7 +7,7 @@ import { type Glance, pictureOf } from '../../core/maintenance/drain-inputs.ts';
 import { circumstancesOf } from '../../core/maintenance/filter-context.ts';
 import { byKey, type Pod } from '../../core/pod/pod.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
-import { podCall } from '../../operator/pod-calls.ts';
+import { podCall } from '../../operator/evict/pod-calls.ts';
 import type { Api } from '../../operator/ports.ts';
 import { resultLine, setCordon } from '../cordon.ts';
 import { glanceAt } from '../glance.ts';

@@ -1,6 +1,6 @@
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import type { Connection } from '../../kube/connect.ts';
-import { Operator } from '../../operator/operator.ts';
+import { Operator } from '../../operator/node/node-reconciler.ts';
 import { noMeter } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';

@@ -9,7 +9,7 @@ import type { Trouble } from '../../clouds/trouble.ts';
 import type { Sighting } from '../../core/machine/event.ts';
 import type { EventSource } from '../../core/machine/source.ts';
 import { saidBy } from '../../core/status.ts';
-import type { EventScanner, SignalReader } from '../../operator/machines/sources.ts';
+import type { EventScanner, SignalReader } from '../../operator/machines/event-source-reconciler.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { maintenance } from '../../apis/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { Operator } from '../../operator/operator.ts';
+import { Operator } from '../../operator/node/node-reconciler.ts';
 import { noMeter } from '../../operator/ports.ts';
 import { silentLog } from '../../support/log.ts';
 import { type Faults, withFaults } from '../faults.ts';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readMachineMaintenance } from '../../apis/machine-maintenance.ts';
 import { type MachineKind, readMachine } from '../../core/machine/machine.ts';
-import { Cache } from '../cache.ts';
+import { Cache } from '../cache/cache.ts';
 import { machineOf } from './gather.ts';
-import type { MachineWorld } from './machine-world.ts';
+import type { MachineWorld } from './machine-cache.ts';
 
 const kind: MachineKind = { api: 'capi', apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', plural: 'machines' };
 

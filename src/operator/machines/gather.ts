@@ -8,8 +8,8 @@ import type { Limits, MachinePicture, Other, Supply } from '../../core/machine/s
 import { childDrain, childName } from '../../core/machine/writes.ts';
 import type { Request } from '../../core/request/request.ts';
 import { secondsBetween } from '../../core/time.ts';
-import type { World } from '../world.ts';
-import type { MachineWorld } from './machine-world.ts';
+import type { World } from '../cache/cluster-cache.ts';
+import type { MachineWorld } from './machine-cache.ts';
 
 /** Puts together what is known about one machine maintenance. */
 

@@ -3,7 +3,7 @@ import type { MachineTongue } from '../../core/machine/adapter.ts';
 import { type EventSource, type ScanResult, sourceSubject, sourcesPath } from '../../core/machine/source.ts';
 import { timeText } from '../../core/time.ts';
 import type { Recorder } from '../ports.ts';
-import type { Writer } from '../writer.ts';
+import type { Writer } from '../write/writer.ts';
 
 /** Says what a scan has come to: in the status of its source, and what is wrong as events as well. */
 

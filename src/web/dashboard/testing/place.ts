@@ -10,7 +10,7 @@ import { inProcess } from '../../../embedded/in-process.ts';
 import { Life } from '../../../embedded/life.ts';
 import { seeded } from '../../../embedded/seeded.ts';
 import { EventRecorder } from '../../../kube/events.ts';
-import { Operator } from '../../../operator/operator.ts';
+import { Operator } from '../../../operator/node/node-reconciler.ts';
 import { type Api, noMeter, type Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import { silentLog } from '../../../support/log.ts';

@@ -1,0 +1,38 @@
+import type { Budget } from '../../core/drain/budget.ts';
+import { budgetsOf } from '../../core/drain/budget.ts';
+import { sameJson } from '../../core/json.ts';
+import type { Pod } from '../../core/pod/pod.ts';
+import type { Cache } from './cache.ts';
+
+type Known = { readonly edition: number; readonly keys: readonly string[] };
+
+/** Which budgets guard which pods. It is asked at every look at a node, and changes only when a selector does. */
+export class Guards {
+  readonly #budgets: Cache<Budget>;
+  readonly #known = new WeakMap<Pod, Known>();
+  #edition = 0;
+
+  constructor(budgets: Cache<Budget>) {
+    this.#budgets = budgets;
+  }
+
+  /** A budget has come, gone or changed; what stood there before. */
+  changed(before: Budget | undefined, after: Budget): void {
+    if (before === undefined || this.#budgets.get(after.key) === undefined || !sameJson(before.selector, after.selector))
+      this.#edition += 1;
+  }
+
+  /** The budgets of these pods, each once. */
+  over(pods: readonly Pod[]): readonly Budget[] {
+    const keys = new Set(pods.flatMap(pod => this.#keysOf(pod)));
+    return [...keys].flatMap(key => this.#budgets.get(key) ?? []);
+  }
+
+  #keysOf(pod: Pod): readonly string[] {
+    const known = this.#known.get(pod);
+    if (known?.edition === this.#edition) return known.keys;
+    const keys = budgetsOf(pod, this.#budgets.in(pod.namespace)).map(({ key }) => key);
+    this.#known.set(pod, { edition: this.#edition, keys });
+    return keys;
+  }
+}

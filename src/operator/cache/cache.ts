@@ -1,0 +1,100 @@
+import { compareVersions } from '../../core/version.ts';
+import type { Change, Watched } from '../ports.ts';
+
+/** Objects that are gone are remembered by uid for as long as an answer about them may still be under way. */
+const remembered = 1000;
+
+/**
+ * What is known of one collection, by key and by one index. It is fed by a watch and by the answers to our own writes; whichever is newer
+ * counts, so that what was written is seen at once and is not forgotten when the watch comes limping behind.
+ */
+export class Cache<T extends Watched> {
+  readonly #objects = new Map<string, T>();
+  readonly #groups = new Map<string, Set<string>>();
+  readonly #gone = new Set<string>();
+  readonly #groupOf: (object: T) => string;
+
+  constructor(groupOf: (object: T) => string) {
+    this.#groupOf = groupOf;
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  values(): IterableIterator<T> {
+    return this.#objects.values();
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  /** The objects of one group of the index. */
+  in(group: string): readonly T[] {
+    return [...(this.#groups.get(group) ?? [])].flatMap(key => this.#objects.get(key) ?? []);
+  }
+
+  groups(): IterableIterator<string> {
+    return this.#groups.keys();
+  }
+
+  /** Takes over what the watch tells. Answers what stood there before. */
+  apply(change: Change<T>): T | undefined {
+    const before = this.#objects.get(change.object.key);
+    if (change.type === 'removed') {
+      if (before?.uid === change.object.uid) this.#drop(before);
+      this.#remember(change.object.uid);
+      return before;
+    }
+    // A watch that is behind tells of what came before the end.
+    if (this.#gone.has(change.object.uid)) return before;
+    const isSuccessor = change.type === 'added' && before?.uid !== change.object.uid;
+    if (isSuccessor || !this.#isOvertaken(change.object)) this.#put(change.object);
+    return before;
+  }
+
+  /** Takes over the answer to a write of ours, unless something newer of that name is known or the object is gone by now. */
+  observe(object: T): void {
+    if (!this.#gone.has(object.uid) && !this.#isOvertaken(object)) this.#put(object);
+  }
+
+  /** Forgets an object that we have deleted: of that uid, for by the time of the answer its successor may be here; whatever is there when left out. */
+  forget(key: string, uid = this.#objects.get(key)?.uid): void {
+    if (uid === undefined) return;
+    const before = this.#objects.get(key);
+    if (before?.uid === uid) this.#drop(before);
+    this.#remember(uid);
+  }
+
+  /** Something newer of that name is known: versions compare between all objects of a kind, successors of the same name too. */
+  #isOvertaken({ key, resourceVersion }: T): boolean {
+    const before = this.#objects.get(key);
+    return before !== undefined && compareVersions(resourceVersion, before.resourceVersion) < 0;
+  }
+
+  #put(object: T): void {
+    const before = this.#objects.get(object.key);
+    if (before !== undefined) this.#drop(before);
+    this.#objects.set(object.key, object);
+    const group = this.#groupOf(object);
+    const members = this.#groups.get(group);
+    if (members === undefined) this.#groups.set(group, new Set([object.key]));
+    else members.add(object.key);
+  }
+
+  #drop(object: T): void {
+    this.#objects.delete(object.key);
+    const group = this.#groupOf(object);
+    const members = this.#groups.get(group);
+    members?.delete(object.key);
+    if (members?.size === 0) this.#groups.delete(group);
+  }
+
+  #remember(uid: string): void {
+    this.#gone.add(uid);
+    if (this.#gone.size <= remembered) return;
+    const [oldest] = this.#gone;
+    if (oldest !== undefined) this.#gone.delete(oldest);
+  }
+}

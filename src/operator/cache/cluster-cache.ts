@@ -1,0 +1,306 @@
+import { type Attachment, readAttachment } from '../../core/drain/attachment.ts';
+import { type Budget, readBudget } from '../../core/drain/budget.ts';
+import { type Node, readNode } from '../../core/hold/node.ts';
+import { isTaken, type Lease, readLease } from '../../core/lease/lease.ts';
+import type { Pod } from '../../core/pod/pod.ts';
+import { type Dialect, leaseKey, leaseNames, type Request } from '../../core/request/request.ts';
+import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import type { Api, Change, Watcher } from '../ports.ts';
+import { Guards } from './budget-index.ts';
+import { Cache } from './cache.ts';
+import { Following } from './informer-set.ts';
+import { type Named, readNamed } from './named.ts';
+import type { Namespaces } from './namespaces.ts';
+import { essence, isMarked, isMember, standsFor } from './node-predicates.ts';
+import { PodWatches } from './pod-watches.ts';
+import { Vms, vmCollections } from './vms.ts';
+
+/** What the world tells the loop. */
+export type WorldEvents = {
+  /** Something about this node has changed. */
+  readonly touched: (nodeName: string) => void;
+  readonly budgetChanged: (budget: Budget, change: Change<Budget>['type']) => void;
+  /** A pod of a watched node has changed or is gone. */
+  readonly podChanged: (pod: Pod, nodeName: string, leaving: boolean) => void;
+  /** An object of a kind that has namespaces, in one where it does not count. */
+  readonly foreign: (request: Request) => void;
+};
+
+/**
+ * everything: nodes, their maintenances and all that has a say. drain: only what a drain looks at beside the pods; what the user may not
+ * read of it is done without, for the API server asks the budgets anyway.
+ */
+export type Scope = 'everything' | 'drain';
+
+/** Who wants to know of changes beside the loop. Called in the middle of the watch: it only notes what there is to do. */
+export type Listener = {
+  readonly node?: (node: Node) => void;
+  readonly request?: (request: Request) => void;
+  readonly window?: (window: MaintenanceWindow) => void;
+  /** All that decides has been read (again). */
+  readonly complete?: () => void;
+};
+
+const windowsName = 'maintenancewindows.drydock.dev';
+
+/** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
+export class World {
+  readonly nodes = new Cache<Node>(({ name }) => name);
+  readonly requests = new Cache<Request>(({ nodeName }) => nodeName);
+  readonly budgets = new Cache<Budget>(({ namespace }) => namespace);
+  readonly guards = new Guards(this.budgets);
+  readonly leases = new Cache<Lease>(() => '');
+  readonly daemonSets = new Cache<Named>(() => '');
+  readonly attachments = new Cache<Attachment>(({ nodeName }) => nodeName);
+  readonly pods: PodWatches;
+  /** Volume by claim, looked up once: a bound claim stays bound to its volume. */
+  readonly volumes = new Map<string, string | null>();
+  readonly windows = new Cache<MaintenanceWindow>(() => '');
+  readonly vms: Vms;
+
+  readonly #following: Following;
+  readonly #readWindow: ((raw: unknown) => MaintenanceWindow) | undefined;
+  readonly #listeners = new Set<Listener>();
+  readonly #dialects: readonly Dialect[];
+  readonly #events: WorldEvents;
+  readonly #log: Log;
+  readonly #scope: Scope;
+  readonly #namespaces: Namespaces | undefined;
+  #daemonSetNames: ReadonlySet<string> | undefined;
+
+  constructor(options: {
+    readonly api: Api;
+    readonly watcher: Watcher;
+    readonly clock: Clock;
+    readonly dialects: readonly Dialect[];
+    readonly scope?: Scope;
+    /** Reads MaintenanceWindows; they are not followed when left out. */
+    readonly readWindow?: ((raw: unknown) => MaintenanceWindow) | undefined;
+    /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
+    readonly namespaces?: Namespaces | undefined;
+    readonly events: WorldEvents;
+    readonly log: Log;
+  }) {
+    this.#dialects = options.dialects;
+    this.#scope = options.scope ?? 'everything';
+    this.#events = options.events;
+    this.#log = options.log;
+    this.#readWindow = options.readWindow;
+    this.#namespaces = options.namespaces;
+    this.pods = new PodWatches(options);
+    this.#following = new Following({
+      watcher: options.watcher,
+      log: options.log,
+      lacks: (name, status) => this.#lacks(name, status),
+      complete: () => this.#touchAll(),
+    });
+    this.vms = new Vms(options, this.#following, nodeName => {
+      if (this.unsynced.length === 0 && this.concerns(nodeName)) this.#events.touched(nodeName);
+    });
+  }
+
+  /** Tells of every node, maintenance and window that changes, until the answer is called. */
+  subscribe(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Watches until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#followForDrains(signal), ...(this.#scope === 'everything' ? [this.#followForMaintenances(signal)] : [])]);
+  }
+
+  async #followForDrains(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#following.follow(
+        'poddisruptionbudgets',
+        { path: '/apis/policy/v1/poddisruptionbudgets' },
+        readBudget,
+        change => this.#budgetChanged(change),
+        signal,
+      ),
+      this.#following.follow(
+        'daemonsets',
+        { path: '/apis/apps/v1/daemonsets', metadataOnly: true },
+        readNamed,
+        change => this.#daemonSetChanged(change),
+        signal,
+      ),
+      this.vms.follow(signal),
+    ]);
+  }
+
+  async #followForMaintenances(signal: AbortSignal): Promise<void> {
+    const leaseNamespaces = new Set(leaseNames(this.#dialects, 'x').map(({ namespace }) => namespace));
+    await Promise.all([
+      this.#following.follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
+      ...this.#dialects.map(dialect => this.#followRequests(dialect, signal)),
+      this.#followWindows(signal),
+      ...[...leaseNamespaces].map(namespace =>
+        this.#following.follow(
+          `leases in ${namespace}`,
+          { path: `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases` },
+          readLease,
+          change => this.#leaseChanged(change),
+          signal,
+        ),
+      ),
+      this.#following.follow(
+        'volumeattachments',
+        { path: '/apis/storage.k8s.io/v1/volumeattachments' },
+        readAttachment,
+        change => this.#attachmentChanged(change),
+        signal,
+      ),
+    ]);
+  }
+
+  /** Collections that have not been read completely yet. As long as there is one, nothing may be decided. */
+  get unsynced(): readonly string[] {
+    return this.#following.unsynced;
+  }
+
+  /** Kinds that this cluster does not have (yet), by name. */
+  get missingKinds(): ReadonlySet<string> {
+    return this.#following.missing;
+  }
+
+  /** There is something to decide about this node: somebody wants it, or something of ours is left on it or about it. */
+  concerns(nodeName: string): boolean {
+    return this.requests.in(nodeName).length > 0 || isMarked(this.nodes.get(nodeName)) || this.#isLeased(nodeName);
+  }
+
+  #isLeased(nodeName: string): boolean {
+    return leaseNames(this.#dialects, nodeName).some(name => {
+      const lease = this.leases.get(leaseKey(name));
+      return lease !== undefined && isTaken(lease, name.holder);
+    });
+  }
+
+  /** `namespace/name` of all DaemonSets; undefined as long as they are not known. */
+  get daemonSetNames(): ReadonlySet<string> | undefined {
+    if (!this.#following.isKnown('daemonsets')) return undefined;
+    this.#daemonSetNames ??= new Set([...this.daemonSets.values()].map(({ key }) => key));
+    return this.#daemonSetNames;
+  }
+
+  #touchAll(): void {
+    this.#tell(listener => listener.complete?.());
+    const names = new Set([...this.nodes.groups(), ...this.requests.groups()]);
+    for (const nodeName of names) if (this.concerns(nodeName)) this.#events.touched(nodeName);
+  }
+
+  #lacks(name: string, status: number): 'missing' | 'withheld' | undefined {
+    // An operator whose rights are of an older version goes on as that one did: KubeVirt answers evictions anyway.
+    if (status === 403 && (this.#scope === 'drain' || vmCollections.has(name))) return 'withheld';
+    const isKind = name === windowsName || vmCollections.has(name) || this.#dialects.some(dialect => dialect.name === name);
+    // A kind whose CRD is not installed has no objects: that is known as well.
+    return isKind && status === 404 ? 'missing' : undefined;
+  }
+
+  async #followRequests(dialect: Dialect, signal: AbortSignal): Promise<void> {
+    const project = (raw: unknown): Request | undefined => {
+      const request = dialect.read(raw);
+      if (typeof request !== 'string') return this.#isForeign(request) ? undefined : request;
+      const { metadata } = raw as { readonly metadata: { readonly name: string } };
+      this.#log.warn('object cannot be worked with', { kind: dialect.kind, name: metadata.name, error: request });
+      return undefined;
+    };
+    const changed = (change: Change<Request>): void => {
+      const before = this.requests.apply(change);
+      this.#tell(listener => listener.request?.(change.object));
+      if (before !== undefined && before.nodeName !== change.object.nodeName) this.#events.touched(before.nodeName);
+      this.#events.touched(change.object.nodeName);
+    };
+    await this.#following.follow(dialect.name, { path: dialect.path }, project, changed, signal);
+  }
+
+  #isForeign(request: Request): boolean {
+    if (request.namespace === undefined || this.#namespaces?.counts(request.namespace) !== false) return false;
+    this.#events.foreign(request);
+    return true;
+  }
+
+  async #followWindows(signal: AbortSignal): Promise<void> {
+    if (this.#readWindow === undefined) return;
+    const changed = (change: Change<MaintenanceWindow>): void => {
+      this.windows.apply(change);
+      this.#tell(listener => listener.window?.(change.object));
+      // Its status is ours and says nothing new to us.
+      if (change.type === 'changed' && change.before.generation === change.object.generation) return;
+      if (this.unsynced.length === 0) this.#touchAll();
+    };
+    await this.#following.follow(windowsName, { path: windowsPath }, this.#readWindow, changed, signal);
+  }
+
+  #tell(tell: (listener: Listener) => void): void {
+    for (const listener of this.#listeners) tell(listener);
+  }
+
+  /** Takes over the answer to a write of ours. */
+  observeRequest(request: Request): void {
+    this.requests.observe(request);
+    this.#tell(listener => listener.request?.(request));
+  }
+
+  /** It is gone, and the watch may never tell. */
+  forgetRequest(request: Request): void {
+    this.requests.forget(request.key, request.uid);
+    this.#tell(listener => listener.request?.(request));
+    this.#events.touched(request.nodeName);
+  }
+
+  #nodeChanged(change: Change<Node>): void {
+    const before = this.nodes.apply(change);
+    const { name } = change.object;
+    if (this.#listeners.size > 0 && (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object))) {
+      this.#tell(listener => listener.node?.(change.object));
+    }
+    if (standsFor(before) !== standsFor(change.type === 'removed' ? undefined : change.object)) this.#touchMembers(name);
+    if (!isMarked(before) && !isMarked(change.object) && this.requests.in(name).length === 0) return;
+    if (change.type !== 'removed' && before !== undefined && essence(before) === essence(change.object)) return;
+    this.#events.touched(name);
+  }
+
+  /** Takes over the answer to a write of ours. The watch will tell it again, and then it is nothing new. */
+  observeNode(node: Node): void {
+    const before = this.nodes.get(node.name);
+    this.nodes.observe(node);
+    if (standsFor(before) !== standsFor(this.nodes.get(node.name))) this.#touchMembers(node.name);
+  }
+
+  /** What one node of the quorum does, others may have waited for. */
+  #touchMembers(except: string): void {
+    for (const nodeName of this.requests.groups()) {
+      const node = this.nodes.get(nodeName);
+      if (nodeName !== except && node !== undefined && isMember(node)) this.#events.touched(nodeName);
+    }
+  }
+
+  #budgetChanged(change: Change<Budget>): void {
+    this.guards.changed(this.budgets.apply(change), change.object);
+    this.#events.budgetChanged(change.object, change.type);
+  }
+
+  #leaseChanged(change: Change<Lease>): void {
+    this.leases.apply(change);
+    for (const nodeName of this.requests.groups()) {
+      const concerned = leaseNames(this.#dialects, nodeName).some(name => leaseKey(name) === change.object.key);
+      if (concerned) this.#events.touched(nodeName);
+    }
+  }
+
+  #daemonSetChanged(change: Change<Named>): void {
+    this.daemonSets.apply(change);
+    if (change.type === 'changed') return;
+    this.#daemonSetNames = undefined;
+    if (this.unsynced.length === 0) for (const nodeName of this.pods.watched()) this.#events.touched(nodeName);
+  }
+
+  #attachmentChanged(change: Change<Attachment>): void {
+    this.attachments.apply(change);
+    if (this.concerns(change.object.nodeName)) this.#events.touched(change.object.nodeName);
+  }
+}

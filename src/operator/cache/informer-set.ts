@@ -1,0 +1,115 @@
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import type { Api, Change, Collection, Sink, Watched, Watcher } from '../ports.ts';
+
+/** Why a collection is done without: the cluster does not serve it, or this user may not read it. */
+type Lack = 'missing' | 'withheld';
+
+type Problem = { readonly message: string; readonly status?: number; readonly retryInMs: number };
+
+/** A kind may be installed at any time: asked for again after so many milliseconds. */
+const askAgainMs = 10_000;
+
+type Resources = { readonly resources?: readonly { readonly name: string }[] };
+
+/** Whether the kind of this collection is served; everybody may ask. Undefined when that cannot be found out. */
+const isServed = async (api: Api, { path }: Collection, signal: AbortSignal): Promise<boolean | undefined> => {
+  const cut = path.lastIndexOf('/');
+  try {
+    const { status, body } = await api.call({ method: 'GET', path: path.slice(0, cut) }, signal);
+    if (status === 404) return false;
+    return status === 200 ? ((body as Resources).resources ?? []).some(({ name }) => name === path.slice(cut + 1)) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Follows collections, and knows which of them have been read completely. */
+export class Following {
+  /** Not served (any more), by name. */
+  readonly missing = new Set<string>();
+  readonly #unsynced = new Set<string>();
+  readonly #withheld = new Set<string>();
+  readonly #watcher: Watcher;
+  readonly #log: Log;
+  readonly #lacks: (name: string, status: number) => Lack | undefined;
+  readonly #complete: () => void;
+
+  /** `lacks` says which collections can be done without; `complete` is told whenever the last that was waited for has been read. */
+  constructor(options: {
+    readonly watcher: Watcher;
+    readonly log: Log;
+    readonly lacks: (name: string, status: number) => Lack | undefined;
+    readonly complete: () => void;
+  }) {
+    this.#watcher = options.watcher;
+    this.#log = options.log;
+    this.#lacks = options.lacks;
+    this.#complete = options.complete;
+  }
+
+  /** Collections that have not been read completely yet. As long as there is one, nothing may be decided. */
+  get unsynced(): readonly string[] {
+    return [...this.#unsynced].sort();
+  }
+
+  /** It has been read and is kept up to date: what is not in it does not exist. */
+  isKnown(name: string): boolean {
+    return !this.#unsynced.has(name) && !this.#withheld.has(name) && !this.missing.has(name);
+  }
+
+  /** Follows the collection until the signal is aborted. */
+  async follow<T extends Watched>(
+    name: string,
+    collection: Collection,
+    project: (raw: unknown) => T | undefined,
+    changed: (change: Change<T>) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#unsynced.add(name);
+    const sink: Sink<T> = { changed, synced: () => this.#synced(name), failing: problem => this.#failing(name, problem) };
+    await this.#watcher.watch(collection, project, sink, signal);
+  }
+
+  /**
+   * The same for a kind that many clusters do not have: nothing is asked of it before it is served, so that nobody needs a right to what is not there, and a refusal
+   * is one.
+   */
+  async followOnceServed<T extends Watched>(
+    { api, clock }: { readonly api: Api; readonly clock: Clock },
+    ...[name, collection, project, changed, signal]: Parameters<typeof this.follow<T>>
+  ): Promise<void> {
+    this.#unsynced.add(name);
+    while (!signal.aborted) {
+      const served = await isServed(api, collection, signal);
+      if (served === true) return this.follow(name, collection, project, changed, signal);
+      if (served === false) this.#failing(name, { message: 'it is not served', status: 404, retryInMs: askAgainMs });
+      await clock.sleep(askAgainMs, signal);
+    }
+  }
+
+  #synced(name: string): void {
+    this.#withheld.delete(name);
+    if (this.missing.delete(name)) this.#log.info('kind is served now', { kind: name });
+    this.#done(name);
+  }
+
+  #done(name: string): void {
+    if (this.#unsynced.delete(name) && this.#unsynced.size === 0) this.#complete();
+  }
+
+  #failing(name: string, problem: Problem): void {
+    const { message, status, retryInMs } = problem;
+    const lack = status === undefined ? undefined : this.#lacks(name, status);
+    if (lack === undefined) {
+      this.#log.warn('cannot read a collection; trying again', { collection: name, error: message, retryInMs });
+      return;
+    }
+    const known = lack === 'missing' ? this.missing : this.#withheld;
+    if (known.has(name)) return;
+    known.add(name);
+    if (lack === 'missing') this.#log.info('kind is not installed in this cluster; it is served as soon as it is', { kind: name });
+    else this.#log.warn('may not read a collection; going on without it', { collection: name, error: message });
+    this.#done(name);
+  }
+}

@@ -1,0 +1,12 @@
+import type { Watched } from '../ports.ts';
+
+/** What is kept of an object of which only the name counts, for example a DaemonSet. */
+export type Named = Watched;
+
+/** Reads its metadata. */
+export const readNamed = (raw: unknown): Named => {
+  const { metadata } = raw as {
+    readonly metadata: { readonly namespace?: string; readonly name: string; readonly uid: string; readonly resourceVersion: string };
+  };
+  return { key: `${metadata.namespace ?? ''}/${metadata.name}`, uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+};

@@ -1,0 +1,29 @@
+import { hasWords } from '../../core/hold/conditions.ts';
+import { conditionOf, type Node } from '../../core/hold/node.ts';
+import { memberLabels } from '../../core/quorum/quorum.ts';
+
+/** What of a node matters to its maintenances and to those of others. */
+
+/** Nodes change all the time by their heartbeats; only this much of them matters. */
+export const essence = (node: Node): string =>
+  JSON.stringify([
+    node.unschedulable,
+    node.taints,
+    node.labels,
+    node.conditions.map(({ type, status, reason }) => [type, status, reason]),
+    node.before,
+    node.deleting,
+    node.uid,
+    node.bootId,
+    node.providerId,
+    node.annotations,
+  ]);
+
+/** Something of ours is on it: a hold, or a word that one has left behind. */
+export const isMarked = (node: Node | undefined): boolean => node !== undefined && (node.before !== undefined || hasWords(node));
+
+export const isMember = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
+
+/** What a node means to the quorum. */
+export const standsFor = (node: Node | undefined): string =>
+  node === undefined || !isMember(node) ? '' : `${conditionOf(node, 'Ready')?.status ?? ''} ${node.before === undefined}`;

@@ -1,0 +1,176 @@
+import { isTerminating, type Pod, readPod } from '../../core/pod/pod.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { listAll } from '../list.ts';
+import type { Api, Change, Watcher } from '../ports.ts';
+import { Cache } from './cache.ts';
+
+type Watch = {
+  readonly pods: Cache<Pod>;
+  readonly stop: AbortController;
+  synced: boolean;
+  /** Pods (uid by key) that were read and of which the watch has not told: it may never do, when they have gone before it came so far. */
+  readonly unheard: Map<string, string>;
+  confirmed: 'not asked' | 'asked' | 'yes';
+};
+
+type Options = {
+  readonly api: Api;
+  readonly watcher: Watcher;
+  readonly clock: Clock;
+  readonly events: {
+    readonly touched: (nodeName: string) => void;
+    readonly podChanged: (pod: Pod, nodeName: string, leaving: boolean) => void;
+  };
+  readonly log: Log;
+};
+
+/** Milliseconds until a list that could not be read is tried again. */
+const confirmAgainMs = 1000;
+
+/** Milliseconds that the watch gets to tell of a pod that has been read. */
+const hearWithinMs = 30_000;
+
+/** Half of a pod's updates say nothing that matters here. */
+const essence = ({ uid, phase, ready, labels, deletionTimestamp, finalizers, owner }: Pod): string =>
+  JSON.stringify([uid, phase, ready, labels, deletionTimestamp?.epochMilliseconds, finalizers, owner?.uid]);
+
+const collection = '/api/v1/pods';
+const onNode = (nodeName: string): string => `spec.nodeName=${nodeName}`;
+
+/** Watches the pods of the nodes that are worked on, and of no others: memory does not grow with the cluster. */
+export class PodWatches {
+  readonly #watches = new Map<string, Watch>();
+  readonly #options: Options;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** The node's pods; undefined as long as none are known. */
+  of(nodeName: string): readonly Pod[] | undefined {
+    const watch = this.#watches.get(nodeName);
+    return watch?.synced === true ? [...watch.pods.values()] : undefined;
+  }
+
+  /** The pods have been read once more since `confirm` was called first. */
+  isConfirmed(nodeName: string): boolean {
+    return this.#watches.get(nodeName)?.confirmed === 'yes';
+  }
+
+  watched(): readonly string[] {
+    return [...this.#watches.keys()];
+  }
+
+  start(nodeName: string): void {
+    if (this.#watches.has(nodeName)) return;
+    const pods = new Cache<Pod>(({ namespace }) => namespace);
+    const watch: Watch = { pods, stop: new AbortController(), synced: false, unheard: new Map(), confirmed: 'not asked' };
+    this.#watches.set(nodeName, watch);
+    void this.#run(nodeName, watch);
+  }
+
+  /** Reads the pods once more, this time not from a cache that may be old. */
+  confirm(nodeName: string): void {
+    const watch = this.#watches.get(nodeName);
+    if (watch?.confirmed !== 'not asked') return;
+    watch.confirmed = 'asked';
+    void this.#confirm(nodeName, watch);
+  }
+
+  /** The server has said that this pod is no more; its successor of the same name may be here. */
+  forget(nodeName: string, { key, uid }: Pod): void {
+    const watch = this.#watches.get(nodeName);
+    if (watch?.pods.get(key)?.uid !== uid) return;
+    watch.unheard.delete(key);
+    watch.pods.forget(key);
+    this.#options.events.touched(nodeName);
+  }
+
+  stop(nodeName: string): void {
+    this.#watches.get(nodeName)?.stop.abort();
+    this.#watches.delete(nodeName);
+  }
+
+  stopAll(): void {
+    for (const nodeName of this.watched()) this.stop(nodeName);
+  }
+
+  #isCurrent(nodeName: string, watch: Watch): boolean {
+    return this.#watches.get(nodeName) === watch;
+  }
+
+  async #confirm(nodeName: string, watch: Watch): Promise<void> {
+    const raws = await this.#read(nodeName, watch);
+    if (raws === undefined) return;
+    for (const pod of raws.map(readPod)) {
+      if (watch.pods.get(pod.key)?.uid !== pod.uid) watch.unheard.set(pod.key, pod.uid);
+      watch.pods.observe(pod);
+    }
+    watch.confirmed = 'yes';
+    if (this.#isCurrent(nodeName, watch)) this.#options.events.touched(nodeName);
+    await this.#check(nodeName, watch);
+  }
+
+  /** All pods of the node as they are now, however often it takes; undefined when nobody wants to know any more. */
+  async #read(nodeName: string, { stop: { signal } }: Watch): Promise<readonly unknown[] | undefined> {
+    const { api, clock, log } = this.#options;
+    while (!signal.aborted) {
+      try {
+        return await listAll(api, collection, { fieldSelector: onNode(nodeName) }, 'an error', signal);
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        log.warn('cannot read the pods of a node once more; trying again', { node: nodeName, error });
+        await clock.sleep(confirmAgainMs, signal);
+      }
+    }
+    return undefined;
+  }
+
+  /** A pod that has come and gone while the watch was behind is told by nobody: it is looked for until the watch has told of it, or it is gone. */
+  async #check(nodeName: string, watch: Watch): Promise<void> {
+    const { signal } = watch.stop;
+    while (watch.unheard.size > 0 && !signal.aborted) {
+      await this.#options.clock.sleep(hearWithinMs, signal);
+      const raws = signal.aborted || watch.unheard.size === 0 ? undefined : await this.#read(nodeName, watch);
+      if (raws === undefined) return;
+      const present = new Set(raws.map(raw => readPod(raw).uid));
+      for (const [key, uid] of watch.unheard) {
+        if (present.has(uid)) continue;
+        watch.unheard.delete(key);
+        if (watch.pods.get(key)?.uid === uid) watch.pods.forget(key);
+      }
+      if (this.#isCurrent(nodeName, watch)) this.#options.events.touched(nodeName);
+    }
+  }
+
+  async #run(nodeName: string, watch: Watch): Promise<void> {
+    const { watcher, events, log } = this.#options;
+    const touch = (): void => {
+      if (watch.synced && this.#isCurrent(nodeName, watch)) events.touched(nodeName);
+    };
+    await watcher.watch(
+      { path: collection, fieldSelector: onNode(nodeName), beginWithCache: true },
+      readPod,
+      {
+        changed: change => {
+          if (watch.unheard.get(change.object.key) === change.object.uid) watch.unheard.delete(change.object.key);
+          const before = watch.pods.apply(change);
+          this.#tell(change, nodeName);
+          if (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object)) touch();
+        },
+        synced: () => {
+          watch.synced = true;
+          touch();
+        },
+        failing: ({ message, retryInMs }) =>
+          log.warn('cannot read the pods of a node; trying again', { node: nodeName, error: message, retryInMs }),
+      },
+      watch.stop.signal,
+    );
+  }
+
+  #tell({ type, object }: Change<Pod>, nodeName: string): void {
+    this.#options.events.podChanged(object, nodeName, type === 'removed' || isTerminating(object));
+  }
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { noHistory } from '../../core/request/request.ts';
+import { at, heldNode, makeNode, makeRequest } from '../../core/testing/make.ts';
+import { listAll } from '../list.ts';
+import { longestDrain } from '../node/overview.ts';
+import { lookUp } from '../node/resolve-claims.ts';
+import type { ApiAnswer, ApiCall } from '../ports.ts';
+import { answer, failure, Lines, ScriptedApi } from '../testing/fakes.ts';
+import { essence, isMarked, isMember, standsFor } from './node-predicates.ts';
+
+describe('a whole collection', () => {
+  const page = (items: readonly number[], next?: string): ApiAnswer =>
+    answer(200, { items, metadata: next === undefined ? {} : { continue: next } });
+  const read = async (reply: (call: ApiCall) => ApiAnswer, ...rest: readonly ['none if missing'] | readonly []) => {
+    const api = new ScriptedApi(reply);
+    const items = await listAll(api, '/things', { labelSelector: 'a' }, ...rest);
+    return { items, asked: api.calls.map(({ query }) => query?.['continue']) };
+  };
+
+  test('is read page by page, to the last', async () => {
+    const pages: Record<string, ApiAnswer> = { first: page([1, 2], 'second'), second: page([3], 'third'), third: page([4], '') };
+    const { items, asked } = await read(({ query }) => pages[String(query?.['continue'] ?? 'first')] ?? failure(400, 'no such page'));
+    assert.deepEqual(
+      [items, asked],
+      [
+        [1, 2, 3, 4],
+        [undefined, 'second', 'third'],
+      ],
+    );
+    assert.deepEqual((await read(() => answer(200, {}))).items, []);
+  });
+
+  test('that is not served is empty only where that is said to be right; everything else is an error', async () => {
+    assert.deepEqual((await read(() => failure(404, 'not found'), 'none if missing')).items, []);
+    await assert.rejects(
+      read(() => failure(404, 'not found')),
+      /cannot read \/things: .*not found/,
+    );
+    await assert.rejects(
+      read(() => failure(403, 'forbidden'), 'none if missing'),
+      /forbidden/,
+    );
+  });
+});
+
+describe('the volumes of claims', () => {
+  const look = async (reply: () => ApiAnswer) => {
+    const [volumes, log] = [new Map<string, string | null>(), new Lines()];
+    const found = await lookUp(new ScriptedApi(reply), ['shop/disk'], volumes, log);
+    return [found, volumes.get('shop/disk'), log.of('warn').length];
+  };
+  test('are looked up; what could not be asked stays unknown', async () => {
+    assert.deepEqual(await look(() => answer(200, { spec: { volumeName: 'v1' } })), [true, 'v1', 0]);
+    assert.deepEqual(await look(() => answer(200, { spec: {} })), [true, null, 0], 'it is not bound');
+    assert.deepEqual(await look(() => failure(404, 'not found')), [true, null, 0], 'there is no such claim');
+    assert.deepEqual(await look(() => failure(500, 'broken')), [false, undefined, 1]);
+    const down = (): ApiAnswer => {
+      throw new Error('no answer');
+    };
+    assert.deepEqual(await look(down), [false, undefined, 1]);
+  });
+});
+
+describe('what of a node matters', () => {
+  const word = { type: 'Drained', status: 'True', reason: 'DrydockDrainCompleted', message: '' };
+  test('something of ours is on it: a hold, or a word', () => {
+    assert.deepEqual(
+      [isMarked(undefined), isMarked(makeNode()), isMarked(heldNode), isMarked(makeNode({ conditions: [word] }))],
+      [false, false, true, true],
+    );
+    assert.equal(isMarked(makeNode({ conditions: [{ ...word, reason: 'KubectlDrain' }] })), false);
+  });
+
+  test('it is of the quorum by one of its labels, and what it stands for changes with Ready and the hold', () => {
+    const member = { labels: { 'node-role.kubernetes.io/control-plane': '' } };
+    const ready = (status: string) => ({ ...member, conditions: [{ ...word, type: 'Ready', status }] });
+    assert.deepEqual([isMember(makeNode(member)), isMember(makeNode({ labels: { 'node-role.kubernetes.io/worker': '' } }))], [true, false]);
+    assert.deepEqual([standsFor(undefined), standsFor(makeNode())], ['', '']);
+    const said = [
+      standsFor(makeNode(ready('True'))),
+      standsFor(makeNode(ready('False'))),
+      standsFor({ ...heldNode, ...ready('True') }),
+      standsFor(makeNode(member)),
+    ];
+    assert.equal(new Set(said).size, 4);
+    assert.ok(!said.includes(''));
+  });
+
+  test('heartbeats and versions do not matter, what is decided by does', () => {
+    const node = makeNode({ conditions: [{ ...word, lastTransitionTime: at(0) }] });
+    assert.equal(
+      essence(node),
+      essence({ ...node, resourceVersion: '6', conditions: [{ ...word, message: 'seen', lastTransitionTime: at(9) }] }),
+    );
+    const changes = [
+      { unschedulable: true },
+      { uid: 'other' },
+      { bootId: 'b' },
+      { deleting: true },
+      { before: 'x' },
+      { labels: { a: '' } },
+      { conditions: [{ ...word, status: 'False' }] },
+    ];
+    for (const change of changes) assert.notEqual(essence(node), essence({ ...node, ...change }), JSON.stringify(change));
+  });
+});
+
+test('how long drains have taken is the longest of those that are complete', () => {
+  const request = (name: string, history: object) => makeRequest(name, { history: { ...noHistory, ...history } });
+  const [short, long, open, odd] = [
+    request('a', { drainStartedAt: at(0), drainedAt: at(60) }),
+    request('b', { drainStartedAt: at(0), drainedAt: at(600) }),
+    request('c', { drainStartedAt: at(0) }),
+    request('d', { drainedAt: at(9000) }),
+  ];
+  assert.deepEqual(longestDrain([short, long, open, odd]), { drainSeconds: 600 });
+  assert.deepEqual(longestDrain([long, short]), { drainSeconds: 600 });
+  assert.deepEqual(longestDrain([open, odd]), {});
+});

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { launcherOf, makeVmi } from '../../core/testing/make-vms.ts';
+import { HandClock } from '../../support/hand-clock.ts';
+import { silentLog } from '../../support/log.ts';
+import type { Api, Sink, Watcher } from '../ports.ts';
+import { Following } from './informer-set.ts';
+import { Vms, vmCollections } from './vms.ts';
+
+/** Collections that a test fills by hand. */
+const hands = () => {
+  const sinks = new Map<string, { readonly project: (raw: unknown) => unknown; readonly sink: Sink<never> }>();
+  const watcher: Watcher = {
+    watch: async ({ path }, project, sink) => void sinks.set(path.split('/').at(-1) ?? '', { project, sink }),
+  };
+  const touched: string[] = [];
+  const following = new Following({
+    watcher,
+    log: silentLog,
+    complete: () => {},
+    lacks: (name, status) => (!vmCollections.has(name) ? undefined : status === 404 ? 'missing' : 'withheld'),
+  });
+  const resources = ['virtualmachineinstances', 'virtualmachineinstancemigrations', 'kubevirts'].map(name => ({ name }));
+  const api: Api = { call: async () => ({ status: 200, headers: {}, body: { resources } }) };
+  const vms = new Vms({ api, clock: new HandClock() }, following, name => touched.push(name));
+  const tell = (collection: string, raw: object, type: 'added' | 'changed' | 'removed' = 'added'): void => {
+    const { project, sink } = sinks.get(collection) ?? {};
+    const object = project?.(raw) as never;
+    sink?.changed(type === 'changed' ? { type, object, before: object } : { type, object });
+  };
+  const each = (act: (sink: Sink<never>) => void): void => sinks.forEach(({ sink }) => act(sink));
+  const only = (collection: string): Sink<never> => {
+    const found = sinks.get(collection);
+    assert.ok(found);
+    return found.sink;
+  };
+  return { vms, tell, touched, each, only };
+};
+
+const raw = (name: string, status: object, version = '1', spec: object = { evictionStrategy: 'LiveMigrate' }) => ({
+  metadata: { namespace: 'vms', name, uid: `vmi-${name}`, resourceVersion: version },
+  spec,
+  status: { phase: 'Running', conditions: [{ type: 'LiveMigratable', status: 'True' }], ...status },
+});
+
+test('nothing is known before all has been read, nor where it is missing or withheld', async () => {
+  const { vms, each } = hands();
+  await vms.follow(new AbortController().signal);
+  assert.equal(vms.of('n1', [], new Set()), undefined);
+  each(sink => sink.failing?.({ message: 'forbidden', status: 403, retryInMs: 1 }));
+  assert.equal(vms.of('n1', [], new Set()), undefined);
+  each(sink => sink.synced());
+  assert.deepEqual(vms.of('n1', [], new Set())?.vmis, []);
+});
+
+test('a node is told its VMs, those of its pods and those that it had; what others have under way is counted', async () => {
+  const { vms, tell, each } = hands();
+  await vms.follow(new AbortController().signal);
+  each(sink => sink.synced());
+  tell('virtualmachineinstances', raw('here', { nodeName: 'n1' }));
+  tell('virtualmachineinstances', raw('had', { nodeName: 'n3' }));
+  tell('virtualmachineinstances', raw('comes', { nodeName: 'n2', evacuationNodeName: 'n2' }));
+  tell('virtualmachineinstances', raw('elsewhere', { nodeName: 'n2', evacuationNodeName: 'n2' }));
+  tell('virtualmachineinstancemigrations', {
+    metadata: { namespace: 'vms', name: 'm', uid: 'm', resourceVersion: '1' },
+    spec: { vmiName: 'comes' },
+    status: { phase: 'Running' },
+  });
+  const known = vms.of('n1', [launcherOf(makeVmi('comes'))], new Set(['vmi-had']));
+  assert.deepEqual(known?.vmis.map(({ name }) => name).sort(), ['comes', 'had', 'here']);
+  assert.deepEqual([known?.migrations.length, known?.askedElsewhere], [1, 1]);
+  tell('virtualmachineinstances', raw('had', { nodeName: 'n3' }, '2'), 'removed');
+  assert.equal(vms.of('n1', [], new Set(['vmi-had']))?.vmis.length, 1);
+});
+
+test('a change that matters touches its nodes and those that wait for room; what agents say all the time does not', async () => {
+  const { vms, tell, touched, each } = hands();
+  await vms.follow(new AbortController().signal);
+  each(sink => sink.synced());
+  tell('virtualmachineinstances', raw('a', { nodeName: 'n1' }));
+  vms.setWaiting('n9', true);
+  touched.length = 0;
+  tell('virtualmachineinstances', raw('a', { nodeName: 'n1', guestOSInfo: { name: 'x' } }, '2'), 'changed');
+  assert.deepEqual(touched, []);
+  tell('virtualmachineinstances', raw('a', { nodeName: 'n2' }, '3'), 'changed');
+  assert.deepEqual(new Set(touched), new Set(['n1', 'n2', 'n9']));
+  vms.setWaiting('n9', false);
+  touched.length = 0;
+  tell('virtualmachineinstances', raw('a', { nodeName: 'n2', evacuationNodeName: 'n2' }, '4'), 'changed');
+  assert.deepEqual(touched, ['n2']);
+});
+
+test('of VMs nothing is known as long as one of the two collections is not', async () => {
+  for (const first of ['virtualmachineinstances', 'virtualmachineinstancemigrations']) {
+    const { vms, only, each } = hands();
+    await vms.follow(new AbortController().signal);
+    only(first).synced();
+    assert.equal(vms.of('n1', [], new Set()), undefined, first);
+    each(sink => sink.synced());
+    assert.deepEqual(vms.of('n1', [], new Set())?.vmis, []);
+  }
+});
+
+test('a VM that goes, or is told of as changed before it was known, touches its node', async () => {
+  const { vms, tell, touched, each } = hands();
+  await vms.follow(new AbortController().signal);
+  each(sink => sink.synced());
+  tell('virtualmachineinstances', raw('a', { nodeName: 'n1' }), 'changed');
+  assert.deepEqual(touched, ['n1']);
+  tell('virtualmachineinstances', raw('a', { nodeName: 'n1' }, '2'), 'removed');
+  assert.deepEqual(touched, ['n1', 'n1']);
+});

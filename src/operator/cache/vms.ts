@@ -1,0 +1,121 @@
+import type { Pod } from '../../core/pod/pod.ts';
+import { knownFor, ownersOf, type Traffic, trafficOf } from '../../core/vm/known.ts';
+import {
+  defaultSettings,
+  type KubeVirtSettings,
+  type Migration,
+  migrationsPath,
+  readMigration,
+  readSettings,
+  readVmi,
+  settingsPath,
+  type Vmi,
+  vmisPath,
+} from '../../core/vm/kubevirt.ts';
+import type { VmsKnown } from '../../core/vm/vm-pod.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Api, Change } from '../ports.ts';
+import { Cache } from './cache.ts';
+import type { Following } from './informer-set.ts';
+
+const names = {
+  vmis: 'virtualmachineinstances.kubevirt.io',
+  migrations: 'virtualmachineinstancemigrations.kubevirt.io',
+  settings: 'kubevirts.kubevirt.io',
+} as const;
+
+/** The collections that a cluster without KubeVirt does not have. */
+export const vmCollections: ReadonlySet<string> = new Set(Object.values(names));
+
+/** VMs change all the time by what their agents say; only this much of them matters. */
+const essence = ({ uid, phase, deleting, nodeName, evacuatedFrom, strategy, migratable, notMigratable }: Vmi): string =>
+  JSON.stringify([uid, phase, deleting, nodeName, evacuatedFrom, strategy, migratable, notMigratable]);
+
+/** KubeVirt's VMs, kept up to date by watches, and the nodes that wait for them. It only watches and tells. */
+export class Vms {
+  readonly #vmis = new Cache<Vmi>(({ nodeName = '' }) => nodeName);
+  readonly #migrations = new Cache<Migration>(({ vmi }) => vmi);
+  readonly #settings = new Cache<KubeVirtSettings>(() => '');
+  readonly #following: Following;
+  readonly #touched: (nodeName: string) => void;
+  /** Nodes whose VMs wait until KubeVirt has less to do. */
+  readonly #waiting = new Set<string>();
+  readonly #byUid = new Map<string, string>();
+  /** Missing when something has changed since. */
+  #traffic: Traffic | undefined;
+
+  readonly #reach: { readonly api: Api; readonly clock: Clock };
+
+  constructor(reach: { readonly api: Api; readonly clock: Clock }, following: Following, touched: (nodeName: string) => void) {
+    this.#reach = reach;
+    this.#following = following;
+    this.#touched = touched;
+  }
+
+  /** Watches until the signal is aborted. */
+  async follow(signal: AbortSignal): Promise<void> {
+    const following = this.#following;
+    await Promise.all([
+      following.followOnceServed(this.#reach, names.vmis, { path: vmisPath }, readVmi, change => this.#vmChanged(change), signal),
+      following.followOnceServed(
+        this.#reach,
+        names.migrations,
+        { path: migrationsPath },
+        readMigration,
+        change => this.#migrationChanged(change),
+        signal,
+      ),
+      following.followOnceServed(
+        this.#reach,
+        names.settings,
+        { path: settingsPath },
+        readSettings,
+        change => this.#settingsChanged(change),
+        signal,
+      ),
+    ]);
+  }
+
+  #vmChanged(change: Change<Vmi>): void {
+    const before = this.#vmis.apply(change);
+    this.#traffic = undefined;
+    const { uid, key } = change.object;
+    if (change.type === 'removed') this.#byUid.delete(uid);
+    else this.#byUid.set(uid, key);
+    if (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object)) this.#touch(before, change.object);
+  }
+
+  #migrationChanged(change: Change<Migration>): void {
+    this.#migrations.apply(change);
+    this.#traffic = undefined;
+    this.#touch(this.#vmis.get(change.object.vmi));
+  }
+
+  #settingsChanged(change: Change<KubeVirtSettings>): void {
+    this.#settings.apply(change);
+    this.#traffic = undefined;
+    this.#touch(...this.#vmis.values());
+  }
+
+  /** What concerns one node; undefined where there is no KubeVirt, or where it may not be read. */
+  of(nodeName: string, pods: readonly Pod[], remembered: ReadonlySet<string>): VmsKnown | undefined {
+    if (!this.#following.isKnown(names.vmis) || !this.#following.isKnown(names.migrations)) return undefined;
+    const [settings = defaultSettings] = this.#settings.values();
+    this.#traffic ??= trafficOf({ settings, vmis: [...this.#vmis.values()], migrations: [...this.#migrations.values()] });
+    const own = [...ownersOf(pods), ...remembered].flatMap(uid => this.#vmis.get(this.#byUid.get(uid) ?? '') ?? []);
+    const asked = this.#traffic.asked.filter(({ evacuatedFrom }) => evacuatedFrom === nodeName);
+    const vmis = [...new Set([...this.#vmis.in(nodeName), ...own, ...asked])];
+    return knownFor({ settings, vmis, migrations: vmis.flatMap(({ key }) => this.#migrations.in(key)) }, this.#traffic);
+  }
+
+  /** Whether the node waits until there is room for more migrations. */
+  setWaiting(nodeName: string, waits: boolean): void {
+    if (waits) this.#waiting.add(nodeName);
+    else this.#waiting.delete(nodeName);
+  }
+
+  #touch(...vmis: readonly (Vmi | undefined)[]): void {
+    const nodes = vmis.flatMap(vmi => [vmi?.nodeName, vmi?.evacuatedFrom]).filter(name => name !== undefined);
+    for (const nodeName of new Set([...nodes, ...this.#waiting])) this.#touched(nodeName);
+  }
+}

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Waiters } from './budget-waiters.ts';
+
+const ranks: Readonly<Record<string, number>> = { n1: 5, n2: 1, n3: 5, n4: 3 };
+const rank = (node: string): number => ranks[node] ?? 0;
+
+const waiting = (budget = 'web', nodes: readonly string[] = ['n3', 'n1', 'n2', 'n4']): Waiters => {
+  const waiters = new Waiters();
+  for (const node of nodes) waiters.set(node, [budget]);
+  return waiters;
+};
+
+test('a budget is offered to as many nodes as it allows, the lowest rank first and the name where ranks are equal', () => {
+  assert.deepEqual(waiting().offer('web', '1', 2, rank), ['n2', 'n4']);
+  assert.deepEqual(waiting().offer('web', '1', 9, rank), ['n2', 'n4', 'n1', 'n3']);
+  assert.deepEqual(waiting().offer('other', '1', 9, rank), []);
+});
+
+test('one version is offered to each node once, the next version to all again', () => {
+  const waiters = waiting();
+  assert.deepEqual(waiters.offer('web', '1', 1, rank), ['n2']);
+  assert.deepEqual(waiters.offer('web', '1', 1, rank), ['n4'], 'what the first has left goes to the second');
+  assert.deepEqual(waiters.offer('web', '1', 9, rank), ['n1', 'n3']);
+  assert.deepEqual(waiters.offer('web', '1', 9, rank), []);
+  assert.deepEqual(waiters.offer('web', '2', 1, rank), ['n2']);
+});
+
+test('a node waits for what it said last and for nothing else', () => {
+  const waiters = new Waiters();
+  waiters.set('n1', ['web', 'db']);
+  assert.deepEqual(waiters.budgetsOf('n1'), ['web', 'db']);
+  waiters.set('n1', ['db', 'cache']);
+  assert.deepEqual([waiters.nodesOf('web'), waiters.nodesOf('db'), waiters.nodesOf('cache')], [[], ['n1'], ['n1']]);
+  waiters.set('n1', []);
+  assert.deepEqual([waiters.budgetsOf('n1'), waiters.nodesOf('db'), waiters.nodesOf('cache')], [[], [], []]);
+});
+
+test('one that leaves does not take the others with it, nor what they have been offered', () => {
+  const waiters = waiting();
+  waiters.offer('web', '1', 1, rank);
+  waiters.set('n4', []);
+  assert.deepEqual(waiters.offer('web', '1', 9, rank), ['n1', 'n3']);
+});
+
+test('when the last one has left, the next one that comes is offered the same version', () => {
+  const waiters = waiting('web', ['n1']);
+  assert.deepEqual(waiters.offer('web', '1', 1, rank), ['n1']);
+  waiters.set('n1', []);
+  waiters.set('n1', ['web']);
+  assert.deepEqual(waiters.offer('web', '1', 1, rank), ['n1']);
+});

@@ -1,0 +1,161 @@
+import { classify, type Outcome } from '../../core/drain/eviction-outcome.ts';
+import type { PodCall } from '../../core/drain/plan.ts';
+import { type Attempt, nextAttempt } from '../../core/drain/retry.ts';
+import { isFinished, type Pod } from '../../core/pod/pod.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import type { Api, ApiCall, Fence, Meter, Recorder } from '../ports.ts';
+import { type Flights, takesNothing } from './in-flight-evictions.ts';
+import { escalation, podCall } from './pod-calls.ts';
+
+type Options = {
+  readonly api: Api;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly fence: Fence;
+  readonly flights: Flights;
+  /** The server has said that the pod is no more: nobody has to wait until a watch tells. */
+  readonly gone: (pod: Pod, nodeName: string) => void;
+  /** An answer has come: the node is to be looked at again. */
+  readonly answered: (nodeName: string) => void;
+};
+
+/**
+ * Asks for evictions. Those of one budget go one after the other: the API server would only let them trip over each other (a lost race for
+ * the budget's status costs it 500 ms, kubernetes#102361). Deletions that overrule a budget wait for those that are under way: they would take
+ * from it what has just been granted. A queued one can be called back until it is sent.
+ */
+export class Evictor {
+  readonly #options: Options;
+  /** The last eviction of each budget. */
+  readonly #lanes = new Map<string, Promise<void>>();
+  /** By node, and by the uid of the pod. */
+  readonly #attempts = new Map<string, Map<string, Attempt>>();
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** The attempts for pods of one node, by uid. */
+  attemptsOf(nodeName: string): ReadonlyMap<string, Attempt> {
+    return new Map(this.#attempts.get(nodeName));
+  }
+
+  /** The pod is gone; so is what was remembered of it. */
+  forget(uid: string, nodeName: string): void {
+    this.#attempts.get(nodeName)?.delete(uid);
+  }
+
+  forgetNode(nodeName: string): void {
+    this.#attempts.delete(nodeName);
+  }
+
+  /** Begins an eviction. From this moment it counts against its budget. */
+  launch(call: PodCall, nodeName: string): void {
+    const { pod, budget, overrules } = call;
+    this.#options.flights.put({
+      uid: pod.uid,
+      podKey: pod.key,
+      podName: pod.name,
+      nodeName,
+      state: 'queued',
+      at: this.#options.clock.now(),
+      ...(budget && { budget: budget.key }),
+      ...(overrules && { overrules }),
+    });
+    const keys = budget === undefined ? (overrules ?? []).map(one => one.budget) : [budget.key];
+    const before = keys.flatMap(key => this.#lanes.get(key) ?? []);
+    const run = before.length === 0 ? this.#send(call, nodeName) : Promise.all(before).then(() => this.#send(call, nodeName));
+    if (budget === undefined) return;
+    this.#lanes.set(budget.key, run);
+    void run.then(() => {
+      if (this.#lanes.get(budget.key) === run) this.#lanes.delete(budget.key);
+    });
+  }
+
+  /** Calls back everything of the node that has not been sent and may not leave any more. */
+  recall(nodeName: string, mayLeave: ReadonlySet<string>): void {
+    for (const { uid, state } of this.#options.flights.of(nodeName)) {
+      if (state === 'queued' && !mayLeave.has(uid)) this.#options.flights.end(uid);
+    }
+  }
+
+  /** Never rejects. */
+  async #send(call: PodCall, nodeName: string): Promise<void> {
+    const { flights, clock, fence } = this.#options;
+    const { uid } = call.pod;
+    const flight = flights.get(uid);
+    if (flight?.state !== 'queued' || !fence.mayAct()) {
+      flights.end(uid);
+      return;
+    }
+    flights.put({ ...flight, state: 'sent', at: clock.now() });
+    const started = clock.now();
+    const outcome = await this.#ask(call, nodeName);
+    this.#note(call, nodeName, outcome, started);
+    if (outcome.kind === 'gone') this.#options.gone(call.pod, nodeName);
+    this.#options.answered(nodeName);
+  }
+
+  async #ask(call: PodCall, nodeName: string): Promise<Outcome> {
+    if (call.escalated) {
+      await this.#announce(call, nodeName);
+      // The lease may have been lost meanwhile: whoever leads now decides.
+      if (!this.#options.fence.mayAct()) return { kind: 'failed', message: 'this process is not the leader any more' };
+    }
+    return this.#exchange(podCall(call));
+  }
+
+  async #exchange(call: ApiCall): Promise<Outcome> {
+    try {
+      return classify(await this.#options.api.call(call));
+    } catch (error) {
+      return { kind: 'failed', message: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  /** Marks the pod as disrupted before it is deleted past its budget, so that Jobs do not count it as their failure. */
+  async #announce(call: PodCall, nodeName: string): Promise<void> {
+    const { log, recorder, clock } = this.#options;
+    const { mark, note } = escalation(call, nodeName, clock.now());
+    const marked = await this.#exchange(mark);
+    if (marked.kind !== 'accepted' && marked.kind !== 'gone')
+      log.warn('cannot mark a pod as disrupted', { pod: call.pod.key, outcome: marked });
+    recorder.record(note);
+  }
+
+  #note(call: PodCall, nodeName: string, outcome: Outcome, started: Temporal.Instant): void {
+    const { clock, flights, log, meter } = this.#options;
+    const { pod, method, budget } = call;
+    const now = clock.now();
+    meter.evicted(method, outcome.kind, (now.epochMilliseconds - started.epochMilliseconds) / 1000);
+    const attempts = this.#attempts.get(nodeName) ?? new Map<string, Attempt>();
+    const before = attempts.get(pod.uid);
+    const seen = budget && `${budget.key}@${budget.resourceVersion}`;
+    const attempt = nextAttempt(before, {
+      method,
+      outcome,
+      at: now,
+      ...(seen !== undefined && { budgetSeen: seen }),
+      ...(isFinished(pod) && { ended: true }),
+    });
+    this.#attempts.set(nodeName, attempts.set(pod.uid, attempt));
+    this.#land(pod.uid, outcome, now);
+    const fields = { node: nodeName, pod: pod.key, ...(budget && { budget: budget.key }) };
+    if (outcome.kind === 'accepted') log.info(method === 'evict' ? 'pod is being evicted' : 'pod is being deleted', fields);
+    else log.info('pod cannot go yet', { ...fields, outcome: outcome.kind, ...('message' in outcome && { message: outcome.message }) });
+    if (flights.get(pod.uid)?.state === 'sent') flights.end(pod.uid);
+  }
+
+  /** What has, or may have, taken from a budget counts until the budget's status shows it; everything else is over. */
+  #land(uid: string, outcome: Outcome, now: Temporal.Instant): void {
+    const { flights } = this.#options;
+    const flight = flights.get(uid);
+    if (flight === undefined) return;
+    const counts = outcome.kind === 'accepted' || outcome.kind === 'failed';
+    if (!takesNothing(flight) && counts) flights.put({ ...flight, state: 'accepted', at: now });
+    else flights.end(uid);
+  }
+}

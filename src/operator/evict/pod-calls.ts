@@ -1,0 +1,83 @@
+import type { PodCall } from '../../core/drain/plan.ts';
+import { timeText } from '../../core/time.ts';
+import type { ApiCall, EventNote } from '../ports.ts';
+
+/** Evictions may take long: the API server retries a lost race for the budget for up to ten seconds. */
+const evictionTimeoutMs = 45_000;
+
+const podPath = ({ pod }: PodCall): string =>
+  `/api/v1/namespaces/${encodeURIComponent(pod.namespace)}/pods/${encodeURIComponent(pod.name)}`;
+
+/** Always with the pod's uid: a successor of the same name is never hit. */
+const deleteOptions = ({ pod, gracePeriodSeconds }: PodCall): object => ({
+  preconditions: { uid: pod.uid },
+  ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+});
+
+const eviction = (call: PodCall): ApiCall => ({
+  method: 'POST',
+  path: `${podPath(call)}/eviction`,
+  body: {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { name: call.pod.name, namespace: call.pod.namespace },
+    deleteOptions: deleteOptions(call),
+  },
+  lane: 'bulk',
+  timeoutMs: evictionTimeoutMs,
+});
+
+const deletion = (call: PodCall): ApiCall => ({
+  method: 'DELETE',
+  path: podPath(call),
+  body: { apiVersion: 'v1', kind: 'DeleteOptions', ...deleteOptions(call) },
+  lane: 'bulk',
+  timeoutMs: evictionTimeoutMs,
+});
+
+/** The request that makes the pod leave. */
+export const podCall = (call: PodCall): ApiCall => (call.method === 'evict' ? eviction(call) : deletion(call));
+
+const deadline = {
+  reason: 'DeletedPastDeadline',
+  mark: 'DrydockDeadline',
+  text: 'Deleted past its budgets: the deadline of the drain has passed, and the policy says so',
+};
+
+const shutDown = {
+  reason: 'VirtualMachineShutDown',
+  mark: 'DrydockShutDown',
+  text: 'Its VM is shut down: it cannot be migrated, and the policy of the drain says so',
+};
+
+/** What goes before a deletion by the ladder: the mark that it is a disruption (KEP-3329), and an event. */
+export const escalation = (
+  call: PodCall,
+  nodeName: string,
+  now: Temporal.Instant,
+): { readonly mark: ApiCall; readonly note: EventNote } => {
+  const { pod, shutsDownVm } = call;
+  const { reason, mark, text } = shutsDownVm ? shutDown : deadline;
+  const condition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: mark,
+    message: text,
+    lastTransitionTime: timeText(now),
+  };
+  return {
+    mark: {
+      method: 'PATCH',
+      path: `${podPath(call)}/status`,
+      contentType: 'application/strategic-merge-patch+json',
+      body: { metadata: { uid: pod.uid }, status: { conditions: [condition] } },
+    },
+    note: {
+      type: 'Warning',
+      reason,
+      message: `${text} (node ${nodeName})`,
+      component: 'drydock',
+      about: { apiVersion: 'v1', kind: 'Pod', namespace: pod.namespace, name: pod.name, uid: pod.uid },
+    },
+  };
+};

@@ -1,0 +1,257 @@
+import type { Node } from '../../core/hold/node.ts';
+import type { MachineTongue } from '../../core/machine/adapter.ts';
+import { isPending, type MachineEvent, type Sighting } from '../../core/machine/event.ts';
+import { instanceOf } from '../../core/machine/machine.ts';
+import { type EventSource, type Notice, noticesPath, type ScanResult } from '../../core/machine/source.ts';
+import { isBefore, secondsAfter } from '../../core/time.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import type { World } from '../cache/cluster-cache.ts';
+import type { Defects } from '../defects.ts';
+import type { Recorder } from '../ports.ts';
+import { Queue } from '../work-queue.ts';
+import type { Writer } from '../write/writer.ts';
+import type { Intake } from './event-ingester.ts';
+import type { MachineWorld } from './machine-cache.ts';
+import { reportScan } from './report-scan.ts';
+
+/** Asks a cloud about these machines: providerID by instance. Never rejects but for an aborted signal: what goes wrong is `trouble`. */
+export interface EventScanner {
+  scan(source: EventSource, machines: ReadonlyMap<string, string>, signal: AbortSignal): Promise<Sighting>;
+}
+
+/** What a node itself announces, as a source is configured. */
+export type SignalReader = (node: Node, source: EventSource) => readonly MachineEvent[];
+
+type Options = {
+  readonly machines: MachineWorld;
+  readonly world: World;
+  readonly writer: Writer;
+  readonly recorder: Recorder;
+  readonly intake: Intake;
+  readonly tongue: MachineTongue;
+  readonly scanner: EventScanner;
+  readonly signals: SignalReader;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly defects: Defects;
+};
+
+/** Near a deadline, and while something happens, a source is asked this often, in seconds. */
+const soon = 300;
+
+/** A source that could not be read is asked again after this many seconds at most. */
+const afterTrouble = 300;
+
+/** Follows every source of announcements and hands what it hears to the intake. */
+export class Sources {
+  readonly #options: Options;
+  readonly #queue: Queue;
+  /** Sources (by key and generation) that have been scanned since this process began to act. */
+  readonly #due = new Map<string, Temporal.Instant>();
+  readonly #stop = new AbortController();
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#queue = new Queue({
+      ...options,
+      controller: 'MachineEventSource',
+      work: key => this.#work(key),
+      rank: key => (key.startsWith('notice/') ? 0 : 1),
+      atOnce: 4,
+      broken: (key, message) => this.#broken(key, message),
+    });
+  }
+
+  /** A source has been made or changed: it is asked at once. */
+  sourceChanged(source: EventSource, change: 'added' | 'changed' | 'removed'): void {
+    this.#queue.clearAppointment(`scan/${source.name}`);
+    if (change === 'removed') {
+      this.#due.delete(source.name);
+      return;
+    }
+    this.#queue.add(`scan/${source.name}`);
+    if (source.signals.length > 0 || source.presets.length > 0) this.everything();
+  }
+
+  noticed(notice: Notice): void {
+    this.#queue.add(`notice/${notice.key}`);
+  }
+
+  nodeChanged(node: Node): void {
+    if (this.#signalSources().length > 0) this.#queue.add(`node/${node.name}`);
+    if (this.#options.machines.notices.get(node.name) !== undefined) this.#queue.add(`notice/${node.name}`);
+  }
+
+  /** Looks at all nodes and notices, after a start and after a change of what is to be looked for. */
+  everything(): void {
+    // Nobody looks at nodes where no source does: ten thousand of them in the queue would cost seconds.
+    if (this.#signalSources().length > 0) for (const { name } of this.#options.world.nodes.values()) this.#queue.add(`node/${name}`);
+    for (const { key } of this.#options.machines.notices.values()) this.#queue.add(`notice/${key}`);
+    for (const { name } of this.#options.machines.sources.values()) this.#queue.add(`scan/${name}`);
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#queue.close();
+  }
+
+  #signalSources(): readonly EventSource[] {
+    return [...this.#options.machines.sources.values()].filter(({ signals, presets }) => signals.length > 0 || presets.length > 0);
+  }
+
+  async #work(key: string): Promise<void> {
+    const { machines, world } = this.#options;
+    if (machines.unsynced.length > 0 || world.unsynced.length > 0) return;
+    const slash = key.indexOf('/');
+    const [what, name] = [key.slice(0, slash), key.slice(slash + 1)];
+    if (what === 'scan') await this.#scan(name);
+    else if (what === 'node') await this.#lookAtNode(name);
+    else await this.#takeNotice(name);
+  }
+
+  /** A scan that has thrown is told as one that has failed. */
+  async #broken(key: string, message: string): Promise<void> {
+    const source = key.startsWith('scan/') ? this.#options.machines.sources.get(key.slice('scan/'.length)) : undefined;
+    if (source === undefined) return;
+    const trouble = { reason: 'Failed', message } as const;
+    await reportScan(source, { at: this.#options.clock.now(), unknown: [], withoutProviderId: [], trouble }, this.#options);
+  }
+
+  async #lookAtNode(name: string): Promise<void> {
+    const { world, intake, signals } = this.#options;
+    const node = world.nodes.get(name);
+    const target = node && intake.targetOfNode(name);
+    if (node === undefined || target === undefined) return;
+    for (const source of this.#signalSources()) {
+      await this.#take({ target, events: signals(node, source), source: source.name, complete: true, response: source }, `node/${name}`);
+    }
+  }
+
+  /** An agent speaks for its own node only: a notice about another machine is not believed. */
+  async #takeNotice(name: string): Promise<void> {
+    const { machines, world, intake, recorder } = this.#options;
+    const notice = machines.notices.get(name);
+    if (notice !== undefined && world.nodes.get(name) === undefined) return this.#forgetNotice(notice);
+    const target = intake.targetOfNode(name);
+    if (notice === undefined || target === undefined) return;
+    const said = instanceOf(world.nodes.get(name)?.providerId);
+    if (said !== undefined && said !== notice.instance) {
+      const about = {
+        apiVersion: 'drydock.dev/v1alpha1',
+        kind: 'NodeNotice',
+        name,
+        uid: notice.uid,
+        resourceVersion: notice.resourceVersion,
+      };
+      const message = `Not believed: it speaks of machine ${notice.instance}, node ${name} is machine ${said}`;
+      recorder.record({ type: 'Warning', reason: 'NotOwnNode', message, component: 'drydock', about });
+      return;
+    }
+    const source = `agent/${notice.provider}`;
+    const events = notice.events.map(event => ({ ...event, source }));
+    await this.#take({ target, events, source, complete: !notice.incomplete }, `notice/${name}`);
+  }
+
+  /** Of a node that is gone: one that is made anew under the name has an agent of its own. */
+  async #forgetNotice({ key, uid }: Notice): Promise<void> {
+    const { writer, clock } = this.#options;
+    const { result } = await writer.write(
+      {
+        what: 'forget the notice of a node that is gone',
+        method: 'DELETE',
+        path: `${noticesPath}/${encodeURIComponent(key)}`,
+        body: { preconditions: { uid } },
+        store: 'nodeNotices',
+        announce: [],
+      },
+      key,
+    );
+    if (result !== 'stored') this.#queue.addAt(`notice/${key}`, secondsAfter(clock.now(), 5));
+  }
+
+  async #take(look: Parameters<Intake['take']>[0], key: string): Promise<void> {
+    const { intake, log, clock } = this.#options;
+    const problem = await intake.take(look);
+    if (problem === undefined) return;
+    log.warn('cannot store what is announced; trying again', { machine: look.target.name, error: problem });
+    this.#queue.addAt(key, secondsAfter(clock.now(), 5));
+  }
+
+  async #scan(name: string): Promise<void> {
+    const { machines, clock } = this.#options;
+    const source = machines.sources.get(name);
+    if (source === undefined) return;
+    if (source.aws === undefined) return this.#follows(source);
+    const due = this.#due.get(name);
+    const isNew = source.status['observedGeneration'] !== source.generation;
+    if (due !== undefined && !isNew && isBefore(clock.now(), due)) {
+      this.#queue.addAt(`scan/${name}`, due);
+      return;
+    }
+    const { result, nextAt } = await this.#ask(source);
+    this.#due.set(name, nextAt);
+    this.#queue.addAt(`scan/${name}`, nextAt);
+    await reportScan(source, result, this.#options);
+  }
+
+  /** Nodes are looked at as they change: there is nothing to be scanned, and nothing that could not be read. */
+  async #follows(source: EventSource): Promise<void> {
+    if (source.status['observedGeneration'] === source.generation) return;
+    await reportScan(source, { at: this.#options.clock.now(), unknown: [], withoutProviderId: [] }, this.#options);
+  }
+
+  /** Machines of this cloud, by the providerIDs of Machines and nodes, each once. */
+  #instances(): { readonly instances: ReadonlyMap<string, string>; readonly without: readonly string[] } {
+    const { machines, world } = this.#options;
+    const all = [...machines.machines.values()];
+    const ids = [...all, ...world.nodes.values()].flatMap(({ providerId }) => (providerId?.startsWith('aws:') ? [providerId] : []));
+    const without = all
+      .filter(({ providerId, deleting }) => providerId === undefined && !deleting)
+      .map(({ namespace, name }) => `${namespace}/${name}`);
+    const named = ids.toSorted().flatMap(id => {
+      const instance = instanceOf(id);
+      return instance === undefined ? [] : [[instance, id] as const];
+    });
+    return { instances: new Map(named), without: without.sort() };
+  }
+
+  async #ask(source: EventSource): Promise<{ readonly result: ScanResult; readonly nextAt: Temporal.Instant }> {
+    const { scanner, intake, log, clock } = this.#options;
+    const { instances, without } = this.#instances();
+    const seen = await scanner.scan(source, instances, this.#stop.signal);
+    for (const instance of this.#concerned(seen)) {
+      const target = intake.targetOf(instance);
+      if (target === undefined) continue;
+      const events = seen.events.filter(event => event.instance === instance);
+      await this.#take({ target, events, source: source.name, complete: true, response: source }, `scan/${source.name}`);
+    }
+    const now = clock.now();
+    const trouble = seen.trouble && { trouble: seen.trouble };
+    if (trouble !== undefined) log.warn('a source of announcements cannot be read', { source: source.name, ...seen.trouble });
+    const nextAt = secondsAfter(now, this.#pauseAfter(seen, source.aws?.intervalSeconds ?? soon, now));
+    const machines = seen.looked.size;
+    const pending = seen.events.filter(isPending).length;
+    return { nextAt, result: { at: now, nextAt, machines, pending, unknown: seen.unknown, withoutProviderId: without, ...trouble } };
+  }
+
+  /** Machines that something is announced about, or was. The rest costs nothing. */
+  #concerned({ looked, events, source }: Sighting): ReadonlySet<string> {
+    const before = [...this.#options.machines.requests.values()].filter(request => request.events.some(event => event.source === source));
+    return new Set(
+      [...events.flatMap(({ instance }) => instance ?? []), ...before.map(({ instance }) => instance)].filter(instance =>
+        looked.has(instance),
+      ),
+    );
+  }
+
+  #pauseAfter({ events, trouble }: Sighting, interval: number, now: Temporal.Instant): number {
+    if (trouble !== undefined) return Math.min(interval, afterTrouble);
+    const near = events.some(
+      event =>
+        isPending(event) &&
+        (event.state === 'Active' || (event.deadline !== undefined && isBefore(event.deadline, secondsAfter(now, 2 * interval)))),
+    );
+    return near ? Math.min(interval, soon) : interval;
+  }
+}

@@ -1,0 +1,315 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { machineTongue } from '../../apis/machine-adapter.ts';
+import { maintenance } from '../../apis/maintenance.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { MachineKind } from '../../core/machine/machine.ts';
+import { machineMaintenanceFinalizer } from '../../core/machine/writes.ts';
+import type { Write } from '../../core/maintenance/decision.ts';
+import { makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
+import { HandClock } from '../../support/hand-clock.ts';
+import type { World } from '../cache/cluster-cache.ts';
+import { namespacesOf } from '../cache/namespaces.ts';
+import { answer, Lines, Notebook, ScriptedApi, Tallies } from '../testing/fakes.ts';
+import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
+import { Machines } from './machine-reconciler.ts';
+
+const dialect = maintenance('leases');
+const request = paths.request('mm-m1');
+const common = { api: 'openshift', apiVersion: 'machine.openshift.io/v1beta1' } as const;
+const kinds: readonly MachineKind[] = [
+  { ...common, kind: 'Machine', plural: 'machines' },
+  { ...common, kind: 'MachineSet', plural: 'machinesets' },
+];
+
+/** Machines whose watches tell nothing: what they know is what they have been answered. */
+const deaf = () => {
+  const api = new ScriptedApi();
+  const observed: string[] = [];
+  const world = {
+    requests: new Map(),
+    observeRequest: ({ name }: { readonly name: string }) => observed.push(name),
+    unsynced: [],
+  } as unknown as World;
+  const ports = { api, watcher: {} as never, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true } };
+  const { machines, writer } = new Machines(
+    {
+      ...ports,
+      clock: new HandClock(),
+      log: new Lines(),
+      world,
+      dialects: [dialect],
+      tongue: machineTongue,
+      namespaces: namespacesOf('drydock-system', []),
+      limits: { perSet: 1, perZone: 0 },
+      drainLeadSeconds: 1800,
+    },
+    { source: () => {}, notice: () => {}, complete: () => {} },
+  );
+  for (const kind of kinds) machines.kinds.set(kind.plural, kind);
+  const write = (store: Write['store'], over: Partial<Write>, status: number, body: unknown) => {
+    api.reply = () => answer(status, body);
+    return writer.write({ what: 'try', method: 'PATCH', path: '/x', body: {}, store, announce: [], ...over }, 'n1');
+  };
+  return { machines, observed, write };
+};
+
+const metadata = (name: string, over: JsonObject = {}): JsonObject => ({
+  name,
+  namespace: 'machines',
+  uid: 'u',
+  resourceVersion: '9',
+  ...over,
+});
+const rawMachine = (over: JsonObject = {}): JsonObject => ({
+  apiVersion: common.apiVersion,
+  kind: 'Machine',
+  metadata: metadata('m1'),
+  spec: {},
+  ...over,
+});
+const rawRequest = (over: JsonObject = {}): JsonObject => ({
+  metadata: metadata('mm-m1', { namespace: 'drydock-system', finalizers: ['x/y'], ...over }),
+  spec: { maintenancescheduled: false, machineid: 'i-1', machinelink: 'm1' },
+});
+
+describe('what the server answers is known at once', () => {
+  const learned: readonly (readonly [string, Write['store'], Partial<Write>, JsonObject, readonly string[]])[] = [
+    ['a machine maintenance', 'machineMaintenances', {}, rawRequest(), ['mm-m1']],
+    ['one of a namespace where it does not count', 'machineMaintenances', {}, rawRequest({ namespace: 'shop' }), []],
+    ['one that cannot be read', 'machineMaintenances', {}, { ...rawRequest(), spec: {} }, []],
+    ['one that is gone with its last finalizer', 'machineMaintenances', {}, rawRequest({ deletionTimestamp: 'x', finalizers: [] }), []],
+    ['one that was deleted: the watch tells what is left', 'machineMaintenances', { method: 'DELETE' }, rawRequest(), []],
+    ['a machine', 'machines', {}, rawMachine(), ['m1']],
+    ['a machine that is being deleted', 'machines', { method: 'DELETE' }, rawMachine(), ['m1']],
+    ['what says only that it was deleted', 'machines', { method: 'DELETE' }, { kind: 'Status', apiVersion: 'v1' }, []],
+    ['a machine of an API that is not followed', 'machines', {}, rawMachine({ apiVersion: 'cluster.x-k8s.io/v1beta1' }), []],
+    ['another kind of the same API', 'machines', {}, rawMachine({ kind: 'MachineHealthCheck' }), []],
+    ['a set', 'machineSets', {}, rawMachine({ kind: 'MachineSet' }), ['m1']],
+  ];
+
+  for (const [what, store, over, body, known] of learned) {
+    test(`${what}: ${known.length > 0 ? 'known' : 'not kept'}`, async () => {
+      const { machines, write } = deaf();
+      assert.equal((await write(store, over, 200, body)).result, 'stored');
+      const all = [machines.requests, machines.machines, machines.sets].flatMap(cache => [...cache.values()].map(({ name }) => name));
+      assert.deepEqual(all, known);
+    });
+  }
+
+  test('a Maintenance, also one that is being deleted', async () => {
+    const { observed, write } = deaf();
+    const body = {
+      metadata: { name: 'child', uid: 'u', resourceVersion: '9', deletionTimestamp: 'x', finalizers: ['x/y'] },
+      spec: { nodeName: 'n1' },
+    };
+    await write('requests', { dialect: dialect.name, method: 'DELETE' }, 200, body);
+    await write('requests', { dialect: dialect.name }, 200, body);
+    assert.deepEqual(observed, ['child', 'child']);
+  });
+});
+
+test('what a write finds gone is forgotten, if it was about that very object', async () => {
+  const gone = async (store: Write['store'], path: string, uid: string): Promise<readonly number[]> => {
+    const { machines, write } = deaf();
+    machines.requests.observe(makeMachineRequest());
+    machines.machines.observe(makeMachine({ path: '/machines/m1' }));
+    await write(store, { method: 'DELETE', path, body: { preconditions: { uid } } }, 404, {
+      details: { name: path.split('/').at(-1) ?? '' },
+    });
+    return [machines.requests.size, machines.machines.size];
+  };
+  assert.deepEqual(await gone('machineMaintenances', request, 'uid-mm'), [0, 1]);
+  assert.deepEqual(await gone('machineMaintenances', request, 'uid-of-another'), [1, 1]);
+  assert.deepEqual(await gone('machineMaintenances', paths.request('mm-m2'), 'uid-mm'), [1, 1]);
+  assert.deepEqual(await gone('machines', '/machines/m1', 'uid-m1'), [1, 0]);
+  assert.deepEqual(await gone('machines', '/machines/m1', 'uid-of-another'), [1, 1]);
+  assert.deepEqual(await gone('machines', '/machines/m2', 'uid-m1'), [1, 1]);
+});
+
+type Bench = ReturnType<typeof machineBench>;
+type Fill = (furniture: Furniture, cluster: Bench['cluster']) => void;
+
+/** Machine m1 and its node, in a set of one. */
+const furnished: Fill = furniture => {
+  furniture.machineApi();
+  furniture.set('workers', 1);
+  furniture.machine('m1', { set: 'workers' });
+  furniture.node('n-m1', 'aws:///a/i-m1');
+};
+
+/** Somebody wants m1 to be replaced. */
+const asked = (cluster: Bench['cluster'], spec: JsonObject = {}, path = request): unknown =>
+  cluster.put(path, {
+    metadata: { name: path.split('/').at(-1) ?? '', namespace: path.split('/').at(-3) ?? '', uid: 'mmm1-uid' },
+    spec: { maintenancescheduled: false, machineid: 'i-m1', machinelink: 'm1', ...spec },
+  });
+
+const phase = ({ part }: Bench, path = request): string => {
+  const { phase, waitingFor } = part(path, 'status') as { readonly phase?: string; readonly waitingFor?: string };
+  return `${phase} ${waitingFor}`;
+};
+
+const shut = { openings: [{ from: '2027-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }] };
+const open = { openings: [{ from: '2025-01-01T00:00:00Z', to: '2027-01-02T00:00:00Z' }] };
+const windowPath = '/apis/drydock.dev/v1alpha1/maintenancewindows/w';
+
+describe('what a machine maintenance waits for is seen when it happens, not only at the next look', () => {
+  const seen = async (fill: Fill, before: string, happens: (bench: Bench) => unknown, after: RegExp) => {
+    const bench = machineBench((furniture, cluster) => {
+      furnished(furniture, cluster);
+      fill(furniture, cluster);
+    });
+    await bench.wait(1);
+    assert.equal(phase(bench), before);
+    happens(bench);
+    await bench.calm();
+    assert.match(phase(bench), after);
+    await bench.end();
+  };
+  const told = (cluster: Bench['cluster']): unknown => asked(cluster, { strategy: 'Notify' });
+
+  test('its machine goes', () =>
+    seen(
+      (_, cluster) => told(cluster),
+      'Notified EventPending',
+      ({ cluster }) => cluster.remove(paths.machine('m1')),
+      /^Cancelled/,
+    ));
+
+  test('another machine comes, whose node is there already', () =>
+    seen(
+      (furniture, cluster) => {
+        asked(cluster);
+        furniture.node('n-m2', 'aws:///a/i-m2');
+      },
+      'Replacing Replacement',
+      ({ furniture }) => furniture.machine('m2', { set: 'workers' }),
+      /^(Succeeded|Releasing)/,
+    ));
+
+  test('the node of another machine becomes ready', () =>
+    seen(
+      (furniture, cluster) => {
+        asked(cluster);
+        furniture.machine('m2', { set: 'workers' });
+        furniture.node('n-m2', 'aws:///a/i-m2', 'False');
+      },
+      'Replacing Replacement',
+      ({ furniture }) => furniture.node('n-m2', 'aws:///a/i-m2'),
+      /^(Succeeded|Releasing)/,
+    ));
+
+  test('a window opens', () =>
+    seen(
+      (_, cluster) => {
+        asked(cluster);
+        cluster.put(windowPath, { metadata: { name: 'w', generation: 1 }, spec: shut });
+      },
+      'Scheduled MaintenanceWindow',
+      ({ cluster }) => cluster.put(windowPath, { metadata: { name: 'w', generation: 2 }, spec: open }),
+      /^(Draining|Replacing)/,
+    ));
+
+  test('a window is for its node no longer', () =>
+    seen(
+      (_, cluster) => {
+        asked(cluster);
+        cluster.patch(paths.node('n-m1'), { metadata: { labels: { pool: 'x' } } });
+        cluster.put(windowPath, {
+          metadata: { name: 'w', generation: 1 },
+          spec: { ...shut, nodeSelector: { matchLabels: { pool: 'x' } } },
+        });
+      },
+      'Scheduled MaintenanceWindow',
+      ({ cluster }) => cluster.patch(paths.node('n-m1'), { metadata: { labels: { pool: 'y' } } }),
+      /^(Draining|Replacing)/,
+    ));
+});
+
+test('one in a namespace where it does not count is told so once, and nothing else is done about it', async () => {
+  const foreign = request.replace('/drydock-system/', '/shop/');
+  const bench = machineBench((furniture, cluster) => {
+    furnished(furniture, cluster);
+    asked(cluster, {}, foreign);
+  });
+  await bench.wait(10);
+  assert.equal(phase(bench, foreign), 'Pending ForeignNamespace');
+  assert.match(JSON.stringify(bench.part(foreign, 'status')['message']), /such objects count in namespace drydock-system only/);
+  assert.deepEqual(bench.cluster.written, [`PATCH ${foreign}/status`]);
+  const [line] = bench.log.lines.filter(({ message }) => message === 'report ForeignNamespace');
+  assert.equal(line?.fields['node'], 'm1');
+  await bench.end();
+});
+
+test('one whose look throws says so', async () => {
+  const maintenanceStatus = (): never => {
+    throw new Error('cannot be said');
+  };
+  const bench = machineBench(
+    (furniture, cluster) => {
+      furnished(furniture, cluster);
+      asked(cluster);
+    },
+    { tongue: { maintenanceStatus } },
+  );
+  await bench.wait(1);
+  assert.equal(phase(bench), 'Pending InternalError');
+  assert.match(JSON.stringify(bench.part(request, 'status')['message']), /cannot be said/);
+  await bench.end();
+});
+
+test('who may not act does not look, and tells nobody later that he was refused', async () => {
+  const leader = { isUs: false };
+  const bench = machineBench(
+    (furniture, cluster) => {
+      furnished(furniture, cluster);
+      asked(cluster, { approval: 'Required' });
+      cluster.patch(request, { metadata: { finalizers: [machineMaintenanceFinalizer] } });
+    },
+    { mayAct: () => leader.isUs },
+  );
+  await bench.wait(10);
+  assert.deepEqual(bench.cluster.written, []);
+  leader.isUs = true;
+  bench.cluster.patch(request, { metadata: { labels: { x: 'y' } } });
+  await bench.wait(1);
+  assert.equal(phase(bench), 'AwaitingApproval Approval');
+  assert.doesNotMatch(JSON.stringify(bench.cluster.calls.map(({ body }) => body)), /refused so far/);
+  await bench.end();
+});
+
+test('the nearest deadline is looked at first', async () => {
+  const deadline = (hours: number): JsonObject => ({ deadline: `2026-01-01T${String(hours).padStart(2, '0')}:00:00Z` });
+  const bench = machineBench((furniture, cluster) => {
+    furniture.machineApi();
+    for (const name of ['m1', 'm2', 'm3']) furniture.machine(name);
+    const specs: readonly JsonObject[] = [{}, deadline(9), deadline(1)];
+    for (const [at, spec] of specs.entries()) asked(cluster, { machinelink: `m${at + 1}`, ...spec }, paths.request(`mm-m${at + 1}`));
+  });
+  await bench.wait(1);
+  const first = ['mm-m1', 'mm-m2', 'mm-m3'].map(name => bench.cluster.written.indexOf(`PATCH ${paths.request(name)}`));
+  assert.ok(first[2]! >= 0 && first[2]! < first[1]! && first[1]! < first[0]!, String(bench.cluster.written));
+  const lines = bench.log.lines.filter(({ fields }) => fields['path'] === paths.request('mm-m1'));
+  assert.equal(lines[0]?.fields['node'], 'm1', 'named by its machine, as its node is not known');
+  await bench.end();
+});
+
+test('the events of a machine say its deadline where it has none of its own', async () => {
+  const events = (hours: number): readonly JsonObject[] => [
+    {
+      ...announced('x', { deadline: Temporal.Instant.from('2026-01-01T00:00:00Z').add({ hours }) }),
+      deadline: `2026-01-01T0${hours}:00:00Z`,
+    } as unknown as JsonObject,
+  ];
+  const bench = machineBench((furniture, cluster) => {
+    furniture.machineApi();
+    for (const name of ['m1', 'm2']) furniture.machine(name);
+    asked(cluster, { events: events(9) }, paths.request('mm-m1'));
+    asked(cluster, { machinelink: 'm2', events: events(1) }, paths.request('mm-m2'));
+  });
+  await bench.wait(1);
+  const [one, two] = ['mm-m1', 'mm-m2'].map(name => bench.cluster.written.indexOf(`PATCH ${paths.request(name)}`));
+  assert.ok(two! >= 0 && two! < one!, String(bench.cluster.written));
+  await bench.end();
+});

@@ -1,0 +1,273 @@
+import { type JsonObject, mergePatch } from '../../core/json.ts';
+import type { MachineTongue } from '../../core/machine/adapter.ts';
+import { decideMachine } from '../../core/machine/decide.ts';
+import { deadlineOf } from '../../core/machine/event.ts';
+import { readMachine, readMachineSet } from '../../core/machine/machine.ts';
+import { isOver, type MachineRequest } from '../../core/machine/request.ts';
+import type { Limits, Verdict } from '../../core/machine/snapshot.ts';
+import { announce, pathOfRequest } from '../../core/machine/writes.ts';
+import type { Write } from '../../core/maintenance/decision.ts';
+import type { Dialect } from '../../core/request/request.ts';
+import { secondsAfter } from '../../core/time.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import type { Listener, World } from '../cache/cluster-cache.ts';
+import type { Namespaces } from '../cache/namespaces.ts';
+import { Defects } from '../defects.ts';
+import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
+import { Queue } from '../work-queue.ts';
+import { isAbout, isRemoved, type Memory, memoryOf, objectPath } from '../write/cache-updater.ts';
+import { Writer, type Written } from '../write/writer.ts';
+import { machineOf, pictureOf } from './gather.ts';
+import { type MachineChanges, MachineWorld } from './machine-cache.ts';
+
+export type MachinesOptions = {
+  readonly api: Api;
+  readonly watcher: Watcher;
+  readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly fence: Fence;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Nodes, their maintenances and the windows: the loop of the nodes keeps it up to date. */
+  readonly world: World;
+  readonly dialects: readonly Dialect[];
+  readonly tongue: MachineTongue;
+  /** Whose MachineMaintenances count. */
+  readonly namespaces: Namespaces;
+  readonly limits: Limits;
+  /** A node is drained this long before the cloud may begin, in seconds, where no window says otherwise. */
+  readonly drainLeadSeconds: number;
+};
+
+/** The longest pause after a failed write, in seconds. */
+const longestPause = 60;
+
+/** One at a time: what one has begun, the next one sees, so that limits hold exactly. Each is a few calls. */
+const atOnce = 1;
+
+/** The loop of the machine maintenances: something happens to one, its picture is taken, the core decides, and what it decides is done. */
+export class Machines {
+  readonly machines: MachineWorld;
+  readonly writer: Writer;
+  readonly defects: Defects;
+  readonly #options: MachinesOptions;
+  readonly #queue: Queue;
+  readonly #failures = new Map<string, number>();
+  /** What was refused last, by the request's key. */
+  readonly #troubles = new Map<string, string>();
+  #acting = false;
+
+  constructor(options: MachinesOptions, told: Pick<MachineChanges, 'source' | 'notice' | 'complete'>) {
+    const { api, recorder, meter, fence, log, clock } = options;
+    this.#options = options;
+    this.defects = new Defects(options);
+    this.machines = new MachineWorld({
+      ...options,
+      changes: {
+        ...told,
+        maintenance: request => this.#changed(request),
+        // Nothing waits for it, and the writer never rejects.
+        foreign: request => void this.#tell(request, 'ForeignNamespace', options.namespaces.remedy),
+        machine: machine => this.#touch(request => request.machineName === machine.name || isUnderWay(request)),
+        set: () => this.#touch(isUnderWay),
+        complete: () => {
+          this.everything();
+          told.complete();
+        },
+      },
+    });
+    this.writer = new Writer({ api, memory: this.#memory(), recorder, meter, fence, log, clock });
+    this.#queue = new Queue({
+      clock,
+      defects: this.defects,
+      controller: 'MachineMaintenance',
+      work: key => this.#pass(key),
+      rank: key => this.#rank(key),
+      atOnce,
+      broken: (key, message) => this.#broken(key, message),
+    });
+  }
+
+  /** Watches and acts until the signal is aborted, and ends what it has begun. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#acting = true;
+    const listener: Listener = {
+      node: ({ name }) => this.#touch(request => isUnderWay(request) || this.#nodeOf(request) === name),
+      request: ({ name }) => this.#childChanged(name),
+      window: () => this.#touch(() => true),
+    };
+    const end = this.#options.world.subscribe(listener);
+    try {
+      await this.machines.run(signal);
+    } finally {
+      this.#acting = false;
+      end();
+      await this.#queue.close();
+    }
+  }
+
+  /** Looks at all of them, after something that may concern each. */
+  everything(): void {
+    this.#touch(() => true);
+  }
+
+  #nodeOf(request: MachineRequest): string | undefined {
+    return request.nodeName ?? machineOf(this.machines, request)?.nodeName ?? request.history.nodeName;
+  }
+
+  #touch(concerns: (request: MachineRequest) => boolean): void {
+    for (const request of this.machines.requests.values()) if (concerns(request)) this.#queue.add(request.key);
+  }
+
+  /** The Maintenance of a request is named after it. */
+  #childChanged(name: string): void {
+    this.#touch(request => name === request.status['maintenanceName'] || name.endsWith(`-${request.uid}`));
+  }
+
+  /** One that begins or ends may let others have their turn. */
+  #changed(request: MachineRequest): void {
+    this.#queue.add(request.key);
+    this.#touch(({ history, status }) => history.phase === 'Scheduled' && status['waitingFor'] === 'Turn');
+  }
+
+  #rank(key: string): number {
+    const request = this.machines.requests.get(key);
+    const deadline = request && (request.deadline ?? deadlineOf(request.events));
+    return deadline?.epochMilliseconds ?? Number.MAX_SAFE_INTEGER;
+  }
+
+  /** Looks at one machine maintenance and does what is to be done. Rejects for defects only. */
+  async #pass(key: string): Promise<void> {
+    const { fence, world } = this.#options;
+    if (!this.#acting || !fence.mayAct() || world.unsynced.length > 0 || this.machines.unsynced.length > 0) return;
+    const request = this.machines.requests.get(key);
+    if (request !== undefined) await this.#carryOut(request);
+  }
+
+  /** A look at it has thrown: it waits, and says so. */
+  async #broken(key: string, message: string): Promise<void> {
+    const request = this.machines.requests.get(key);
+    if (request !== undefined) await this.#tell(request, 'InternalError', message);
+  }
+
+  /** Says why nothing at all is done about it. */
+  async #tell(request: MachineRequest, reason: string, message: string): Promise<void> {
+    if (!this.#acting) return;
+    const patch = mergePatch(request.status, { phase: 'Pending', ...request.status, waitingFor: reason, message });
+    if (patch !== undefined) await this.writer.write(statusWrite(request, reason, patch), request.nodeName ?? request.machineName);
+  }
+
+  async #carryOut(request: MachineRequest): Promise<void> {
+    const { clock, world } = this.#options;
+    const now = clock.now();
+    const { limits, drainLeadSeconds, tongue } = this.#options;
+    const picture = pictureOf(request, this.machines, world, { limits, drainLeadSeconds, drainPolicy: tongue.drainPolicy });
+    const verdict = this.#withTrouble(request.key, decideMachine(picture, now));
+    this.#queue.clearAppointment(request.key);
+    if (verdict.again !== undefined) this.#queue.addAt(request.key, verdict.again);
+    const status = verdict.own ?? this.#statusWrite(verdict, request, this.#options.tongue.maintenanceStatus(verdict, picture, now));
+    // The beginning is stored before anything is done, and one thing is done before the next.
+    const written: Written[] = [];
+    for (const write of [...(status ? [status] : []), ...(verdict.writes ?? [])]) {
+      const answered = await this.writer.write(write, picture.node?.name ?? request.machineName);
+      written.push(answered);
+      if (answered.result !== 'stored') break;
+    }
+    this.#after(request.key, written);
+  }
+
+  /** What the API server has refused, for example because the quorum of the control plane forbids it, people are told where they look. */
+  #withTrouble(key: string, verdict: Verdict): Verdict {
+    const trouble = this.#troubles.get(key);
+    if (trouble === undefined || verdict.message === '') return verdict;
+    return { ...verdict, warning: true, message: `${verdict.message}; refused so far: ${trouble}` };
+  }
+
+  #statusWrite(verdict: Verdict, request: MachineRequest, wanted: ReturnType<MachineTongue['maintenanceStatus']>): Write | undefined {
+    if (verdict.message === '') return undefined;
+    const patch = mergePatch(request.status, wanted);
+    if (patch === undefined) return undefined;
+    const isTransition = wanted['phase'] !== request.status['phase'] || wanted['waitingFor'] !== request.status['waitingFor'];
+    const said = isTransition ? [announce(request, verdict.warning ? 'Warning' : 'Normal', verdict.reason, verdict.message)] : [];
+    return { ...statusWrite(request, verdict.phase, patch), announce: said };
+  }
+
+  /** What was stored allows the next step; what was not is tried again, ever more slowly. */
+  #after(key: string, written: readonly Written[]): void {
+    const { clock } = this.#options;
+    const failed = written.find(({ result }) => result !== 'stored');
+    if (failed === undefined) {
+      this.#failures.delete(key);
+      // Whatever was refused has been stored by now, or is not wanted any more.
+      this.#troubles.delete(key);
+      if (written.length > 0) this.#queue.add(key);
+      return;
+    }
+    if ('message' in failed) this.#troubles.set(key, failed.message);
+    this.#queue.addAt(key, 'until' in failed ? failed.until : secondsAfter(clock.now(), this.#pause(key)));
+  }
+
+  /** Seconds until the next try. */
+  #pause(key: string): number {
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    return Math.min(0.05 * 2 ** Math.min(failures, 20), longestPause);
+  }
+
+  /** What the server answers to our writes is seen at once. */
+  #memory(): Memory {
+    const { world, dialects, tongue } = this.#options;
+    const ofNodes = memoryOf(world, dialects);
+    return {
+      learn: (write, body) => {
+        // A machine or a Maintenance that is being deleted is told as it is by then; of the rest the watch tells.
+        if (body === undefined) return this.#forget(write, ofNodes);
+        const isGoing = write.store === 'machines' && (body as { readonly kind?: string }).kind === 'Machine';
+        if (write.method === 'DELETE' && !isGoing && write.store !== 'requests') return;
+        if (write.store === 'nodeNotices') this.machines.notices.observe(tongue.readNotice(body));
+        else if (write.store === 'machineMaintenances') this.#learnRequest(tongue.readMaintenance(body));
+        else if (write.store === 'machines' || write.store === 'machineSets') this.#learnMachine(body);
+        else ofNodes.learn(write, body);
+      },
+    };
+  }
+
+  /** It is gone, and the watch is behind: it would be asked for again and again, and the watch may never tell. */
+  #forget(write: Write, ofNodes: Memory): void {
+    const { requests, machines } = this.machines;
+    const path = objectPath(write.path);
+    const request = [...requests.values()].find(one => pathOfRequest(one) === path);
+    const machine = [...machines.values()].find(one => one.path === path);
+    if (request !== undefined && isAbout(write, request)) requests.forget(request.key, request.uid);
+    if (machine !== undefined && isAbout(write, machine)) machines.forget(machine.key, machine.uid);
+    ofNodes.learn(write, undefined);
+  }
+
+  #learnRequest(request: MachineRequest | string): void {
+    if (typeof request === 'string' || !this.#options.namespaces.counts(request.namespace)) return;
+    if (isRemoved(request)) this.machines.requests.forget(request.key, request.uid);
+    else this.machines.requests.observe(request);
+  }
+
+  #learnMachine(body: unknown): void {
+    const { apiVersion, kind } = body as { readonly apiVersion: string; readonly kind: string };
+    const known = [...this.machines.kinds.values()].find(one => one.apiVersion === apiVersion && one.kind === kind);
+    if (known === undefined) return;
+    if (known.kind === 'Machine') this.machines.machines.observe(readMachine(body, known));
+    else this.machines.sets.observe(readMachineSet(body, known));
+  }
+}
+
+const statusWrite = (request: MachineRequest, what: string, patch: JsonObject): Write => ({
+  what: `report ${what}`,
+  method: 'PATCH',
+  style: 'merge',
+  path: `${pathOfRequest(request)}/status`,
+  body: { metadata: { resourceVersion: request.resourceVersion }, status: patch },
+  store: 'machineMaintenances',
+  announce: [],
+});
+
+/** Machines, nodes and sets of any name may be what it waits for. */
+const isUnderWay = ({ history }: MachineRequest): boolean => history.startedAt !== undefined && !isOver(history.phase);

@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { machineTongue } from '../../apis/machine-adapter.ts';
+import type { Node } from '../../core/hold/node.ts';
+import type { Machine, MachineSet } from '../../core/machine/machine.ts';
+import type { MachineRequest } from '../../core/machine/request.ts';
+import type { EventSource, Notice } from '../../core/machine/source.ts';
+import { at, makeNode } from '../../core/testing/make.ts';
+import { isReady, makeChild, makeEvent, makeMachine, makeMachineRequest, makeNotice, makeSet } from '../../core/testing/make-machine.ts';
+import { Cache } from '../cache/cache.ts';
+import type { World } from '../cache/cluster-cache.ts';
+import { machineOf, pictureOf } from './gather.ts';
+import type { MachineWorld } from './machine-cache.ts';
+
+type Known = {
+  readonly machines?: readonly Machine[];
+  readonly sets?: readonly MachineSet[];
+  readonly nodes?: readonly Node[];
+  readonly requests?: readonly MachineRequest[];
+  readonly notices?: readonly Notice[];
+  readonly sources?: readonly EventSource[];
+  readonly children?: readonly ReturnType<typeof makeChild>[];
+};
+
+const cacheOf = <T extends { readonly key: string; readonly uid: string; readonly resourceVersion: string }>(
+  objects: readonly T[],
+  group = (_: T): string => '',
+): Cache<T> => {
+  const cache = new Cache<T>(group);
+  for (const object of objects) cache.apply({ type: 'added', object });
+  return cache;
+};
+
+/** m1 of the workers has the node n1. */
+const pictured = (request: MachineRequest, known: Known = {}) => {
+  const {
+    machines = [member('m1')],
+    sets = [workers],
+    nodes = [makeNode({ conditions: [isReady] })],
+    requests = [request],
+    notices = [],
+    sources = [],
+    children = [],
+  } = known;
+  const world = { nodes: cacheOf(nodes), requests: cacheOf(children), windows: cacheOf([]) } as unknown as World;
+  const found = {
+    machines: cacheOf(machines, ({ name }) => name),
+    sets: cacheOf(sets),
+    requests: cacheOf(requests),
+    notices: cacheOf(notices),
+    sources: cacheOf(sources),
+    hasMachineApi: true,
+  } as unknown as MachineWorld;
+  return pictureOf(request, found, world, {
+    limits: { perSet: 1, perZone: 0 },
+    drainLeadSeconds: 1800,
+    drainPolicy: machineTongue.drainPolicy,
+  });
+};
+
+const workers = makeSet();
+const owner = { kind: 'MachineSet', name: 'workers', uid: 'uid-set' };
+const member = (name: string, over: Partial<Machine> = {}): Machine =>
+  makeMachine({ key: `openshift/machines/${name}`, name, uid: name, owner, ...over });
+
+describe('what replaces a machine', () => {
+  test('the uppermost of its owners that is known, of three at most', () => {
+    const chain = (...names: readonly string[]): readonly MachineSet[] =>
+      names.map((name, n) =>
+        makeSet({
+          key: `openshift/MachineSet/machines/${name}`,
+          name,
+          uid: name,
+          ...(names[n + 1] !== undefined && { owner: { kind: 'MachineSet', name: names[n + 1] ?? '', uid: 'x' } }),
+        }),
+      );
+    const set = (sets: readonly MachineSet[]) => pictured(makeMachineRequest(), { sets }).supply?.set.name;
+    assert.equal(set(chain('workers')), 'workers');
+    assert.equal(set(chain('workers', 'b')), 'b');
+    assert.equal(set(chain('workers', 'b', 'c', 'd')), 'c');
+    assert.equal(set([]), undefined);
+    assert.equal(set(chain('others')), undefined);
+  });
+
+  test('the one that was noted, for when the machine is gone', () => {
+    const request = makeMachineRequest({ history: { set: workers.key } });
+    assert.equal(pictured(request, { machines: [] }).supply?.set.name, 'workers');
+    assert.equal('supply' in pictured(makeMachineRequest(), { machines: [] }), false);
+  });
+
+  test('its members, those that are Ready, and those that have failed', () => {
+    const node = (name: string, status: string) => makeNode({ key: name, name, conditions: [{ ...isReady, status }] });
+    const machines = [
+      member('m1'),
+      member('down', { nodeName: 'n2' }),
+      member('going', { deleting: true, phase: 'Failed' }),
+      member('failed', { nodeName: 'n2', phase: 'Failed' }),
+      member('elsewhere', { nodeName: 'far', available: true }),
+      member('lost', { nodeName: 'far', available: false }),
+      makeMachine({ key: 'other', name: 'other', uid: 'other' }),
+    ];
+    const { nodeName: _, ...nodeless } = member('new');
+    const { supply } = pictured(makeMachineRequest(), {
+      machines: [...machines, nodeless],
+      nodes: [node('n1', 'True'), node('n2', 'False')],
+    });
+    assert.deepEqual(
+      supply?.members.map(({ name }) => name),
+      ['m1', 'down', 'going', 'failed', 'elsewhere', 'lost', 'new'],
+    );
+    assert.deepEqual([supply?.ready, supply?.failed.map(({ name }) => name)], [2, ['failed']]);
+  });
+
+  test('sets with a machine too many for it, but for copies of the record', () => {
+    const surges = new Map([['uid-mm', 'x']]);
+    const [own, copy, other] = [
+      makeSet({ key: 'a', name: 'a', surges }),
+      makeSet({ key: 'b', name: 'b', surges, owner: { kind: 'MachineDeployment', name: 'a', uid: 'a' } }),
+      makeSet({ key: 'c', name: 'c', surges: new Map([['another', 'x']]) }),
+    ];
+    assert.deepEqual(
+      pictured(makeMachineRequest(), { sets: [own, copy, other] }).surged.map(({ name }) => name),
+      ['a'],
+    );
+  });
+});
+
+describe('whose machine, node, notice and Maintenance', () => {
+  test('the machine of that name: in the namespace that is said, else the one that the cloud calls so', () => {
+    const [one, two] = [
+      member('m1', { namespace: 'one', providerId: 'aws:///a/i-1' }),
+      member('m1', { key: 'x', uid: 'x', namespace: 'two', providerId: 'aws:///a/i-2' }),
+    ];
+    const found = (machines: readonly Machine[], over: Parameters<typeof makeMachineRequest>[0] = {}) =>
+      machineOf({ machines: cacheOf(machines, ({ name }) => name) } as unknown as MachineWorld, makeMachineRequest(over))?.namespace;
+    assert.equal(found([one, two], { machineNamespace: 'two' }), 'two');
+    assert.equal(found([one, two], { instance: 'i-2' }), 'two');
+    assert.equal(found([one, two], { instance: 'i-9' }), undefined);
+    assert.equal(found([one], { instance: 'i-9' }), 'one', 'there is only one');
+    assert.equal(found([one], { machineNamespace: 'two' }), undefined);
+    assert.equal(found([one], { nodeOnly: true }), undefined);
+  });
+
+  test('the node of the machine, else the one that is said, else the one that was noted', () => {
+    const nodes = ['n1', 'n2', 'n3'].map(name => makeNode({ key: name, name }));
+    const node = (over: Parameters<typeof makeMachineRequest>[0], machines = [member('m1')]) =>
+      pictured(makeMachineRequest(over), { nodes, machines }).node?.name;
+    assert.equal(node({ nodeName: 'n2' }), 'n1');
+    assert.equal(node({ nodeName: 'n2', history: { nodeName: 'n3' } }, []), 'n2');
+    assert.equal(node({ history: { nodeName: 'n3' } }, []), 'n3');
+    assert.equal(node({}, []), undefined);
+  });
+
+  test('the notice of that node, and the Maintenance that is named after it, for this request and its node', () => {
+    const key = 'maintenances.drydock.dev//mm-m1-uid-mm';
+    const policy = machineTongue.drainPolicy({ deleteEmptyDirData: true, force: true });
+    const child = makeChild('Draining', { key, policy, part: { of: makeMachineRequest().key, drain: {} } });
+    const all = pictured(makeMachineRequest(), { notices: [makeNotice()], children: [child] });
+    assert.deepEqual(
+      [all.notice?.instance, all.child?.name, all.childChanged, all.stranger],
+      ['i-1', 'mm-m1-uid-mm', undefined, undefined],
+    );
+    for (const over of [{ nodeName: 'n9' }, { part: { of: 'tenant/mm-m1', drain: {} } }]) {
+      const strange = pictured(makeMachineRequest(), { children: [{ ...child, ...over }] });
+      assert.deepEqual([strange.child, strange.stranger?.name], [undefined, 'mm-m1-uid-mm'], JSON.stringify(over));
+    }
+    const own = pictured(makeMachineRequest(), { children: [makeChild('Draining', { key, policy })] });
+    assert.deepEqual([own.child, own.stranger?.name], [undefined, 'mm-m1-uid-mm'], 'one that says of nobody that it is part of him');
+    const emptied = { ...policy, podSelector: { matchLabels: { none: 'x' } } };
+    assert.equal(pictured(makeMachineRequest(), { children: [{ ...child, policy: emptied }] }).childChanged, true);
+    const hurried = { ...policy, maxGracePeriodSeconds: 5 };
+    assert.equal(
+      pictured(makeMachineRequest(), { children: [{ ...child, policy: hurried }] }).childChanged,
+      undefined,
+      'its deadline adds that',
+    );
+    const none = pictured(makeMachineRequest(), { notices: [makeNotice({ key: 'n9' })] });
+    assert.deepEqual(['notice' in none, 'child' in none], [false, false]);
+    assert.equal('notice' in pictured(makeMachineRequest(), { machines: [], notices: [makeNotice()] }), false);
+  });
+});
+
+test('what presses: what an agent says, and what a cloud says that is asked and heeded', () => {
+  const aws = { intervalSeconds: 3600 };
+  const source = (name: string, spec: object): EventSource =>
+    machineTongue.readSource({ metadata: { name, uid: name, resourceVersion: '1', generation: 1 }, spec });
+  const sources = [source('asked', { aws }), source('calm', { aws, urgency: 'Ignored' }), source('nodes', { urgency: 'Heeded' })];
+  const events = [makeEvent({ source: 'agent/aws' }), makeEvent({ id: 'e2', source: 'sender' })];
+  assert.deepEqual([...pictured(makeMachineRequest({ events }), { sources }).urgentSources], ['agent/aws', 'asked']);
+});
+
+describe('what others are doing', () => {
+  const other = (over: Parameters<typeof makeMachineRequest>[0], known: Known = {}) => {
+    const request = makeMachineRequest({ key: 'x/other', ...over });
+    return pictured(makeMachineRequest(), { ...known, requests: [request] }).others[0];
+  };
+  test('active from the beginning to the end', () => {
+    assert.equal(other({})?.active, false);
+    assert.equal(other({ history: { startedAt: at(0), phase: 'Draining' } })?.active, true);
+    assert.equal(other({ history: { startedAt: at(0), phase: 'Succeeded' } })?.active, false);
+  });
+  test('whose set, zone and plane it is', () => {
+    assert.partialDeepStrictEqual(other({}, { machines: [member('m1', { zone: 'a', controlPlane: true })] }), {
+      set: workers.key,
+      zone: 'a',
+      controlPlane: true,
+    });
+    assert.partialDeepStrictEqual(other({ history: { set: 'noted' } }, { machines: [] }), { set: 'noted', controlPlane: false });
+    const stranger = other({}, { machines: [] });
+    assert.deepEqual([stranger && 'set' in stranger, stranger && 'zone' in stranger], [false, false]);
+  });
+  test('what it is not drained for yet', () => {
+    const events = [makeEvent({ id: 'a' }), makeEvent({ id: 'b', state: 'Completed' })];
+    assert.deepEqual([...(other({ events })?.undrained ?? [])], ['a']);
+    assert.deepEqual([...(other({ events, history: { phase: 'Drained' } })?.undrained ?? ['x'])], []);
+  });
+});
+
+test('how long it takes is the longest of those that went through: to the empty node for Drain, to the end for the others', () => {
+  const took = (strategy: 'Drain' | 'Replace', drained: number, completed: number, more: object = {}) =>
+    makeMachineRequest({
+      key: `${strategy}${drained}${completed}`,
+      uid: `${completed}`,
+      history: { strategy, startedAt: at(0), drainedAt: at(drained), completedAt: at(completed), phase: 'Succeeded', ...more },
+    });
+  const seen = (...requests: readonly MachineRequest[]) => Object.fromEntries(pictured(makeMachineRequest(), { requests }).seen);
+  assert.deepEqual(seen(took('Drain', 10, 100), took('Drain', 30, 50), took('Replace', 1, 200)), { Drain: 30, Replace: 200 });
+  assert.deepEqual(seen(took('Replace', 1, 200, { phase: 'Cancelled' })), {});
+  assert.deepEqual(
+    seen(
+      makeMachineRequest({ history: { strategy: 'Replace', startedAt: at(0) } }),
+      makeMachineRequest({ history: { strategy: 'Replace', completedAt: at(9) } }),
+      makeMachineRequest({ history: { startedAt: at(0), completedAt: at(9) } }),
+    ),
+    {},
+  );
+});

@@ -1,0 +1,80 @@
+import { type JsonObject, mergePatch } from '../../core/json.ts';
+import type { MachineTongue } from '../../core/machine/adapter.ts';
+import type { Write } from '../../core/maintenance/decision.ts';
+import { secondsAfter, timeText } from '../../core/time.ts';
+import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { World } from '../cache/cluster-cache.ts';
+import type { Defects } from '../defects.ts';
+import { Queue } from '../work-queue.ts';
+import type { Writer } from '../write/writer.ts';
+
+type Options = {
+  readonly world: World;
+  readonly writer: Writer;
+  readonly clock: Clock;
+  readonly defects: Defects;
+  readonly windowStatus: MachineTongue['windowStatus'];
+};
+
+/** A status that could not be written is tried again after so many seconds. */
+const againAfter = 5;
+
+/** Says of every window whether it is open, and when it will be. Nothing is decided by that: it is for people. */
+export class WindowKeeper {
+  readonly #options: Options;
+  readonly #queue: Queue;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#queue = new Queue({
+      ...options,
+      controller: 'MaintenanceWindow',
+      work: name => this.#work(name),
+      rank: () => 0,
+      atOnce: 1,
+      broken: (name, message) => this.#broken(name, message),
+    });
+  }
+
+  changed({ name }: MaintenanceWindow): void {
+    this.#queue.add(name);
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+
+  async #work(name: string): Promise<void> {
+    const { world, writer, clock, windowStatus } = this.#options;
+    const window = world.windows.get(name);
+    if (window === undefined) return;
+    const now = clock.now();
+    const { status, until } = windowStatus(window, now);
+    this.#queue.clearAppointment(name);
+    if (until !== undefined) this.#queue.addAt(name, secondsAfter(until, 0.01));
+    const patch = mergePatch(window.status, status);
+    if (patch === undefined) return;
+    const { result } = await writer.write(statusWrite(name, patch), name);
+    if (result !== 'stored') this.#queue.addAt(name, secondsAfter(clock.now(), againAfter));
+  }
+
+  /** Nothing is known of when it is open: nothing begins in it. */
+  async #broken(name: string, message: string): Promise<void> {
+    const { world, writer, clock } = this.#options;
+    const window = world.windows.get(name);
+    if (window === undefined) return;
+    const condition = { type: 'Valid', status: 'Unknown', reason: 'InternalError', message, lastTransitionTime: timeText(clock.now()) };
+    await writer.write(statusWrite(name, { open: false, conditions: [condition] }), name);
+  }
+}
+
+const statusWrite = (name: string, status: JsonObject): Write => ({
+  what: 'report the window',
+  method: 'PATCH',
+  style: 'merge',
+  path: `${windowsPath}/${encodeURIComponent(name)}/status`,
+  body: { status },
+  store: 'windows',
+  announce: [],
+});

@@ -1,0 +1,291 @@
+import type { Budget } from '../../core/drain/budget.ts';
+import { freeOf } from '../../core/drain/in-flight-eviction.ts';
+import type { LeaseTerms } from '../../core/lease/lease.ts';
+import { decide } from '../../core/maintenance/decide.ts';
+import type { Decision, Write } from '../../core/maintenance/decision.ts';
+import { problemWrites } from '../../core/maintenance/problem.ts';
+import type { Problem } from '../../core/maintenance/report.ts';
+import type { Picture } from '../../core/maintenance/snapshot.ts';
+import type { Pod } from '../../core/pod/pod.ts';
+import type { Dialect, Request } from '../../core/request/request.ts';
+import { earliest, secondsAfter } from '../../core/time.ts';
+import type { MaintenanceWindow } from '../../core/window/window.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { type Scope, World } from '../cache/cluster-cache.ts';
+import type { Namespaces } from '../cache/namespaces.ts';
+import { Defects } from '../defects.ts';
+import { Waiters } from '../evict/budget-waiters.ts';
+import { Evictor } from '../evict/evictor.ts';
+import { Flights } from '../evict/in-flight-evictions.ts';
+import type { Api, Fence, Hosts, Meter, Overview, Recorder, Watcher } from '../ports.ts';
+import { Queue } from '../work-queue.ts';
+import { memoryOf } from '../write/cache-updater.ts';
+import { Doubts } from '../write/uncertain-writes.ts';
+import { Writer, type Written } from '../write/writer.ts';
+import { Desk } from './node-states.ts';
+import { countedByState } from './overview.ts';
+import { lookUp } from './resolve-claims.ts';
+import { pictures } from './take-snapshot.ts';
+
+export type OperatorOptions = {
+  readonly api: Api;
+  readonly watcher: Watcher;
+  readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly fence: Fence;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly dialects: readonly Dialect[];
+  readonly terms: LeaseTerms;
+  /** This process's pod (`namespace/name`), and how another replica is made to lead before it is evicted. */
+  readonly self?: { readonly pod: string; readonly handOver: () => void };
+  /** etcd's own operator guards its members here. */
+  readonly openShift?: boolean;
+  /** What is done about a node; the whole life of its maintenances when left out. */
+  readonly decide?: (picture: Picture, now: Temporal.Instant) => Decision;
+  /** Reads MaintenanceWindows; there are none when left out. */
+  readonly readWindow?: (raw: unknown) => MaintenanceWindow;
+  /** Those who move the VMs of hypervisors; nobody does when left out. */
+  readonly hosts?: Hosts;
+  /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
+  readonly namespaces?: Namespaces;
+  /** What has to be known for it; everything when left out. */
+  readonly scope?: Scope;
+  /** When a look at a node begins that something has given cause for, as the queue says. In made-up time many things happen at the same moment. */
+  readonly soon?: (begin: () => void) => void;
+};
+
+/** Seconds until claims that could not be looked up are tried again. */
+const lookUpAgainAfter = 5;
+
+/** Nodes that are looked at at the same time. */
+const nodesAtOnce = 64;
+
+/** The loop: something happens to a node, its picture is taken, the core decides, and what it decides is done. */
+export class Operator {
+  readonly world: World;
+  readonly #options: OperatorOptions;
+  readonly #flights = new Flights();
+  readonly #waiters = new Waiters();
+  readonly #desk = new Desk();
+  readonly #defects: Defects;
+  readonly #queue: Queue;
+  readonly #evictor: Evictor;
+  readonly #writer: Writer;
+  readonly #doubts: Doubts;
+  readonly #takePicture: (nodeName: string) => Picture;
+  #acting = false;
+
+  constructor(options: OperatorOptions) {
+    const { api, watcher, clock, dialects, fence, log, meter, recorder, scope = 'everything' } = options;
+    this.#options = options;
+    this.#defects = new Defects(options);
+    this.world = new World({
+      api,
+      watcher,
+      clock,
+      dialects,
+      scope,
+      readWindow: options.readWindow,
+      namespaces: options.namespaces,
+      log,
+      events: {
+        touched: nodeName => this.#queue.add(nodeName),
+        budgetChanged: (budget, change) => this.#budgetChanged(budget, change),
+        podChanged: (pod, nodeName, leaving) => this.#podChanged(pod, nodeName, leaving),
+        // Nothing waits for it, and the writer never rejects.
+        foreign: request =>
+          void this.#tell(request.nodeName, [request], { reason: 'ForeignNamespace', message: options.namespaces?.remedy ?? '' }),
+      },
+    });
+    this.#queue = new Queue({
+      clock,
+      defects: this.#defects,
+      controller: 'Node',
+      work: nodeName => this.#pass(nodeName),
+      rank: nodeName => this.#rank(nodeName),
+      atOnce: nodesAtOnce,
+      soon: options.soon,
+      broken: (nodeName, message) => this.#broken(nodeName, message),
+    });
+    const answered = (nodeName: string): void => this.#answered(nodeName);
+    const gone = (pod: Pod, nodeName: string): void => this.world.pods.forget(nodeName, pod);
+    this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights: this.#flights, gone, answered });
+    this.#takePicture = pictures({ world: this.world, desk: this.#desk, evictor: this.#evictor, flights: this.#flights, options });
+    const memory = memoryOf(this.world, dialects);
+    this.#doubts = new Doubts(api, memory, log);
+    this.#writer = new Writer({ api, memory, recorder, meter, fence, log, clock });
+  }
+
+  /** Watches and acts until the signal is aborted, and ends what it has begun: no write is cut off in the middle. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#acting = true;
+    try {
+      await this.world.run(signal);
+    } finally {
+      this.#acting = false;
+      this.world.pods.stopAll();
+      await this.#queue.close();
+    }
+  }
+
+  /** Takes up a request that is not an object of the API: one that somebody makes at a keyboard. */
+  ask(request: Request): void {
+    this.world.requests.apply({ type: 'added', object: request });
+    this.#queue.add(request.nodeName);
+  }
+
+  /** Something about the node is known that none of the watches tells. */
+  touch(nodeName: string): void {
+    if (this.world.concerns(nodeName)) this.#queue.add(nodeName);
+  }
+
+  /** Gives up such a request: what is queued for it is called back. */
+  withdraw(request: Request): void {
+    this.world.requests.apply({ type: 'removed', object: request });
+    this.#queue.add(request.nodeName);
+  }
+
+  /** What can be counted at this moment. */
+  overview(): Overview {
+    const { world } = this;
+    return {
+      maintenances: countedByState([...world.requests.values()].map(({ dialect, history }) => [dialect.kind, history.state ?? 'Pending'])),
+      heldNodes: [...world.nodes.values()].filter(({ before }) => before !== undefined).length,
+      blockers: [...this.#desk.blockers()].map(([cause, count]) => ({ cause, count })),
+      vms: this.#desk.vms(),
+      evictionsUnderWay: this.#flights.all().length,
+      queueDepth: this.#queue.depth,
+      unsynced: world.unsynced,
+    };
+  }
+
+  #rank(nodeName: string): number {
+    return this.#desk.of(nodeName).remaining;
+  }
+
+  /** Looks at one node and does what is to be done. Rejects for defects only. */
+  async #pass(nodeName: string): Promise<void> {
+    if (!this.#acting || !this.#options.fence.mayAct() || this.world.unsynced.length > 0) return;
+    const { clock, meter, decide: decideOn = decide } = this.#options;
+    if (!(await this.#doubts.settle(nodeName))) return this.#wait(nodeName);
+    if (!this.#acting || !this.#options.fence.mayAct()) return;
+    const started = performance.now();
+    const decision = decideOn(this.#takePicture(nodeName), clock.now());
+    meter.decided((performance.now() - started) / 1000);
+    await this.#carryOut(nodeName, decision);
+  }
+
+  /** A look at the node has thrown: nothing leaves it any more, and its maintenances say so. */
+  async #broken(nodeName: string, message: string): Promise<void> {
+    this.#evictor.recall(nodeName, new Set());
+    await this.#tell(nodeName, this.world.requests.in(nodeName), { reason: 'InternalError', message });
+  }
+
+  async #tell(nodeName: string, requests: readonly Request[], problem: Problem): Promise<void> {
+    if (!this.#acting) return;
+    for (const write of problemWrites(requests, problem, this.#options.clock.now())) await this.#writer.write(write, nodeName);
+  }
+
+  /** It is not known how the node is held: nothing leaves it meanwhile. */
+  #wait(nodeName: string): void {
+    this.#evictor.recall(nodeName, new Set());
+    this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), this.#desk.failed(nodeName)));
+  }
+
+  async #carryOut(nodeName: string, decision: Decision): Promise<void> {
+    this.#desk.note(nodeName, decision.notes, decision.remaining);
+    this.#evictor.recall(nodeName, decision.mayLeave);
+    this.#keepWatch(nodeName, decision);
+    for (const call of decision.calls) this.#evictor.launch(call, nodeName);
+    this.#settleWaits(nodeName, decision.waitsFor);
+    this.world.vms.setWaiting(nodeName, decision.waitsForRoom);
+    this.#options.hosts?.want(nodeName, decision.hostWish);
+    this.#queue.clearAppointment(nodeName);
+    if (decision.again !== undefined) this.#queue.addAt(nodeName, decision.again);
+    if (decision.confirmPods) this.world.pods.confirm(nodeName);
+    if (decision.handOver) this.#options.self?.handOver();
+    const [written, found] = await Promise.all([
+      Promise.all(decision.writes.map(write => this.#writer.write(write, nodeName))),
+      lookUp(this.#options.api, decision.lookups, this.world.volumes, this.#options.log),
+    ]);
+    this.#afterWrites(nodeName, decision.writes, written);
+    if (found) this.#queue.add(nodeName);
+    else if (decision.lookups.length > 0) this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), lookUpAgainAfter));
+  }
+
+  /** Pods are watched while somebody wants them gone; a node that nobody wants any more is forgotten. */
+  #keepWatch(nodeName: string, { watchPods }: Decision): void {
+    if (watchPods) return this.world.pods.start(nodeName);
+    this.world.pods.stop(nodeName);
+    this.#evictor.forgetNode(nodeName);
+    if (!this.world.concerns(nodeName)) this.#desk.forget(nodeName);
+  }
+
+  /** What was stored may allow the next step, so the node has its turn again; what was not is tried again, ever more slowly. */
+  #afterWrites(nodeName: string, writes: readonly Write[], written: readonly Written[]): void {
+    const { clock } = this.#options;
+    for (const [at, write] of writes.entries()) {
+      const one = written[at];
+      if (write.reportOf !== undefined && one?.result !== 'stored') this.#desk.unsaid(nodeName, write.reportOf);
+      if (one?.result === 'refused' && one.mayBeMade) this.#doubts.add(nodeName, write);
+    }
+    const refused = written.find(one => one.result === 'refused');
+    if (refused !== undefined) this.#desk.refused(nodeName, refused.message);
+    const later = earliest(written.map(one => ('until' in one ? one.until : undefined)));
+    if (written.some(({ result }) => result === 'conflict')) {
+      this.#queue.addAt(nodeName, secondsAfter(clock.now(), this.#desk.failed(nodeName)));
+    } else if (later !== undefined) this.#queue.addAt(nodeName, later);
+    else {
+      this.#desk.succeeded(nodeName);
+      if (written.length > 0) this.#queue.add(nodeName);
+    }
+  }
+
+  #settleWaits(nodeName: string, waitsFor: readonly string[]): void {
+    const waited = this.#waiters.budgetsOf(nodeName);
+    this.#waiters.set(nodeName, waitsFor);
+    // What this node has left of an offer is offered to the next one.
+    for (const key of waited) {
+      const budget = this.world.budgets.get(key);
+      if (budget !== undefined) this.#offer(budget);
+    }
+  }
+
+  #offer(budget: Budget): void {
+    const free = freeOf(budget, this.#flights.all(), this.#options.clock.now());
+    if (free === 0) return;
+    const nodes = this.#waiters.offer(budget.key, budget.resourceVersion, free, nodeName => this.#rank(nodeName));
+    for (const nodeName of nodes) this.#queue.add(nodeName);
+  }
+
+  /** A changed budget wakes as many of those that wait for it as it allows; one that comes or goes may concern every node. */
+  #budgetChanged(budget: Budget, change: 'added' | 'changed' | 'removed'): void {
+    if (!this.#acting) return;
+    this.#flights.settle(budget, this.#options.clock.now());
+    if (change === 'changed') {
+      this.#offer(budget);
+      return;
+    }
+    for (const nodeName of this.world.pods.watched()) this.#queue.add(nodeName);
+  }
+
+  /** An eviction has been answered. Its budget's new status may have come before the answer. */
+  #answered(nodeName: string): void {
+    const keys = new Set(
+      this.#flights.of(nodeName).flatMap(({ budget, overrules = [] }) => [budget ?? [], overrules.map(one => one.budget)].flat()),
+    );
+    for (const key of keys) {
+      const budget = this.world.budgets.get(key);
+      if (budget !== undefined) this.#flights.settle(budget, this.#options.clock.now());
+    }
+    this.#queue.add(nodeName);
+  }
+
+  #podChanged({ uid, resourceVersion }: Pod, nodeName: string, leaving: boolean): void {
+    if (!leaving) return;
+    this.#flights.podLeft(uid, resourceVersion);
+    this.#evictor.forget(uid, nodeName);
+  }
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Node } from '../../core/hold/node.ts';
+import { noNotes, type Picture } from '../../core/maintenance/snapshot.ts';
+import { noHistory, type Request } from '../../core/request/request.ts';
+import { at, makeBudget, makeNode, makeRequest } from '../../core/testing/make.ts';
+import { makeVms } from '../../core/testing/make-vms.ts';
+import type { MaintenanceWindow } from '../../core/window/window.ts';
+import { Cache } from '../cache/cache.ts';
+import type { Hosts, Watched } from '../ports.ts';
+import { pictures } from './take-snapshot.ts';
+
+type Sources = Parameters<typeof pictures>[0];
+
+const cacheOf = <T extends Watched>(objects: readonly T[], group: (object: T) => string): Cache<T> => {
+  const cache = new Cache<T>(group);
+  for (const object of objects) cache.observe(object);
+  return cache;
+};
+
+type Known = {
+  readonly nodes?: readonly Node[];
+  readonly requests?: readonly Request[];
+  readonly windows?: readonly Pick<MaintenanceWindow, 'key' | 'uid' | 'resourceVersion'>[];
+  readonly vms?: Picture['vms'];
+  readonly daemonSetNames?: ReadonlySet<string>;
+  /** Nodes that have a seat in the quorum. */
+  readonly seats?: readonly string[];
+  readonly options?: Partial<Sources['options']>;
+};
+
+/** The picture of n1. */
+const pictureOf = ({
+  nodes = [makeNode()],
+  requests = [],
+  windows = [],
+  vms,
+  daemonSetNames,
+  seats = [],
+  options,
+}: Known = {}): Picture => {
+  const none = cacheOf<Watched>([], () => '');
+  const etcd = makeBudget('etcd', { key: 'openshift-etcd/etcd', namespace: 'openshift-etcd' });
+  const world = {
+    nodes: cacheOf(nodes, ({ name }) => name),
+    requests: cacheOf(requests, ({ nodeName }) => nodeName),
+    windows: cacheOf(windows, () => ''),
+    budgets: cacheOf([etcd, makeBudget('web')], ({ namespace }) => namespace),
+    pods: { of: () => undefined, isConfirmed: () => false },
+    guards: { over: () => [] },
+    leases: none,
+    attachments: none,
+    volumes: new Map(),
+    missingKinds: new Set(),
+    vms: { of: () => vms },
+    daemonSetNames,
+  };
+  const sources = {
+    world,
+    desk: { of: (name: string) => ({ notes: { ...noNotes, seat: seats.includes(name) } }) },
+    evictor: { attemptsOf: () => new Map() },
+    flights: { all: () => [] },
+    options: { dialects: [], terms: { durationSeconds: 1, renewEverySeconds: 1 }, ...options },
+  };
+  return pictures(sources as unknown as Sources)('n1');
+};
+
+const member = (name: string, labels: Node['labels'] = { 'node-role.kubernetes.io/control-plane': '' }): Node =>
+  makeNode({ key: name, name, uid: name, labels });
+
+test('the quorum is in the picture of its members, with the seats that the others have taken', () => {
+  assert.equal('quorum' in pictureOf({ nodes: [member('n1', {}), member('n2')] }), false);
+  assert.equal('quorum' in pictureOf({ nodes: [member('n2')] }), false, 'a node that is not there is no member');
+  const { quorum } = pictureOf({ nodes: [member('n1'), member('n2'), member('n3'), member('w', {})], seats: ['n1', 'n3', 'w'] });
+  assert.deepEqual([quorum?.members.map(({ name }) => name), [...(quorum?.seats ?? [])]], [['n1', 'n2', 'n3'], ['n3']]);
+});
+
+test('budgets of etcd are looked at on OpenShift only', () => {
+  const budgets = (options: Partial<Sources['options']>) =>
+    pictureOf({ nodes: [member('n1')], options }).quorum?.etcdBudgets?.map(({ name }) => name);
+  assert.deepEqual([budgets({ openShift: true }), budgets({ openShift: false }), budgets({})], [['etcd'], undefined, undefined]);
+});
+
+test('VMs, hypervisors and DaemonSets are in the picture where somebody knows of them', () => {
+  const hosts: Hosts = { of: () => 'none', want: () => {} };
+  const all: Known = { vms: makeVms(), daemonSetNames: new Set(['shop/agent']), options: { hosts } };
+  const keys = ['vms', 'host', 'daemonSets'];
+  assert.deepEqual(
+    keys.filter(key => key in pictureOf(all)),
+    keys,
+  );
+  assert.deepEqual(
+    keys.filter(key => key in pictureOf()),
+    [],
+  );
+  assert.equal(pictureOf(all).host, 'none');
+});
+
+test('how long drains have taken is reckoned only where there is a window that it could matter to', () => {
+  const requests = [makeRequest('one', { history: { ...noHistory, drainStartedAt: at(0), drainedAt: at(90) } })];
+  const windows = [{ key: 'w', uid: 'w', resourceVersion: '1' }];
+  assert.equal(pictureOf({ requests, windows }).drainSeconds, 90);
+  assert.equal('drainSeconds' in pictureOf({ requests }), false);
+});

@@ -1,0 +1,68 @@
+import { readNode } from '../../core/hold/node.ts';
+import { isObject } from '../../core/json.ts';
+import { readLease } from '../../core/lease/lease.ts';
+import type { Write } from '../../core/maintenance/decision.ts';
+import { type Dialect, pathOf, type Request } from '../../core/request/request.ts';
+import type { World } from '../cache/cluster-cache.ts';
+
+/** Takes over what the server answers to our own writes, so that the next look sees it at once. */
+export interface Memory {
+  /** `body` is the object as it is stored now; undefined when the write found it gone. */
+  learn(write: Write, body: unknown): void;
+}
+
+/** The uid that a deletion names. */
+const deletedUid = ({ body }: Write): string | undefined => {
+  const preconditions = body['preconditions'];
+  return isObject(preconditions) && typeof preconditions['uid'] === 'string' ? preconditions['uid'] : undefined;
+};
+
+/**
+ * Whether a write that found nothing was about this very object, by the uid or the version that it names: by the time of the answer a successor of the same
+ * name may be known, of which it says nothing.
+ */
+export const isAbout = (write: Write, { uid, resourceVersion }: Pick<Request, 'uid' | 'resourceVersion'>): boolean => {
+  const named = deletedUid(write);
+  if (named !== undefined) return named === uid;
+  const { metadata } = write.body;
+  const version = isObject(metadata) ? metadata['resourceVersion'] : undefined;
+  return version === undefined || version === resourceVersion;
+};
+
+const forgetLease = (write: Write, world: World): void => {
+  const [, namespace, name] = /\/namespaces\/([^/]+)\/leases\/([^/]+)$/.exec(write.path) ?? [];
+  if (namespace === undefined || name === undefined) return;
+  world.leases.forget(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`, deletedUid(write));
+};
+
+/** Of the object, without a subresource. */
+export const objectPath = (path: string): string => path.replace(/\/status$/, '');
+
+/** It is not there (any more). The watch may never tell: what was made and has gone while it was behind, it has not heard of at all. */
+const forgetRequest = (write: Write, world: World): void => {
+  const request = [...world.requests.values()].find(one => pathOf(one) === objectPath(write.path));
+  if (request !== undefined && isAbout(write, request)) world.forgetRequest(request);
+};
+
+/** The answer to a deletion is the object where a finalizer keeps it: it is being deleted from now on. */
+const isStillThere = (body: unknown): boolean =>
+  isObject(body) && isObject(body['metadata']) && typeof body['metadata']['deletionTimestamp'] === 'string';
+
+/** Its last finalizer has been taken off: the server has removed it in the same moment, and the watch may never tell, as above. */
+export const isRemoved = ({ deleting, finalizers }: Pick<Request, 'deleting' | 'finalizers'>): boolean =>
+  deleting && finalizers.length === 0;
+
+/** For what is written about nodes and their maintenances. Of what is gone for good the watch tells, but for leases. */
+export const memoryOf = (world: World, dialects: readonly Dialect[]): Memory => ({
+  learn: (write, body) => {
+    if (write.store === 'leases' && (write.method === 'DELETE' || body === undefined)) return forgetLease(write, world);
+    if (body === undefined) return write.store === 'requests' ? forgetRequest(write, world) : undefined;
+    if (write.method === 'DELETE' && !isStillThere(body)) return undefined;
+    if (write.store === 'nodes') return world.observeNode(readNode(body));
+    if (write.store === 'leases') return world.leases.observe(readLease(body));
+    if (write.store !== 'requests') return undefined;
+    const request = dialects.find(({ name }) => name === write.dialect)?.read(body);
+    if (request === undefined || typeof request === 'string') return undefined;
+    return isRemoved(request) ? world.forgetRequest(request) : world.observeRequest(request);
+  },
+});

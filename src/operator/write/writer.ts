@@ -1,0 +1,152 @@
+import { isObject } from '../../core/json.ts';
+import type { Write } from '../../core/maintenance/decision.ts';
+import { saidBy } from '../../core/status.ts';
+import { secondsAfter } from '../../core/time.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import type { Api, ApiAnswer, Fence, Meter, Recorder } from '../ports.ts';
+import { type Memory, objectPath } from './cache-updater.ts';
+import { Refusals } from './write-backoff.ts';
+
+/** What became of a write. */
+export type Written =
+  | { readonly result: 'stored' }
+  /** Somebody else has changed the object meanwhile: look again, then decide anew. */
+  | { readonly result: 'conflict' }
+  /** Not tried again before `until`. */
+  | { readonly result: 'refused'; readonly message: string; readonly until: Temporal.Instant; readonly mayBeMade?: true }
+  /** Refused not long ago, and not tried again before `until`. */
+  | { readonly result: 'postponed'; readonly until: Temporal.Instant };
+
+/** What the server said to a write that was sent. */
+type Answered =
+  | { readonly result: 'stored' }
+  | { readonly result: 'conflict' }
+  /** `mayBeMade`: the server did not come to an end with it; it may have been stored all the same. */
+  | { readonly result: 'refused'; readonly message: string; readonly mayBeMade?: true };
+
+/** A process that is not the leader any more looks again after this many seconds, if it still runs then. */
+const unledPause = 1;
+
+const contentTypes = { merge: 'application/merge-patch+json', strategic: 'application/strategic-merge-patch+json' } as const;
+
+const messageOf = (answer: ApiAnswer): string => `${saidBy(answer).slice(0, 500)} (HTTP ${answer.status})`;
+
+/** The server says of this very object that it is not there: a path that is not served, or a proxy on the way, says nothing of it. */
+const isMissed = ({ path }: Write, { body }: ApiAnswer): boolean => {
+  const details = isObject(body) ? body['details'] : undefined;
+  return isObject(details) && details['name'] === decodeURIComponent(objectPath(path).split('/').at(-1) ?? '');
+};
+
+/** The write that makes what this one deletes. */
+const creationOf = (write: Write): Write => {
+  const cut = write.path.lastIndexOf('/');
+  return {
+    ...write,
+    method: 'POST',
+    path: write.path.slice(0, cut),
+    body: { metadata: { name: decodeURIComponent(write.path.slice(cut + 1)) } },
+  };
+};
+
+type Options = {
+  readonly api: Api;
+  readonly memory: Memory;
+  readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly fence: Fence;
+  readonly log: Log;
+  readonly clock: Clock;
+};
+
+/** Makes the writes of a decision, and feeds what the server answers back into the world, so that the next look sees it at once. */
+export class Writer {
+  readonly #options: Options;
+  readonly #refusals = new Refusals();
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Never rejects: what went wrong is the answer. */
+  async write(write: Write, nodeName: string): Promise<Written> {
+    const { fence, clock } = this.#options;
+    const until = this.#refusals.until(write, clock.now());
+    if (until !== undefined) return { result: 'postponed', until };
+    if (!fence.mayAct()) {
+      return { result: 'refused', message: 'this process is not the leader any more', until: secondsAfter(clock.now(), unledPause) };
+    }
+    const answered = await this.#send(write);
+    this.#tell(write, answered, nodeName);
+    if (answered.result === 'refused') return { ...answered, until: this.#refusals.add(write, clock.now()) };
+    if (write.store === 'leases') this.#paceLease(write, answered);
+    else this.#refusals.clear(write);
+    return answered;
+  }
+
+  /**
+   * A lease that was made and that somebody has taken away is not made again at once: the garbage collector takes away every lease of a node
+   * that is gone, and whoever has not heard of that would make it again and again. One that we have released may be made at any time.
+   */
+  #paceLease(write: Write, { result }: Answered): void {
+    if (write.method === 'POST' && result === 'stored') this.#refusals.add(write, this.#options.clock.now());
+    else this.#refusals.clear(write);
+    if (write.method === 'DELETE') this.#refusals.clear(creationOf(write));
+  }
+
+  #tell(write: Write, written: Answered, nodeName: string): void {
+    const { meter, recorder, log } = this.#options;
+    meter.wrote(write.store, written.result);
+    const fields = { node: nodeName, path: write.path };
+    if (written.result === 'stored') {
+      log.info(write.what, fields);
+      for (const note of write.announce) recorder.record(note);
+    } else if (written.result === 'conflict') log.debug('lost a race; deciding anew', { ...fields, what: write.what });
+    else log.warn(`cannot ${write.what}; trying again`, { ...fields, error: written.message });
+  }
+
+  async #send(write: Write): Promise<Answered> {
+    const { method, path, body, style, accept } = write;
+    try {
+      const answer = await this.#options.api.call({
+        method,
+        path,
+        body,
+        lane: 'vital',
+        timeoutMs: 10_000,
+        ...(style && { contentType: contentTypes[style] }),
+        ...(accept !== undefined && { accept }),
+      });
+      const homeless = answer.status === 404 && write.method === 'POST' && write.store === 'leases';
+      return homeless ? await this.#makeHome(write) : this.#sort(write, answer);
+    } catch (error) {
+      return { result: 'refused', message: error instanceof Error ? error.message : String(error), mayBeMade: true };
+    }
+  }
+
+  /** The namespace of the node leases is made when the first lease finds none, as the replaced operators make it. */
+  async #makeHome(write: Write): Promise<Answered> {
+    const name = decodeURIComponent(/\/namespaces\/([^/]+)\//.exec(write.path)?.[1] ?? '');
+    const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+    const answer = await this.#options.api.call({ method: 'POST', path: '/api/v1/namespaces', body, lane: 'vital', timeoutMs: 10_000 });
+    if (answer.status !== 201 && answer.status !== 409) return { result: 'refused', message: messageOf(answer) };
+    this.#options.log.info('made the namespace of the node leases', { namespace: name });
+    return { result: 'conflict' };
+  }
+
+  #sort(write: Write, answer: ApiAnswer): Answered {
+    if (answer.status >= 200 && answer.status < 300) {
+      this.#options.memory.learn(write, answer.body);
+      return { result: 'stored' };
+    }
+    if (answer.status === 409) return { result: 'conflict' };
+    if (answer.status === 404 && write.method !== 'POST') {
+      const isGone = write.store === 'leases' || isMissed(write, answer);
+      // It may have been made by us and have gone before the watch came so far, which may never tell then.
+      if (isGone) this.#options.memory.learn(write, undefined);
+      // What was to be achieved by its deletion is achieved.
+      return { result: write.method === 'DELETE' && isGone ? 'stored' : 'conflict' };
+    }
+    return { result: 'refused', message: messageOf(answer), ...(answer.status >= 500 && { mayBeMade: true }) };
+  }
+}
