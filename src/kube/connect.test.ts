@@ -9,7 +9,7 @@ import type { TLSSocket } from 'node:tls';
 import { HandClock } from '../support/hand-clock.ts';
 import { silentLog } from '../support/log.ts';
 import { type Connection, connect } from './connect.ts';
-import { ConnectionError } from './connection-error.ts';
+import { ConnectionError } from './http/connection-error.ts';
 import { clientA, clientB, serverPair, testAuthority } from './testing/certificates.ts';
 import { type Answer, FaultServer, json } from './testing/fault-server.ts';
 

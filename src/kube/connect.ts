@@ -3,16 +3,16 @@ import { delimiter, join } from 'node:path';
 import type { Api, ApiCall, Watcher } from '../operator/ports.ts';
 import { type Clock, systemClock } from '../support/clock.ts';
 import { type Log, silentLog } from '../support/log.ts';
-import { chooseContext, type Overrides } from './context.ts';
-import type { Credentials } from './credentials.ts';
-import { inClusterCredentials, inClusterNamespace, inClusterServer, isInCluster, serviceAccountFolder } from './in-cluster.ts';
-import { type Kubeconfig, KubeconfigError, loadKubeconfig } from './kubeconfig.ts';
-import type { Env } from './program.ts';
-import { proxyFor } from './proxy.ts';
-import { reflectorWatcher } from './reflector.ts';
-import type { OnDefect } from './store.ts';
-import { type Seen, Transport } from './transport.ts';
-import { userCredentials } from './user-credentials.ts';
+import { chooseContext, type Overrides } from './config/context.ts';
+import { inClusterCredentials, inClusterNamespace, inClusterServer, isInCluster, serviceAccountFolder } from './config/in-cluster.ts';
+import { type Kubeconfig, KubeconfigError, loadKubeconfig } from './config/kubeconfig.ts';
+import type { Env } from './config/program.ts';
+import { proxyFor } from './config/proxy.ts';
+import { userCredentials } from './config/user-credentials.ts';
+import type { Credentials } from './http/credentials.ts';
+import { type Seen, Transport } from './http/transport.ts';
+import { reflectorWatcher } from './watch/reflector.ts';
+import type { OnDefect } from './watch/reflector-store.ts';
 
 /** How to find the cluster: kubectl's flags and environment. */
 export type ConnectOptions = {

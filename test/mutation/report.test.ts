@@ -43,7 +43,7 @@ test('faults are planted in the code of core and operator only', () => {
     'src/operator/machines/event-ingester.ts',
     'src/core/time.test.ts',
     'src/core/testing/make.ts',
-    'src/kube/list.ts',
+    'src/kube/watch/list.ts',
   ];
   assert.deepEqual(files.filter(isPlantable), ['src/core/time.ts', 'src/operator/machines/event-ingester.ts']);
 });

@@ -1,7 +1,7 @@
 import type { WatchEvent } from '../../src/embedded/api/message.ts';
 import { type Failure, unnamed } from '../../src/embedded/failure.ts';
-import { ConnectionError } from '../../src/kube/connection-error.ts';
-import type { StreamAnswer, StreamRequest, Streams } from '../../src/kube/transport.ts';
+import { ConnectionError } from '../../src/kube/http/connection-error.ts';
+import type { StreamAnswer, StreamRequest, Streams } from '../../src/kube/http/transport.ts';
 import type { Api, ApiAnswer, ApiCall } from '../../src/operator/ports.ts';
 import type { Clock } from '../../src/support/clock.ts';
 import { type Caller, never, type World } from './world.ts';

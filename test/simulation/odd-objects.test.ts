@@ -5,7 +5,7 @@ import { served } from '../../src/apis/served.ts';
 import { signals } from '../../src/cli/machines/scanner.ts';
 import { isObject } from '../../src/core/json.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
-import { Store } from '../../src/kube/store.ts';
+import { Store } from '../../src/kube/watch/reflector-store.ts';
 import { namespacesOf } from '../../src/operator/cache/namespaces.ts';
 import { MachineRoom } from '../../src/operator/machines/machine-manager.ts';
 import { Operator } from '../../src/operator/node/node-reconciler.ts';

@@ -1,6 +1,6 @@
 import { served } from '../../src/apis/served.ts';
 import { type Crew, crew } from '../../src/cli/crew.ts';
-import { reflectorWatcher } from '../../src/kube/reflector.ts';
+import { reflectorWatcher } from '../../src/kube/watch/reflector.ts';
 import type { EventScanner } from '../../src/operator/machines/event-source-reconciler.ts';
 import { noMeter } from '../../src/operator/ports.ts';
 import type { Log } from '../../src/support/log.ts';

@@ -12,7 +12,7 @@ import { SimulatedCloud } from '../../embedded/machines/cloud.ts';
 import { machineControllers, runsOn } from '../../embedded/machines/controllers.ts';
 import type { Stored } from '../../embedded/object.ts';
 import type { Resource } from '../../embedded/store/store.ts';
-import { EventRecorder } from '../../kube/events.ts';
+import { EventRecorder } from '../../kube/events/events.ts';
 import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';

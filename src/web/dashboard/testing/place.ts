@@ -9,7 +9,7 @@ import { writesOn } from '../../../embedded/controllers/writes.ts';
 import { inProcess } from '../../../embedded/in-process.ts';
 import { Life } from '../../../embedded/life.ts';
 import { seeded } from '../../../embedded/seeded.ts';
-import { EventRecorder } from '../../../kube/events.ts';
+import { EventRecorder } from '../../../kube/events/events.ts';
 import { Operator } from '../../../operator/node/node-reconciler.ts';
 import { type Api, noMeter, type Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';

@@ -1,4 +1,4 @@
-import type { ApiAnswer } from '../operator/ports.ts';
+import type { ApiAnswer } from '../../operator/ports.ts';
 
 /** A server that asks for more than this is not believed: somebody's clock or unit is wrong. */
 const longestMs = 60_000;

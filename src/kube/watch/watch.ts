@@ -1,9 +1,9 @@
-import type { ApiAnswer, Collection } from '../operator/ports.ts';
-import type { Clock } from '../support/clock.ts';
+import type { ApiAnswer, Collection } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Streams } from '../http/transport.ts';
+import { Silence } from './idle-timeout.ts';
 import { selectors } from './list.ts';
-import { type Refusal, refusalOf } from './refusal.ts';
-import { Silence } from './silence.ts';
-import type { Streams } from './transport.ts';
+import { type Refusal, refusalOf } from './status-error.ts';
 import { linesOf, readLine, type WatchLine } from './watch-lines.ts';
 
 /** How a watch came to its end. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Credentials } from './credentials.ts';
+import { Credentials } from '../http/credentials.ts';
 import { caFile, type FileOptions, tokenFile } from './files.ts';
 import type { Env } from './program.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../support/clock.ts';
+import type { Clock } from '../../support/clock.ts';
 
 /** Who waits for whom: see `ApiCall.lane`. */
 export type Lane = 'vital' | 'normal' | 'bulk';

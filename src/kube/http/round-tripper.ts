@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import type { ApiAnswer, ApiCall } from '../operator/ports.ts';
-import { type Deadline, orAborted } from '../support/deadline.ts';
-import type { Agents } from './agents.ts';
+import type { ApiAnswer, ApiCall } from '../../operator/ports.ts';
+import { type Deadline, orAborted } from '../../support/deadline.ts';
 import { ConnectionError, type FailureReason, reasonOf } from './connection-error.ts';
+import type { Agents } from './connection-pools.ts';
 import type { Credentials, Grant } from './credentials.ts';
 import { readText, type Sent, send, type Wire } from './exchange.ts';
 import { answerBody, answerHeaders, requestBody, requestHeaders, requestPath } from './request.ts';

@@ -1,6 +1,6 @@
-import type { Change, Sink, Watched } from '../operator/ports.ts';
-import type { Log } from '../support/log.ts';
-import { textOf } from './connection-error.ts';
+import type { Change, Sink, Watched } from '../../operator/ports.ts';
+import type { Log } from '../../support/log.ts';
+import { textOf } from '../http/connection-error.ts';
 import type { RawObject } from './raw-object.ts';
 
 /** Makes what is kept of an object; undefined for one to leave out. */

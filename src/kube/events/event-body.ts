@@ -1,4 +1,4 @@
-import type { EventNote } from '../operator/ports.ts';
+import type { EventNote } from '../../operator/ports.ts';
 
 /** What is not in the note itself. */
 export type EventFacts = {

@@ -1,6 +1,6 @@
-import type { Api, ApiAnswer, Collection } from '../operator/ports.ts';
+import type { Api, ApiAnswer, Collection } from '../../operator/ports.ts';
 import { versionOf } from './raw-object.ts';
-import { type Refusal, refusalOf } from './refusal.ts';
+import { type Refusal, refusalOf } from './status-error.ts';
 
 /** One page of a list, or why there is none. */
 export type Page =

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
-import type { Clock } from '../support/clock.ts';
-import type { Log } from '../support/log.ts';
-import { textOf } from './connection-error.ts';
-import type { Part, Source } from './credentials.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { textOf } from '../http/connection-error.ts';
+import type { Part, Source } from '../http/credentials.ts';
 
 /** What is needed to look at files from time to time. */
 export type FileOptions = {

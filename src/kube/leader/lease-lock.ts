@@ -1,6 +1,6 @@
-import type { Api, ApiAnswer, ApiCall } from '../operator/ports.ts';
-import type { Clock } from '../support/clock.ts';
-import { textOf } from './connection-error.ts';
+import type { Api, ApiAnswer, ApiCall } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import { textOf } from '../http/connection-error.ts';
 import { heldBy, holderOf, type Lease, leaseOf, released } from './lease-record.ts';
 
 /** Who claims which Lease. */

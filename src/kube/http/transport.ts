@@ -1,12 +1,12 @@
-import type { Api, ApiAnswer, ApiCall } from '../operator/ports.ts';
-import type { Clock } from '../support/clock.ts';
-import { Deadline } from '../support/deadline.ts';
-import { Agents, type ProxyEnv } from './agents.ts';
-import { Courier, type Trip } from './courier.ts';
+import type { Api, ApiAnswer, ApiCall } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import { Deadline } from '../../support/deadline.ts';
+import { Agents, type ProxyEnv } from './connection-pools.ts';
 import type { Credentials } from './credentials.ts';
-import { type Lane, Lanes } from './lanes.ts';
+import { type Lane, Lanes } from './flow-control.ts';
 import { pathTemplate } from './path-template.ts';
-import { pauseAsked } from './pushback.ts';
+import { pauseAsked } from './retry-after.ts';
+import { Courier, type Trip } from './round-tripper.ts';
 
 /** One finished call, for metrics. */
 export type Seen = {

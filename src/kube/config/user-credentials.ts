@@ -1,9 +1,9 @@
 import { getCACertificates } from 'node:tls';
-import type { Clock } from '../support/clock.ts';
-import type { Log } from '../support/log.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { Credentials, constant, type Source } from '../http/credentials.ts';
+import type { Headers } from '../http/exchange.ts';
 import type { Chosen } from './context.ts';
-import { Credentials, constant, type Source } from './credentials.ts';
-import type { Headers } from './exchange.ts';
 import { ExecSource } from './exec.ts';
 import { caFile, certificatePair, type FileOptions, type Pem, tokenFile } from './files.ts';
 import { type Cluster, type ExecConfig, KubeconfigError, type User } from './kubeconfig.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../support/clock.ts';
+import type { Clock } from '../../support/clock.ts';
 
 /** How long a stream may say nothing, and how long it may last. */
 export type SilenceOptions = { readonly clock: Clock; readonly quietMs: number; readonly longestMs: number };

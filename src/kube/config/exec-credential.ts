@@ -1,5 +1,5 @@
 import { createSecureContext } from 'node:tls';
-import type { Part } from './credentials.ts';
+import type { Part } from '../http/credentials.ts';
 
 /** What a credential program gave. */
 export type ExecCredential = {

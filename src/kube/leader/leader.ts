@@ -1,7 +1,7 @@
-import type { Api, Fence } from '../operator/ports.ts';
-import type { Clock } from '../support/clock.ts';
-import type { Log } from '../support/log.ts';
-import { type Claim, LeaseClaim } from './lease-claim.ts';
+import type { Api, Fence } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { type Claim, LeaseClaim } from './lease-lock.ts';
 
 /** What one contender needs. */
 export type ElectOptions = {

@@ -1,4 +1,4 @@
-import type { ProxyEnv } from './agents.ts';
+import type { ProxyEnv } from '../http/connection-pools.ts';
 import { KubeconfigError } from './kubeconfig.ts';
 import type { Env } from './program.ts';
 

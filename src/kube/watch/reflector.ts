@@ -1,14 +1,14 @@
-import type { Api, ApiAnswer, Collection, Sink, Watched, Watcher } from '../operator/ports.ts';
-import { Backoff } from '../support/backoff.ts';
-import type { Clock } from '../support/clock.ts';
-import type { Log } from '../support/log.ts';
-import { ConnectionError, textOf } from './connection-error.ts';
+import type { Api, ApiAnswer, Collection, Sink, Watched, Watcher } from '../../operator/ports.ts';
+import { Backoff } from '../../support/backoff.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { ConnectionError, textOf } from '../http/connection-error.ts';
+import { retryAfterMs } from '../http/retry-after.ts';
+import type { Streams } from '../http/transport.ts';
 import { pagesOf } from './list.ts';
-import { retryAfterMs } from './pushback.ts';
 import { identify } from './raw-object.ts';
-import type { Refusal } from './refusal.ts';
-import { type OnDefect, type Project, Store } from './store.ts';
-import type { Streams } from './transport.ts';
+import { type OnDefect, type Project, Store } from './reflector-store.ts';
+import type { Refusal } from './status-error.ts';
 import { type WatchEnd, watchOnce } from './watch.ts';
 import type { WatchLine } from './watch-lines.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Clock, systemClock } from '../support/clock.ts';
-import { HandClock } from '../support/hand-clock.ts';
+import { type Clock, systemClock } from '../../support/clock.ts';
+import { HandClock } from '../../support/hand-clock.ts';
+import { type Answer, FaultServer, json, until } from '../testing/fault-server.ts';
 import { ConnectionError } from './connection-error.ts';
 import { Credentials, constant } from './credentials.ts';
-import { type Answer, FaultServer, json, until } from './testing/fault-server.ts';
 import { type Seen, Transport, type TransportOptions } from './transport.ts';
 
 const start = async (answer: Answer, setting: Partial<TransportOptions> = {}) => {

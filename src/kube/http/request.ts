@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ApiAnswer, ApiCall } from '../operator/ports.ts';
+import type { ApiAnswer, ApiCall } from '../../operator/ports.ts';
 import type { Headers } from './exchange.ts';
 
 /** The path on the wire: the server's own path, the call's, and the query without what is undefined. */

@@ -1,7 +1,7 @@
-import type { Clock } from '../support/clock.ts';
-import type { Log } from '../support/log.ts';
-import { textOf } from './connection-error.ts';
-import type { Part, Source } from './credentials.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { textOf } from '../http/connection-error.ts';
+import type { Part, Source } from '../http/credentials.ts';
 import { type ExecCredential, readExecCredential } from './exec-credential.ts';
 import type { ExecConfig } from './kubeconfig.ts';
 import { type Env, runProgram } from './program.ts';

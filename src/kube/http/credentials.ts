@@ -1,4 +1,4 @@
-import type { TlsMaterial } from './agents.ts';
+import type { TlsMaterial } from './connection-pools.ts';
 import type { Headers } from './exchange.ts';
 
 /** What one request needs to be let in. The same object for as long as nothing changes. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pathTemplate } from './path-template.ts';
-import { pauseAsked, retryAfterMs } from './pushback.ts';
+import { pauseAsked, retryAfterMs } from './retry-after.ts';
 
 const now = Temporal.Instant.from('2026-01-01T00:00:00Z');
 

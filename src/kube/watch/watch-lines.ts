@@ -1,5 +1,5 @@
 import { identify, type RawObject, versionOf } from './raw-object.ts';
-import { type Refusal, refusalOf } from './refusal.ts';
+import { type Refusal, refusalOf } from './status-error.ts';
 
 /** One line of a watch. */
 export type WatchLine =

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiAnswer, ApiCall, EventNote } from '../operator/ports.ts';
-import { HandClock } from '../support/hand-clock.ts';
-import { type Log, silentLog } from '../support/log.ts';
-import { ConnectionError } from './connection-error.ts';
+import type { ApiAnswer, ApiCall, EventNote } from '../../operator/ports.ts';
+import { HandClock } from '../../support/hand-clock.ts';
+import { type Log, silentLog } from '../../support/log.ts';
+import { ConnectionError } from '../http/connection-error.ts';
 import { EventRecorder } from './events.ts';
 
 type Body = {

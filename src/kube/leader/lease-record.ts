@@ -1,4 +1,4 @@
-import type { ApiAnswer } from '../operator/ports.ts';
+import type { ApiAnswer } from '../../operator/ports.ts';
 
 /** The spec of a coordination.k8s.io/v1 Lease; fields that are not named here are kept as they are. */
 type LeaseSpec = {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Change, Sink, Watched } from '../operator/ports.ts';
-import { type Clock, systemClock } from '../support/clock.ts';
-import { HandClock } from '../support/hand-clock.ts';
-import { type Log, silentLog } from '../support/log.ts';
-import { Credentials, constant } from './credentials.ts';
-import { reflectorWatcher } from './reflector.ts';
-import { FaultServer, json, until } from './testing/fault-server.ts';
+import type { Change, Sink, Watched } from '../../operator/ports.ts';
+import { type Clock, systemClock } from '../../support/clock.ts';
+import { HandClock } from '../../support/hand-clock.ts';
+import { type Log, silentLog } from '../../support/log.ts';
+import { Credentials, constant } from '../http/credentials.ts';
+import { Transport } from '../http/transport.ts';
+import { FaultServer, json, until } from '../testing/fault-server.ts';
 import {
   bookmark,
   line,
@@ -18,8 +18,8 @@ import {
   says,
   status,
   type Turn,
-} from './testing/scripted-collection.ts';
-import { Transport } from './transport.ts';
+} from '../testing/scripted-collection.ts';
+import { reflectorWatcher } from './reflector.ts';
 
 type Pod = Watched & { readonly note: string };
 

@@ -1,7 +1,7 @@
-import type { Api, ApiAnswer, EventNote, Recorder } from '../operator/ports.ts';
-import type { Clock } from '../support/clock.ts';
-import type { Log } from '../support/log.ts';
-import { ConnectionError, textOf } from './connection-error.ts';
+import type { Api, ApiAnswer, EventNote, Recorder } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { ConnectionError, textOf } from '../http/connection-error.ts';
 import { eventBody, eventName, eventNamespace, repeatPatch } from './event-body.ts';
 
 /** What events are recorded with. */
