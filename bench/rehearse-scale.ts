@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { rehearsalCrew } from '../src/cli/rehearsal-crew.ts';
+import { rehearsalCrew } from '../src/cli/rehearsal/rehearsal-manager.ts';
 import type { JsonObject } from '../src/core/json.ts';
 import type { Copy } from '../src/rehearse/copy.ts';
 import { rehearse } from '../src/rehearse/rehearse.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
 import { webhookConfiguration } from '../src/apis/admission.ts';
 import { consentPolicies } from '../src/apis/consent.ts';
-import { usualGroups } from '../src/cli/crds.ts';
+import { usualGroups } from '../src/cli/install/crds.ts';
 import { crds } from './crds.ts';
 
 /** The generated files of deploy/: path below deploy, and text. */

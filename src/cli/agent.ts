@@ -11,10 +11,10 @@ import { type Clock, systemClock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import type { LogFormat } from '../support/pino-log.ts';
 import { pinoLog } from '../support/pino-log.ts';
-import { type ConnectionFlags, connectionOf } from './connection-flags.ts';
-import { UsageError } from './fail.ts';
-import { stopSignal } from './stop-signal.ts';
-import { version } from './version.ts';
+import { type ConnectionFlags, connectionOf } from './shared/connection-flags.ts';
+import { UsageError } from './shared/fail.ts';
+import { stopSignal } from './shared/stop-signal.ts';
+import { version } from './shared/version.ts';
 
 export type AgentFlags = ConnectionFlags & {
   readonly nodeName?: string;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Argument, Command, Option } from 'commander';
 import { complete, completionScript, shells } from './completion.ts';
-import { UsageError } from './fail.ts';
+import { UsageError } from './shared/fail.ts';
 
 const root = new Command('drydock')
   .addCommand(

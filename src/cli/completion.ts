@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { UsageError } from './fail.ts';
+import { UsageError } from './shared/fail.ts';
 
 /** Completion of the command line: small scripts for the shells, which ask `drydock __complete` what may come next. */
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { version } from './version.ts';
+import { version } from './shared/version.ts';
 
 const main = join(import.meta.dirname, '..', 'main.mjs');
 

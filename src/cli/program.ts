@@ -1,25 +1,25 @@
 import { Argument, Command, CommanderError, Option } from 'commander';
 import type { AgentFlags } from './agent.ts';
 import { complete, completionScript, shells } from './completion.ts';
-import { connectionFlags } from './connection-flags.ts';
-import { crds, usualGroups } from './crds.ts';
-import type { DashboardFlags } from './dashboard.ts';
+import type { DashboardFlags } from './dashboard/dashboard.ts';
 import type { DemoFlags } from './demo/command.ts';
-import { exitCodeOf, wrongCall } from './fail.ts';
-import { longFlags, plainBooleans } from './go-values.ts';
-import { installCommand } from './install-command.ts';
-import { machineFlags } from './machine-flags.ts';
-import { maintenanceCommands } from './maintenance-commands.ts';
-import { nodeArguments, nodeCommands } from './node-commands.ts';
+import { nodeArguments, nodeCommands } from './drain/node-commands.ts';
+import { crds, usualGroups } from './install/crds.ts';
+import { installCommand } from './install/install-command.ts';
+import { maintenanceCommands } from './maintenance/maintenance-commands.ts';
+import { machineFlags } from './manager/machine-flags.ts';
+import { openStackFlags } from './manager/openstack-flags.ts';
+import type { OperatorFlags } from './manager/operator-flags.ts';
+import { webhookFlags } from './manager/webhook-flags.ts';
 import { type NovaFlags, novaBooleans, novaFlags } from './nova/flags.ts';
-import { openStackFlags } from './openstack-flags.ts';
-import type { OperatorFlags } from './operator-flags.ts';
-import { endWithReaders } from './output.ts';
-import { RefusedError } from './refused.ts';
-import { rehearsalCommands } from './rehearsal-commands.ts';
+import { rehearsalCommands } from './rehearsal/rehearsal-commands.ts';
 import { helpWithRights } from './rights.ts';
-import { version } from './version.ts';
-import { webhookFlags } from './webhook-flags.ts';
+import { RefusedError } from './shared/api-error.ts';
+import { connectionFlags } from './shared/connection-flags.ts';
+import { exitCodeOf, wrongCall } from './shared/fail.ts';
+import { longFlags, plainBooleans } from './shared/go-values.ts';
+import { endWithReaders } from './shared/output.ts';
+import { version } from './shared/version.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -75,7 +75,7 @@ const operatorCommand = (env: Env): Command => {
     );
   webhookFlags(openStackFlags(machineFlags(command)));
   for (const [flags, text] of accepted) command.addOption(new Option(flags, text).hideHelp());
-  return command.action(async (flags: OperatorFlags) => (await import('./operator.ts')).operator(flags, env));
+  return command.action(async (flags: OperatorFlags) => (await import('./manager/operator.ts')).operator(flags, env));
 };
 
 const crdsCommand = (): Command =>
@@ -97,7 +97,7 @@ const dashboardCommand = (env: Env): Command =>
   connectionFlags(new Command('dashboard'))
     .description('a web page on this machine that shows the cluster, takes nodes out of service and gives them back, as you')
     .option(...portFlag)
-    .action(async (flags: DashboardFlags) => (await import('./dashboard.ts')).dashboard(flags, env));
+    .action(async (flags: DashboardFlags) => (await import('./dashboard/dashboard.ts')).dashboard(flags, env));
 
 const agentCommand = (env: Env): Command =>
   connectionFlags(new Command('agent'))
@@ -112,7 +112,7 @@ const agentCommand = (env: Env): Command =>
 const novaCommand = (env: Env): Command =>
   novaFlags(new Command('nova'))
     .description('on an OpenStack hypervisor: move all servers off it, once, or for as long as its node is out of service')
-    .action(async (flags: NovaFlags) => (await import('./nova.ts')).nova(flags, env));
+    .action(async (flags: NovaFlags) => (await import('./nova/nova.ts')).nova(flags, env));
 
 const completionCommand = (): Command =>
   new Command('completion')
@@ -123,8 +123,8 @@ const completionCommand = (): Command =>
 /** Names of nodes for the shell; none where no cluster can be asked, for nobody wants an error while typing. */
 const nodeNames = async (env: Env): Promise<readonly string[]> => {
   const names: string[] = [];
-  const { withCluster } = await import('./with-cluster.ts');
-  const { findNodes } = await import('./nodes.ts');
+  const { withCluster } = await import('./shared/with-cluster.ts');
+  const { findNodes } = await import('./shared/nodes.ts');
   const list = withCluster({}, env, async connection => {
     names.push(...(await findNodes(connection, { names: [], selector: '' }, 0)).map(({ name }) => name));
   });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { crdTexts, usualGroups } from '../cli/crds.ts';
 import { furnishVms } from '../cli/demo/vms.ts';
+import { crdTexts, usualGroups } from '../cli/install/crds.ts';
 import type { JsonObject } from '../core/json.ts';
 import { createCluster } from '../embedded/cluster.ts';
 import { writesOn } from '../embedded/controllers/writes.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { crdTexts, usualGroups } from '../../src/cli/crds.ts';
+import { crdTexts, usualGroups } from '../../src/cli/install/crds.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { operatorUsers } from '../operator/shipped.ts';

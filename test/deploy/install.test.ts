@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { type Manifest, manifestsIn } from '../../src/cli/install-files.ts';
+import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
 import {
   budgetAllows,
   collectionOf,

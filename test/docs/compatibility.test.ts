@@ -42,8 +42,8 @@ const files = new Map<string, string>([
   ...inFolder('src/operator', 'operator', 'queue', 'writer'),
   ['gate', 'src/admission/gate.test.ts'],
   ...inFolder('src/admission/certificates', 'follow', 'trust'),
-  ['flags', 'src/cli/operator-flags.test.ts'],
-  ['manifests', 'src/cli/install-manifests.test.ts'],
+  ['flags', 'src/cli/manager/operator-flags.test.ts'],
+  ['manifests', 'src/cli/install/install-manifests.test.ts'],
   ['metrics', 'src/web/metrics-documented.test.ts'],
 ]);
 

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { consentPolicies } from '../../src/apis/consent.ts';
-import { type Manifest, manifestsOf } from '../../src/cli/install-files.ts';
-import { manifests } from '../../src/cli/install-manifests.ts';
-import { extraParts, usualNamespace, usualParts } from '../../src/cli/install-parts.ts';
+import { type Manifest, manifestsOf } from '../../src/cli/install/install-files.ts';
+import { manifests } from '../../src/cli/install/install-manifests.ts';
+import { extraParts, usualNamespace, usualParts } from '../../src/cli/install/install-parts.ts';
 
 /** docs/security.md says what stops whom, and which test shows it; what it says of roles, the lock file and the manifests is so. */
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { Manifest } from '../../src/cli/install-files.ts';
-import { manifests } from '../../src/cli/install-manifests.ts';
-import { usualNamespace } from '../../src/cli/install-parts.ts';
+import type { Manifest } from '../../src/cli/install/install-files.ts';
+import { manifests } from '../../src/cli/install/install-manifests.ts';
+import { usualNamespace } from '../../src/cli/install/install-parts.ts';
 import { collectionOf } from '../control-plane/cluster.ts';
 import { type Outcome, run } from '../control-plane/command.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';

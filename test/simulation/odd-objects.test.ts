@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { machineTongue } from '../../src/apis/machine-adapter.ts';
 import { served } from '../../src/apis/served.ts';
-import { signals } from '../../src/cli/machines/scanner.ts';
+import { signals } from '../../src/cli/manager/scanner.ts';
 import { isObject } from '../../src/core/json.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
 import { Store } from '../../src/kube/watch/reflector-store.ts';

@@ -1,5 +1,5 @@
 import { served } from '../../src/apis/served.ts';
-import { type Crew, crew } from '../../src/cli/crew.ts';
+import { type Crew, crew } from '../../src/cli/manager/controller-manager.ts';
 import { reflectorWatcher } from '../../src/kube/watch/reflector.ts';
 import type { EventScanner } from '../../src/operator/machines/event-source-reconciler.ts';
 import { noMeter } from '../../src/operator/ports.ts';

@@ -7,8 +7,8 @@ import type { EmbeddedCluster } from '../../embedded/cluster.ts';
 import { administrator, type Serving, serve } from '../../embedded/serve.ts';
 import { systemClock } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
-import { plainOutput } from '../output.ts';
-import { openPage, pagePort, untilStopped } from '../page.ts';
+import { openPage, pagePort, untilStopped } from '../dashboard/page.ts';
+import { plainOutput } from '../shared/output.ts';
 import { type Demo, startDemo } from './demo.ts';
 
 type Way = { readonly server: string; readonly authority: string; readonly token: string };

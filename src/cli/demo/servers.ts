@@ -3,7 +3,7 @@ import { OpenStackApi } from '../../embedded/nova/serve.ts';
 import { environmentConfig } from '../../nova/config/environment.ts';
 import { openNova } from '../../nova/nova.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { OpenStackTerms } from '../openstack.ts';
+import type { OpenStackTerms } from '../manager/openstack.ts';
 
 /** Two workers of the town are hypervisors of an OpenStack as well, whose servers are no pods of the cluster. */
 

@@ -2,16 +2,16 @@ import type { Node } from '../../core/hold/node.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { setCordon } from '../cordon.ts';
-import { findNodes } from '../nodes.ts';
-import { onStop } from '../on-stop.ts';
-import { type Output, plainOutput } from '../output.ts';
-import { withCluster } from '../with-cluster.ts';
-import { Board } from './board.ts';
+import { findNodes } from '../shared/nodes.ts';
+import { onStop } from '../shared/on-stop.ts';
+import { type Output, plainOutput } from '../shared/output.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { setCordon } from './cordon.ts';
+import { type DrainFlags, type DrainOrder, drainOrder } from './drain-options.ts';
 import { rehearseDrain, summary } from './dry-run.ts';
 import { DrainEngine } from './engine.ts';
-import { type DrainFlags, type DrainOrder, drainOrder } from './order.ts';
-import { Teller } from './teller.ts';
+import { Board } from './progress-bars.ts';
+import { Teller } from './progress-printer.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 

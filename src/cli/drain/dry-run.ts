@@ -9,10 +9,10 @@ import { byKey, type Pod } from '../../core/pod/pod.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { podCall } from '../../operator/evict/pod-calls.ts';
 import type { Api } from '../../operator/ports.ts';
-import { resultLine, setCordon } from '../cordon.ts';
-import { glanceAt } from '../glance.ts';
-import type { Output } from '../output.ts';
-import type { DrainOrder } from './order.ts';
+import { glanceAt } from '../shared/drain-inputs.ts';
+import type { Output } from '../shared/output.ts';
+import { resultLine, setCordon } from './cordon.ts';
+import type { DrainOrder } from './drain-options.ts';
 import { outlookOf } from './vms.ts';
 import { aggregate, evictionError, refusals, warning } from './words.ts';
 

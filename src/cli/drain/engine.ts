@@ -4,8 +4,8 @@ import { Operator } from '../../operator/node/node-reconciler.ts';
 import { noMeter } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
+import type { DrainOrder } from './drain-options.ts';
 import { NodeDrain, type Tale } from './node-drain.ts';
-import type { DrainOrder } from './order.ts';
 
 type Options = {
   readonly connection: Connection;

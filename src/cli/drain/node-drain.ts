@@ -8,7 +8,7 @@ import type { Picture } from '../../core/maintenance/snapshot.ts';
 import { byKey, isTerminating, type Pod } from '../../core/pod/pod.ts';
 import type { Request } from '../../core/request/request.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../../core/time.ts';
-import { goDuration } from '../go-values.ts';
+import { goDuration } from '../shared/go-values.ts';
 import { outlookOf } from './vms.ts';
 import { evictionError, refusals, vmWarnings, waitError, warning } from './words.ts';
 

@@ -4,8 +4,8 @@ import { defaultLimits, type MigrationLimits } from '../../core/hypervisor/snaps
 import { defaultServerPolicy, type ServerPolicy } from '../../core/vm/server-policy.ts';
 import type { NovaWhere } from '../../nova/config/find.ts';
 import type { LogFormat } from '../../support/pino-log.ts';
-import { type ConnectionFlags, connectionFlags } from '../connection-flags.ts';
-import { positive } from '../go-values.ts';
+import { type ConnectionFlags, connectionFlags } from '../shared/connection-flags.ts';
+import { positive } from '../shared/go-values.ts';
 
 export type NovaFlags = ConnectionFlags &
   NovaWhere & {

@@ -2,7 +2,7 @@ import { NovaConfigError } from '../../nova/config/config.ts';
 import { findNovaConfig, type NovaWhere } from '../../nova/config/find.ts';
 import { type Nova, openNova } from '../../nova/nova.ts';
 import type { Clock } from '../../support/clock.ts';
-import { UsageError } from '../fail.ts';
+import { UsageError } from '../shared/fail.ts';
 
 /** The OpenStack that flags and environment name. Throws a UsageError that says what is to be mended. */
 export const novaOf = (where: NovaWhere, env: Readonly<Record<string, string | undefined>>, clock: Clock): Nova => {

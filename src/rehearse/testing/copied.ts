@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
-import { crdTexts, usualGroups } from '../../cli/crds.ts';
-import { rehearsalCrew } from '../../cli/rehearsal-crew.ts';
+import { crdTexts, usualGroups } from '../../cli/install/crds.ts';
+import { rehearsalCrew } from '../../cli/rehearsal/rehearsal-manager.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { inProcess } from '../../embedded/in-process.ts';
 import type { Stored } from '../../embedded/object.ts';

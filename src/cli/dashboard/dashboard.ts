@@ -1,0 +1,25 @@
+import { pinoLog } from '../../support/pino-log.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { kindsOf } from '../shared/kinds.ts';
+import { plainOutput } from '../shared/output.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { openPage, pagePort, untilStopped } from './page.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export type DashboardFlags = ConnectionFlags & { readonly port?: string };
+
+/** `drydock dashboard`: the page for the chosen cluster, as the user of the kubeconfig, until SIGINT or SIGTERM. */
+export const dashboard = (flags: DashboardFlags, env: Env): Promise<void> => {
+  const port = pagePort(flags.port);
+  return withCluster(flags, env, async connection => {
+    const log = pinoLog({ format: 'text', level: 'warn', stream: process.stderr, colour: process.stderr.isTTY });
+    const dialects = await kindsOf(connection, env);
+    const page = await openPage({ ports: connection, dialects, cluster: connection.server, port, log });
+    plainOutput.line(`The page for ${connection.server}:`);
+    plainOutput.line(`  ${page.url}`);
+    plainOutput.line('Whoever has this link does there what you may do in the cluster. Ctrl-C ends it.');
+    await untilStopped();
+    await page.close();
+  });
+};

@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { machineTongue } from '../../apis/machine-adapter.ts';
+import type { Dialect } from '../../core/request/request.ts';
+import type { Api, Watcher } from '../../operator/ports.ts';
+import { systemClock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { type Dashboard, startDashboard } from '../../web/dashboard/dashboard.ts';
+import type { Hosts } from '../../web/dashboard/hosts.ts';
+import { UsageError } from '../shared/fail.ts';
+import { onStop } from '../shared/on-stop.ts';
+
+/** Where the page is looked for first. */
+const usualPort = 8720;
+
+/** What `--port` says; undefined when it is left out. Throws a UsageError that names the flag. */
+export const pagePort = (text: string | undefined): number | undefined => {
+  if (text === undefined) return undefined;
+  const port = Number(text);
+  if (text === '' || !Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new UsageError(`--port is "${text}"; it takes a number up to 65535, or 0 for any free port`);
+  }
+  return port;
+};
+
+type PageOptions = {
+  /** Everything is asked for and done as the user of these. */
+  readonly ports: Api & Watcher;
+  readonly dialects: readonly Dialect[];
+  readonly cluster: string;
+  readonly port: number | undefined;
+  /** Those of a simulated cloud. */
+  readonly hosts?: Hosts | undefined;
+  readonly log: Log;
+};
+
+const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+
+/**
+ * Opens the page on this machine, for whoever has its link. Without a port it is the usual one, or any free one where that is taken; a port
+ * that was asked for and cannot be had is a UsageError.
+ */
+export const openPage = async ({ ports, dialects, cluster, port, hosts, log }: PageOptions): Promise<Dashboard> => {
+  const token = randomBytes(24).toString('base64url');
+  const common = { watcher: ports, dialects, machines: machineTongue, hosts, cluster, clock: systemClock, log };
+  const on = (port: number): Promise<Dashboard> => startDashboard({ ...common, access: { kind: 'link', token, api: ports }, port });
+  try {
+    return await on(port ?? usualPort);
+  } catch (error) {
+    if (port === undefined && isTaken(error)) return on(0);
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`the page cannot be served on port ${port ?? usualPort}: ${cause}`, { cause: error });
+  }
+};
+
+/** Resolves at the first SIGINT or SIGTERM. */
+export const untilStopped = (): Promise<void> => new Promise(resolve => onStop(() => resolve()));

@@ -1,0 +1,83 @@
+import { holdersIn } from '../../core/hold/hold-record.ts';
+import type { Node } from '../../core/hold/node.ts';
+import { saidBy } from '../../core/status.ts';
+import type { Api } from '../../operator/ports.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { integer } from '../shared/go-values.ts';
+import { findNodes, nodeChoice, nodePath } from '../shared/nodes.ts';
+import { type Output, plainOutput } from '../shared/output.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** kubectl's --dry-run: what would be done is said (client), or checked by the server without being stored. */
+export type DryRun = 'none' | 'client' | 'server';
+
+/** Throws a UsageError for any other value than kubectl's. */
+export const dryRunOf = (text: string): DryRun => {
+  if (text === 'none' || text === 'client' || text === 'server') return text;
+  throw new UsageError(`--dry-run is "${text}"; it takes none, server, or client`);
+};
+
+const suffixes: Readonly<Record<DryRun, string>> = { none: '', client: ' (dry run)', server: ' (server dry run)' };
+
+/** kubectl's result line, for example `node/n1 cordoned (dry run)`. */
+export const resultLine = (what: string, operation: string, dryRun: DryRun): string => `${what} ${operation}${suffixes[dryRun]}`;
+
+/**
+ * Makes the node schedulable or not, unless it is, and prints kubectl's line. false: it could not be done, and that has been said. A patch
+ * of this one field needs no guard: nothing else of the node goes with it.
+ */
+export const setCordon = async (api: Api, node: Node, wanted: boolean, dryRun: DryRun, output: Output): Promise<boolean> => {
+  const word = wanted ? 'cordon' : 'uncordon';
+  if (node.unschedulable === wanted) {
+    output.line(resultLine(`node/${node.name}`, `already ${word}ed`, dryRun));
+    return true;
+  }
+  if (dryRun !== 'client') {
+    const answer = await api.call({
+      method: 'PATCH',
+      path: nodePath(node.name),
+      contentType: 'application/strategic-merge-patch+json',
+      body: { spec: { unschedulable: wanted ? true : null } },
+      ...(dryRun === 'server' && { query: { dryRun: 'All' } }),
+    });
+    if (answer.status !== 200) {
+      output.note(`error: unable to ${word} node "${node.name}": ${saidBy(answer)}`);
+      return false;
+    }
+  }
+  output.line(resultLine(`node/${node.name}`, `${word}ed`, dryRun));
+  return true;
+};
+
+/** The maintenance would cordon it again at once: it is the maintenance that has to end. */
+const refuseHeld = (node: Node, output: Output): boolean => {
+  const kinds = holdersIn(node.before);
+  if (kinds.length === 0) return false;
+  output.note(
+    `error: unable to uncordon node "${node.name}": it is held by a maintenance (${kinds.join(', ')}) that would cordon it again at once; end that with: drydock release ${node.name}`,
+  );
+  return true;
+};
+
+export type CordonFlags = ConnectionFlags & {
+  readonly selector?: string;
+  readonly dryRun: string;
+  readonly chunkSize: string;
+};
+
+/** `drydock cordon` and `drydock uncordon`: kubectl's flags, lines and exit codes. Throws what `findNodes` throws. */
+export const cordon = (wanted: boolean, names: readonly string[], flags: CordonFlags, env: Env): Promise<void> => {
+  const choice = nodeChoice(wanted ? 'cordon' : 'uncordon', names, flags.selector);
+  const dryRun = dryRunOf(flags.dryRun);
+  const pageSize = integer('--chunk-size', flags.chunkSize);
+  return withCluster(flags, env, async connection => {
+    for (const node of await findNodes(connection, choice, pageSize)) {
+      const refused = !wanted && refuseHeld(node, plainOutput);
+      const done = !refused && (await setCordon(connection, node, wanted, dryRun, plainOutput));
+      if (!done) process.exitCode = 1;
+    }
+  });
+};

@@ -1,0 +1,82 @@
+import { parseSelector } from '../../core/pod/parse-selector.ts';
+import { type DrainPolicy, seedPolicy } from '../../core/request/policy.ts';
+import { plainVmPolicy, type VmPolicy } from '../../core/vm/policy.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { integer, seconds } from '../shared/go-values.ts';
+import { type NodeChoice, nodeChoice } from '../shared/nodes.ts';
+import { type DryRun, dryRunOf } from './cordon.ts';
+
+/** As the command line gives them: kubectl drain's, name by name. */
+export type DrainFlags = ConnectionFlags & {
+  readonly force?: boolean;
+  readonly ignoreDaemonsets?: boolean;
+  readonly deleteEmptydirData?: boolean;
+  readonly deleteLocalData?: boolean;
+  readonly disableEviction?: boolean;
+  readonly gracePeriod: string;
+  readonly timeout: string;
+  readonly podSelector?: string;
+  readonly selector?: string;
+  readonly skipWaitForDeleteTimeout: string;
+  readonly chunkSize: string;
+  readonly dryRun: string;
+  /** Not kubectl's: it waits, and evicts. */
+  readonly vmNotMigratable: string;
+  readonly vmNotMigrated: string;
+};
+
+/** What the drain command is to do, checked. */
+export type DrainOrder = {
+  readonly choice: NodeChoice;
+  readonly policy: DrainPolicy;
+  /** For each node, from the moment at which its drain begins; undefined: without limit. */
+  readonly timeoutSeconds: number | undefined;
+  /** As it was given, for kubectl's texts. */
+  readonly timeoutText: string;
+  readonly dryRun: DryRun;
+  readonly pageSize: number;
+};
+
+const podSelectorOf = (text: string | undefined): Pick<DrainPolicy, 'podSelector'> => {
+  if (text === undefined || text === '') return {};
+  const podSelector = parseSelector(text);
+  if (podSelector === undefined) throw new UsageError('--pod-selector=<pod_selector> must be a valid label selector');
+  return { podSelector };
+};
+
+const wordOf = <Word extends string>(flag: string, given: string, words: readonly Word[]): Word => {
+  const word = words.find(one => one.toLowerCase() === given.toLowerCase());
+  if (word === undefined) throw new UsageError(`${flag} is "${given}"; it takes ${words.join(', ')}`);
+  return word;
+};
+
+const vmPolicyOf = ({ vmNotMigratable, vmNotMigrated }: DrainFlags): VmPolicy => ({
+  ...plainVmPolicy,
+  notMigratable: wordOf('--vm-not-migratable', vmNotMigratable, ['Wait', 'ShutDown', 'Refuse']),
+  notMigrated: wordOf('--vm-not-migrated', vmNotMigrated, ['Evict', 'Wait', 'Refuse']),
+});
+
+/** Checks the flags. Throws a UsageError that names the flag and what it takes. */
+export const drainOrder = (names: readonly string[], flags: DrainFlags): DrainOrder => {
+  const timeout = seconds('--timeout', flags.timeout);
+  return {
+    choice: nodeChoice('drain', names, flags.selector),
+    policy: {
+      ...seedPolicy,
+      ...podSelectorOf(flags.podSelector),
+      gracePeriodSeconds: Math.max(-1, integer('--grace-period', flags.gracePeriod)),
+      deleteEmptyDirData: flags.deleteEmptydirData === true || flags.deleteLocalData === true,
+      force: flags.force === true,
+      ignoreDaemonSets: flags.ignoreDaemonsets === true,
+      disableEviction: flags.disableEviction === true,
+      skipWaitForDeleteTimeoutSeconds: integer('--skip-wait-for-delete-timeout', flags.skipWaitForDeleteTimeout),
+      waitForVolumeDetach: false,
+      virtualMachines: vmPolicyOf(flags),
+    },
+    timeoutSeconds: timeout > 0 ? timeout : undefined,
+    timeoutText: flags.timeout,
+    dryRun: dryRunOf(flags.dryRun),
+    pageSize: integer('--chunk-size', flags.chunkSize),
+  };
+};

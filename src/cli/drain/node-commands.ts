@@ -1,0 +1,65 @@
+import { Command, Option } from 'commander';
+import { connectionFlags } from '../shared/connection-flags.ts';
+import { plainBooleans } from '../shared/go-values.ts';
+import type { CordonFlags } from './cordon.ts';
+import type { DrainFlags } from './drain-options.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const choosing = (command: Command): Command =>
+  connectionFlags(command)
+    .argument('[node...]', 'names of nodes')
+    .addOption(new Option('-n, --namespace <name>', 'taken as kubectl takes it: nodes have no namespace').hideHelp())
+    .option('-l, --selector <selector>', 'nodes by label, for example pool=blue,!gpu, in place of names')
+    .addOption(new Option('--dry-run <strategy>', 'none, server or client: say what would be done').default('none'))
+    .addOption(new Option('--chunk-size <n>', 'nodes are listed in pages of this size; 0 asks for all at once').default('500'));
+
+const cordonCommand = (wanted: boolean, env: Env): Command =>
+  choosing(new Command(wanted ? 'cordon' : 'uncordon'))
+    .description(wanted ? 'mark nodes as unschedulable, as kubectl cordon does' : 'mark nodes as schedulable, as kubectl uncordon does')
+    .action(async (names: readonly string[], flags: CordonFlags) => (await import('./cordon.ts')).cordon(wanted, names, flags, env));
+
+/** Flags of drain that stand alone. */
+const switches = [
+  ['--force', 'go on even if there are pods that declare no controller'],
+  ['--ignore-daemonsets', 'ignore pods that are managed by a DaemonSet'],
+  ['--delete-emptydir-data', 'go on even if there are pods with emptyDir volumes: their data is lost'],
+  ['--disable-eviction', 'delete pods in place of evicting them: disruption budgets are not asked'],
+] as const;
+
+const afterDrain = `
+kubectl drain's flags, lines and exit codes; several nodes are drained at once, budgets are waited for and not polled.
+No operator is needed, and nothing holds the node but its cordon: see drydock maintain for that.`;
+
+const drainCommand = (env: Env): Command => {
+  const command = choosing(new Command('drain')).description('cordon nodes and evict their pods, as kubectl drain does');
+  for (const [flag, text] of switches) command.option(flag, text);
+  return command
+    .addOption(new Option('--delete-local-data', 'the old name of --delete-emptydir-data').hideHelp())
+    .addOption(new Option('--grace-period <seconds>', "time that each pod is given to end; negative: the pod's own").default('-1'))
+    .addOption(new Option('--timeout <duration>', 'give a node up after this time, for example 10m; 0 never').default('0s'))
+    .option('--pod-selector <selector>', 'only pods with these labels')
+    .addOption(
+      new Option(
+        '--skip-wait-for-delete-timeout <seconds>',
+        'do not wait for pods that have been terminating for longer; 0 waits for all',
+      ).default('0'),
+    )
+    .addOption(
+      new Option('--vm-not-migratable <what>', 'VMs of KubeVirt that cannot be migrated: Wait, ShutDown or Refuse').default('Wait'),
+    )
+    .addOption(new Option('--vm-not-migrated <what>', 'VMs that an eviction shuts down: Evict, Wait or Refuse').default('Evict'))
+    .addHelpText('after', afterDrain)
+    .action(async (names: readonly string[], flags: DrainFlags) => (await import('./drain.ts')).drain(names, flags, env));
+};
+
+/** `drain`, `cordon` and `uncordon`: what kubectl has under the same names. */
+export const nodeCommands = (env: Env): readonly Command[] => [drainCommand(env), cordonCommand(true, env), cordonCommand(false, env)];
+
+/** Arguments as these commands take them, from arguments as Go programs take them. */
+export const nodeArguments = (args: readonly string[]): readonly string[] =>
+  plainBooleans(args, [...switches.map(([flag]) => flag), '--delete-local-data', '--insecure-skip-tls-verify']).map(arg => {
+    // Alone, kubectl's flag means the client's dry run; the next word is a node.
+    if (arg === '--dry-run') return '--dry-run=client';
+    return arg.startsWith('-l=') ? `--selector=${arg.slice('-l='.length)}` : arg;
+  });

@@ -1,0 +1,69 @@
+import type { Output } from '../shared/output.ts';
+import type { Progress } from './node-drain.ts';
+
+/** Nodes shown at a time: the ones least far. */
+const mostLines = 12;
+const barWidth = 24;
+
+const bar = (gone: number, all: number): string => {
+  const full = all === 0 ? 0 : Math.round((gone / all) * barWidth);
+  return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)}`;
+};
+
+const lineOf = ({ nodeName, gone, all, terminating, waits }: Progress, nameWidth: number): string => {
+  const notes = [...(terminating > 0 ? [`${terminating} terminating`] : []), ...(waits === '' ? [] : [`waits for ${waits}`])];
+  return `${nodeName.padEnd(nameWidth)}  ${bar(gone, all)}  ${String(gone).padStart(String(all).length)}/${all}  ${notes.join(', ')}`.trimEnd();
+};
+
+/** The picture of all drains under way: a line each, none wider than the terminal. */
+export const boardLines = (all: readonly Progress[], columns: number): readonly string[] => {
+  const open = all.filter(({ gone, all }) => all === 0 || gone < all);
+  const shown = open.toSorted((one, other) => other.all - other.gone - (one.all - one.gone)).slice(0, mostLines);
+  const nameWidth = Math.max(0, ...shown.map(({ nodeName }) => nodeName.length));
+  const lines = shown.toSorted((one, other) => (one.nodeName < other.nodeName ? -1 : 1)).map(one => lineOf(one, nameWidth));
+  const more = open.length > shown.length ? [`and ${open.length - shown.length} more nodes`] : [];
+  return [...lines, ...more].map(line => line.slice(0, Math.max(1, columns - 1)));
+};
+
+/** A terminal: text goes up and stays, the picture is drawn anew below it. */
+type Screen = { readonly columns: number; readonly write: (text: string) => void };
+
+const erase = '\u001b[2K';
+const up = '\u001b[1A';
+
+/** Draws progress below the lines of the command. */
+export class Board {
+  readonly #screen: Screen;
+  readonly #progress: () => readonly Progress[];
+  #drawn = 0;
+
+  constructor(screen: Screen, progress: () => readonly Progress[]) {
+    this.#screen = screen;
+    this.#progress = progress;
+  }
+
+  /** Lines for people while the picture is shown. */
+  output(plain: Output): Output {
+    const above =
+      (write: (text: string) => void) =>
+      (text: string): void => {
+        this.lift();
+        write(text);
+        this.draw();
+      };
+    return { line: above(plain.line), note: above(plain.note) };
+  }
+
+  draw(): void {
+    this.lift();
+    const lines = boardLines(this.#progress(), this.#screen.columns);
+    if (lines.length > 0) this.#screen.write(`${lines.join('\n')}\n`);
+    this.#drawn = lines.length;
+  }
+
+  /** Takes the picture off the screen. */
+  lift(): void {
+    if (this.#drawn > 0) this.#screen.write(`\r${`${up}${erase}`.repeat(this.#drawn)}`);
+    this.#drawn = 0;
+  }
+}

@@ -1,0 +1,54 @@
+import type { Api } from '../../operator/ports.ts';
+import type { Manifest } from './install-files.ts';
+
+/** Where an object is in the API. */
+export type Located = { readonly kind: 'known'; readonly path: string };
+/** The cluster does not have the kind. */
+export type Unknown = { readonly kind: 'unknown'; readonly why: string };
+
+type Resource = { readonly name: string; readonly kind: string; readonly namespaced: boolean };
+
+const rootOf = (apiVersion: string): string => (apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`);
+
+/** Asks the API server which kinds it has, once for each version of a group. */
+export class Locator {
+  readonly #api: Api;
+  readonly #known = new Map<string, readonly Resource[]>();
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /** The path of an object, whether it exists or not. */
+  async find({ apiVersion, kind, metadata }: Manifest): Promise<Located | Unknown> {
+    const resource = (await this.#resources(apiVersion)).find(one => one.kind === kind && !one.name.includes('/'));
+    if (resource === undefined) return { kind: 'unknown', why: `this cluster has no ${kind} of ${apiVersion}` };
+    const namespace = resource.namespaced ? `/namespaces/${encodeURIComponent(metadata.namespace ?? 'default')}` : '';
+    return { kind: 'known', path: `${rootOf(apiVersion)}${namespace}/${resource.name}/${encodeURIComponent(metadata.name)}` };
+  }
+
+  async #resources(apiVersion: string): Promise<readonly Resource[]> {
+    const known = this.#known.get(apiVersion);
+    if (known !== undefined) return known;
+    const { status, body } = await this.#api.call({ method: 'GET', path: rootOf(apiVersion) });
+    if (status !== 200 && status !== 404) throw new Error(`cannot ask which kinds ${apiVersion} has: the API server answered ${status}`);
+    const resources = status === 200 ? (body as { readonly resources: readonly Resource[] }).resources : [];
+    this.#known.set(apiVersion, resources);
+    return resources;
+  }
+}
+
+type Groups = { readonly versions?: readonly { readonly groupVersion: string }[] };
+
+/** Whether the cluster serves this resource, in any version. Throws when that cannot be found out. */
+export const isServed = async (api: Api, { group, resource }: { readonly group: string; readonly resource: string }): Promise<boolean> => {
+  const { status, body } = await api.call({ method: 'GET', path: `/apis/${group}` });
+  if (status === 404) return false;
+  if (status !== 200) throw new Error(`cannot ask which versions ${group} has: the API server answered ${status}`);
+  for (const { groupVersion } of (body as Groups).versions ?? []) {
+    const list = await api.call({ method: 'GET', path: `/apis/${groupVersion}` });
+    const { resources = [] } = list.body as { readonly resources?: readonly Resource[] };
+    if (list.status === 200 && resources.some(({ name }) => name === resource)) return true;
+  }
+  return false;
+};

@@ -1,0 +1,129 @@
+import { maintenance } from '../../apis/maintenance.ts';
+import type { MaintenanceStatus } from '../../apis/schema/maintenance.ts';
+import { fewOf } from '../../core/drain/blocker.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { creation, maintenanceObject, notServed } from '../../core/request/maintenance-input.ts';
+import type { Dialect, Request } from '../../core/request/request.ts';
+import type { Stage } from '../../core/request/words.ts';
+import type { Connection } from '../../kube/connect.ts';
+import { RefusedError, refusedError } from '../shared/api-error.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { follow } from '../shared/follow.ts';
+import { integer, seconds } from '../shared/go-values.ts';
+import { leaseNamespaces } from '../shared/kinds.ts';
+import { nodePath } from '../shared/nodes.ts';
+import { type Output, plainOutput } from '../shared/output.ts';
+import { titleOf } from '../shared/requests.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export type MaintainFlags = ConnectionFlags & {
+  readonly name?: string;
+  readonly reason?: string;
+  readonly requester?: string;
+  readonly stage: string;
+  readonly force?: boolean;
+  readonly deleteEmptydirData?: boolean;
+  readonly disableEviction?: boolean;
+  readonly gracePeriod: string;
+  readonly timeout: string;
+  readonly wait?: boolean;
+};
+
+const stages: readonly Stage[] = ['Announce', 'Cordon', 'Drain'];
+
+const isStage = (text: string): text is Stage => (stages as readonly string[]).includes(text);
+
+/** The object that these flags ask for. Throws a UsageError that names the flag and what it takes. */
+export const maintenanceFor = (node: string, flags: MaintainFlags): JsonObject => {
+  const { stage } = flags;
+  if (!isStage(stage)) throw new UsageError(`--stage is "${flags.stage}"; it takes ${stages.join(', ')}`);
+  const timeoutSeconds = Math.round(seconds('--timeout', flags.timeout));
+  const gracePeriodSeconds = Math.max(-1, integer('--grace-period', flags.gracePeriod));
+  return maintenanceObject({
+    node,
+    stage,
+    ...(flags.name !== undefined && { name: flags.name }),
+    ...(flags.reason !== undefined && { reason: flags.reason }),
+    ...(flags.requester !== undefined && { requester: flags.requester }),
+    drain: {
+      force: flags.force === true,
+      deleteEmptyDirData: flags.deleteEmptydirData === true,
+      disableEviction: flags.disableEviction === true,
+      gracePeriodSeconds,
+      timeoutSeconds: Math.max(0, timeoutSeconds),
+    },
+  });
+};
+
+const create = async (connection: Connection, dialect: Dialect, body: JsonObject): Promise<Request> => {
+  const answer = await connection.call(creation(dialect, body));
+  if (answer.status === 404) throw new RefusedError(notServed);
+  if (answer.status !== 201) throw refusedError(answer);
+  const request = dialect.read(answer.body);
+  if (typeof request === 'string') throw new RefusedError(request);
+  return request;
+};
+
+/** Its node is as wanted, or never will be by itself. */
+const isSettled = ({ stage, history }: Request): boolean => {
+  if (history.state === 'Failed') return true;
+  return stage === 'Drain' ? history.state === 'Drained' : history.state === (stage === 'Cordon' ? 'Cordoned' : 'Announced');
+};
+
+const news = ({ status }: Request): readonly string[] => {
+  const { message = '', blockers = [] } = status as MaintenanceStatus;
+  const texts = new Map<string, string[]>();
+  for (const { pod, volume = '', message, remedy, cause } of blockers) {
+    if (cause === 'Terminating' || cause === 'EarlierWave') continue;
+    const text = remedy === undefined ? message : `${message}; help: ${remedy}`;
+    texts.set(text, [...(texts.get(text) ?? []), pod ? `${pod.namespace}/${pod.name}` : volume]);
+  }
+  return [message, ...[...texts].map(([text, whats]) => `  ${fewOf(whats, 5)}: ${text}`)].filter(text => text !== '');
+};
+
+/** Prints what changes until the node is as wanted. Answers how it ended. */
+const watchOver = async (connection: Connection, request: Request, output: Output): Promise<'done' | 'failed' | 'gone'> => {
+  let ending: 'done' | 'failed' | 'gone' = 'gone';
+  let said = '';
+  await follow(
+    connection,
+    request,
+    now => {
+      if (now === undefined) return 'enough';
+      const text = news(now).join('\n');
+      if (text !== said && text !== '') output.line(text);
+      said = text;
+      if (!isSettled(now)) return 'go on';
+      ending = now.history.state === 'Failed' ? 'failed' : 'done';
+      return 'enough';
+    },
+    new AbortController().signal,
+  );
+  return ending;
+};
+
+const report = (ending: 'done' | 'failed' | 'gone', request: Request, output: Output): void => {
+  if (ending === 'done') return output.line(`node/${request.nodeName} ${request.stage === 'Drain' ? 'drained and held' : 'as wanted'}`);
+  process.exitCode = 1;
+  output.note(
+    ending === 'gone'
+      ? `error: ${titleOf(request)} has been deleted by somebody`
+      : `error: ${titleOf(request)} has failed; the node may still be held: drydock status ${request.nodeName}`,
+  );
+};
+
+/** `drydock maintain NODE`: makes a Maintenance for the node, and with --wait follows it. Throws a RefusedError with what the server said. */
+export const maintain = (node: string, flags: MaintainFlags, env: Env): Promise<void> => {
+  const body = maintenanceFor(node, flags);
+  return withCluster(flags, env, async connection => {
+    const found = await connection.call({ method: 'GET', path: nodePath(node) });
+    // Whoever may make maintenances need not be able to look at nodes: the operator says what it does not find.
+    if (found.status !== 200 && found.status !== 403) throw refusedError(found);
+    const request = await create(connection, maintenance(leaseNamespaces(env).leaseNamespace), body);
+    plainOutput.line(`maintenance.drydock.dev/${request.name} created`);
+    if (flags.wait === true) report(await watchOver(connection, request, plainOutput), request, plainOutput);
+  });
+};

@@ -1,0 +1,73 @@
+import { notServed, removal } from '../../core/request/maintenance-input.ts';
+import type { Request } from '../../core/request/request.ts';
+import type { Connection } from '../../kube/connect.ts';
+import { RefusedError, refusedError } from '../shared/api-error.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { follow } from '../shared/follow.ts';
+import { isAnyServed, kindsOf } from '../shared/kinds.ts';
+import { type Output, plainOutput } from '../shared/output.ts';
+import { requestsOf, titleOf } from '../shared/requests.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export type ReleaseFlags = ConnectionFlags & {
+  readonly name?: string;
+  readonly all?: boolean;
+  readonly wait: boolean;
+};
+
+/** With several maintenances on the node nobody but the one who asks can know which is over. */
+const chosen = (node: string, requests: readonly Request[], { name, all }: ReleaseFlags): readonly Request[] => {
+  const named = name === undefined ? requests : requests.filter(request => request.name === name);
+  if (named.length === 0) {
+    throw new RefusedError(
+      name === undefined ? `error: no maintenance holds node "${node}"` : `error: no maintenance "${name}" on node "${node}"`,
+    );
+  }
+  if (named.length > 1 && all !== true) {
+    throw new RefusedError(
+      `error: node "${node}" is held by ${named.length} maintenances: ${named.map(titleOf).join(', ')}; choose one with --name, or end them with --all`,
+    );
+  }
+  return named;
+};
+
+const remove = async (connection: Connection, request: Request): Promise<void> => {
+  const answer = await connection.call(removal(request));
+  if (answer.status !== 200 && answer.status !== 202 && answer.status !== 404) throw refusedError(answer);
+};
+
+/** Says what keeps the object from going, as often as that changes. */
+const untilGone = (connection: Connection, request: Request, output: Output): Promise<void> => {
+  let said = '';
+  return follow(
+    connection,
+    request,
+    now => {
+      if (now === undefined) return 'enough';
+      const others = now.finalizers.filter(finalizer => finalizer !== now.dialect.finalizer);
+      const text = others.length === 0 ? '' : `${titleOf(now)} is kept by the finalizers of others: ${others.join(', ')}`;
+      if (text !== said && text !== '') output.note(text);
+      said = text;
+      return 'go on';
+    },
+    new AbortController().signal,
+  );
+};
+
+/** `drydock release NODE`: deletes the node's maintenance, of whatever kind, and waits until the node has been given back. */
+export const release = (node: string, flags: ReleaseFlags, env: Env): Promise<void> =>
+  withCluster(flags, env, async connection => {
+    const dialects = await kindsOf(connection, env);
+    const here = await requestsOf(connection, dialects, node);
+    if (here.length === 0 && !(await isAnyServed(connection, dialects))) throw new RefusedError(notServed);
+    for (const request of chosen(node, here, flags)) {
+      await remove(connection, request);
+      if (flags.wait) await untilGone(connection, request, plainOutput);
+      plainOutput.line(`${request.dialect.kind.toLowerCase()}.${request.dialect.apiVersion.split('/')[0] ?? ''}/${request.name} deleted`);
+    }
+    const left = flags.wait ? await requestsOf(connection, dialects, node) : [];
+    if (left.length > 0) plainOutput.note(`node/${node} stays held by ${left.map(titleOf).join(', ')}`);
+    else if (flags.wait) plainOutput.line(`node/${node} released`);
+  });

@@ -1,0 +1,60 @@
+import { readMachineMaintenance } from '../../apis/machine-maintenance.ts';
+import { isOver, type MachineRequest } from '../../core/machine/request.ts';
+import { machineMaintenancesPath } from '../../core/machine/writes.ts';
+import { timeText } from '../../core/time.ts';
+import { listAll } from '../../operator/list.ts';
+import type { Api } from '../../operator/ports.ts';
+import { table } from './status-table.ts';
+
+/** One machine that something is announced about, as it is shown. */
+export type ShownMachine = {
+  readonly machine: string;
+  readonly node: string;
+  readonly events: readonly string[];
+  readonly strategy: string;
+  readonly phase: string;
+  readonly waitingFor: string;
+  readonly deadline: string;
+  readonly message: string;
+};
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+const shown = ({ machineName, nodeName, history, events, status }: MachineRequest): ShownMachine => ({
+  machine: machineName,
+  node: nodeName ?? history.nodeName ?? '',
+  events: events.map(({ kind, state, deadline }) => `${kind} ${state.toLowerCase()}${deadline ? ` by ${timeText(deadline)}` : ''}`),
+  strategy: textOf(status['strategy']),
+  phase: history.phase ?? 'Pending',
+  waitingFor: textOf(status['waitingFor']),
+  deadline: textOf(status['deadline']),
+  message: textOf(status['message']),
+});
+
+/** Machines that something is announced about and that are not over, of one node or of all; the earliest deadline first. */
+export const machinesOf = async (api: Api, node: string | undefined): Promise<readonly ShownMachine[]> => {
+  const objects = await listAll(api, machineMaintenancesPath, {}, 'none if missing');
+  return objects
+    .map(readMachineMaintenance)
+    .filter(request => typeof request !== 'string')
+    .filter(({ history }) => !isOver(history.phase))
+    .map(shown)
+    .filter(one => node === undefined || one.node === node || one.machine === node)
+    .toSorted((one, other) => ((one.deadline || '~') < (other.deadline || '~') ? -1 : 1));
+};
+
+/** What is announced, as text; nothing where nothing is. */
+export const machinesTable = (all: readonly ShownMachine[]): string => {
+  if (all.length === 0) return '';
+  const rows = all.map(({ machine, node, events, strategy, phase, waitingFor, deadline }) => [
+    machine,
+    node === machine || node === '' ? '-' : node,
+    events[0]?.split(' ')[0] ?? '-',
+    strategy || '-',
+    phase,
+    waitingFor || '-',
+    deadline || '-',
+  ]);
+  const details = all.filter(({ message }) => message !== '').map(({ machine, message }) => `\n${machine}: ${message}`);
+  return [table([['MACHINE', 'NODE', 'EVENT', 'STRATEGY', 'PHASE', 'WAITS FOR', 'DEADLINE'], ...rows]), ...details].join('\n');
+};

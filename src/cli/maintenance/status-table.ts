@@ -1,0 +1,76 @@
+import type { Blocked } from '../../core/drain/blocker-groups.ts';
+import type { VmsNow } from '../../core/maintenance/vms-now.ts';
+import { columns } from '../../support/columns.ts';
+
+/** One maintenance as it is shown. */
+export type Shown = {
+  readonly node: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly phase: string;
+  readonly stage: string;
+  readonly reason: string;
+  readonly requester: string;
+  /** When the drain is expected to be complete; empty when that cannot be told. */
+  readonly ends: string;
+  readonly progress: string;
+  readonly since: string;
+  readonly message: string;
+  readonly blockers: readonly Blocked[];
+  /** Missing where there are none. */
+  readonly virtualMachines?: VmsNow;
+};
+
+const mostBlockers = 10;
+
+/** Columns three blanks apart, like kubectl's. */
+export const table = (rows: readonly (readonly string[])[]): string => columns(rows, 3).join('\n');
+
+const blockerLines = ({ cause, what, message, remedy, since }: Blocked): readonly string[] => [
+  `  ${what === '' ? cause : what}: ${message} (${cause}${since === undefined ? '' : `, since ${since}`})`,
+  ...(remedy === undefined ? [] : [`      help: ${remedy}`]),
+];
+
+/** Those that are on their way: what keeps the others is among the blockers. */
+const vmLines = ({ summary, open }: VmsNow): readonly string[] => {
+  const moving = open.filter(({ state }) => state === 'Migrating');
+  const lines = moving.slice(0, mostBlockers).map(({ name, message = '', target, progress }) => {
+    const percent = progress === undefined ? '' : ` ${progress} %`;
+    return `    ${name}${target === undefined ? '' : ` → ${target}`}${percent}${message === '' ? '' : `: ${message}`}`;
+  });
+  return [`  ${summary}`, ...lines, ...(moving.length > mostBlockers ? [`    and ${moving.length - mostBlockers} more`] : [])];
+};
+
+const details = ({ node, kind, name, message, blockers, virtualMachines }: Shown): readonly string[] => {
+  if (blockers.length === 0 && message === '' && virtualMachines === undefined) return [];
+  const more = blockers.length > mostBlockers ? [`  and ${blockers.length - mostBlockers} more`] : [];
+  const head = `\n${node}, ${kind} ${name}${message === '' ? '' : `: ${message}`}`;
+  const vms = virtualMachines === undefined ? [] : vmLines(virtualMachines);
+  return [head, ...vms, ...blockers.slice(0, mostBlockers).flatMap(blockerLines), ...more];
+};
+
+/** What is shown: of one node or of all, in few columns or in all of them. */
+type Choice = { readonly node: string | undefined; readonly wide: boolean };
+
+const usual = ['NODE', 'KIND', 'NAME', 'PHASE', 'GONE', 'SINCE', 'REASON'];
+const more = ['STAGE', 'REQUESTER', 'EXPECTED END', 'BLOCKERS'];
+
+const usualCells = (one: Shown): readonly string[] => [one.node, one.kind, one.name, one.phase, one.progress, one.since, one.reason];
+const moreCells = ({ stage, requester, ends, blockers }: Shown): readonly string[] => [
+  stage,
+  requester || '-',
+  ends || '-',
+  String(blockers.length),
+];
+
+/** The whole picture as text. */
+export const statusTable = (all: readonly Shown[], others: readonly string[], { node, wide }: Choice): string => {
+  if (all.length === 0 && others.length === 0) {
+    return node === undefined ? 'No node is in maintenance.' : `No maintenance holds node ${node}.`;
+  }
+  const head = wide ? [...usual, ...more] : usual;
+  const rows = all.map(one => (wide ? [...usualCells(one), ...moreCells(one)] : usualCells(one)));
+  const nobody = Array.from({ length: head.length - 4 }, () => '-');
+  const cordoned = others.map(name => [name, '-', '-', 'Cordoned by somebody else', ...nobody]);
+  return [table([head, ...rows, ...cordoned]), ...all.flatMap(details)].join('\n');
+};

@@ -1,0 +1,114 @@
+import { readMaintenanceWindow } from '../../apis/maintenance-window.ts';
+import { readNode } from '../../core/hold/node.ts';
+import { eventKinds } from '../../core/machine/event.ts';
+import { notServed } from '../../core/request/maintenance-input.ts';
+import { calendarOf, freezeAt, nextSpans, openNow } from '../../core/window/calendar.ts';
+import { appliesTo, type MaintenanceWindow, type Span, type WindowedKind, windowsPath } from '../../core/window/window.ts';
+import { listAll } from '../../operator/list.ts';
+import type { Api } from '../../operator/ports.ts';
+import { refusedError } from '../shared/api-error.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { plainOutput } from '../shared/output.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { table } from './status-table.ts';
+
+export type WindowsFlags = ConnectionFlags & {
+  readonly count: string;
+  readonly kind: WindowedKind;
+  readonly output: 'table' | 'json';
+};
+
+/** What is told of one window, or of all windows of a node together. */
+type Shown = {
+  readonly name: string;
+  readonly timeZone: string;
+  readonly state: 'open' | 'closed' | 'frozen' | 'always open' | 'not readable';
+  readonly until?: string;
+  readonly why?: string;
+  readonly openings: readonly { readonly from: string; readonly to: string }[];
+};
+
+/** On the clocks of the zone, with its offset. */
+const local = (instant: Temporal.Instant, timeZone: string): string =>
+  instant.toZonedDateTimeISO(timeZone).toString({ smallestUnit: 'minute', timeZoneName: 'never' });
+
+const zoneOf = (windows: readonly MaintenanceWindow[]): string => {
+  const zones = new Set(windows.filter(({ problem }) => problem === undefined).map(({ timeZone }) => timeZone));
+  const [zone = 'UTC'] = zones;
+  return zones.size === 1 ? zone : 'UTC';
+};
+
+const stateOf = (
+  windows: readonly MaintenanceWindow[],
+  now: Temporal.Instant,
+  timeZone: string,
+): Pick<Shown, 'state' | 'until' | 'why'> => {
+  const calendar = calendarOf(windows);
+  const problem = windows.find(one => one.problem !== undefined)?.problem;
+  const frozen = freezeAt(calendar, now);
+  if (frozen !== undefined) {
+    return { state: 'frozen', until: local(frozen.until, timeZone), ...(frozen.reason !== undefined && { why: frozen.reason }) };
+  }
+  const open = openNow(calendar, now);
+  if (open === undefined) return problem === undefined ? { state: 'closed' } : { state: 'not readable', why: problem };
+  if (calendar.always) return { state: 'always open' };
+  return { state: 'open', until: local(open.to, timeZone) };
+};
+
+const shown = (name: string, windows: readonly MaintenanceWindow[], count: number, now: Temporal.Instant): Shown => {
+  const timeZone = zoneOf(windows);
+  const state = stateOf(windows, now, timeZone);
+  const told = ({ from, to }: Span): { readonly from: string; readonly to: string } => ({
+    from: local(from, timeZone),
+    to: local(to, timeZone),
+  });
+  const openings = state.state === 'always open' ? [] : nextSpans(calendarOf(windows), now, count).map(told);
+  return { name, timeZone, ...state, openings };
+};
+
+const rowsOf = ({ name, timeZone, state, until, why, openings }: Shown): readonly (readonly string[])[] => {
+  const said = [until === undefined ? state : `${state} until ${until}`, ...(why === undefined ? [] : [`(${why})`])].join(' ');
+  const [first, ...others] = openings.map(({ from, to }) => [from, to]);
+  return [[name, timeZone, said, ...(first ?? ['-', '-'])], ...others.map(cells => ['', '', '', ...cells])];
+};
+
+const countOf = (text: string): number => {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1 || count > 100) throw new UsageError(`--count is "${text}"; it takes a number from 1 to 100`);
+  return count;
+};
+
+const nodeAt = async (api: Api, name: string) => {
+  const answer = await api.call({ method: 'GET', path: `/api/v1/nodes/${encodeURIComponent(name)}` });
+  if (answer.status !== 200) throw refusedError(answer);
+  return readNode(answer.body);
+};
+
+const collect = async (api: Api, node: string | undefined, kind: WindowedKind, count: number): Promise<readonly Shown[]> => {
+  const now = Temporal.Now.instant();
+  const windows = (await listAll(api, windowsPath, {}, 'none if missing')).map(readMaintenanceWindow);
+  if (node === undefined) return windows.map(window => shown(window.name, [window], count, now));
+  const { labels } = await nodeAt(api, node);
+  const own = windows.filter(window => appliesTo(window, { kind, labels, eventKinds }));
+  return [shown(own.length === 0 ? '-' : own.map(({ name }) => name).join(','), own, count, now)];
+};
+
+/**
+ * `drydock windows [NODE]`: when maintenances may begin, by window, or for one node by all windows that have a say there. Times are on the
+ * clocks of the window's zone; of several zones, UTC.
+ */
+export const windows = async (
+  node: string | undefined,
+  flags: WindowsFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> => {
+  const count = countOf(flags.count);
+  await withCluster(flags, env, async api => {
+    const all = await collect(api, node, flags.kind, count);
+    if (flags.output === 'json') return plainOutput.line(JSON.stringify({ windows: all }, undefined, 2));
+    if (all.length > 0) return plainOutput.line(table([['WINDOW', 'ZONE', 'NOW', 'FROM', 'TO'], ...all.flatMap(rowsOf)]));
+    plainOutput.line('There is no MaintenanceWindow: maintenances begin at once.');
+    if ((await api.call({ method: 'GET', path: windowsPath, query: { limit: 1 } })).status === 404) plainOutput.note(notServed);
+  });
+};

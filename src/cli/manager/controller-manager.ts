@@ -1,0 +1,129 @@
+import { machineTongue } from '../../apis/machine-adapter.ts';
+import type { MachineEvent } from '../../core/machine/event.ts';
+import { HostKeeper } from '../../nova/keeper.ts';
+import type { NovaMeter } from '../../nova/perform.ts';
+import type { World } from '../../operator/cache/cluster-cache.ts';
+import { namespacesOf } from '../../operator/cache/namespaces.ts';
+import { MachineRoom, type MachineRoomOptions, type Reception } from '../../operator/machines/machine-manager.ts';
+import { Operator, type OperatorOptions } from '../../operator/node/node-reconciler.ts';
+import { countedByState } from '../../operator/node/overview.ts';
+import type { Overview } from '../../operator/ports.ts';
+import type { OpenStackTerms } from './openstack.ts';
+import { scanner, signals } from './scanner.ts';
+
+/** What the crew is told about machines. */
+export type MachineTerms = Pick<MachineRoomOptions, 'limits' | 'drainLeadSeconds' | 'namespace'> &
+  Partial<Pick<MachineRoomOptions, 'scanner'>> & {
+    /** Whose objects count beside those of `namespace`, of MachineMaintenances and of the one older kind that may have namespaces. */
+    readonly watchNamespaces?: readonly string[];
+    /** Of machines whose providerIDs do not tell it, where the cluster does not say it either. */
+    readonly region?: string | undefined;
+    /** Endpoints of EC2 beside Amazon's that sources may name. */
+    readonly awsEndpoints?: readonly string[];
+  };
+
+type CrewOptions = Omit<OperatorOptions, 'readWindow' | 'decide' | 'scope' | 'hosts'> & {
+  readonly machines: MachineTerms;
+  readonly openStack?: OpenStackTerms | undefined;
+  readonly novaMeter?: NovaMeter;
+};
+
+/** Everything that acts in a cluster for Drydock: the loop of the nodes and the one of the machines, over what both know. */
+export type Crew = {
+  run(signal: AbortSignal): Promise<void>;
+  overview(): Overview;
+  /** Takes in what somebody has sent about machines. */
+  receive(events: readonly MachineEvent[]): Promise<Reception>;
+};
+
+/** Nodes that are out of service, or are to be; undefined as long as that is not known. */
+const heldNodes = ({ unsynced, nodes, requests }: World): ReadonlySet<string> | undefined => {
+  if (unsynced.length > 0) return undefined;
+  const held = [...nodes.values()].filter(({ before }) => before !== undefined).map(({ name }) => name);
+  const wanted = [...requests.values()].filter(({ deleting }) => !deleting).map(({ nodeName }) => nodeName);
+  return new Set([...held, ...wanted]);
+};
+
+/** Who empties the hypervisors that nodes are. It looks at the world of the operator, which is there by the time that it runs. */
+const keeperOf = ({ nova, limits }: OpenStackTerms, { clock, log, fence, novaMeter }: CrewOptions, operator: () => Operator): HostKeeper =>
+  new HostKeeper({
+    nova,
+    limits,
+    clock,
+    log,
+    fence,
+    ...(novaMeter && { meter: novaMeter }),
+    touched: nodeName => operator().touch(nodeName),
+    held: () => heldNodes(operator().world),
+    nodes: () => [...operator().world.nodes.values()],
+  });
+
+/** Puts it together. */
+export const crew = (all: CrewOptions): Crew => {
+  const { machines, openStack, novaMeter: _meter, ...options } = all;
+  const keeper = openStack && keeperOf(openStack, all, () => operator);
+  const namespaces = namespacesOf(machines.namespace, machines.watchNamespaces ?? []);
+  const operator: Operator = new Operator({
+    ...options,
+    namespaces,
+    readWindow: machineTongue.readWindow,
+    ...(keeper && { hosts: keeper }),
+  });
+  const { api, clock } = options;
+  const room = new MachineRoom({
+    scanner: scanner({ api, clock, ...machines }),
+    ...options,
+    ...machines,
+    namespaces,
+    world: operator.world,
+    tongue: machineTongue,
+    signals,
+  });
+  return {
+    run: async signal => {
+      await Promise.all([operator.run(signal), room.run(signal), keeper?.run(signal)]);
+    },
+    receive: events => room.receive(events),
+    overview: () => {
+      const { maintenances, unsynced, ...rest } = operator.overview();
+      return { ...rest, maintenances: [...maintenances, ...countedByState(room.states())], unsynced: [...unsynced, ...room.unsynced] };
+    },
+  };
+};
+
+const nothingYet: Overview = {
+  maintenances: [],
+  heldNodes: 0,
+  blockers: [],
+  vms: [],
+  evictionsUnderWay: 0,
+  queueDepth: 0,
+  unsynced: ['everything'],
+};
+
+/** The crew that acts at the moment, if this replica does. */
+export class Duty {
+  #crew: Crew | undefined;
+
+  get acts(): boolean {
+    return this.#crew !== undefined;
+  }
+
+  overview(): Overview {
+    return this.#crew?.overview() ?? nothingYet;
+  }
+
+  async receive(events: readonly MachineEvent[]): Promise<Reception> {
+    return this.#crew?.receive(events) ?? { later: 'another replica leads: send it to the Service again' };
+  }
+
+  /** Acts until the signal is aborted. */
+  async serve(crew: Crew, signal: AbortSignal): Promise<void> {
+    this.#crew = crew;
+    try {
+      await crew.run(signal);
+    } finally {
+      this.#crew = undefined;
+    }
+  }
+}

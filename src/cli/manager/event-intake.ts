@@ -1,0 +1,64 @@
+import { readCloudEvents } from '../../clouds/cloudevents.ts';
+import { type EventKind, eventKinds, type MachineEvent } from '../../core/machine/event.ts';
+import { systemClock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { serveEvents } from '../../web/event-intake.ts';
+import { UsageError } from '../shared/fail.ts';
+import type { Duty } from './controller-manager.ts';
+import { EventTokens } from './event-tokens.ts';
+import { showMounted } from './mounted-certificate.ts';
+import type { Address } from './operator-flags.ts';
+
+export type IntakeFlags = {
+  readonly eventIntakeBindAddress?: string;
+  readonly eventIntakeTokenFile?: string;
+  readonly eventIntakeCertDir?: string;
+  readonly eventIntakeType?: readonly string[];
+};
+
+/** Where CloudEvents about machines are taken. */
+export type IntakeSettings = {
+  readonly address: NonNullable<Address>;
+  readonly tokenFile: string;
+  /** tls.crt and tls.key; plain HTTP when left out. */
+  readonly certDir: string | undefined;
+  readonly types: Readonly<Record<string, EventKind>>;
+};
+
+const typeOf = (text: string): readonly [string, EventKind] => {
+  const [type = '', word = ''] = text.split('=');
+  const kind = eventKinds.find(one => one === word);
+  if (type === '' || kind === undefined) {
+    throw new UsageError(`--event-intake-type is "${text}"; it takes TYPE=KIND, where KIND is one of ${eventKinds.join(', ')}`);
+  }
+  return [type, kind];
+};
+
+/** Checks the flags; undefined when nothing is to be taken. */
+export const intakeSettings = (flags: IntakeFlags, address: Address): IntakeSettings | undefined => {
+  const { eventIntakeTokenFile: tokenFile = '', eventIntakeType: types = [], eventIntakeCertDir: certDir } = flags;
+  if (address === undefined) return undefined;
+  if (tokenFile === '')
+    throw new UsageError('--event-intake-token-file is missing: whoever sends events has to know a token, and this file has it');
+  return { address, tokenFile, certDir, types: Object.fromEntries(types.map(typeOf)) };
+};
+
+/** Takes CloudEvents until the answer is called; those that come while another replica leads are sent away to come again. Throws a UsageError. */
+export const openEventIntake = async (settings: IntakeSettings | undefined, duty: Duty, log: Log): Promise<() => void> => {
+  if (settings === undefined) return () => {};
+  const { address, tokenFile, certDir, types } = settings;
+  const tokens = new EventTokens(tokenFile, systemClock, log);
+  try {
+    const read = (request: Parameters<typeof readCloudEvents>[0]) => readCloudEvents(request, { types });
+    const ownerOf = (token: string): string | undefined => tokens.ownerOf(token);
+    const intake = { ownerOf, read, received: (events: readonly MachineEvent[]) => duty.receive(events) };
+    const { port, close, show } = await serveEvents(address, intake, certDir !== undefined);
+    const stop = certDir === undefined ? () => {} : await showMounted('--event-intake-cert-dir', certDir, show, log);
+    log.info('event intake served', { port, secure: certDir !== undefined });
+    return () => (stop(), close());
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`events cannot be taken on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
+  }
+};

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { served } from '../../apis/served.ts';
+import type { ApiCall } from '../../operator/ports.ts';
+import { Lines } from '../../operator/testing/fakes.ts';
+import { prepareLeaseNamespaces } from './lease-namespaces.ts';
+
+const dialects = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
+
+const prepared = async (statuses: Readonly<Record<string, number>>) => {
+  const calls: string[] = [];
+  const log = new Lines();
+  const call = async ({ method, path, query }: ApiCall) => {
+    const asked = `${method} ${path}${query?.['dryRun'] === undefined ? '' : ' dry run'}`;
+    calls.push(asked);
+    const status = statuses[asked] ?? 500;
+    if (status === 0) throw new Error('connection refused');
+    return { status, headers: {}, body: { kind: 'Status', message: `said ${status}` } };
+  };
+  await prepareLeaseNamespaces({ call }, dialects, log, new AbortController().signal);
+  return { calls, log };
+};
+
+const lease = 'POST /apis/coordination.k8s.io/v1/namespaces/leases/leases dry run';
+const namespace = 'POST /api/v1/namespaces';
+
+test('a namespace that is there is asked for once, without anything stored', async () => {
+  const { calls, log } = await prepared({ [lease]: 201 });
+  assert.deepEqual([calls, log.lines], [[lease], []]);
+});
+
+test('one that is missing is made', async () => {
+  const { calls, log } = await prepared({ [lease]: 404, [namespace]: 201 });
+  assert.deepEqual(calls, [lease, namespace]);
+  assert.deepEqual(log.of('info'), ['made the namespace of the node leases']);
+});
+
+test('one that may not be made is told in one line, with the command that makes it; so is a right that is missing', async () => {
+  const missing = await prepared({ [lease]: 404, [namespace]: 403 });
+  assert.deepEqual(
+    missing.log.lines.map(({ level, fields }) => [level, fields['command'], fields['error']]),
+    [['warn', 'kubectl create namespace leases', 'said 403']],
+  );
+  const forbidden = await prepared({ [lease]: 403 });
+  assert.deepEqual(forbidden.calls, [lease]);
+  assert.match(String(forbidden.log.lines[0]?.fields['command']), /^kubectl create rolebinding drydock-node-leases --namespace leases /);
+});
+
+test('what cannot be asked keeps nobody from starting', async () => {
+  const { log } = await prepared({ [lease]: 0 });
+  assert.deepEqual(log.of('warn'), []);
+});

@@ -1,0 +1,56 @@
+import { type Dialect, leaseNames } from '../../core/request/request.ts';
+import { saidBy } from '../../core/status.ts';
+import type { Api, ApiAnswer } from '../../operator/ports.ts';
+import type { Log } from '../../support/log.ts';
+
+/** The namespaces in which the operators of a cluster agree on who works on a node, made at the start where they are missing, as medik8s' operator makes its own. */
+
+const lease = (namespace: string) => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: 'drydock-is-asking', namespace },
+});
+
+/** Stores nothing: it says whether the namespace is there, and whether leases may be made in it. */
+const tryLease = (api: Api, namespace: string, signal: AbortSignal): Promise<ApiAnswer> =>
+  api.call(
+    {
+      method: 'POST',
+      path: `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`,
+      query: { dryRun: 'All' },
+      body: lease(namespace),
+    },
+    signal,
+  );
+
+const make = (api: Api, name: string, signal: AbortSignal): Promise<ApiAnswer> =>
+  api.call({ method: 'POST', path: '/api/v1/namespaces', body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } } }, signal);
+
+const prepare = async (api: Api, namespace: string, log: Log, signal: AbortSignal): Promise<void> => {
+  const tried = await tryLease(api, namespace, signal);
+  if (tried.status === 403) {
+    const command = `kubectl create rolebinding drydock-node-leases --namespace ${namespace} --clusterrole drydock-node-leases --serviceaccount drydock-system:drydock`;
+    return log.warn('node leases may not be written, so no node can be taken: bind the role', { namespace, command, error: saidBy(tried) });
+  }
+  if (tried.status !== 404) return;
+  const made = await make(api, namespace, signal);
+  if (made.status === 201) return log.info('made the namespace of the node leases', { namespace });
+  if (made.status === 409) return;
+  const command = `kubectl create namespace ${namespace}`;
+  log.warn('the namespace of the node leases is missing and may not be made, so no node can be taken: make it', {
+    namespace,
+    command,
+    error: saidBy(made),
+  });
+};
+
+/** Never rejects: what cannot be asked now is told when the first lease is asked for. */
+export const prepareLeaseNamespaces = async (api: Api, dialects: readonly Dialect[], log: Log, signal: AbortSignal): Promise<void> => {
+  for (const namespace of new Set(leaseNames(dialects, 'x').map(one => one.namespace))) {
+    try {
+      await prepare(api, namespace, log, signal);
+    } catch (error) {
+      if (!signal.aborted) log.debug('cannot ask for the namespace of the node leases', { namespace, error });
+    }
+  }
+};

@@ -1,0 +1,82 @@
+import { hostname } from 'node:os';
+import { makeAuthority, makeServing } from '../../admission/certificates/make.ts';
+import type { Api } from '../../operator/ports.ts';
+import { systemClock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { Guard } from '../../web/guard.ts';
+import type { Metrics } from '../../web/metrics.ts';
+import { type KeyPair, listen, listenSecurely, type Page, type parseAddress } from '../../web/server.ts';
+import { UsageError } from '../shared/fail.ts';
+import { showMounted } from './mounted-certificate.ts';
+
+type Address = ReturnType<typeof parseAddress>;
+
+/** Where and how metrics are served. */
+export type MetricsSettings = {
+  /** Undefined: nowhere. */
+  readonly address: Address;
+  /** HTTPS, for those only whom the API server knows and allows to get /metrics. */
+  readonly secure: boolean;
+  readonly certDir: string | undefined;
+};
+
+/** The certificate of the webhook, for whoever shows it as well. */
+export class SharedCertificate {
+  #pair: KeyPair | undefined;
+  #shown: (pair: KeyPair) => void = () => {};
+
+  show(pair: KeyPair): void {
+    this.#pair = pair;
+    this.#shown(pair);
+  }
+
+  follow(show: (pair: KeyPair) => void): void {
+    this.#shown = show;
+    if (this.#pair !== undefined) show(this.#pair);
+  }
+}
+
+/** Names of the Service in deploy/operator, by which Prometheus reaches it. */
+export const metricsNames = (namespace: string): readonly string[] => [
+  `drydock-metrics.${namespace}.svc`,
+  `drydock-metrics.${namespace}.svc.cluster.local`,
+];
+
+const selfSigned = async (): Promise<KeyPair> => {
+  const now = systemClock.now();
+  return makeServing(await makeAuthority(now), [hostname(), 'localhost', '127.0.0.1'], now);
+};
+
+type Parts = { readonly all: Metrics; readonly api: Api; readonly log: Log; readonly webhookCertificate: SharedCertificate | undefined };
+
+const openSecurely = async (
+  { address, certDir }: MetricsSettings & { readonly address: NonNullable<Address> },
+  pages: Readonly<Record<string, Page>>,
+  { api, log, webhookCertificate }: Parts,
+): Promise<{ readonly port: number; readonly close: () => void }> => {
+  const { port, close, show } = await listenSecurely(address, pages, new Guard(api, systemClock));
+  if (certDir !== undefined) {
+    const stop = await showMounted('--metrics-cert-dir', certDir, show, log);
+    return { port, close: () => (stop(), close()) };
+  }
+  if (webhookCertificate === undefined) show(await selfSigned());
+  else webhookCertificate.follow(show);
+  return { port, close };
+};
+
+/** Serves /metrics until the answer is called. Throws a UsageError when the address or the certificate cannot be had. */
+export const openMetrics = async (settings: MetricsSettings, parts: Parts): Promise<() => void> => {
+  const { address, secure } = settings;
+  if (address === undefined) return () => {};
+  const { all, log } = parts;
+  const pages = { '/metrics': async () => ({ status: 200, type: all.contentType, text: await all.text() }) };
+  try {
+    const { port, close } = secure ? await openSecurely({ ...settings, address }, pages, parts) : await listen(address, pages);
+    log.info('metrics served', { port, secure });
+    return close;
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`metrics cannot be served on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
+  }
+};

@@ -1,0 +1,41 @@
+import { join } from 'node:path';
+import { mountedPair } from '../../admission/certificates/mounted.ts';
+import { systemClock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import type { KeyPair } from '../../web/server.ts';
+import { UsageError } from '../shared/fail.ts';
+
+/** A mounted Secret is swapped by the kubelet, within a minute. */
+const lookEveryMs = 10_000;
+
+const pairIn = (folder: string): Promise<KeyPair | undefined> =>
+  mountedPair([{ cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }]);
+
+/**
+ * Shows tls.crt and tls.key of a folder, and shows them again when they change, until the answer is called. Throws a UsageError when they are not there at the start;
+ * what is wrong with them later is logged, and the pair before goes on.
+ */
+export const showMounted = async (flag: string, folder: string, show: (pair: KeyPair) => void, log: Log): Promise<() => void> => {
+  const first = await pairIn(folder).catch((error: unknown) => {
+    throw new UsageError(`${flag}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  });
+  if (first === undefined) throw new UsageError(`${flag} ${folder} has no tls.crt and tls.key`);
+  show(first);
+  const stop = new AbortController();
+  const follow = async (): Promise<void> => {
+    let shown = first.cert;
+    while (!stop.signal.aborted) {
+      await systemClock.sleep(lookEveryMs, stop.signal);
+      const pair = await pairIn(folder).catch((error: unknown) => {
+        log.warn('a certificate cannot be read again', { folder, error });
+        return undefined;
+      });
+      if (pair === undefined || pair.cert === shown) continue;
+      show(pair);
+      shown = pair.cert;
+      log.info('certificate shown', { folder });
+    }
+  };
+  void follow();
+  return () => stop.abort();
+};

@@ -1,0 +1,32 @@
+import type { MigrationLimits } from '../../core/hypervisor/snapshot.ts';
+import type { NovaWhere } from '../../nova/config/find.ts';
+import type { Nova } from '../../nova/nova.ts';
+import type { Clock } from '../../support/clock.ts';
+import { novaOf } from '../nova/open.ts';
+import { positive } from '../shared/go-values.ts';
+import type { OpenStackFlags } from './openstack-flags.ts';
+
+/** The OpenStack whose hypervisors the nodes are. */
+export type OpenStackTerms = { readonly nova: Nova; readonly limits: Partial<MigrationLimits> };
+
+const whereOf = (flags: OpenStackFlags): NovaWhere => ({
+  cloud: flags.openstackCloud,
+  configPath: flags.openstackConfigPath,
+  region: flags.openstackRegion,
+  interface: flags.openstackInterface,
+  caFile: flags.openstackCaFile,
+});
+
+/** The OpenStack that the flags name; undefined where they name none. Throws a UsageError that says what is to be mended. */
+export const openStackOf = (
+  flags: OpenStackFlags,
+  env: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): OpenStackTerms | undefined => {
+  if (flags.openstack !== true && flags.openstackCloud === undefined && flags.openstackConfigPath === undefined) return undefined;
+  const limits = {
+    perHost: positive('--openstack-migrations-per-host', flags.openstackMigrationsPerHost),
+    total: positive('--openstack-migrations', flags.openstackMigrations),
+  };
+  return { nova: novaOf(whereOf(flags), env, clock), limits };
+};

@@ -1,0 +1,36 @@
+import { machineTongue } from '../../apis/machine-adapter.ts';
+import type { Connection } from '../../kube/connect.ts';
+import { systemClock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { startDashboard } from '../../web/dashboard/dashboard.ts';
+import { UsageError } from '../shared/fail.ts';
+import { kindsHere } from '../shared/kinds.ts';
+import type { OperatorSettings } from './operator-flags.ts';
+
+const closed = async (): Promise<void> => {};
+
+/**
+ * Serves the page for looking, where the flag asks for it; the answer closes it. It is the same in every replica, leader or not. Throws a
+ * UsageError when the address cannot be had.
+ */
+export const openOperatorDashboard = async (
+  settings: OperatorSettings,
+  connection: Connection,
+  log: Log,
+  signal: AbortSignal,
+): Promise<() => Promise<void>> => {
+  const { dashboardAddress: address } = settings;
+  if (address?.host === undefined) return closed;
+  const dialects = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
+  if (dialects === undefined) return closed;
+  const { host, port } = address;
+  const common = { watcher: connection, dialects, machines: machineTongue, cluster: connection.server, clock: systemClock, log };
+  try {
+    const dashboard = await startDashboard({ ...common, access: { kind: 'read-only' }, host, port });
+    log.info('dashboard served', { url: dashboard.url });
+    return () => dashboard.close();
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`dashboard cannot be served on ${host}:${port}: ${cause}`, { cause: error });
+  }
+};

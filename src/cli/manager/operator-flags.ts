@@ -1,0 +1,167 @@
+import { everyNamespace } from '../../operator/cache/namespaces.ts';
+import { systemClock } from '../../support/clock.ts';
+import type { LogFormat } from '../../support/pino-log.ts';
+import { parseAddress } from '../../web/server.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { leaseNamespaces } from '../shared/kinds.ts';
+import type { MachineTerms } from './controller-manager.ts';
+import { type IntakeFlags, type IntakeSettings, intakeSettings } from './event-intake.ts';
+import type { MetricsSettings } from './metrics-server.ts';
+import { type OpenStackTerms, openStackOf } from './openstack.ts';
+import type { OpenStackFlags } from './openstack-flags.ts';
+import { type WebhookFlags, type WebhookSettings, webhookSettings } from './webhook-flags.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** As the command line gives them. */
+export type OperatorFlags = WebhookFlags &
+  OpenStackFlags &
+  IntakeFlags &
+  ConnectionFlags & {
+    readonly metricsBindAddress: string;
+    readonly metricsSecure: boolean | string;
+    readonly metricsCertDir?: string;
+    readonly healthProbeBindAddress: string;
+    readonly dashboardBindAddress?: string;
+    readonly leaderElect: boolean | string;
+    readonly leaderElectionNamespace?: string;
+    readonly zapLogLevel?: string;
+    readonly zapEncoder?: 'json' | 'console';
+    readonly logFormat?: LogFormat;
+    readonly nodeLeaseDurationSeconds: string;
+    readonly machineMaintenanceNamespace?: string;
+    readonly machineMaintenanceWatchNamespaces: readonly string[];
+    readonly allowedAwsEndpoint: readonly string[];
+    readonly machinesPerSet: string;
+    readonly machinesPerZone: string;
+    readonly drainLeadSeconds: string;
+  };
+
+/** Where something is served; undefined switches it off. */
+export type Address = ReturnType<typeof parseAddress>;
+
+/** What the operator is to do, checked. */
+export type OperatorSettings = {
+  readonly metrics: MetricsSettings;
+  readonly healthAddress: Address;
+  /** Of this machine or pod alone: whoever reaches it may look. */
+  readonly dashboardAddress: Address;
+  readonly leaderElect: boolean;
+  readonly leaseNamespace: string;
+  readonly operatorNamespace: string;
+  /** `namespace/name` of the pod that this process runs in, as its manifest tells it; undefined outside a cluster. */
+  readonly ownPod: string | undefined;
+  readonly leaseSeconds: number;
+  /** Where new MachineMaintenances are made; beside the operator when left out. */
+  readonly machineNamespace: string | undefined;
+  readonly machines: Omit<MachineTerms, 'namespace'>;
+  readonly logFormat: LogFormat;
+  readonly logLevel: string;
+  /** Undefined switches it off. */
+  readonly eventIntake: IntakeSettings | undefined;
+  /** Undefined: nodes are no hypervisors, or nobody asks. */
+  readonly openStack: OpenStackTerms | undefined;
+  /** Undefined switches it off. */
+  readonly webhook: WebhookSettings | undefined;
+};
+
+const addressOf = (flag: string, text: string): Address => {
+  if (text === '0' || text === '') return undefined;
+  const address = parseAddress(text);
+  if (address === undefined) throw new UsageError(`${flag} is "${text}"; it takes host:port or :port, or 0 to switch it off`);
+  return address;
+};
+
+/** Who may look at a cluster is Kubernetes' to say: the page is reached through `kubectl port-forward`, never from a network. */
+const loopbackOf = (flag: string, text: string): Address => {
+  const address = addressOf(flag, text);
+  if (address === undefined) return undefined;
+  const { host = '' } = address;
+  if (host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)) return address;
+  throw new UsageError(`${flag} is "${text}"; the page is served on loopback addresses only, for example 127.0.0.1:8721`);
+};
+
+const booleanOf = (flag: string, value: boolean | string): boolean => {
+  if (typeof value === 'boolean') return value;
+  if (['true', 't', '1', 'True', 'TRUE', 'T'].includes(value)) return true;
+  if (['false', 'f', '0', 'False', 'FALSE', 'F'].includes(value)) return false;
+  throw new UsageError(`${flag} is "${value}"; it takes true or false`);
+};
+
+const ownPodOf = (env: Env): string | undefined => {
+  const { POD_NAMESPACE: namespace = '', POD_NAME: name = '' } = env;
+  return namespace === '' || name === '' ? undefined : `${namespace}/${name}`;
+};
+
+/** zap's levels: names, or a number of steps below info. */
+const levelOf = (text = 'info'): string => {
+  if (['debug', 'info', 'warn', 'error'].includes(text)) return text;
+  if (/^\d+$/.test(text)) return text === '0' ? 'info' : 'debug';
+  if (text === 'panic') return 'error';
+  throw new UsageError(`--zap-log-level is "${text}"; it takes debug, info, warn, error or a number`);
+};
+
+const secondsOf = (flag: string, text: string): number => {
+  const seconds = Number(text);
+  if (!Number.isInteger(seconds) || seconds < 4)
+    throw new UsageError(`${flag} is "${text}"; it takes a whole number of seconds, 4 or more`);
+  return seconds;
+};
+
+const countOf = (flag: string, text: string): number => {
+  const count = Number(text);
+  if (text === '' || !Number.isInteger(count) || count < 0)
+    throw new UsageError(`${flag} is "${text}"; it takes a whole number, 0 or more`);
+  return count;
+};
+
+const namespaceNames = (names: readonly string[]): readonly string[] => {
+  const odd = names.find(name => name !== everyNamespace && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
+  if (odd !== undefined)
+    throw new UsageError(
+      `--machine-maintenance-watch-namespaces has "${odd}"; it takes names of namespaces, with commas between them, or *`,
+    );
+  return names;
+};
+
+const endpoints = (urls: readonly string[]): readonly string[] => {
+  const odd = urls.find(url => !/^https?:\/\//.test(url) || !URL.canParse(url));
+  if (odd !== undefined)
+    throw new UsageError(`--allowed-aws-endpoint is "${odd}"; it takes a URL, for example https://ec2.cloud.example.com`);
+  return urls;
+};
+
+/** Checks the flags; throws a UsageError that names the flag and what it takes. An empty LEASE_NAMESPACE means the default. */
+export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boolean): OperatorSettings => {
+  const chosen = flags.logFormat ?? (flags.zapEncoder === undefined ? undefined : flags.zapEncoder === 'json' ? 'json' : 'text');
+  return {
+    metrics: {
+      address: addressOf('--metrics-bind-address', flags.metricsBindAddress),
+      secure: booleanOf('--metrics-secure', flags.metricsSecure),
+      certDir: flags.metricsCertDir === '' ? undefined : flags.metricsCertDir,
+    },
+    healthAddress: addressOf('--health-probe-bind-address', flags.healthProbeBindAddress),
+    dashboardAddress: loopbackOf('--dashboard-bind-address', flags.dashboardBindAddress ?? '0'),
+    leaderElect: booleanOf('--leader-elect', flags.leaderElect),
+    ...leaseNamespaces(env),
+    ownPod: ownPodOf(env),
+    leaseSeconds: secondsOf('--node-lease-duration-seconds', flags.nodeLeaseDurationSeconds),
+    machineNamespace: flags.machineMaintenanceNamespace === '' ? undefined : flags.machineMaintenanceNamespace,
+    machines: {
+      awsEndpoints: endpoints(flags.allowedAwsEndpoint),
+      watchNamespaces: namespaceNames(flags.machineMaintenanceWatchNamespaces),
+      limits: {
+        perSet: countOf('--machines-per-set', flags.machinesPerSet),
+        perZone: countOf('--machines-per-zone', flags.machinesPerZone),
+      },
+      region: env['AWS_REGION'],
+      drainLeadSeconds: countOf('--drain-lead-seconds', flags.drainLeadSeconds),
+    },
+    logFormat: chosen ?? (terminal ? 'text' : 'json'),
+    logLevel: levelOf(flags.zapLogLevel),
+    eventIntake: intakeSettings(flags, addressOf('--event-intake-bind-address', flags.eventIntakeBindAddress ?? '0')),
+    openStack: openStackOf(flags, env, systemClock),
+    webhook: webhookSettings(flags, env),
+  };
+};

@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Dialect } from '../../core/request/request.ts';
+import { type Connection, connect } from '../../kube/connect.ts';
+import { EventRecorder } from '../../kube/events/events.ts';
+import { elect } from '../../kube/leader/leader.ts';
+import { Defects } from '../../operator/defects.ts';
+import type { OperatorOptions } from '../../operator/node/node-reconciler.ts';
+import type { Fence } from '../../operator/ports.ts';
+import { systemClock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { pinoLog } from '../../support/pino-log.ts';
+import { type Metrics, metrics } from '../../web/metrics.ts';
+import { listen, type Page } from '../../web/server.ts';
+import { connectionOf } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { kindsHere } from '../shared/kinds.ts';
+import { isOpenShift } from '../shared/openshift.ts';
+import { stopSignal } from '../shared/stop-signal.ts';
+import { version } from '../shared/version.ts';
+import { type Crew, crew, Duty } from './controller-manager.ts';
+import { openEventIntake } from './event-intake.ts';
+import { catchTheRest } from './last-resort.ts';
+import { prepareLeaseNamespaces } from './lease-namespaces.ts';
+import { openMetrics, SharedCertificate } from './metrics-server.ts';
+import { openOperatorDashboard } from './operator-dashboard.ts';
+import { type Address, type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
+import { openWebhook } from './webhook.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The name that the replaced operator uses: it and Drydock never act at the same time. */
+const leaderLease = '135b1886.medik8s.io';
+
+/** Events that are still on their way at the end get this long. */
+const flushMs = 2000;
+
+const text = (status: number, body: string): Awaited<ReturnType<Page>> => ({ status, type: 'text/plain; charset=utf-8', text: body });
+
+/**
+ * Alive as long as it answers; ready when the webhook answers (of every replica, leader or not) and everything that decides has been read,
+ * or another replica leads.
+ */
+const healthPages = (duty: Duty, webhook: { ready(): boolean }, mayStandBy: boolean): Readonly<Record<string, Page>> => ({
+  '/healthz': async () => text(200, 'ok\n'),
+  '/readyz': async () => {
+    if (!webhook.ready()) return text(503, 'the webhook is not served yet\n');
+    const { unsynced } = duty.overview();
+    return (duty.acts || !mayStandBy) && unsynced.length > 0 ? text(503, `not read yet: ${unsynced.join(', ')}\n`) : text(200, 'ok\n');
+  },
+});
+
+const serve = async (what: string, address: Address, pages: Readonly<Record<string, Page>>, log: Log): Promise<() => void> => {
+  if (address === undefined) return () => {};
+  try {
+    const { port, close } = await listen(address, pages);
+    log.info(`${what} served`, { port });
+    return close;
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`${what} cannot be served on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
+  }
+};
+
+/** Without leader election this process is the only one: it may always act. */
+const everyoneActs: Fence = { mayAct: () => true };
+
+/** Own leases are renewed when a quarter of their time has passed. */
+const renewals = 4;
+
+type Parts = {
+  readonly connection: Connection;
+  readonly recorder: EventRecorder;
+  readonly metrics: Metrics;
+  readonly settings: OperatorSettings;
+  readonly log: Log;
+};
+
+/** What the operator finds in the cluster when it begins to act. */
+type Found = { readonly dialects: readonly Dialect[]; readonly openShift: boolean };
+
+const crewOf = (
+  { connection, recorder, metrics, settings, log }: Parts,
+  found: Found,
+  fence: Fence,
+  self: OperatorOptions['self'],
+  namespace: string,
+): Crew =>
+  crew({
+    ...found,
+    ...(self && { self }),
+    api: connection,
+    watcher: connection,
+    recorder,
+    meter: metrics.meter,
+    fence,
+    clock: systemClock,
+    log,
+    terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
+    machines: { ...settings.machines, namespace },
+    openStack: settings.openStack,
+    novaMeter: metrics.novaMeter,
+  });
+
+/** Where new MachineMaintenances are made: beside the operator, unless a flag says otherwise. */
+const machineNamespace = ({ settings, connection }: Parts): string => settings.machineNamespace ?? connection.namespace;
+
+/** A replica that has handed over leaves the others this long to take the lease, in milliseconds; a lone one leads again after that. */
+const standBackMs = 10_000;
+
+/** For so long after handing over its own pod is a pod like any other: nobody else was there to lead. */
+const handedOverMs = 600_000;
+
+const findOut = async ({ connection, settings, log }: Parts, signal: AbortSignal): Promise<Found | undefined> => {
+  const dialects = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
+  const openShift = await isOpenShift(connection, systemClock, log, signal);
+  if (dialects === undefined) return undefined;
+  await prepareLeaseNamespaces(connection, dialects, log, signal);
+  return { dialects, openShift };
+};
+
+/** Contends for the lease again and again; hands it over when this replica's own pod is the last one to go from a node. */
+const takeTurns = async (parts: Parts, duty: Duty, namespace: string, pod: string | undefined, signal: AbortSignal): Promise<void> => {
+  const { connection, log } = parts;
+  const identity = `${hostname()}_${randomUUID()}`;
+  let handedOverAt = Number.NEGATIVE_INFINITY;
+  while (!signal.aborted) {
+    const resign = new AbortController();
+    const handOver = (): void => {
+      if (!resign.signal.aborted) log.info('handing over: the node of this replica is being drained', { pod });
+      handedOverAt = performance.now();
+      resign.abort();
+    };
+    const mayStay = pod !== undefined && performance.now() - handedOverAt > handedOverMs;
+    const lead = async (fence: Fence, stop: AbortSignal): Promise<void> => {
+      const end = AbortSignal.any([stop, resign.signal]);
+      const found = await findOut(parts, end);
+      if (found !== undefined)
+        await duty.serve(crewOf(parts, found, fence, mayStay ? { pod, handOver } : undefined, machineNamespace(parts)), end);
+    };
+    await elect({ api: connection, clock: systemClock, random: Math.random, log, namespace, name: leaderLease, identity, signal, lead });
+    if (resign.signal.aborted) await systemClock.sleep(standBackMs, signal);
+  }
+};
+
+/** Acts at once, or whenever this replica is the leader; a leader that loses its lease contends again. */
+const work = async (parts: Parts, duty: Duty, leaderNamespace: string, signal: AbortSignal): Promise<void> => {
+  const { settings } = parts;
+  if (settings.leaderElect) return takeTurns(parts, duty, leaderNamespace, settings.ownPod, signal);
+  const found = await findOut(parts, signal);
+  if (found !== undefined) await duty.serve(crewOf(parts, found, everyoneActs, undefined, machineNamespace(parts)), signal);
+};
+
+const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defects: Defects): Promise<Connection> =>
+  connect({
+    ...connectionOf(flags),
+    env,
+    userAgent: `drydock/${version()}`,
+    log,
+    onAnswer: seen => all.apiCall({ ...seen, status: seen.status ?? 0 }),
+    onDefect: (path, object, error) => defects.tell('Watch', `${path} ${object}`, error),
+  });
+
+/** `drydock operator`: serves until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a KubeconfigError without a cluster. */
+export const operator = async (flags: OperatorFlags, env: Env): Promise<void> => {
+  const settings = operatorSettings(flags, env, process.stderr.isTTY);
+  const log = pinoLog({ format: settings.logFormat, level: settings.logLevel, stream: process.stderr, colour: process.stderr.isTTY });
+  const duty = new Duty();
+  const all = metrics(
+    () => duty.overview(),
+    () => duty.acts,
+  );
+  const defects = new Defects({ log, meter: all.meter });
+  catchTheRest(defects);
+  const connection = await connectFor(flags, env, log, all, defects);
+  const recorder = new EventRecorder({ api: connection, clock: systemClock, log, random: Math.random, instance: hostname() });
+  const webhookCertificate = settings.webhook && new SharedCertificate();
+  const webhook = await openWebhook(settings.webhook, connection, log, webhookCertificate);
+  const closers = [
+    await serve('health', settings.healthAddress, healthPages(duty, webhook, settings.leaderElect), log),
+    await openEventIntake(settings.eventIntake, duty, log),
+    await openMetrics(settings.metrics, { all, api: connection, log, webhookCertificate }),
+  ];
+  log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
+  const parts = { connection, recorder, metrics: all, settings, log };
+  const signal = stopSignal(log);
+  const closeDashboard = await openOperatorDashboard(settings, connection, log, signal);
+  await work(parts, duty, flags.leaderElectionNamespace ?? connection.namespace, signal);
+  await recorder.drain(flushMs);
+  await closeDashboard();
+  for (const close of closers) close();
+  await webhook.close();
+  connection.close();
+  log.info('stopped');
+};

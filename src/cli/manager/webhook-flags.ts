@@ -1,0 +1,73 @@
+import type { Command } from 'commander';
+import { UsageError } from '../shared/fail.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** As the command line gives them. */
+export type WebhookFlags = {
+  readonly webhookPort?: string;
+  readonly webhookCertDir?: string;
+  readonly webhookServiceName?: string;
+  readonly webhookConfigurationName?: string;
+  readonly webhookExtraName?: readonly string[];
+  readonly webhookClientCaFile?: string;
+};
+
+/** How the webhook is served, checked. */
+export type WebhookSettings = {
+  readonly port: number;
+  /** Of the operator; the connection's when the environment names none. */
+  readonly namespace?: string;
+  readonly certDir?: string;
+  readonly service: string;
+  readonly configuration: string;
+  readonly extraNames: readonly string[];
+  readonly clientCaFile?: string;
+};
+
+/** The port of controller-runtime's webhook servers: the Services of the replaced operators lead there. */
+const usualPort = '9443';
+
+/** The flags of the webhook, for `drydock operator`. */
+export const webhookFlags = (command: Command): Command =>
+  command
+    .option(
+      '--webhook-port <n>',
+      `where the validating webhook is served (TLS); 0 switches it off. In a pod that knows its namespace ${usualPort}, elsewhere 0`,
+    )
+    .option('--webhook-cert-dir <folder>', "tls.crt and tls.key of the webhook; without them OLM's, then certificates of its own")
+    .option('--webhook-client-ca-file <file>', 'authorities of the certificates that API servers show; whoever shows none is not served')
+    .option('--webhook-service-name <name>', 'Service that leads to the webhook', 'drydock-webhook')
+    .option('--webhook-configuration-name <name>', 'ValidatingWebhookConfiguration whose caBundle is kept up to date', 'drydock')
+    .option('--webhook-extra-name <name...>', 'more host names or IP addresses for the certificates of its own');
+
+const filled = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
+
+const portOf = (text: string): number => {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535)
+    throw new UsageError(`--webhook-port is "${text}"; it takes a port number, or 0 to switch it off`);
+  return port;
+};
+
+/**
+ * Undefined: no webhook. It is served where a port is given, and in a pod that has been told its namespace (POD_NAMESPACE, or
+ * OPERATOR_NAMESPACE as in the manifests of the replaced operator), for there a Service may lead to it. Throws a UsageError.
+ */
+export const webhookSettings = (flags: WebhookFlags, env: Env): WebhookSettings | undefined => {
+  const namespace = filled(env['POD_NAMESPACE']) ?? filled(env['OPERATOR_NAMESPACE']);
+  const isPod = filled(env['KUBERNETES_SERVICE_HOST']) !== undefined && namespace !== undefined;
+  const port = portOf(flags.webhookPort ?? (isPod ? usualPort : '0'));
+  if (port === 0) return undefined;
+  const certDir = filled(flags.webhookCertDir);
+  const clientCaFile = filled(flags.webhookClientCaFile);
+  return {
+    port,
+    ...(namespace !== undefined && { namespace }),
+    ...(certDir !== undefined && { certDir }),
+    service: filled(flags.webhookServiceName) ?? 'drydock-webhook',
+    configuration: filled(flags.webhookConfigurationName) ?? 'drydock',
+    extraNames: flags.webhookExtraName ?? [],
+    ...(clientCaFile !== undefined && { clientCaFile }),
+  };
+};

@@ -1,0 +1,55 @@
+import { parse } from 'yaml';
+import { served } from '../../apis/served.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { Dialect } from '../../core/request/request.ts';
+import { everyNamespace } from '../../operator/cache/namespaces.ts';
+import { noMeter } from '../../operator/ports.ts';
+import type { Props } from '../../rehearse/stage.ts';
+import { type Log, silentLog } from '../../support/log.ts';
+import { crdTexts, usualGroups } from '../install/crds.ts';
+import { crew } from '../manager/controller-manager.ts';
+import { leaseNamespaces } from '../shared/kinds.ts';
+
+/** Leases as long as the operator's own flags make them. */
+const terms = { durationSeconds: 3600, renewEverySeconds: 900 };
+
+const operate =
+  (dialects: readonly Dialect[], log: Log): Props['operate'] =>
+  ({ ports, clock }, signal) =>
+    crew({
+      api: ports,
+      watcher: ports,
+      recorder: { record: () => {} },
+      meter: noMeter,
+      fence: { mayAct: () => true },
+      clock,
+      // All that happens at one moment is seen before anything is done about it: a look for each pod of a node would cost most of the time.
+      soon: begin => void clock.after(0, begin),
+      log,
+      dialects,
+      terms,
+      machines: {
+        limits: { perSet: 1, perZone: 0 },
+        drainLeadSeconds: 1800,
+        namespace: 'drydock',
+        // A copy does not say where its operator runs.
+        watchNamespaces: [everyNamespace],
+        // Clouds are not asked: the copy says all there is.
+        scanner: { scan: async source => ({ source: source.name, looked: new Set(), events: [], unknown: [] }) },
+      },
+    }).run(signal);
+
+/** The operator as `drydock operator` puts it together, for rehearsals. `defect` is told what it could not do. */
+export const rehearsalCrew = (
+  env: Readonly<Record<string, string | undefined>>,
+  defect: (message: string) => void,
+): Pick<Props, 'operate' | 'definitions' | 'dialects'> => {
+  const dialects = served(leaseNamespaces(env));
+  const groups = new Set([...usualGroups, ...dialects.map(({ apiVersion }) => apiVersion.split('/')[0] ?? '')]);
+  const error: Log['error'] = (message, about) => defect(`${message} ${JSON.stringify(about?.['node'] ?? '')}`);
+  return {
+    dialects,
+    definitions: crdTexts([...groups]).map(text => parse(text) as JsonObject),
+    operate: operate(dialects, { ...silentLog, error }),
+  };
+};

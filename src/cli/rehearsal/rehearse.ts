@@ -1,0 +1,206 @@
+import { readFileSync } from 'node:fs';
+import { parseAllDocuments } from 'yaml';
+import { isObject, type JsonObject } from '../../core/json.ts';
+import { parseSelector } from '../../core/pod/parse-selector.ts';
+import { matches } from '../../core/pod/selector.ts';
+import type { Dialect } from '../../core/request/request.ts';
+import { at, strings, text } from '../../embedded/object.ts';
+import { type Copy, ofKind } from '../../rehearse/copy.ts';
+import { readCopy, SnapshotError } from '../../rehearse/files.ts';
+import type { Foresight } from '../../rehearse/foresight.ts';
+import { rehearse } from '../../rehearse/rehearse.ts';
+import { type Order, type Progress, type Wish, WishError } from '../../rehearse/run.ts';
+import { takeCopy } from '../../rehearse/take.ts';
+import { durationText, foresightText } from '../../rehearse/words.ts';
+import { systemClock } from '../../support/clock.ts';
+import { maintenanceFor } from '../maintenance/maintain.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { integer, seconds } from '../shared/go-values.ts';
+import { nodeChoice } from '../shared/nodes.ts';
+import { plainOutput } from '../shared/output.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { rehearsalCrew } from './rehearsal-manager.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export type RehearseFlags = ConnectionFlags & {
+  readonly selector?: string;
+  readonly all?: boolean;
+  readonly filename?: string;
+  readonly snapshot?: string;
+  readonly parallel?: string;
+  readonly seeds?: string;
+  readonly force?: boolean;
+  readonly deleteEmptydirData?: boolean;
+  readonly disableEviction?: boolean;
+  readonly gracePeriod: string;
+  readonly timeout: string;
+  readonly startTime: string;
+  readonly stopTime: string;
+  readonly horizon: string;
+  readonly output: string;
+};
+
+const atLeastOne = (flag: string, text: string): number => {
+  const value = integer(flag, text);
+  if (value < 1) throw new UsageError(`${flag} is "${text}"; it takes a whole number, 1 or more`);
+  return value;
+};
+
+const positive = (flag: string, text: string): number => {
+  const value = seconds(flag, text);
+  if (value < 0) throw new UsageError(`${flag} is "${text}"; it takes a duration of 0 or more`);
+  return value;
+};
+
+/** What is wrong with a copy or a wish is a wrong call. */
+const asUsage = async <T>(work: () => T | Promise<T>): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SnapshotError || error instanceof WishError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+};
+
+const copyOf = async (flags: RehearseFlags, env: Env): Promise<Copy> => {
+  const { snapshot } = flags;
+  if (snapshot !== undefined) return asUsage(() => readCopy(snapshot));
+  const copies: Copy[] = [];
+  await withCluster(flags, env, async connection => {
+    const tell = (plural: string, count: number): void => progressLine(`read ${count} ${plural}`);
+    copies.push(await takeCopy({ api: connection, now: () => systemClock.now(), tell }));
+  });
+  const [copy] = copies;
+  if (copy === undefined) throw new Error('the cluster has not been read');
+  return copy;
+};
+
+const wishFor = (node: string, flags: RehearseFlags): Wish => {
+  const object = maintenanceFor(node, { ...flags, stage: 'Drain' });
+  return { node, name: node, object };
+};
+
+const textIn = (file: string): string => {
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+};
+
+const wishIn = (file: string, object: JsonObject, dialects: readonly Dialect[]): Wish => {
+  const [kind, apiVersion] = [text(object, 'kind'), text(object, 'apiVersion')];
+  const dialect = dialects.find(one => one.kind === kind && one.apiVersion === apiVersion);
+  if (dialect === undefined) throw new UsageError(`${file}: ${kind || 'something'} of ${apiVersion || 'no group'} is no maintenance`);
+  const [node, name] = [text(object, 'spec', 'nodeName'), text(object, 'metadata', 'name')];
+  if (node === '' || name === '') throw new UsageError(`${file}: a ${kind} has no ${name === '' ? 'name' : 'spec.nodeName'}`);
+  const { status: _status, ...rest } = object;
+  return { node, name, object: rest };
+};
+
+/** The maintenances of a file. Throws a UsageError that names the file. */
+const wishesIn = (file: string, dialects: readonly Dialect[]): readonly Wish[] => {
+  const documents = parseAllDocuments(textIn(file));
+  const wishes = [...documents].flatMap(document => {
+    const [error] = document.errors;
+    if (error !== undefined) throw new UsageError(`${file} is no YAML: ${error.message.split('\n')[0] ?? ''}`);
+    const value: unknown = document.toJS();
+    return isObject(value) ? [wishIn(file, value, dialects)] : [];
+  });
+  if (wishes.length === 0) throw new UsageError(`${file} holds no maintenance`);
+  return wishes;
+};
+
+const nodesIn = (copy: Copy, names: readonly string[], { selector, all }: RehearseFlags): readonly string[] => {
+  const known = ofKind(copy.objects, 'Node');
+  if (all === true && (names.length > 0 || selector !== undefined)) throw new UsageError('--all stands in place of names and --selector');
+  if (all === true) return known.map(node => text(node, 'metadata', 'name'));
+  const choice = nodeChoice('rehearse', names, selector);
+  const wanted = choice.selector === undefined ? undefined : parseSelector(choice.selector);
+  if (wanted === undefined) return [...new Set(choice.names)];
+  const picked = known.filter(node => matches(wanted, strings(at(node, 'metadata', 'labels')))).map(node => text(node, 'metadata', 'name'));
+  if (picked.length === 0) throw new UsageError(`no node has the labels of --selector "${selector ?? ''}"`);
+  return picked;
+};
+
+/** Every node must be there, and each is drained once. */
+const checked = (copy: Copy, wishes: readonly Wish[]): readonly Wish[] => {
+  const known = new Set(ofKind(copy.objects, 'Node').map(node => text(node, 'metadata', 'name')));
+  const stranger = wishes.find(({ node }) => !known.has(node));
+  if (stranger !== undefined) throw new UsageError(`nodes "${stranger.node}" not found`);
+  const twice = wishes.find(({ node }, index) => wishes.findIndex(one => one.node === node) < index);
+  if (twice !== undefined && wishes.length < 1000) throw new UsageError(`node ${twice.node} is named twice`);
+  return wishes;
+};
+
+let told = 0;
+
+/** One line on a terminal that is written over; elsewhere a line every five seconds. */
+const progressLine = (line: string): void => {
+  const { isTTY } = process.stderr;
+  const now = performance.now();
+  if (now - told < (isTTY ? 200 : 5000)) return;
+  told = now;
+  process.stderr.write(isTTY ? `\r\x1b[K${line}` : `${line}\n`);
+};
+
+const endProgress = (): void => void (process.stderr.isTTY && process.stderr.write('\r\x1b[K'));
+
+/** After the last run there may be one more, with a policy that refuses no pods. */
+const progressOf = (seeds: number, run: number, { drained, of, gone, madeUpMs }: Progress): string => {
+  const which = run > seeds ? 'one more run, with no pod refused' : `run ${run} of ${seeds}`;
+  return `${which}: ${drained} of ${of} nodes done, ${gone} pods moved, ${durationText(madeUpMs)} of made-up time`;
+};
+
+const printed = async (foresight: Foresight, output: string): Promise<string> => {
+  if (output === 'json') return JSON.stringify(foresight, undefined, 2);
+  if (output === 'svg') return (await import('../../rehearse/picture.ts')).foresightPicture(foresight);
+  return foresightText(foresight);
+};
+
+const orderOf = (wishes: readonly Wish[], flags: RehearseFlags): Order => ({
+  wishes,
+  ...(flags.parallel !== undefined && { parallel: atLeastOne('--parallel', flags.parallel) }),
+  horizonMs: positive('--horizon', flags.horizon) * 1000,
+});
+
+/** Wrong values of flags are told before anything is read. */
+const check = (names: readonly string[], flags: RehearseFlags): void => {
+  orderOf([], flags);
+  maintenanceFor('any', { ...flags, stage: 'Drain' });
+  if (flags.filename === undefined && flags.all !== true) nodeChoice('rehearse', names, flags.selector);
+  if (flags.filename !== undefined && (names.length > 0 || flags.selector !== undefined || flags.all === true))
+    throw new UsageError('--filename stands in place of names, --selector and --all');
+};
+
+/** Five runs say how much times differ; of very many pods one run says it, and takes minutes. */
+const mostSeeds = 5;
+const podsInAll = 200_000;
+
+const usualSeeds = ({ objects }: Copy, wishes: readonly Wish[]): number => {
+  const targets = new Set(wishes.map(({ node }) => node));
+  const pods = ofKind(objects, 'Pod').filter(pod => targets.has(text(pod, 'spec', 'nodeName'))).length;
+  return Math.min(mostSeeds, Math.max(1, Math.floor(podsInAll / Math.max(1, pods))));
+};
+
+/** `drydock rehearse`: plays the maintenances on a copy, and prints how it goes. Throws a UsageError for a wrong call. */
+export const rehearseCommand = async (names: readonly string[], flags: RehearseFlags, env: Env): Promise<void> => {
+  check(names, flags);
+  const asked = flags.seeds === undefined ? undefined : atLeastOne('--seeds', flags.seeds);
+  const defaults = { startSeconds: positive('--start-time', flags.startTime), stopSeconds: positive('--stop-time', flags.stopTime) };
+  const defects = new Set<string>();
+  const crew = rehearsalCrew(env, message => void defects.add(message));
+  const fromFile = flags.filename === undefined ? undefined : wishesIn(flags.filename, crew.dialects);
+  const copy = await copyOf(flags, env);
+  const wishes = fromFile ?? nodesIn(copy, names, flags).map(node => wishFor(node, flags));
+  const order = orderOf(checked(copy, wishes), flags);
+  const seeds = asked ?? usualSeeds(copy, wishes);
+  const tell = (run: number, progress: Progress): void => progressLine(progressOf(seeds, run, progress));
+  const foresight = await asUsage(() => rehearse({ ...crew, copy, order, seeds, defaults, tell }));
+  endProgress();
+  for (const defect of defects) plainOutput.note(`the operator says: ${defect}`);
+  plainOutput.line(await printed(foresight, flags.output));
+  if (!foresight.finishes) process.exitCode = 1;
+};

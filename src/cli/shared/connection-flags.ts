@@ -1,0 +1,88 @@
+import { type Command, Option } from 'commander';
+import type { ConnectOptions } from '../../kube/connect.ts';
+import { seconds } from './go-values.ts';
+
+/** How a command finds its cluster, as the command line gives it: kubectl's flags. */
+export type ConnectionFlags = {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly cluster?: string;
+  readonly user?: string;
+  readonly server?: string;
+  readonly token?: string;
+  readonly as?: string;
+  readonly asUid?: string;
+  readonly asGroup?: readonly string[];
+  readonly insecureSkipTlsVerify?: boolean;
+  readonly certificateAuthority?: string;
+  readonly clientCertificate?: string;
+  readonly clientKey?: string;
+  readonly tlsServerName?: string;
+  readonly requestTimeout?: string;
+};
+
+/** kubectl's rarer flags: they work, and do not crowd the help. */
+const rarer = [
+  ['--cluster <name>', 'cluster of the kubeconfig'],
+  ['--user <name>', 'user of the kubeconfig'],
+  ['-s, --server <url>', 'address of the API server'],
+  ['--token <token>', 'bearer token'],
+  ['--as <name>', 'whom to impersonate'],
+  ['--as-uid <uid>', 'uid to impersonate'],
+  ['--insecure-skip-tls-verify', 'do not check the certificate of the server'],
+  ['--certificate-authority <file>', 'authority of the server'],
+  ['--client-certificate <file>', 'own certificate'],
+  ['--client-key <file>', 'key of the own certificate'],
+  ['--tls-server-name <name>', 'name to check the certificate of the server for'],
+  ['--request-timeout <duration>', 'give every single call up after this time; 0 for the usual ones'],
+] as const;
+
+/** Adds the flags with which every command finds its cluster. */
+export const connectionFlags = (command: Command): Command => {
+  command
+    .option('--kubeconfig <file>', 'kubeconfig file; otherwise KUBECONFIG, ~/.kube/config or the service account of the pod')
+    .option('--context <name>', 'context of the kubeconfig; the current one when left out')
+    .addHelpText(
+      'after',
+      "\nkubectl's other flags for a connection (--cluster, --user, --server, --token, --as, --request-timeout and so on) are taken as well.",
+    );
+  for (const [flags, text] of rarer) command.addOption(new Option(flags, text).hideHelp());
+  const several = (group: string, before: readonly string[] = []): readonly string[] => [...before, group];
+  return command.addOption(
+    new Option('--as-group <group>', 'group to impersonate; may be given several times').argParser(several).hideHelp(),
+  );
+};
+
+const given = <T extends object>(fields: T): Partial<T> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
+
+/** What these flags mean for a connection. Throws a UsageError that names the flag. */
+export const connectionOf = (flags: ConnectionFlags): Pick<ConnectOptions, 'kubeconfig' | 'context' | 'overrides' | 'requestTimeoutMs'> => {
+  const timeout = flags.requestTimeout === undefined ? 0 : timeoutSeconds(flags.requestTimeout);
+  return {
+    kubeconfig: flags.kubeconfig,
+    context: flags.context,
+    overrides: {
+      clusterName: flags.cluster,
+      userName: flags.user,
+      cluster: given({
+        server: flags.server,
+        'insecure-skip-tls-verify': flags.insecureSkipTlsVerify,
+        'certificate-authority': flags.certificateAuthority,
+        'tls-server-name': flags.tlsServerName,
+      }) as NonNullable<NonNullable<ConnectOptions['overrides']>['cluster']>,
+      user: given({
+        token: flags.token,
+        'client-certificate': flags.clientCertificate,
+        'client-key': flags.clientKey,
+        as: flags.as,
+        'as-uid': flags.asUid,
+        'as-groups': flags.asGroup,
+      }) as NonNullable<NonNullable<ConnectOptions['overrides']>['user']>,
+    },
+    ...(timeout > 0 && { requestTimeoutMs: timeout * 1000 }),
+  };
+};
+
+/** kubectl takes a bare number for seconds here. */
+const timeoutSeconds = (text: string): number => seconds('--request-timeout', /^\d+$/.test(text) && text !== '0' ? `${text}s` : text);

@@ -1,0 +1,47 @@
+import type { Dialect, Request } from '../../core/request/request.ts';
+import type { Watched, Watcher } from '../../operator/ports.ts';
+
+/** The object as it is now, or that it is gone. Answers whether enough has been seen. */
+type Look = (request: Request | undefined) => 'enough' | 'go on';
+
+type Followed = Watched & { readonly request: Request };
+
+const project =
+  (dialect: Dialect) =>
+  (raw: unknown): Followed | undefined => {
+    const request = dialect.read(raw);
+    return typeof request === 'string'
+      ? undefined
+      : { key: request.key, uid: request.uid, resourceVersion: request.resourceVersion, request };
+  };
+
+/**
+ * Follows one object by events until `look` has seen enough, it has not been seen for good (`look` is told `undefined` then), or the signal is
+ * aborted.
+ */
+export const follow = async (
+  watcher: Watcher,
+  { dialect, name, namespace, uid }: Request,
+  look: Look,
+  signal: AbortSignal,
+): Promise<void> => {
+  const done = new AbortController();
+  const tell = (request: Request | undefined): void => {
+    if (!done.signal.aborted && look(request) === 'enough') done.abort();
+  };
+  let seen = false;
+  await watcher.watch(
+    { path: dialect.path, fieldSelector: `metadata.name=${name}` },
+    project(dialect),
+    {
+      changed: ({ type, object: { request } }) => {
+        if (request.namespace !== namespace || request.uid !== uid) return;
+        seen = true;
+        tell(type === 'removed' ? undefined : request);
+      },
+      // It was gone before anybody looked.
+      synced: () => (seen ? undefined : tell(undefined)),
+    },
+    AbortSignal.any([signal, done.signal]),
+  );
+};

@@ -1,0 +1,67 @@
+import { type KubevirtAlpha, kubevirtAlphaOfOurs } from '../../apis/kubevirt.ts';
+import { served } from '../../apis/served.ts';
+import type { Dialect } from '../../core/request/request.ts';
+import type { Api } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Seconds between tries. */
+const pause = 2;
+
+const given = (value: string | undefined, fallback: string): string => (value === undefined || value === '' ? fallback : value);
+
+/** Where node leases are: what the replaced operators take from their environment. An empty variable counts as none. */
+export const leaseNamespaces = (env: Env): { readonly leaseNamespace: string; readonly operatorNamespace: string } => ({
+  leaseNamespace: given(env['LEASE_NAMESPACE'], 'medik8s-leases'),
+  operatorNamespace: given(env['OPERATOR_NAMESPACE'], 'node-maintenance'),
+});
+
+type ResourceList = { readonly resources?: readonly { readonly name: string }[] };
+
+/** The resources of one version; none when it is not served. Throws when that cannot be found out. */
+const resourcesOf = async (api: Api, version: string, signal?: AbortSignal): Promise<ReadonlySet<string>> => {
+  const { status, body } = await api.call({ method: 'GET', path: `/apis/kubevirt.io/${version}` }, signal);
+  if (status === 404) return new Set();
+  if (status !== 200) throw new Error(`cannot find out what kubevirt.io/${version} serves: HTTP ${status}`);
+  return new Set(((body as ResourceList).resources ?? []).map(({ name }) => name));
+};
+
+/** The oldest kind is worked with as the cluster has it: an installed CRD can neither be moved to another scope nor given a version. */
+const kubevirtAlphaHere = async (api: Api, signal?: AbortSignal): Promise<KubevirtAlpha> => {
+  for (const version of ['v1alpha1', 'v1alpha3'] as const) {
+    const resources = await resourcesOf(api, version, signal);
+    if (resources.has('nodemaintenances')) return { version, statusSubresource: resources.has('nodemaintenances/status') };
+  }
+  return kubevirtAlphaOfOurs;
+};
+
+/** The served kinds as this cluster has them. Throws when the API server cannot be asked. */
+export const kindsOf = async (api: Api, env: Env): Promise<readonly Dialect[]> =>
+  served({ ...leaseNamespaces(env), kubevirtAlpha: await kubevirtAlphaHere(api) });
+
+/** Whether any of the kinds is installed: where nothing is listed, there may be nothing that could be. */
+export const isAnyServed = async (api: Api, dialects: readonly Dialect[]): Promise<boolean> => {
+  const answers = await Promise.all(dialects.map(({ path }) => api.call({ method: 'GET', path, query: { limit: 1 } })));
+  return answers.some(({ status }) => status !== 404);
+};
+
+type Reach = { readonly api: Api; readonly clock: Clock; readonly log: Log; readonly signal: AbortSignal };
+
+/** As `kindsOf`, but tries until the API server answers; undefined when the signal is aborted before. */
+export const kindsHere = async (
+  { api, clock, log, signal }: Reach,
+  namespaces: ReturnType<typeof leaseNamespaces>,
+): Promise<readonly Dialect[] | undefined> => {
+  while (!signal.aborted) {
+    try {
+      return served({ ...namespaces, kubevirtAlpha: await kubevirtAlphaHere(api, signal) });
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      log.warn('cannot ask the API server for its kinds; trying again', { error: error instanceof Error ? error.message : String(error) });
+    }
+    await clock.sleep(pause * 1000, signal);
+  }
+  return undefined;
+};

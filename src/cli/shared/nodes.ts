@@ -1,0 +1,58 @@
+import { type Node, readNode } from '../../core/hold/node.ts';
+import { parseSelector } from '../../core/pod/parse-selector.ts';
+import type { Api, ApiAnswer } from '../../operator/ports.ts';
+import { refusedError } from './api-error.ts';
+import { UsageError } from './fail.ts';
+
+/** Which nodes a command is about: by name, or by label. */
+export type NodeChoice = { readonly names: readonly string[]; readonly selector?: string };
+
+/** Throws a UsageError unless there is exactly one of both, in kubectl's words. */
+export const nodeChoice = (command: string, names: readonly string[], selector: string | undefined): NodeChoice => {
+  if (names.length === 0 && selector === undefined) throw new UsageError(`USAGE: ${command} NODE [flags]`);
+  if (names.length > 0 && selector !== undefined && selector !== '')
+    throw new UsageError('cannot specify both a node name and a --selector option');
+  if (selector !== undefined && parseSelector(selector) === undefined) {
+    throw new UsageError(`--selector is "${selector}"; it takes a label selector such as pool=blue,!gpu`);
+  }
+  return { names: names.map(plainName), ...(selector !== undefined && names.length === 0 && { selector }) };
+};
+
+/** `node/x` and `nodes/x` are x, as for kubectl. */
+const plainName = (text: string): string => {
+  const [kind, name, ...rest] = text.split('/');
+  if (name === undefined) return text;
+  if (rest.length > 0 || name === '') throw new UsageError(`"${text}" names no node`);
+  if (kind !== 'node' && kind !== 'nodes' && kind !== 'no') throw new UsageError(`expected resource of type node, got "${kind ?? ''}"`);
+  return name;
+};
+
+export const nodePath = (name: string): string => `/api/v1/nodes/${encodeURIComponent(name)}`;
+
+const bodyOf = (answer: ApiAnswer): unknown => {
+  if (answer.status !== 200) throw refusedError(answer);
+  return answer.body;
+};
+
+/**
+ * The chosen nodes, each once: in the order given, or sorted by name. Throws a RefusedError in kubectl's words for the first that is not there.
+ * `pageSize`: 0 asks for all at once.
+ */
+export const findNodes = async (api: Api, { names, selector }: NodeChoice, pageSize: number): Promise<readonly Node[]> => {
+  if (selector === undefined) {
+    const answers = await Promise.all([...new Set(names)].map(name => api.call({ method: 'GET', path: nodePath(name) })));
+    return answers.map(answer => readNode(bodyOf(answer)));
+  }
+  const found: Node[] = [];
+  let next: string | undefined;
+  do {
+    const query = { labelSelector: selector, limit: pageSize === 0 ? undefined : pageSize, continue: next };
+    const list = bodyOf(await api.call({ method: 'GET', path: '/api/v1/nodes', query })) as {
+      readonly items?: readonly unknown[];
+      readonly metadata?: { readonly continue?: string };
+    };
+    found.push(...(list.items ?? []).map(readNode));
+    next = list.metadata?.continue === '' ? undefined : list.metadata?.continue;
+  } while (next !== undefined);
+  return found.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+};

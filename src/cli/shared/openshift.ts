@@ -1,0 +1,25 @@
+import type { Api } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+
+/** Seconds between tries. */
+const pause = 2;
+
+/**
+ * Whether this is OpenShift: the cluster serves config.openshift.io/v1. Tries until the API server says yes or no; false when the signal is
+ * aborted before. Never rejects.
+ */
+export const isOpenShift = async (api: Api, clock: Clock, log: Log, signal: AbortSignal): Promise<boolean> => {
+  while (!signal.aborted) {
+    try {
+      const { status } = await api.call({ method: 'GET', path: '/apis/config.openshift.io/v1' }, signal);
+      if (status === 200 || status === 404) return status === 200;
+      log.warn('cannot find out whether this is OpenShift; trying again', { status });
+    } catch (error) {
+      if (signal.aborted) return false;
+      log.warn('cannot reach the API server; trying again', { error: error instanceof Error ? error.message : String(error) });
+    }
+    await clock.sleep(pause * 1000, signal);
+  }
+  return false;
+};

@@ -1,0 +1,12 @@
+import type { Log } from '../../support/log.ts';
+import { onStop } from './on-stop.ts';
+
+/** Aborted by the first SIGINT or SIGTERM. */
+export const stopSignal = (log: Log): AbortSignal => {
+  const controller = new AbortController();
+  onStop(signal => {
+    log.info('stopping', { signal });
+    controller.abort();
+  });
+  return controller.signal;
+};
