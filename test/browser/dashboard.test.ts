@@ -13,7 +13,7 @@ import { load } from '../../src/embedded/load.ts';
 import { many } from '../../src/embedded/testing/many.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { silentLog } from '../../src/support/log.ts';
-import { type Dashboard, startDashboard } from '../../src/web/dashboard/dashboard.ts';
+import { type Dashboard, startDashboard } from '../../src/web/dashboard/http/dashboard.ts';
 import { launch, leftOut } from './browser.ts';
 import { attack, countFlights, faint, focus, nameless, sideways } from './in-page.ts';
 

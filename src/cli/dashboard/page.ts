@@ -4,8 +4,8 @@ import type { Dialect } from '../../core/request/request.ts';
 import type { Api, Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { type Dashboard, startDashboard } from '../../web/dashboard/dashboard.ts';
-import type { Hosts } from '../../web/dashboard/hosts.ts';
+import type { Hosts } from '../../web/dashboard/actions/demo-cloud.ts';
+import { type Dashboard, startDashboard } from '../../web/dashboard/http/dashboard.ts';
 import { UsageError } from '../shared/fail.ts';
 import { onStop } from '../shared/on-stop.ts';
 

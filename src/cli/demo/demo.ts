@@ -16,7 +16,7 @@ import { EventRecorder } from '../../kube/events/events.ts';
 import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { Hosts } from '../../web/dashboard/hosts.ts';
+import type { Hosts } from '../../web/dashboard/actions/demo-cloud.ts';
 import { crdTexts, usualGroups } from '../install/crds.ts';
 import { crew } from '../manager/controller-manager.ts';
 import { leaseNamespaces } from '../shared/kinds.ts';

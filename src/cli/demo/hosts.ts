@@ -6,7 +6,7 @@ import type { SimulatedCloud } from '../../embedded/machines/cloud.ts';
 import { type Stored, text } from '../../embedded/object.ts';
 import type { Store } from '../../embedded/store/store.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Hosts } from '../../web/dashboard/hosts.ts';
+import type { Hosts } from '../../web/dashboard/actions/demo-cloud.ts';
 
 /** The hosts of the simulated cloud: what can be done to them from the page, and the agents on the nodes that hear of it. */
 

@@ -2,7 +2,7 @@ import { machineTongue } from '../../apis/machine-adapter.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { startDashboard } from '../../web/dashboard/dashboard.ts';
+import { startDashboard } from '../../web/dashboard/http/dashboard.ts';
 import { UsageError } from '../shared/fail.ts';
 import { kindsHere } from '../shared/kinds.ts';
 import type { OperatorSettings } from './operator-flags.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Asset } from './assets.ts';
+import type { Asset } from '../assets.ts';
 
 /** Scripts, styles and data from here alone; nothing inline, nothing embedded, nowhere embedded. */
 const policy = [

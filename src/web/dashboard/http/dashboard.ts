@@ -1,16 +1,16 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Dialect } from '../../core/request/request.ts';
-import type { Watcher } from '../../operator/ports.ts';
-import type { Clock } from '../../support/clock.ts';
-import type { Log } from '../../support/log.ts';
+import type { Dialect } from '../../../core/request/request.ts';
+import type { Watcher } from '../../../operator/ports.ts';
+import type { Clock } from '../../../support/clock.ts';
+import type { Log } from '../../../support/log.ts';
+import type { Hosts } from '../actions/demo-cloud.ts';
+import { readAssets } from '../assets.ts';
+import { Readers } from '../stream/sse-clients.ts';
+import type { MachineReader } from '../watch/machine-watch.ts';
+import { Observer } from '../watch/observer.ts';
 import { answerJson } from './answer.ts';
-import { readAssets } from './assets.ts';
 import { hostsOf } from './guard.ts';
-import type { Hosts } from './hosts.ts';
-import type { MachineReader } from './machine-watch.ts';
-import { Observer } from './observer.ts';
-import { Readers } from './readers.ts';
 import { type Access, answer, type Served } from './routes.ts';
 
 export type DashboardOptions = {

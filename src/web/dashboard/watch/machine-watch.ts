@@ -1,12 +1,12 @@
-import type { MachineTongue } from '../../core/machine/adapter.ts';
-import type { MachineRequest } from '../../core/machine/request.ts';
-import { machineMaintenancesPath } from '../../core/machine/writes.ts';
-import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
-import type { Change } from '../../operator/ports.ts';
+import type { MachineTongue } from '../../../core/machine/adapter.ts';
+import type { MachineRequest } from '../../../core/machine/request.ts';
+import { machineMaintenancesPath } from '../../../core/machine/writes.ts';
+import { type MaintenanceWindow, windowsPath } from '../../../core/window/window.ts';
+import type { Change } from '../../../operator/ports.ts';
+import type { MachineView, WindowView } from '../scene.ts';
+import { machineView, windowView } from '../views/machine-views.ts';
+import { Shelf } from '../views/view-store.ts';
 import type { Collections } from './collections.ts';
-import { machineView, windowView } from './machine-views.ts';
-import type { MachineView, WindowView } from './scene.ts';
-import { Shelf } from './shelf.ts';
 
 /** How the kinds about machines are read. */
 export type MachineReader = Pick<MachineTongue, 'readMaintenance' | 'readWindow'>;

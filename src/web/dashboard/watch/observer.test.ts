@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createCluster } from '../../embedded/cluster.ts';
-import { inProcess } from '../../embedded/in-process.ts';
-import { load } from '../../embedded/load.ts';
-import { many } from '../../embedded/testing/many.ts';
-import type { Api, Watcher } from '../../operator/ports.ts';
-import { HandClock } from '../../support/hand-clock.ts';
-import { silentLog } from '../../support/log.ts';
+import { createCluster } from '../../../embedded/cluster.ts';
+import { inProcess } from '../../../embedded/in-process.ts';
+import { load } from '../../../embedded/load.ts';
+import { many } from '../../../embedded/testing/many.ts';
+import type { Api, Watcher } from '../../../operator/ports.ts';
+import { HandClock } from '../../../support/hand-clock.ts';
+import { silentLog } from '../../../support/log.ts';
+import { maintain, release } from '../actions/wishes.ts';
+import type { Delta, NodeView, Scene } from '../scene.ts';
+import { budget, deployment, type Place, place } from '../testing/place.ts';
 import { Observer } from './observer.ts';
-import type { Delta, NodeView, Scene } from './scene.ts';
-import { budget, deployment, type Place, place } from './testing/place.ts';
-import { maintain, release } from './wishes.ts';
 
 const order = { reason: 'new disk', force: false, deleteEmptyDirData: false };
 

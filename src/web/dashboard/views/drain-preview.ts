@@ -1,10 +1,10 @@
-import { judge } from '../../core/drain/filters.ts';
-import { blockersNow } from '../../core/maintenance/blockers-now.ts';
-import type { Glance } from '../../core/maintenance/drain-inputs.ts';
-import { circumstancesOf } from '../../core/maintenance/filter-context.ts';
-import { drainRequest } from '../../core/request/ad-hoc.ts';
-import { seedPolicy } from '../../core/request/policy.ts';
-import type { Outlook } from './scene.ts';
+import { judge } from '../../../core/drain/filters.ts';
+import { blockersNow } from '../../../core/maintenance/blockers-now.ts';
+import type { Glance } from '../../../core/maintenance/drain-inputs.ts';
+import { circumstancesOf } from '../../../core/maintenance/filter-context.ts';
+import { drainRequest } from '../../../core/request/ad-hoc.ts';
+import { seedPolicy } from '../../../core/request/policy.ts';
+import type { Outlook } from '../scene.ts';
 import { blockerView } from './views.ts';
 
 /** What a drain would find, before anybody has asked for one. */

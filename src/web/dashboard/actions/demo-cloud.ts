@@ -1,5 +1,5 @@
-import { isObject } from '../../core/json.ts';
-import type { HostOrder } from './scene.ts';
+import { isObject } from '../../../core/json.ts';
+import type { HostOrder } from '../scene.ts';
 import { type Reply, reply } from './wishes.ts';
 
 /** A cloud that does as it is told: only a demonstration has one. */

@@ -1,4 +1,4 @@
-import type { Delta } from './scene.ts';
+import type { Delta } from '../scene.ts';
 
 /** Deltas that are kept for readers that lag behind or come back; older ones are made up for by a new snapshot. */
 const mostEntries = 500;

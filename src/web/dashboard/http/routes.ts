@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Api } from '../../operator/ports.ts';
+import type { Api } from '../../../operator/ports.ts';
+import { approve, readApproval } from '../actions/approval.ts';
+import { announce, type Hosts } from '../actions/demo-cloud.ts';
+import { maintain, type Reply, readOrder, readRelease, release, reply } from '../actions/wishes.ts';
+import type { Asset } from '../assets.ts';
+import type { Readers } from '../stream/sse-clients.ts';
+import type { Observer } from '../watch/observer.ts';
 import { answerAsset, answerJson, openStream } from './answer.ts';
-import { approve, readApproval } from './approval.ts';
-import type { Asset } from './assets.ts';
 import { readBody } from './body.ts';
 import { strangerIn, withoutToken } from './guard.ts';
-import { announce, type Hosts } from './hosts.ts';
-import type { Observer } from './observer.ts';
-import type { Readers } from './readers.ts';
-import { maintain, type Reply, readOrder, readRelease, release, reply } from './wishes.ts';
 
 /** Who may do what. `link`: whoever has the printed link, and nobody else may even look. `read-only`: whoever reaches the page may look. */
 export type Access = { readonly kind: 'link'; readonly token: string; readonly api: Api } | { readonly kind: 'read-only' };

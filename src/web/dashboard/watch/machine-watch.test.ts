@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { machineTongue } from '../../apis/machine-adapter.ts';
-import type { JsonObject } from '../../core/json.ts';
-import type { Api, ApiAnswer, ApiCall, Watcher } from '../../operator/ports.ts';
-import { HandClock } from '../../support/hand-clock.ts';
-import { silentLog } from '../../support/log.ts';
-import { approve, readApproval } from './approval.ts';
+import { machineTongue } from '../../../apis/machine-adapter.ts';
+import type { JsonObject } from '../../../core/json.ts';
+import type { Api, ApiAnswer, ApiCall, Watcher } from '../../../operator/ports.ts';
+import { HandClock } from '../../../support/hand-clock.ts';
+import { silentLog } from '../../../support/log.ts';
+import { approve, readApproval } from '../actions/approval.ts';
+import type { Delta } from '../scene.ts';
+import { type Place, place } from '../testing/place.ts';
 import { Observer } from './observer.ts';
-import type { Delta } from './scene.ts';
-import { type Place, place } from './testing/place.ts';
 
 const mm = 'machinemaintenances.machinemaintenance.managed.openshift.io';
 const windows = 'maintenancewindows.drydock.dev';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type Reply, reply } from './wishes.ts';
+import { type Reply, reply } from '../actions/wishes.ts';
 
 /** No order is nearly as long. */
 const mostBytes = 16_384;

@@ -1,9 +1,9 @@
-import { isObject } from '../../core/json.ts';
-import type { MachineRequest } from '../../core/machine/request.ts';
-import { pathOfRequest } from '../../core/machine/writes.ts';
-import { saidBy } from '../../core/status.ts';
-import type { Api } from '../../operator/ports.ts';
-import type { ApprovalOrder } from './scene.ts';
+import { isObject } from '../../../core/json.ts';
+import type { MachineRequest } from '../../../core/machine/request.ts';
+import { pathOfRequest } from '../../../core/machine/writes.ts';
+import { saidBy } from '../../../core/status.ts';
+import type { Api } from '../../../operator/ports.ts';
+import type { ApprovalOrder } from '../scene.ts';
 import { asked, isGood, isReply, type Reply, reply } from './wishes.ts';
 
 /** Reads which machine maintenance is agreed to; a string says what is wrong with it. */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../../support/clock.ts';
-import { Journal } from './journal.ts';
-import type { Observer } from './observer.ts';
-import { Reader, type Sink, type Source } from './reader.ts';
+import type { Clock } from '../../../support/clock.ts';
+import type { Observer } from '../watch/observer.ts';
+import { Journal } from './delta-log.ts';
+import { Reader, type Sink, type Source } from './sse-client.ts';
 
 /** Proxies and browsers take a silent connection for a dead one. */
 const beatMs = 15_000;

@@ -1,6 +1,6 @@
-import type { Change, Collection, Sink, Watched, Watcher } from '../../operator/ports.ts';
-import type { Clock } from '../../support/clock.ts';
-import { Troubles } from './troubles.ts';
+import type { Change, Collection, Sink, Watched, Watcher } from '../../../operator/ports.ts';
+import type { Clock } from '../../../support/clock.ts';
+import { Troubles } from './watch-errors.ts';
 
 type Followed<T extends Watched> = {
   /** As people are told of it. */

@@ -1,6 +1,6 @@
-import type { Clock } from '../../support/clock.ts';
-import type { Journal } from './journal.ts';
-import type { Scene } from './scene.ts';
+import type { Clock } from '../../../support/clock.ts';
+import type { Scene } from '../scene.ts';
+import type { Journal } from './delta-log.ts';
 
 /** A reader that takes nothing for so long is gone, or as good as gone. */
 const patienceMs = 30_000;

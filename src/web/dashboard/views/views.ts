@@ -1,14 +1,14 @@
-import { budgetHindrance, needsHelp } from '../../core/drain/blocker.ts';
-import type { Blocked } from '../../core/drain/blocker-groups.ts';
-import { type Budget, neverAllows } from '../../core/drain/budget.ts';
-import { conditionOf, type Node, taintId } from '../../core/hold/node.ts';
-import { instanceOf } from '../../core/machine/machine.ts';
-import { storedVms } from '../../core/maintenance/vms-now.ts';
-import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '../../core/pod/pod.ts';
-import { endsOf, isDraining, messageOf, phaseOf } from '../../core/request/display.ts';
-import type { Request } from '../../core/request/request.ts';
-import { timeText } from '../../core/time.ts';
-import type { BlockerView, BudgetView, HoldView, NodeView, PodPhase, PodView } from './scene.ts';
+import { budgetHindrance, needsHelp } from '../../../core/drain/blocker.ts';
+import type { Blocked } from '../../../core/drain/blocker-groups.ts';
+import { type Budget, neverAllows } from '../../../core/drain/budget.ts';
+import { conditionOf, type Node, taintId } from '../../../core/hold/node.ts';
+import { instanceOf } from '../../../core/machine/machine.ts';
+import { storedVms } from '../../../core/maintenance/vms-now.ts';
+import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '../../../core/pod/pod.ts';
+import { endsOf, isDraining, messageOf, phaseOf } from '../../../core/request/display.ts';
+import type { Request } from '../../../core/request/request.ts';
+import { timeText } from '../../../core/time.ts';
+import type { BlockerView, BudgetView, HoldView, NodeView, PodPhase, PodView } from '../scene.ts';
 
 /** What is shown of one thing, from what is known of it. Pure. */
 

@@ -1,9 +1,16 @@
-import { isObject } from '../../core/json.ts';
-import { creation, maintenanceObject, nodeMaintenanceObject, notServed, removal, type Wish } from '../../core/request/maintenance-input.ts';
-import type { Dialect, Request } from '../../core/request/request.ts';
-import { saidBy } from '../../core/status.ts';
-import type { Api, ApiAnswer, ApiCall } from '../../operator/ports.ts';
-import type { MaintainOrder, ReleaseOrder } from './scene.ts';
+import { isObject } from '../../../core/json.ts';
+import {
+  creation,
+  maintenanceObject,
+  nodeMaintenanceObject,
+  notServed,
+  removal,
+  type Wish,
+} from '../../../core/request/maintenance-input.ts';
+import type { Dialect, Request } from '../../../core/request/request.ts';
+import { saidBy } from '../../../core/status.ts';
+import type { Api, ApiAnswer, ApiCall } from '../../../operator/ports.ts';
+import type { MaintainOrder, ReleaseOrder } from '../scene.ts';
 
 /** What became of a wish: an HTTP status, and a body with words. */
 export type Reply = { readonly status: number; readonly body: { readonly message: string } };

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../support/hand-clock.ts';
-import { Journal } from './journal.ts';
-import { Reader, type Source } from './reader.ts';
-import type { Delta, Scene } from './scene.ts';
+import { HandClock } from '../../../support/hand-clock.ts';
+import type { Delta, Scene } from '../scene.ts';
+import { Journal } from './delta-log.ts';
+import { Reader, type Source } from './sse-client.ts';
 
 const scene: Scene = {
   facts: { access: 'read-only', cluster: 'test', loading: [], unreadable: [] },

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import { systemClock } from '../../support/clock.ts';
-import { silentLog } from '../../support/log.ts';
+import { systemClock } from '../../../support/clock.ts';
+import { silentLog } from '../../../support/log.ts';
+import type { Outlook, Scene } from '../scene.ts';
+import { deployment, type Place, place } from '../testing/place.ts';
 import { type Dashboard, startDashboard } from './dashboard.ts';
-import type { Outlook, Scene } from './scene.ts';
-import { deployment, type Place, place } from './testing/place.ts';
 
 const token = 'the-token-of-this-run';
 const bearer = { authorization: `Bearer ${token}` };

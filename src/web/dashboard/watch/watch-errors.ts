@@ -1,4 +1,4 @@
-import type { Clock } from '../../support/clock.ts';
+import type { Clock } from '../../../support/clock.ts';
 
 /** A try that fails has said so by then: one call takes 30 s at most. */
 const patienceMs = 35_000;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maintenance } from '../../apis/maintenance.ts';
-import { medik8s } from '../../apis/medik8s.ts';
-import type { Dialect } from '../../core/request/request.ts';
-import type { Api, ApiAnswer, ApiCall } from '../../operator/ports.ts';
+import { maintenance } from '../../../apis/maintenance.ts';
+import { medik8s } from '../../../apis/medik8s.ts';
+import type { Dialect } from '../../../core/request/request.ts';
+import type { Api, ApiAnswer, ApiCall } from '../../../operator/ports.ts';
 import { maintain, makerAmong, readOrder, readRelease, release } from './wishes.ts';
 
 const full = maintenance('medik8s-leases');

@@ -1,9 +1,9 @@
-import { byUrgency } from '../../core/machine/announced.ts';
-import type { MachineEvent } from '../../core/machine/event.ts';
-import { isOver, type MachineRequest } from '../../core/machine/request.ts';
-import { timeText } from '../../core/time.ts';
-import type { MaintenanceWindow } from '../../core/window/window.ts';
-import type { AnnouncedView, MachineView, WindowView } from './scene.ts';
+import { byUrgency } from '../../../core/machine/announced.ts';
+import type { MachineEvent } from '../../../core/machine/event.ts';
+import { isOver, type MachineRequest } from '../../../core/machine/request.ts';
+import { timeText } from '../../../core/time.ts';
+import type { MaintenanceWindow } from '../../../core/window/window.ts';
+import type { AnnouncedView, MachineView, WindowView } from '../scene.ts';
 
 /** What is shown of machine maintenances and windows, from what is known of them. Pure. */
 

@@ -1,4 +1,4 @@
-import type { MomentView } from './scene.ts';
+import type { MomentView } from '../scene.ts';
 
 /** A line of the time line, as it is watched. */
 export type Moment = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly view: MomentView };

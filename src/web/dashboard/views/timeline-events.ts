@@ -1,7 +1,7 @@
-import type { Change } from '../../operator/ports.ts';
-import { byTime, type Moment } from './moment.ts';
-import type { MomentView } from './scene.ts';
-import { Shelf } from './shelf.ts';
+import type { Change } from '../../../operator/ports.ts';
+import type { MomentView } from '../scene.ts';
+import { byTime, type Moment } from './timeline-event.ts';
+import { Shelf } from './view-store.ts';
 
 /** What a time line shows; a cluster keeps an hour of events, which may be thousands. */
 const most = 150;

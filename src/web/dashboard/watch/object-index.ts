@@ -1,9 +1,9 @@
-import type { Budget } from '../../core/drain/budget.ts';
-import type { Node } from '../../core/hold/node.ts';
-import type { Glance } from '../../core/maintenance/drain-inputs.ts';
-import { isDaemonSetPod, type Pod } from '../../core/pod/pod.ts';
-import { byAge, type Request } from '../../core/request/request.ts';
-import type { Change, Watched } from '../../operator/ports.ts';
+import type { Budget } from '../../../core/drain/budget.ts';
+import type { Node } from '../../../core/hold/node.ts';
+import type { Glance } from '../../../core/maintenance/drain-inputs.ts';
+import { isDaemonSetPod, type Pod } from '../../../core/pod/pod.ts';
+import { byAge, type Request } from '../../../core/request/request.ts';
+import type { Change, Watched } from '../../../operator/ports.ts';
 
 /** Objects of one kind by key, and by one group of each. */
 class Group<T extends Watched> {
