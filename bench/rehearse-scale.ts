@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { rehearsalCrew } from '../src/cli/rehearsal/rehearsal-manager.ts';
 import type { JsonObject } from '../src/core/json.ts';
-import type { Copy } from '../src/rehearse/copy.ts';
 import { rehearse } from '../src/rehearse/rehearse.ts';
-import { Shared } from '../src/rehearse/share.ts';
+import type { Copy } from '../src/rehearse/snapshot/cluster-snapshot.ts';
+import { Shared } from '../src/rehearse/snapshot/share.ts';
 
 /**
  * How long a rehearsal of a large cluster takes: `npm run bench:rehearse -- scale [NODES] [PODS A NODE] [one|all] [SEEDS] [SECONDS AHEAD]`. One in ten pods is

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Foresight } from '../src/rehearse/foresight.ts';
+import type { Foresight } from '../src/rehearse/report/forecast.ts';
 import type { Api } from '../test/control-plane/api.ts';
 import { clearNamespaces, cordon, create, createAll, deleteNodes, nodesReady, podsReady } from '../test/control-plane/cluster.ts';
 import { namespace, node } from '../test/control-plane/manifests.ts';

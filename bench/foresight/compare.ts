@@ -1,5 +1,5 @@
 import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
-import type { Foresight } from '../../src/rehearse/foresight.ts';
+import type { Foresight } from '../../src/rehearse/report/forecast.ts';
 
 /** How one node really went. */
 export type Actual = { readonly node: string; readonly seconds?: number; readonly status: MaintenanceStatus };

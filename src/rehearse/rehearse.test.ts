@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import type { JsonObject } from '../core/json.ts';
 import { freshPod } from '../embedded/testing/bench.ts';
 import { budget, shop } from '../embedded/testing/drill.ts';
-import type { Foresight } from './foresight.ts';
-import { foresightPicture } from './picture.ts';
+import type { Foresight } from './report/forecast.ts';
+import { foresightPicture } from './report/picture.ts';
+import { foresightText } from './report/words.ts';
 import { copied, foresee, labelledNodes, nodes } from './testing/copied.ts';
-import { foresightText } from './words.ts';
 
 const asking = (cpu: string): JsonObject => ({
   spec: { containers: [{ name: 'main', image: 'example.test/none:1', resources: { requests: { cpu } } }] },

@@ -1,12 +1,12 @@
-import { lookBehind } from './behind.ts';
-import { type Copy, ofKind } from './copy.ts';
-import { essenceOf, usualFewPods } from './essence.ts';
-import { type Foresight, foresightOf } from './foresight.ts';
-import { type Defaults, Learned } from './learn.ts';
-import { prepared, sickIn, unique } from './prepare.ts';
-import { type Order, type Progress, play, type Run } from './run.ts';
-import type { Props } from './stage.ts';
-import { Workloads } from './workloads.ts';
+import { prepared, sickIn, unique } from './prepare/prepare.ts';
+import { essenceOf, usualFewPods } from './prepare/reduce.ts';
+import { lookBehind } from './report/behind.ts';
+import { type Foresight, foresightOf } from './report/forecast.ts';
+import { type Order, type Progress, play, type Run } from './simulate/run.ts';
+import type { Props } from './simulate/sandbox.ts';
+import { type Copy, ofKind } from './snapshot/cluster-snapshot.ts';
+import { Workloads } from './snapshot/workloads.ts';
+import { type Defaults, Learned } from './timings/learn.ts';
 
 export type RehearsalOptions = Pick<Props, 'definitions' | 'dialects' | 'operate'> & {
   readonly copy: Copy;

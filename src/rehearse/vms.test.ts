@@ -12,8 +12,8 @@ import { Life } from '../embedded/life.ts';
 import { type Stored, text } from '../embedded/object.ts';
 import { seeded } from '../embedded/seeded.ts';
 import { HandClock } from '../support/hand-clock.ts';
-import type { Copy } from './copy.ts';
-import { takeCopy } from './take.ts';
+import type { Copy } from './snapshot/cluster-snapshot.ts';
+import { takeCopy } from './snapshot/take.ts';
 import { foresee, nodes } from './testing/copied.ts';
 
 /** The demo's VM that cannot be migrated may be shut down; here it may not. */

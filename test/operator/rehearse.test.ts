@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
-import type { Foresight } from '../../src/rehearse/foresight.ts';
+import type { Foresight } from '../../src/rehearse/report/forecast.ts';
 import { create, podsReady } from '../control-plane/cluster.ts';
 import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';
 import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilMaintenance, untilSeed } from './look.ts';

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.ts';
 import type { Dialect } from '../../core/request/request.ts';
 import { everyNamespace } from '../../operator/cache/namespaces.ts';
 import { noMeter } from '../../operator/ports.ts';
-import type { Props } from '../../rehearse/stage.ts';
+import type { Props } from '../../rehearse/simulate/sandbox.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { crdTexts, usualGroups } from '../install/crds.ts';
 import { crew } from '../manager/controller-manager.ts';

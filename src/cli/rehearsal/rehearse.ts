@@ -5,13 +5,13 @@ import { parseSelector } from '../../core/pod/parse-selector.ts';
 import { matches } from '../../core/pod/selector.ts';
 import type { Dialect } from '../../core/request/request.ts';
 import { at, strings, text } from '../../embedded/object.ts';
-import { type Copy, ofKind } from '../../rehearse/copy.ts';
-import { readCopy, SnapshotError } from '../../rehearse/files.ts';
-import type { Foresight } from '../../rehearse/foresight.ts';
 import { rehearse } from '../../rehearse/rehearse.ts';
-import { type Order, type Progress, type Wish, WishError } from '../../rehearse/run.ts';
-import { takeCopy } from '../../rehearse/take.ts';
-import { durationText, foresightText } from '../../rehearse/words.ts';
+import type { Foresight } from '../../rehearse/report/forecast.ts';
+import { durationText, foresightText } from '../../rehearse/report/words.ts';
+import { type Order, type Progress, type Wish, WishError } from '../../rehearse/simulate/run.ts';
+import { type Copy, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
+import { readCopy, SnapshotError } from '../../rehearse/snapshot/files.ts';
+import { takeCopy } from '../../rehearse/snapshot/take.ts';
 import { systemClock } from '../../support/clock.ts';
 import { maintenanceFor } from '../maintenance/maintain.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
@@ -156,7 +156,7 @@ const progressOf = (seeds: number, run: number, { drained, of, gone, madeUpMs }:
 
 const printed = async (foresight: Foresight, output: string): Promise<string> => {
   if (output === 'json') return JSON.stringify(foresight, undefined, 2);
-  if (output === 'svg') return (await import('../../rehearse/picture.ts')).foresightPicture(foresight);
+  if (output === 'svg') return (await import('../../rehearse/report/picture.ts')).foresightPicture(foresight);
   return foresightText(foresight);
 };
 

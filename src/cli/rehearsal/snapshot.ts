@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
-import { copiedKinds, ofKind } from '../../rehearse/copy.ts';
-import { SnapshotError, writeCopy } from '../../rehearse/files.ts';
-import { takeCopy } from '../../rehearse/take.ts';
+import { copiedKinds, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
+import { SnapshotError, writeCopy } from '../../rehearse/snapshot/files.ts';
+import { takeCopy } from '../../rehearse/snapshot/take.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';

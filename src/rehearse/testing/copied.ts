@@ -5,10 +5,10 @@ import type { JsonObject } from '../../core/json.ts';
 import { inProcess } from '../../embedded/in-process.ts';
 import type { Stored } from '../../embedded/object.ts';
 import { bench } from '../../embedded/testing/bench.ts';
-import type { Copy } from '../copy.ts';
-import type { Foresight } from '../foresight.ts';
 import { type RehearsalOptions, rehearse } from '../rehearse.ts';
-import { takeCopy } from '../take.ts';
+import type { Foresight } from '../report/forecast.ts';
+import type { Copy } from '../snapshot/cluster-snapshot.ts';
+import { takeCopy } from '../snapshot/take.ts';
 
 /** Copies of small clusters that live, and rehearsals on them. */
 

@@ -1,8 +1,8 @@
-import { isObject, type JsonObject } from '../core/json.ts';
-import { type LabelSelector, matches, readSelector } from '../core/pod/selector.ts';
-import { plus, requestsOf } from '../embedded/actors/resources.ts';
-import { at, items, objects, part, strings, text } from '../embedded/object.ts';
-import { controllerRef, keyOf, nameOf, namespaceOf, uidOf } from './workloads.ts';
+import { isObject, type JsonObject } from '../../core/json.ts';
+import { type LabelSelector, matches, readSelector } from '../../core/pod/selector.ts';
+import { plus, requestsOf } from '../../embedded/actors/resources.ts';
+import { at, items, objects, part, strings, text } from '../../embedded/object.ts';
+import { controllerRef, keyOf, nameOf, namespaceOf, uidOf } from '../snapshot/workloads.ts';
 
 /**
  * Of a large cluster, what has a say: the pods of the nodes that are drained, whole workloads and whole budgets of these, and whoever else

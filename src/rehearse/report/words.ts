@@ -1,8 +1,8 @@
-import { fewOf } from '../core/drain/blocker.ts';
-import { columns } from '../support/columns.ts';
-import type { Blocker, Delay, Foresight, NodeForesight, Spread } from './foresight.ts';
-import type { Lack, LackedThing } from './lack.ts';
-import { enough } from './learn.ts';
+import { fewOf } from '../../core/drain/blocker.ts';
+import { columns } from '../../support/columns.ts';
+import type { Lack, LackedThing } from '../simulate/unschedulable-pod.ts';
+import { enough } from '../timings/learn.ts';
+import type { Blocker, Delay, Foresight, NodeForesight, Spread } from './forecast.ts';
 
 /** The foresight in words, for people. */
 

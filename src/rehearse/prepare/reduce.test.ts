@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { budget, shop } from '../embedded/testing/drill.ts';
-import { ofKind } from './copy.ts';
-import { essenceOf } from './essence.ts';
-import { copied, foresee, nodes } from './testing/copied.ts';
+import { budget, shop } from '../../embedded/testing/drill.ts';
+import { ofKind } from '../snapshot/cluster-snapshot.ts';
+import { copied, foresee, nodes } from '../testing/copied.ts';
+import { essenceOf } from './reduce.ts';
 
 const spec = (cpu: string): object => ({
   containers: [{ name: 'main', image: 'example.test/none:1', resources: { requests: { cpu, memory: '300Mi' } } }],

@@ -1,12 +1,12 @@
-import type { Blocker } from '../core/drain/blocker.ts';
-import { readBudget } from '../core/drain/budget.ts';
-import { evacuate } from '../core/maintenance/decide.ts';
-import { type Glance, pictureOf } from '../core/maintenance/drain-inputs.ts';
-import { readPod } from '../core/pod/pod.ts';
-import type { Request } from '../core/request/request.ts';
-import { keyOf } from '../embedded/controllers/controller.ts';
-import { budgetsOver } from '../embedded/registry/budgets-over.ts';
-import type { Store } from '../embedded/store/store.ts';
+import type { Blocker } from '../../core/drain/blocker.ts';
+import { readBudget } from '../../core/drain/budget.ts';
+import { evacuate } from '../../core/maintenance/decide.ts';
+import { type Glance, pictureOf } from '../../core/maintenance/drain-inputs.ts';
+import { readPod } from '../../core/pod/pod.ts';
+import type { Request } from '../../core/request/request.ts';
+import { keyOf } from '../../embedded/controllers/controller.ts';
+import { budgetsOver } from '../../embedded/registry/budgets-over.ts';
+import type { Store } from '../../embedded/store/store.ts';
 
 /** The pods of VMs are KubeVirt's to move, and only the operator knows how far it is with them. */
 const isPlain = ({ owner }: ReturnType<typeof readPod>): boolean => owner?.kind !== 'VirtualMachineInstance';

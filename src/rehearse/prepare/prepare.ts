@@ -1,7 +1,7 @@
-import { isObject, type Json, type JsonObject } from '../core/json.ts';
-import { at, objects, part, strings, text, without } from '../embedded/object.ts';
-import { ofKind } from './copy.ts';
-import { controllerRef, keyOf, nameOf, namespaceOf, uidOf } from './workloads.ts';
+import { isObject, type Json, type JsonObject } from '../../core/json.ts';
+import { at, objects, part, strings, text, without } from '../../embedded/object.ts';
+import { ofKind } from '../snapshot/cluster-snapshot.ts';
+import { controllerRef, keyOf, nameOf, namespaceOf, uidOf } from '../snapshot/workloads.ts';
 
 /** Makes of a copy what an embedded cluster takes up without a stir. */
 

@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isObject, type Json, type JsonObject } from '../core/json.ts';
-import { readTime } from '../core/time.ts';
-import { text } from '../embedded/object.ts';
-import { type Copy, copiedKinds } from './copy.ts';
+import { isObject, type Json, type JsonObject } from '../../core/json.ts';
+import { readTime } from '../../core/time.ts';
+import { text } from '../../embedded/object.ts';
+import { type Copy, copiedKinds } from './cluster-snapshot.ts';
 import { Shared } from './share.ts';
 import { trimmed } from './trim.ts';
 

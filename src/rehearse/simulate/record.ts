@@ -1,10 +1,10 @@
-import type { JsonObject } from '../core/json.ts';
-import { isReady, nodeOf } from '../embedded/controllers/pods.ts';
-import { replicasOf } from '../embedded/controllers/workload.ts';
-import { type Stored, text } from '../embedded/object.ts';
-import type { Change, Store } from '../embedded/store/store.ts';
-import type { Clock } from '../support/clock.ts';
-import { type Workload, type Workloads, workloadText } from './workloads.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { isReady, nodeOf } from '../../embedded/controllers/pods.ts';
+import { replicasOf } from '../../embedded/controllers/workload.ts';
+import { type Stored, text } from '../../embedded/object.ts';
+import type { Change, Store } from '../../embedded/store/store.ts';
+import type { Clock } from '../../support/clock.ts';
+import { type Workload, type Workloads, workloadText } from '../snapshot/workloads.ts';
 
 /** A pod that left a node that is taken out of service. Times in milliseconds since the rehearsal began. */
 export type Leave = {

@@ -1,10 +1,10 @@
-import type { JsonObject } from '../core/json.ts';
-import { graceOf } from '../embedded/actors/resources.ts';
-import { part, type Stored } from '../embedded/object.ts';
-import { seeded } from '../embedded/seeded.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { graceOf } from '../../embedded/actors/resources.ts';
+import { part, type Stored } from '../../embedded/object.ts';
+import { seeded } from '../../embedded/seeded.ts';
+import { uidOf, type Workload, type Workloads, workloadText } from '../snapshot/workloads.ts';
 import { Distribution, type Interval } from './censored.ts';
 import { preStopSeconds, type Sample, startSamples, stopSamples } from './samples.ts';
-import { uidOf, type Workload, type Workloads, workloadText } from './workloads.ts';
 
 /** Times of pods of which nothing is known, in seconds. */
 export type Defaults = { readonly startSeconds: number; readonly stopSeconds: number };

@@ -1,8 +1,8 @@
-import type { Lack } from './lack.ts';
-import type { LearnedFrom } from './learn.ts';
-import type { Leave, Level } from './record.ts';
-import type { NodeRun, Run } from './run.ts';
-import type { Wait } from './waits.ts';
+import type { Leave, Level } from '../simulate/record.ts';
+import type { NodeRun, Run } from '../simulate/run.ts';
+import type { Lack } from '../simulate/unschedulable-pod.ts';
+import type { Wait } from '../simulate/waits.ts';
+import type { LearnedFrom } from '../timings/learn.ts';
 
 /** Milliseconds after the maintenances are asked for: of half the runs, and of nine in ten, it is no later. */
 export type Spread = { readonly medianMs: number; readonly p90Ms: number };

@@ -1,5 +1,5 @@
-import type { Foresight, NodeForesight } from './foresight.ts';
-import type { Leave } from './record.ts';
+import type { Leave } from '../simulate/record.ts';
+import type { Foresight, NodeForesight } from './forecast.ts';
 import { durationText } from './words.ts';
 
 /** The foresight as a time line: nodes as rows, held, draining and drained, a mark for each pod that leaves, and what is stuck in red. */

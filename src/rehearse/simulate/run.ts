@@ -1,12 +1,12 @@
-import type { JsonObject } from '../core/json.ts';
-import { writesOn } from '../embedded/controllers/writes.ts';
-import { text } from '../embedded/object.ts';
-import type { Machine } from '../embedded/registry/machine.ts';
-import { type Lack, lacksIn, unreadyIn } from './lack.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { writesOn } from '../../embedded/controllers/writes.ts';
+import { text } from '../../embedded/object.ts';
+import type { Machine } from '../../embedded/registry/machine.ts';
+import type { Workloads } from '../snapshot/workloads.ts';
 import { type Leave, type Level, PodRecord } from './record.ts';
-import { type Props, type Stage, setStage } from './stage.ts';
+import { type Props, type Stage, setStage } from './sandbox.ts';
+import { type Lack, lacksIn, unreadyIn } from './unschedulable-pod.ts';
 import { type Course, WaitRecord } from './waits.ts';
-import type { Workloads } from './workloads.ts';
 
 /** A maintenance that is to be rehearsed. */
 export type Wish = { readonly node: string; readonly name: string; readonly object: JsonObject };

@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../core/json.ts';
-import type { Api, ApiCall } from '../operator/ports.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { Api, ApiCall } from '../../operator/ports.ts';
 import { readCopy, SnapshotError, writeCopy } from './files.ts';
 import { takeCopy } from './take.ts';
 import { trimmed } from './trim.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../core/json.ts';
-import { part } from '../embedded/object.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { part } from '../../embedded/object.ts';
 import { Shared } from './share.ts';
 
 const pod = (name: string, image: string): JsonObject => ({

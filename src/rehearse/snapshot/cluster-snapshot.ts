@@ -1,4 +1,4 @@
-import type { JsonObject } from '../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 
 /** What a rehearsal knows of a cluster. */
 export type Copy = {

@@ -1,11 +1,11 @@
-import { readBudget } from '../core/drain/budget.ts';
-import { matches } from '../core/pod/selector.ts';
-import { requestsOf } from '../embedded/actors/resources.ts';
-import { isFinished, isReady, nodeOf } from '../embedded/controllers/pods.ts';
-import { part, type Stored, strings } from '../embedded/object.ts';
-import type { Store } from '../embedded/store/store.ts';
+import { readBudget } from '../../core/drain/budget.ts';
+import { matches } from '../../core/pod/selector.ts';
+import { requestsOf } from '../../embedded/actors/resources.ts';
+import { isFinished, isReady, nodeOf } from '../../embedded/controllers/pods.ts';
+import { part, type Stored, strings } from '../../embedded/object.ts';
+import type { Store } from '../../embedded/store/store.ts';
+import { type Workloads, workloadText } from '../snapshot/workloads.ts';
 import { unplaced } from './record.ts';
-import { type Workloads, workloadText } from './workloads.ts';
 
 /** A pod that found no node, and what the nodes lack for it. */
 export type Lack = {

@@ -1,8 +1,8 @@
-import type { JsonObject } from '../core/json.ts';
-import { at, items, objects, text } from '../embedded/object.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { at, items, objects, text } from '../../embedded/object.ts';
+import { ofKind } from '../snapshot/cluster-snapshot.ts';
+import { keyOf, uidOf, type Workloads, workloadText } from '../snapshot/workloads.ts';
 import type { Interval } from './censored.ts';
-import { ofKind } from './copy.ts';
-import { keyOf, uidOf, type Workloads, workloadText } from './workloads.ts';
 
 /** How long starts and stops have taken, as a cluster's own statuses and events tell it. */
 

@@ -1,6 +1,6 @@
-import { part, text } from '../embedded/object.ts';
-import { type Blocker, blockersOf } from './foresight.ts';
-import type { Order, Run, Wish } from './run.ts';
+import { part, text } from '../../embedded/object.ts';
+import type { Order, Run, Wish } from '../simulate/run.ts';
+import { type Blocker, blockersOf } from './forecast.ts';
 
 /** Pods that the policy does not let go, for which the operator leaves all others of their node alone. */
 const refusals = new Set(['LocalData', 'Unmanaged']);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lacksOf } from './lack.ts';
+import { lacksOf } from './unschedulable-pod.ts';
 
 test('what the scheduler says of a pod is read into what the nodes lack, the largest group first', () => {
   const preemption = 'no new claims to deallocate, preemption: 0/9 nodes are available: 9 Preemption is not helpful for scheduling.';

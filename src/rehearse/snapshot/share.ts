@@ -1,5 +1,5 @@
-import { isObject, type Json, type JsonObject } from '../core/json.ts';
-import { freeze } from '../embedded/object.ts';
+import { isObject, type Json, type JsonObject } from '../../core/json.ts';
+import { freeze } from '../../embedded/object.ts';
 
 /** Members of these are looked at: what stands in them is mostly the same in many objects, the whole of them hardly ever. */
 const parents = ['metadata', 'spec', 'status'] as const;

@@ -1,7 +1,7 @@
-import type { JsonObject } from '../core/json.ts';
-import { saidBy } from '../core/status.ts';
-import type { Api, ApiAnswer } from '../operator/ports.ts';
-import { type CopiedKind, type Copy, copiedKinds, pathOfKind } from './copy.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { saidBy } from '../../core/status.ts';
+import type { Api, ApiAnswer } from '../../operator/ports.ts';
+import { type CopiedKind, type Copy, copiedKinds, pathOfKind } from './cluster-snapshot.ts';
 import { Shared } from './share.ts';
 import { trimmed } from './trim.ts';
 

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../core/json.ts';
-import { at, objects, type Stored, text } from '../embedded/object.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { at, objects, type Stored, text } from '../../embedded/object.ts';
 
 /** Who answers for a pod, as people name it: the Deployment and not its ReplicaSet. */
 export type Workload = { readonly kind: string; readonly namespace: string; readonly name: string };

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 
 /** Annotations that decide something here; the others are anybody's, passwords among them. */
 const telling = /^([a-z0-9.-]*[.-])?(kubernetes\.io|k8s\.io|drydock\.dev|medik8s\.io|kubevirt\.io|openshift\.io)\//;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../core/json.ts';
-import type { Stored } from '../embedded/object.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { Stored } from '../../embedded/object.ts';
+import { Workloads } from '../snapshot/workloads.ts';
 import { Learned } from './learn.ts';
-import { Workloads } from './workloads.ts';
 
 const second = (value: number): string => `2026-11-21T08:00:${String(value).padStart(2, '0')}Z`;
 
