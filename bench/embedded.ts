@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { createCluster } from '../src/embedded/cluster.ts';
-import { Life } from '../src/embedded/life.ts';
+import { Life } from '../src/embedded/cluster-runtime.ts';
 import { load } from '../src/embedded/load.ts';
 import { seeded } from '../src/embedded/seeded.ts';
-import { HandClock } from '../src/support/hand-clock.ts';
+import { HandClock } from '../src/support/virtual-clock.ts';
 
 /** How fast the embedded cluster is, and how large: `npm run bench:embedded -- [NODES] [PODS A NODE]`. No control plane is needed. */
 

@@ -62,9 +62,9 @@ export const tiers = [
     environment: { DRYDOCK_TEST_CLUSTER: 'embedded' },
   },
   {
-    name: 'neighbours',
-    what: 'real neighbours: the machine controllers of Cluster API and OpenShift, an EC2 with events, and its metadata service',
-    files: testsIn('test', 'neighbours'),
+    name: 'integrations',
+    what: 'real systems beside it: the machine controllers of Cluster API and OpenShift, an EC2 with events, and its metadata service',
+    files: testsIn('test', 'integrations'),
     concurrency: 1,
     needs: 'Go and Python 3 with venv on PATH',
     // Ten minutes to build, once, and twelve to run.

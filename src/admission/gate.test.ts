@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { type AdmissionKind, webhookKinds } from '../apis/admission.ts';
 import type { JsonObject } from '../core/json.ts';
 import { systemClock } from '../support/clock.ts';
-import { HandClock } from '../support/hand-clock.ts';
 import { silentLog } from '../support/log.ts';
+import { HandClock } from '../support/virtual-clock.ts';
 import { Gate } from './gate.ts';
 import type { Review, Verdict } from './review.ts';
 import {

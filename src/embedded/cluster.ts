@@ -14,8 +14,8 @@ import { callExtensions, type Extension, extensionAt } from './extension.ts';
 import { builtInKinds, definitionKind } from './kinds/built-in.ts';
 import { indexes } from './kinds/kind.ts';
 import { KindTable } from './kinds/kind-table.ts';
+import type { Machine } from './registry/context.ts';
 import { create } from './registry/create.ts';
-import type { Machine } from './registry/machine.ts';
 import { MemoryStore } from './store/memory-store.ts';
 
 export type ClusterOptions = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../support/hand-clock.ts';
+import { HandClock } from '../support/virtual-clock.ts';
 import { createCluster } from './cluster.ts';
 import type { Note } from './controllers/controller.ts';
 import { writesOn } from './controllers/writes.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '../support/clock.ts';
 import type { Note, Writes } from './controllers/controller.ts';
 import { apiVersionOf } from './kinds/kind.ts';
 import type { Stored } from './object.ts';
-import type { Machine } from './registry/machine.ts';
+import type { Machine } from './registry/context.ts';
 import type { Store } from './store/store.ts';
 
 /** What controllers note becomes Event objects, as client-go's recorders make them: k8s.io/client-go/tools/record/events_cache.go. */

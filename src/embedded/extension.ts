@@ -2,7 +2,7 @@ import type { JsonObject } from '../core/json.ts';
 import type { CallWebhook } from './admission/review.ts';
 import type { Request, Response } from './api/message.ts';
 import { part, text } from './object.ts';
-import type { Machine } from './registry/machine.ts';
+import type { Machine } from './registry/context.ts';
 
 /** An API server behind the cluster's own, in the same process: what an APIService and webhooks with a Service lead to. */
 export type Extension = {

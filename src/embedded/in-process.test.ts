@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Change, Watched } from '../operator/ports.ts';
-import { HandClock } from '../support/hand-clock.ts';
+import { HandClock } from '../support/virtual-clock.ts';
 import { createCluster, type EmbeddedCluster } from './cluster.ts';
 import { inProcess } from './in-process.ts';
 import type { Stored } from './object.ts';

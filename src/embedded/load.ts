@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { Kind } from './kinds/kind.ts';
 import { metaOf, type Stored, text, withMeta } from './object.ts';
-import { type Machine, newUid } from './registry/machine.ts';
+import { type Machine, newUid } from './registry/context.ts';
 
 /** What could not be loaded, and why. */
 export type Unloaded = { readonly what: string; readonly why: string };

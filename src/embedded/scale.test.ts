@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../support/hand-clock.ts';
+import { HandClock } from '../support/virtual-clock.ts';
 import { createCluster } from './cluster.ts';
 import { load } from './load.ts';
 import { many } from './testing/many.ts';

@@ -11,7 +11,7 @@ import { serverPair, testAuthority } from '../kube/testing/certificates.ts';
 import { httpExchange } from './exchange.ts';
 import { computeEndpoint } from './identity.ts';
 import { type Nova, openNova } from './nova.ts';
-import { makeBed, simulatedConfig, type Tap } from './testing/bed.ts';
+import { makeBed, simulatedConfig, type Tap } from './testing/harness.ts';
 
 const { signal } = new AbortController();
 

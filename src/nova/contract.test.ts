@@ -2,8 +2,8 @@ import { quickClock } from '../clouds/testing/quick-clock.ts';
 import { OpenStack } from '../embedded/nova/open-stack.ts';
 import { OpenStackApi, serveOpenStack } from '../embedded/nova/serve.ts';
 import { openNova } from './nova.ts';
-import { makeBed, simulatedConfig } from './testing/bed.ts';
 import { type ContractSite, novaContract } from './testing/contract.ts';
+import { makeBed, simulatedConfig } from './testing/harness.ts';
 
 const siteOf = (cloud: OpenStack, nova: ContractSite['nova']): ContractSite => {
   let made = 0;

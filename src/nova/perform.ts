@@ -1,8 +1,8 @@
 import type { HostCall } from '../core/hypervisor/snapshot.ts';
 import type { Fence } from '../operator/ports.ts';
 import type { Log } from '../support/log.ts';
-import type { Errand, HostDesk } from './desk.ts';
 import type { NovaFailure } from './failure.ts';
+import type { Errand, HostDesk } from './host-state.ts';
 import type { Nova } from './nova.ts';
 
 /** Counts what Nova was asked to do, and what it said. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../support/hand-clock.ts';
+import { HandClock } from '../support/virtual-clock.ts';
 import { Defects } from './defects.ts';
 import { Lines, settle, Tallies } from './testing/fakes.ts';
 import { Queue } from './work-queue.ts';

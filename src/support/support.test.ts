@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backoff } from './backoff.ts';
 import { Deadline, orAborted } from './deadline.ts';
-import { HandClock } from './hand-clock.ts';
+import { HandClock } from './virtual-clock.ts';
 
 test('back-off doubles to its limit, half of it by chance, and starts anew', () => {
   const waits = (random: number): number[] => {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { makeAuthority, makeServing } from '../admission/certificates/make.ts';
 import type { Api, ApiAnswer, ApiCall } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
-import { HandClock } from '../support/hand-clock.ts';
+import { HandClock } from '../support/virtual-clock.ts';
 import { Guard } from './guard.ts';
 import { listenSecurely } from './server.ts';
 

@@ -19,9 +19,9 @@ import { type ControlPlane, startControlPlane } from '../control-plane/control-p
 import { budget, daemonSet, deployment, namespace, node } from '../control-plane/manifests.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until } from '../control-plane/wait.ts';
+import { operatorsOn } from '../operator/harness.ts';
 import { attachment, maintenance, maintenancePath, remove, storage, untilMaintenance } from '../operator/look.ts';
 import { drydock, forbiddenCalls, operatorUsers } from '../operator/shipped.ts';
-import { operatorsOn } from '../operator/stand.ts';
 
 const people = { viewer: [], editor: [], drainer: [] } as const;
 const started = await startControlPlane({ audit: true, users: { ...operatorUsers, ...people } });

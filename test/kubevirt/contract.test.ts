@@ -5,8 +5,8 @@ import { create, nodesReady, podsOn } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { namespace, node } from '../control-plane/manifests.ts';
 import { waitFor } from '../control-plane/wait.ts';
-import { startBeside } from '../neighbours/beside.ts';
-import { skipOf } from '../neighbours/builds.ts';
+import { startBeside } from '../integrations/beside.ts';
+import { skipOf } from '../integrations/builds.ts';
 import { callers, contract } from './contract.ts';
 import { startKubeVirt } from './kubevirt.ts';
 

@@ -1,7 +1,7 @@
 import type { Api } from '../control-plane/api.ts';
 import { nodePath, podPath } from '../control-plane/cluster.ts';
 import type { Condition, List, Node, Pod } from '../control-plane/objects.ts';
-import { type Repeated, repeat } from '../neighbours/repeat.ts';
+import { type Repeated, repeat } from '../integrations/repeat.ts';
 import { pathOf, steering, type Vmi } from './objects.ts';
 
 /**

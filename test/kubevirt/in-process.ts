@@ -1,13 +1,13 @@
 import { makeAuthority, makeServing } from '../../src/admission/certificates/make.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';
+import { Life } from '../../src/embedded/cluster-runtime.ts';
 import { writesOn } from '../../src/embedded/controllers/writes.ts';
 import { kubeVirtDefinitions, kubeVirtObjects } from '../../src/embedded/kubevirt/definitions.ts';
 import { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
-import { Life } from '../../src/embedded/life.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
 import { serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
-import { HandClock } from '../../src/support/hand-clock.ts';
+import { HandClock } from '../../src/support/virtual-clock.ts';
 import { type Api, clientsFor, type Reply } from '../control-plane/api.ts';
 import { apply } from '../control-plane/cluster.ts';
 import { tokenOf } from '../control-plane/users.ts';

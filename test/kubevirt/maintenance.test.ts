@@ -4,8 +4,9 @@ import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
 import { create, getNode, nodePath, nodesReady, podsOn } from '../control-plane/cluster.ts';
 import { deployment, node } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { startBeside } from '../neighbours/beside.ts';
-import { skipOf } from '../neighbours/builds.ts';
+import { startBeside } from '../integrations/beside.ts';
+import { skipOf } from '../integrations/builds.ts';
+import { startStand } from '../operator/harness.ts';
 import {
   isHeld,
   maintenance,
@@ -18,7 +19,6 @@ import {
   untilEvent,
   untilGone,
 } from '../operator/look.ts';
-import { startStand } from '../operator/stand.ts';
 import { startKubeVirt } from './kubevirt.ts';
 import { migration, pathOf, steering, type Vmi, type VmOptions } from './objects.ts';
 

@@ -1,8 +1,8 @@
 import { after, describe } from 'node:test';
 import { novaContract } from '../../src/nova/testing/contract.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { startBeside } from '../neighbours/beside.ts';
-import { otherCluster, skipOf } from '../neighbours/builds.ts';
+import { startBeside } from '../integrations/beside.ts';
+import { otherCluster, skipOf } from '../integrations/builds.ts';
 import { startOpenStack } from './bed/bed.ts';
 import { realSite } from './real-site.ts';
 

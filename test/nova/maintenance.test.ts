@@ -4,10 +4,10 @@ import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
 import { create, nodesReady } from '../control-plane/cluster.ts';
 import { node } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { startBeside } from '../neighbours/beside.ts';
-import { otherCluster, skipOf } from '../neighbours/builds.ts';
+import { startBeside } from '../integrations/beside.ts';
+import { otherCluster, skipOf } from '../integrations/builds.ts';
+import { type OperatorProcess, startStand } from '../operator/harness.ts';
 import { maintenance, maintenancePath, remove } from '../operator/look.ts';
-import { type OperatorProcess, startStand } from '../operator/stand.ts';
 import { startOpenStack } from './bed/bed.ts';
 import { Cloud, makeServer, removeServer } from './cloud.ts';
 

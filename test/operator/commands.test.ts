@@ -4,9 +4,9 @@ import { parse } from 'yaml';
 import { create, getNode, podsReady } from '../control-plane/cluster.ts';
 import { run } from '../control-plane/command.ts';
 import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';
+import { type Stand, skipOf, startStand } from './harness.ts';
 import { faceOf, maintenancePath, makeNode, namesOn, remove, seed, seedPath, untilFace, untilMaintenance, untilSeed } from './look.ts';
 import { main } from './shipped.ts';
-import { type Stand, skipOf, startStand } from './stand.ts';
 
 /** The commands about maintenances, beside a running operator. */
 

@@ -6,6 +6,7 @@ import { budgetAllows, create, deleteNodes, getNode, pods, podsOn, podsReady } f
 import { budget, daemonSet, deployment, namespace, node, pod, statefulSet } from '../control-plane/manifests.ts';
 import type { Pod } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
+import { type Stand, skipOf, startStand } from './harness.ts';
 import {
   countsOf,
   editNode,
@@ -43,7 +44,6 @@ import {
   untilSeed,
   withMetadata,
 } from './look.ts';
-import { type Stand, skipOf, startStand } from './stand.ts';
 
 /** The contract of nodemaintenance.medik8s.io/v1beta1 on a real control plane. Every test has nodes and namespaces of its own. */
 

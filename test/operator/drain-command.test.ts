@@ -9,8 +9,8 @@ import { budgetAllows, create, getNode, podsOn } from '../control-plane/cluster.
 import { type Outcome, run } from '../control-plane/command.ts';
 import { budget, daemonSet, deployment, type Manifest, namespace, node, pod } from '../control-plane/manifests.ts';
 import { until } from '../control-plane/wait.ts';
+import { type Stand, skipOf, startStand } from './harness.ts';
 import { editNode, makeNode } from './look.ts';
-import { type Stand, skipOf, startStand } from './stand.ts';
 
 /** `drydock drain`, `cordon` and `uncordon` beside the real kubectl, each on a node of its own with the same pods. */
 

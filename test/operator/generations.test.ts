@@ -4,6 +4,7 @@ import { apply, create, getNode } from '../control-plane/cluster.ts';
 import { type Manifest, namespace } from '../control-plane/manifests.ts';
 import type { Metadata } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
+import { type OperatorProcess, type Stand, skipOf, startStand } from './harness.ts';
 import {
   editNode,
   excludeLabel,
@@ -19,7 +20,6 @@ import {
   withMetadata,
 } from './look.ts';
 import { drydock } from './shipped.ts';
-import { type OperatorProcess, type Stand, skipOf, startStand } from './stand.ts';
 
 /** The generations before medik8s, on the real API server: what their objects, leases, taints and statuses look like, and what is taken over. */
 

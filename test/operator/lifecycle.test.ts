@@ -6,6 +6,7 @@ import { budgetAllows, create, getNode, podsOn, podsReady } from '../control-pla
 import { budget, deployment, namespace } from '../control-plane/manifests.ts';
 import type { Metadata } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
+import { drydock, type OperatorProcess, type Stand, skipOf, startStand } from './harness.ts';
 import {
   countsOf,
   editNode,
@@ -38,7 +39,6 @@ import {
   untilSeed,
   withMetadata,
 } from './look.ts';
-import { drydock, type OperatorProcess, type Stand, skipOf, startStand } from './stand.ts';
 
 /** The life of the operator's process: its start, its end, its death, and what it finds when it comes back. One test after the other. */
 

@@ -7,7 +7,7 @@ import { create, getNode, nodePath, podPath, podsOn } from '../control-plane/clu
 import { type Manifest, type NodeOptions, node, type PodOptions, pod } from '../control-plane/manifests.ts';
 import { isReady, type List, type Metadata, type Node } from '../control-plane/objects.ts';
 import { type Patience, until, waitFor } from '../control-plane/wait.ts';
-import type { Stand } from './stand.ts';
+import type { Stand } from './harness.ts';
 
 /** Helpers to set things up for the operator and to look at what it has made of them. */
 

@@ -4,6 +4,7 @@ import { budgetAllows, create, failureIn, getNode, pods, podsOn, podsReady } fro
 import { budget, daemonSet, deployment, job, namespace, pod } from '../control-plane/manifests.ts';
 import type { Condition, Metadata } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
+import { type Stand, skipOf, startStand } from './harness.ts';
 import {
   attachment,
   eventsOf,
@@ -30,7 +31,6 @@ import {
   untilNames,
   untilPods,
 } from './look.ts';
-import { type Stand, skipOf, startStand } from './stand.ts';
 
 /** drydock.dev/v1alpha1 Maintenance on a real control plane: its policy and its status. Every test has nodes and namespaces of its own. */
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { create, getNode } from '../control-plane/cluster.ts';
 import { until } from '../control-plane/wait.ts';
+import { type Stand, skipOf, startStand } from './harness.ts';
 import {
   hasLease,
   isHeld,
@@ -17,7 +18,6 @@ import {
   untilSeed,
   withMetadata,
 } from './look.ts';
-import { type Stand, skipOf, startStand } from './stand.ts';
 
 /** The quorum of the control plane, kept by the operator itself: there is no webhook here. */
 

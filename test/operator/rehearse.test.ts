@@ -7,8 +7,8 @@ import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
 import type { Foresight } from '../../src/rehearse/report/forecast.ts';
 import { create, podsReady } from '../control-plane/cluster.ts';
 import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';
+import { type Stand, skipOf, startStand } from './harness.ts';
 import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilMaintenance, untilSeed } from './look.ts';
-import { type Stand, skipOf, startStand } from './stand.ts';
 
 const started = await startStand();
 const skip = skipOf(started);

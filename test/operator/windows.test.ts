@@ -4,6 +4,7 @@ import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from '../../src/a
 import { budgetAllows, create, getNode } from '../control-plane/cluster.ts';
 import { budget, type Manifest, namespace } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
+import { type Stand, skipOf, startStand } from './harness.ts';
 import {
   isHeld,
   maintenance,
@@ -16,7 +17,6 @@ import {
   untilMaintenance,
   untilPods,
 } from './look.ts';
-import { type Stand, skipOf, startStand } from './stand.ts';
 
 /** Windows: when a Maintenance begins, what becomes of it when a window closes, and what people are told. */
 

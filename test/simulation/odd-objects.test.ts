@@ -12,7 +12,7 @@ import { Operator } from '../../src/operator/node/node-reconciler.ts';
 import type { Watcher } from '../../src/operator/ports.ts';
 import { Cluster } from '../../src/operator/testing/cluster.ts';
 import { Lines, Notebook, settle, Tallies } from '../../src/operator/testing/fakes.ts';
-import { HandClock } from '../../src/support/hand-clock.ts';
+import { HandClock } from '../../src/support/virtual-clock.ts';
 import { oddObject } from './odd-objects.ts';
 
 /** So many objects; `DRYDOCK_ODD_OBJECTS=100000` for the whole of it. */

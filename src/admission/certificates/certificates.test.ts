@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { HandClock } from '../../support/hand-clock.ts';
 import { silentLog } from '../../support/log.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import { own } from '../testing/make.ts';
 import { MemoryServer } from '../testing/server.ts';
 import { makeAuthority, makeServing } from './make.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { clientA, clientB, serverPair } from '../../kube/testing/certificates.ts';
 import { Lines } from '../../operator/testing/fakes.ts';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import type { KeyPair } from '../server.ts';
 import { type FollowOptions, followCertificate } from './follow.ts';
 import { mountedPair, mountedPlaces } from './mounted.ts';

@@ -1,6 +1,6 @@
 import { machineTongue } from '../../apis/machine-adapter.ts';
 import type { MachineEvent } from '../../core/machine/event.ts';
-import { HostKeeper } from '../../nova/keeper.ts';
+import { HostKeeper } from '../../nova/hypervisor-reconciler.ts';
 import type { NovaMeter } from '../../nova/perform.ts';
 import type { World } from '../../operator/cache/cluster-cache.ts';
 import { namespacesOf } from '../../operator/cache/namespaces.ts';

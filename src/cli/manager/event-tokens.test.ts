@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { HandClock } from '../../support/hand-clock.ts';
 import { silentLog } from '../../support/log.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import { EventTokens } from './event-tokens.ts';
 
 const workplace = () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hypervisorKey } from '../../core/hypervisor/match.ts';
 import { defaultServerPolicy } from '../../core/vm/server-policy.ts';
-import { makeBed } from '../../nova/testing/bed.ts';
+import { makeBed } from '../../nova/testing/harness.ts';
 import type { Change, Sink, Watched, Watcher } from '../../operator/ports.ts';
 import type { Log } from '../../support/log.ts';
 import { followNode } from './daemon.ts';

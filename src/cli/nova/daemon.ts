@@ -1,6 +1,6 @@
 import { hypervisorKey, type NodeIdentity } from '../../core/hypervisor/match.ts';
 import type { HostView, HostWish } from '../../core/vm/host.ts';
-import { HostKeeper, type KeeperOptions } from '../../nova/keeper.ts';
+import { HostKeeper, type KeeperOptions } from '../../nova/hypervisor-reconciler.ts';
 import type { Watcher } from '../../operator/ports.ts';
 import { Journal } from './journal.ts';
 import { followOwnNode, type OwnNode } from './own-node.ts';

@@ -1,6 +1,6 @@
 import type { HostView, HostWish } from '../../core/vm/host.ts';
 import { isOnItsWay } from '../../core/vm/vm-status.ts';
-import { HostKeeper, type KeeperOptions } from '../../nova/keeper.ts';
+import { HostKeeper, type KeeperOptions } from '../../nova/hypervisor-reconciler.ts';
 import { Journal } from './journal.ts';
 
 type Emptying = Pick<KeeperOptions, 'nova' | 'clock' | 'log' | 'limits'> & {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answer, Lines, ScriptedApi } from '../../operator/testing/fakes.ts';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import { isOpenShift } from './openshift.ts';
 
 const never = new AbortController().signal;

@@ -2,9 +2,9 @@ import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { picks } from '../controllers/selectors.ts';
 import { at, objects, type Stored, text } from '../object.ts';
 import { fitsSelector, fitsTerms, preference, termPicks } from './affinity.ts';
-import { domain, type Load } from './load.ts';
+import { domain, type Load } from './node-info.ts';
 import { fits, lacking } from './resources.ts';
-import type { Round } from './round.ts';
+import type { Round } from './scheduling-cycle.ts';
 import { toleratesAll, untolerated } from './taints.ts';
 
 /** A scheduler: filters, then scores (k8s.io/kubernetes/pkg/scheduler), without preemption. */

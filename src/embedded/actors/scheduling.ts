@@ -3,9 +3,9 @@ import { type Cluster, timeText } from '../controllers/controller.ts';
 import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { objects, part, type Stored, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
-import { type Load, loadOf } from './load.ts';
-import { Round } from './round.ts';
+import { type Load, loadOf } from './node-info.ts';
 import { place, queueOf } from './scheduler.ts';
+import { Round } from './scheduling-cycle.ts';
 
 /** From a pod's creation to its binding, as measured on a small real cluster, in milliseconds. */
 const latencyMs = 5;

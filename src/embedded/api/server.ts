@@ -1,5 +1,5 @@
 import type { Clock } from '../../support/clock.ts';
-import type { Machine } from '../registry/machine.ts';
+import type { Machine } from '../registry/context.ts';
 import type { Feeds } from './feeds.ts';
 
 /** What answering needs. */

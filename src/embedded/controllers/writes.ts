@@ -1,7 +1,7 @@
 import { text } from '../object.ts';
+import type { Machine } from '../registry/context.ts';
 import { create } from '../registry/create.ts';
 import { remove } from '../registry/delete.ts';
-import type { Machine } from '../registry/machine.ts';
 import type { Outcome, Refused } from '../registry/outcome.ts';
 import { replace } from '../registry/update.ts';
 import type { Writes, Written } from './controller.ts';

@@ -1,8 +1,8 @@
 import { sameJson } from '../../core/json.ts';
 import { timeText } from '../../core/time.ts';
 import { at, objects, part, type Stored } from '../object.ts';
+import type { Machine } from '../registry/context.ts';
 import { remove } from '../registry/delete.ts';
-import type { Machine } from '../registry/machine.ts';
 import { change } from '../registry/update.ts';
 import type { Change } from '../store/store.ts';
 import { kindsOf } from './custom-kind.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../core/json.ts';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import { createCluster } from '../cluster.ts';
+import { Life } from '../cluster-runtime.ts';
 import { writesOn } from '../controllers/writes.ts';
 import { inProcess } from '../in-process.ts';
-import { Life } from '../life.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
 import { seeded } from '../seeded.ts';
 import { kubeVirtDefinitions, kubeVirtObjects } from './definitions.ts';

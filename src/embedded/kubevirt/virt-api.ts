@@ -3,7 +3,7 @@ import { answer, failed, plain, type Request, type Response } from '../api/messa
 import { writesOn } from '../controllers/writes.ts';
 import { badRequest, internalError, notFound } from '../failure.ts';
 import { at, objects, part, type Stored, strings, text, without } from '../object.ts';
-import type { Machine } from '../registry/machine.ts';
+import type { Machine } from '../registry/context.ts';
 import { paths } from './definitions.ts';
 import {
   annotations,

@@ -2,8 +2,8 @@ import { timeText } from '../../core/time.ts';
 import { badRequest, conflict, modifiedMeanwhile, notFound, unnamed } from '../failure.ts';
 import { topologyLabels } from '../kinds/pods.ts';
 import { at, type Draft, items, metaOf, objects, part, type Stored, strings, text } from '../object.ts';
+import type { Machine } from './context.ts';
 import { withCondition } from './evict.ts';
-import type { Machine } from './machine.ts';
 import { type Refused, refused } from './outcome.ts';
 
 const what = { group: '', resource: 'pods/binding' };

@@ -2,7 +2,7 @@ import { timeText } from '../../core/time.ts';
 import { alreadyExists, badRequest, forbidden, generatedNameTaken, invalid, notFound } from '../failure.ts';
 import { type Admitted, type Context, type Kind, named, namedByKind } from '../kinds/kind.ts';
 import { type Draft, freeze, metaOf, type Stored, text, withMeta } from '../object.ts';
-import { generatedName, type Machine, newUid } from './machine.ts';
+import { generatedName, type Machine, newUid } from './context.ts';
 import { metadataCauses } from './metadata.ts';
 import { type Outcome, type Refused, refused, type WriteOptions } from './outcome.ts';
 import { readStrictly } from './read.ts';

@@ -2,7 +2,7 @@ import { readTime, timeText } from '../../core/time.ts';
 import { conflict, forbidden, notFound } from '../failure.ts';
 import { type Kind, named } from '../kinds/kind.ts';
 import { at, freeze, type ObjectMeta, objects, part, type Stored, text, without } from '../object.ts';
-import type { Machine } from './machine.ts';
+import type { Machine } from './context.ts';
 import { type DeleteOptions, type Deletion, type Preconditions, type Refused, refused } from './outcome.ts';
 
 /** Upstream of all this: Store.Delete of apiserver/pkg/registry/generic/registry and rest.BeforeDelete. */

@@ -3,9 +3,9 @@ import { timeText } from '../../core/time.ts';
 import { badRequest, type Cause, type Failure, forbidden, notFound, tooManyRequests, unnamed } from '../failure.ts';
 import { at, type Draft, objects, part, type Stored, text, withMeta } from '../object.ts';
 import { budgetsOver } from './budgets-over.ts';
+import type { Machine } from './context.ts';
 import { namespaceRefusal } from './create.ts';
 import { remove, unlike } from './delete.ts';
-import type { Machine } from './machine.ts';
 import { type DeleteOptions, type Outcome, type Refused, refused } from './outcome.ts';
 import { change } from './update.ts';
 

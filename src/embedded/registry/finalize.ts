@@ -1,6 +1,6 @@
 import { notFound } from '../failure.ts';
 import { at, type Draft, part, type Stored, text } from '../object.ts';
-import type { Machine } from './machine.ts';
+import type { Machine } from './context.ts';
 import { type Outcome, refused } from './outcome.ts';
 
 /**

@@ -3,7 +3,7 @@ import { conflict, invalid, notFound, wrong } from '../failure.ts';
 import { shownSelector } from '../kinds/cells.ts';
 import { type Kind, named, type ScalePaths } from '../kinds/kind.ts';
 import { at, type Draft, metaOf, part, type Stored, text, without } from '../object.ts';
-import type { Machine } from './machine.ts';
+import type { Machine } from './context.ts';
 import { type Refused, refused, type WriteOptions } from './outcome.ts';
 import { change } from './update.ts';
 

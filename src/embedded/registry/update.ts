@@ -4,7 +4,7 @@ import { badRequest, type Cause, conflict, invalid, modifiedMeanwhile, notFound,
 import { apiVersionOf, type Context, type Kind, named, namedByKind } from '../kinds/kind.ts';
 import { at, type Draft, freeze, items, metaOf, type Stored, text, withMeta, without } from '../object.ts';
 import { nodeOf } from '../patch/shape.ts';
-import type { Machine } from './machine.ts';
+import type { Machine } from './context.ts';
 import { afterUpdate, written } from './managed.ts';
 import { metadataCauses, metadataUpdateCauses } from './metadata.ts';
 import { type Edit, type Outcome, type Refused, refused, type WriteOptions } from './outcome.ts';

@@ -1,7 +1,7 @@
 import { withFacts } from '../facts.ts';
 import { freeze, type Stored } from '../object.ts';
 import { History } from './history.ts';
-import { Shelf } from './shelf.ts';
+import { Shelf } from './resource-table.ts';
 import type { Change, Index, Listener, Resource, Store } from './store.ts';
 
 export type StoreOptions = {

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../core/json.ts';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import { createCluster } from '../cluster.ts';
+import { Life, type LifeOptions } from '../cluster-runtime.ts';
 import { writesOn } from '../controllers/writes.ts';
-import { Life, type LifeOptions } from '../life.ts';
 import { part, type Stored } from '../object.ts';
 import { seeded } from '../seeded.ts';
 

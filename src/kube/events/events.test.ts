@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiAnswer, ApiCall, EventNote } from '../../operator/ports.ts';
-import { HandClock } from '../../support/hand-clock.ts';
 import { type Log, silentLog } from '../../support/log.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import { ConnectionError } from '../http/connection-error.ts';
 import { EventRecorder } from './events.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Clock, systemClock } from '../../support/clock.ts';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import { type Answer, FaultServer, json, until } from '../testing/fault-server.ts';
 import { ConnectionError } from './connection-error.ts';
 import { Credentials, constant } from './credentials.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Api, ApiAnswer, ApiCall, Fence } from '../../operator/ports.ts';
-import { HandClock } from '../../support/hand-clock.ts';
 import { silentLog } from '../../support/log.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import { ConnectionError } from '../http/connection-error.ts';
 import { elect } from './leader.ts';
 import type { Lease } from './lease-record.ts';

@@ -6,9 +6,9 @@ import type { HostCall } from '../../core/hypervisor/snapshot.ts';
 import type { Clock } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
 import type { Outcome } from '../failure.ts';
-import { HostKeeper } from '../keeper.ts';
+import { HostKeeper } from '../hypervisor-reconciler.ts';
 import type { Nova } from '../nova.ts';
-import { wishOf } from './bed.ts';
+import { wishOf } from './harness.ts';
 
 type ContractServer = {
   readonly host: string;

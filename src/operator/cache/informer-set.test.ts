@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import type { Sink } from '../ports.ts';
 import { answer, failure, Lines, ScriptedApi, settle } from '../testing/fakes.ts';
 import { Following } from './informer-set.ts';

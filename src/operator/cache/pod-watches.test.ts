@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readPod } from '../../core/pod/pod.ts';
-import { HandClock } from '../../support/hand-clock.ts';
 import { silentLog } from '../../support/log.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import type { Collection, Sink, Watched } from '../ports.ts';
 import { PodWatches } from './pod-watches.ts';
 

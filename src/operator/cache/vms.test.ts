@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launcherOf, makeVmi } from '../../core/testing/make-vms.ts';
-import { HandClock } from '../../support/hand-clock.ts';
 import { silentLog } from '../../support/log.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import type { Api, Sink, Watcher } from '../ports.ts';
 import { Following } from './informer-set.ts';
 import { Vms, vmCollections } from './vms.ts';

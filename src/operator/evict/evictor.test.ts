@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PodCall } from '../../core/drain/plan.ts';
 import { at, makeBudget, makePod } from '../../core/testing/make.ts';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import { answer, failure, Lines, Notebook, SlowApi, settle, Tallies } from '../testing/fakes.ts';
 import { Evictor } from './evictor.ts';
 import { Flights } from './in-flight-evictions.ts';

@@ -7,7 +7,7 @@ import type { MachineKind } from '../../core/machine/machine.ts';
 import { machineMaintenanceFinalizer } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import { makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import type { World } from '../cache/cluster-cache.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import { answer, Lines, Notebook, ScriptedApi, Tallies } from '../testing/fakes.ts';

@@ -5,7 +5,7 @@ import type { Decision, Write } from '../../core/maintenance/decision.ts';
 import { noNotes, type Picture } from '../../core/maintenance/snapshot.ts';
 import { readPod } from '../../core/pod/pod.ts';
 import { at } from '../../core/testing/make.ts';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import type { ApiAnswer } from '../ports.ts';
 import { Cluster } from '../testing/cluster.ts';
 import { answer, failure, Lines, Notebook, settle, Tallies } from '../testing/fakes.ts';

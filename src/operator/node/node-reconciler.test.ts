@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { maintenance } from '../../apis/maintenance.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import type { ApiAnswer, ApiCall } from '../ports.ts';
 import { Cluster } from '../testing/cluster.ts';
 import { answer, failure, Lines, Notebook, settle, Tallies } from '../testing/fakes.ts';

@@ -5,7 +5,7 @@ import { isObject } from '../../core/json.ts';
 import type { MachineTongue } from '../../core/machine/adapter.ts';
 import type { MachineEvent, Sighting } from '../../core/machine/event.ts';
 import type { Limits } from '../../core/machine/snapshot.ts';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import type { EventScanner, SignalReader } from '../machines/event-source-reconciler.ts';
 import { MachineRoom } from '../machines/machine-manager.ts';

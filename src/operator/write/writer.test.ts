@@ -4,7 +4,7 @@ import { maintenance } from '../../apis/maintenance.ts';
 import { readNode } from '../../core/hold/node.ts';
 import { readLease } from '../../core/lease/lease.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
-import { HandClock } from '../../support/hand-clock.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
 import { World } from '../cache/cluster-cache.ts';
 import type { ApiAnswer, ApiCall } from '../ports.ts';
 import { answer, failure, Lines, Notebook, ScriptedApi, Tallies } from '../testing/fakes.ts';

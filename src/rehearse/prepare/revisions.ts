@@ -1,7 +1,7 @@
 import { controllerReference } from '../../embedded/controllers/pods.ts';
 import { templateOf } from '../../embedded/controllers/workload.ts';
 import { at, type Stored, strings, text } from '../../embedded/object.ts';
-import { type Machine, newUid } from '../../embedded/registry/machine.ts';
+import { type Machine, newUid } from '../../embedded/registry/context.ts';
 
 /**
  * ControllerRevisions are not copied: they hold whole templates. The one that a set is at is made again from the set itself, under the name

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { writesOn } from '../../embedded/controllers/writes.ts';
 import { text } from '../../embedded/object.ts';
-import type { Machine } from '../../embedded/registry/machine.ts';
+import type { Machine } from '../../embedded/registry/context.ts';
 import type { Workloads } from '../snapshot/workloads.ts';
 import { type Leave, type Level, PodRecord } from './record.ts';
 import { type Props, type Stage, setStage } from './sandbox.ts';

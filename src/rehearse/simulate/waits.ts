@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/json.ts';
 import type { Dialect, Request } from '../../core/request/request.ts';
 import { readTime } from '../../core/time.ts';
 import { at, items, objects, text } from '../../embedded/object.ts';
-import type { Machine } from '../../embedded/registry/machine.ts';
+import type { Machine } from '../../embedded/registry/context.ts';
 import { judgedBlockers } from './judged.ts';
 
 /** Something that a maintenance had to wait for. Times in milliseconds since the rehearsal began. */

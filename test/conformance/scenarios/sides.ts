@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pace } from '../../../src/embedded/actors/kubelets.ts';
 import { createCluster } from '../../../src/embedded/cluster.ts';
-import { Life } from '../../../src/embedded/life.ts';
+import { Life } from '../../../src/embedded/cluster-runtime.ts';
 import type { Stored } from '../../../src/embedded/object.ts';
 import { administrator, serve } from '../../../src/embedded/serve.ts';
 import { systemClock } from '../../../src/support/clock.ts';

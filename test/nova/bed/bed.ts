@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { waitFor } from '../../control-plane/wait.ts';
-import type { LeftOut } from '../../neighbours/builds.ts';
+import type { LeftOut } from '../../integrations/builds.ts';
 import { type BedSettings, writeConfig } from './config.ts';
 import { fillCatalog, tokenOf } from './keystone.ts';
 import { ensurePackages } from './packages.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { run } from '../../control-plane/command.ts';
-import type { LeftOut } from '../../neighbours/builds.ts';
+import type { LeftOut } from '../../integrations/builds.ts';
 
 /** The services of OpenStack as Debian packages them, without their init scripts and without a hypervisor. */
 const packages = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../support/hand-clock.ts';
+import { HandClock } from '../../../support/virtual-clock.ts';
 import type { Delta, Scene } from '../scene.ts';
 import { Journal } from './delta-log.ts';
 import { Reader, type Source } from './sse-client.ts';

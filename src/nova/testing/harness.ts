@@ -8,7 +8,7 @@ import { silentLog } from '../../support/log.ts';
 import type { NovaConfig } from '../config/config.ts';
 import { environmentConfig } from '../config/environment.ts';
 import type { Exchange } from '../exchange.ts';
-import { HostKeeper, type KeeperOptions } from '../keeper.ts';
+import { HostKeeper, type KeeperOptions } from '../hypervisor-reconciler.ts';
 import { type Nova, openNova } from '../nova.ts';
 
 export const simulatedConfig = (authUrl = 'http://openstack.example/identity/v3'): NovaConfig =>

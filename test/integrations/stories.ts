@@ -7,7 +7,7 @@ import { budgetAllows, create, getNode, podsReady } from '../control-plane/clust
 import { budget, deployment, type Manifest, namespace } from '../control-plane/manifests.ts';
 import { isReady, type List, type Metadata, type Node, type Pod } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorProcess, type Stand, startStand } from '../operator/stand.ts';
+import { type OperatorProcess, type Stand, startStand } from '../operator/harness.ts';
 import { type LeftOut, skipOf } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
 import { instanceIn } from './fake-kubelets.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { markOf } from '../core/hypervisor/mark.ts';
-import { type Bed, isEmptied, makeBed, moves, runUntil, type Tap, told, viewOf, wishOf } from './testing/bed.ts';
+import { type Bed, isEmptied, makeBed, moves, runUntil, type Tap, told, viewOf, wishOf } from './testing/harness.ts';
 
 /** Twenty servers of two projects, one paused, one shut off. */
 const furnish = (bed: Bed): void => {

@@ -12,9 +12,9 @@ import { budget, type Manifest, namespace } from '../control-plane/manifests.ts'
 import type { List, Metadata } from '../control-plane/objects.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
+import { type Stand, startStand } from '../operator/harness.ts';
 import { isHeld, makeNode, ourTaints, podAt, remove, untilEvent, untilGone, untilPods } from '../operator/look.ts';
 import { main } from '../operator/shipped.ts';
-import { type Stand, startStand } from '../operator/stand.ts';
 import { skipOf } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
 import { startMetadata } from './ec2/metadata.ts';

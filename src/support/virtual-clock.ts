@@ -1,6 +1,6 @@
-import { Agenda } from './agenda.ts';
 import type { Clock } from './clock.ts';
 import { sleepBy } from './sleep.ts';
+import { Agenda } from './timer-heap.ts';
 
 /** A clock that stands still until it is turned: for tests, and for anything that lives in made-up time. */
 export class HandClock implements Clock {

@@ -4,8 +4,8 @@ import { pickedPods } from '../controllers/selectors.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
 import type { Store } from '../store/store.ts';
 import { fitsSelector, namespacesOf, termPicks, terms } from './affinity.ts';
-import { askedBy, domain, type Load } from './load.ts';
-import { type Wishes, wishesOf } from './wishes.ts';
+import { askedBy, domain, type Load } from './node-info.ts';
+import { type Wishes, wishesOf } from './pod-constraints.ts';
 
 /** Pods that a spread constraint counts, by domain, and how many there are where there are fewest. */
 type Spread = { readonly counts: ReadonlyMap<string, number>; readonly least: number };

@@ -4,8 +4,8 @@ import { webhookConfiguration, webhooks } from '../../apis/admission.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { ApiAnswer, ApiCall, Sink, Watched, Watcher } from '../../operator/ports.ts';
 import { Lines, ScriptedApi } from '../../operator/testing/fakes.ts';
-import { HandClock } from '../../support/hand-clock.ts';
-import { bundlePatch, TrustKeeper } from './trust.ts';
+import { HandClock } from '../../support/virtual-clock.ts';
+import { bundlePatch, TrustKeeper } from './ca-bundle-injector.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const fresh = (): JsonObject => {

@@ -250,7 +250,7 @@ const endpointOf = (running: Running): Promise<string> =>
 
 /** Starts an EC2 of our own on 127.0.0.1, or says why this machine has none. It ends with this process at the latest. */
 export const startEc2 = async (): Promise<Ec2Emulator | LeftOut> => {
-  const installed = await ensurePython('neighbours/ec2', join(import.meta.dirname, 'requirements.txt'));
+  const installed = await ensurePython('integrations/ec2', join(import.meta.dirname, 'requirements.txt'));
   if (installed.kind === 'left-out') return installed;
   const folder = makeFolder();
   const running = start({ kind: 'itself' }, folder.path, {

@@ -27,8 +27,8 @@ import { writesOn } from './controllers/writes.ts';
 import { EventLog } from './event-log.ts';
 import type { Stored } from './object.ts';
 import { bind } from './registry/bind.ts';
+import type { Machine } from './registry/context.ts';
 import { finalize } from './registry/finalize.ts';
-import type { Machine } from './registry/machine.ts';
 import type { Change, Resource } from './store/store.ts';
 
 /** New ones for each life: some remember what they have seen. */
