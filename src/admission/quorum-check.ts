@@ -4,7 +4,7 @@ import { type Node, readNode } from '../core/hold/node.ts';
 import type { JsonObject } from '../core/json.ts';
 import { readPod } from '../core/pod/pod.ts';
 import { etcdAllows, etcdGuardName, etcdNamespace, guardSays, namedGuardAllows } from '../core/quorum/etcd-guard.ts';
-import { isWarnedOnly, mayLeave, memberLabels, membersOf } from '../core/quorum/quorum.ts';
+import { isWarnedOnly, memberLabels, membersOf, quorumAllows } from '../core/quorum/quorum.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Found, getLive, listFirst, listLive } from './live.ts';
 import { allowed, denied, type Verdict } from './review.ts';
@@ -91,7 +91,7 @@ const countCheck = async (question: QuorumQuestion): Promise<Verdict> => {
   const [nodes, wanted] = await Promise.all([possibleMembers(api, signal), wantedNodes(question)]);
   if (nodes.kind !== 'found') return denied(kind.quorum.nodeUnreadable(nodes.kind === 'missing' ? 'nodes are not served' : nodes.why));
   if (wanted.kind !== 'found') return denied(kind.quorum.nodeUnreadable(wanted.kind === 'missing' ? 'no kind is served' : wanted.why));
-  const leave = mayLeave(node.name, membersOf(nodes.value), wanted.value);
+  const leave = quorumAllows(node.name, membersOf(nodes.value), wanted.value);
   if (leave.allowed) return allowed;
   if (isWarnedOnly(leave, kind.quorum.counted, openShift)) return { kind: 'allowed', warnings: [leave.stake] };
   // On OpenShift the text is the contract's, to the byte; elsewhere the replaced operator let everything pass and had none.

@@ -5,9 +5,9 @@ import { served } from './served.ts';
 
 describe('the webhooks', () => {
   test('are one for each served kind, and know it by the same name, kind and path', () => {
-    const dialects = served({ leaseNamespace: 'a', operatorNamespace: 'b' });
+    const adapters = served({ leaseNamespace: 'a', operatorNamespace: 'b' });
     const known = admissionKinds().map(({ name, kind, collections: [path] }) => ({ name, kind, path }));
-    const own = dialects.map(({ name, kind, path }) => ({ name, kind, path }));
+    const own = adapters.map(({ name, kind, path }) => ({ name, kind, path }));
     const byName = (one: { readonly name: string }, other: { readonly name: string }): number => (one.name < other.name ? -1 : 1);
     assert.deepEqual(known.toSorted(byName), own.toSorted(byName));
   });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { multipleBudgetsHindrance, outcomeHindrance } from '../core/drain/blocker.ts';
+import { multipleBudgetsBlockerInfo, outcomeBlockerInfo } from '../core/drain/blocker.ts';
 import type { Report } from '../core/maintenance/report.ts';
 import { at, makeBudget, makePod, makeRequest } from '../core/testing/make.ts';
 import { served } from './served.ts';
 
-const dialects = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
+const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
 const long = (length: number): string => 'ä'.repeat(length);
 
 /** What somebody may write who wants a status that cannot be stored. */
@@ -15,7 +15,7 @@ const hostile = (): Report => {
   );
   const pods = Array.from({ length: 20 }, (_, index) => makePod(`${'p'.repeat(240)}-${index}`, { namespace: 'n'.repeat(63) }));
   const blockers = pods.map((pod, index) => ({
-    ...(index % 2 === 0 ? multipleBudgetsHindrance(pod, budgets) : outcomeHindrance(pod, 'denied', long(1_000_000))),
+    ...(index % 2 === 0 ? multipleBudgetsBlockerInfo(pod, budgets) : outcomeBlockerInfo(pod, 'denied', long(1_000_000))),
     since: at(-60),
   }));
   return {
@@ -28,15 +28,15 @@ const hostile = (): Report => {
   };
 };
 
-for (const dialect of dialects) {
-  test(`five thousand budgets on each of twenty pods make a status that can be stored: ${dialect.name} ${dialect.apiVersion}`, () => {
-    const status = JSON.stringify(dialect.status(hostile(), makeRequest('one', { dialect }), at(0)));
+for (const adapter of adapters) {
+  test(`five thousand budgets on each of twenty pods make a status that can be stored: ${adapter.name} ${adapter.apiVersion}`, () => {
+    const status = JSON.stringify(adapter.status(hostile(), makeRequest('one', { adapter }), at(0)));
     assert.ok(Buffer.byteLength(status) < 256 * 1024, `${Buffer.byteLength(status)} bytes`);
   });
 }
 
 test('a blocker of two budgets is told as ever, with both names', () => {
-  const two = multipleBudgetsHindrance(makePod('a'), [makeBudget('one'), makeBudget('two')]);
+  const two = multipleBudgetsBlockerInfo(makePod('a'), [makeBudget('one'), makeBudget('two')]);
   assert.deepEqual(
     [two.budgets, two.message],
     [['shop/one', 'shop/two'], '2 budgets select the pod, and the eviction API refuses such pods always'],

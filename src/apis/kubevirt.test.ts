@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../core/json.ts';
 import type { Report } from '../core/maintenance/report.ts';
-import type { Dialect, Request } from '../core/request/request.ts';
+import type { KindAdapter, MaintenanceRequest } from '../core/request/request.ts';
 import { statusPathOf } from '../core/request/request.ts';
 import { at } from '../core/testing/make.ts';
 import { kubevirt, kubevirtAlpha, kubevirtAlphaOfOurs } from './kubevirt.ts';
@@ -15,8 +15,8 @@ const raw = (metadata: object, spec?: object): unknown => ({
   ...(spec && { spec }),
 });
 
-const read = (dialect: Dialect, metadata: object, spec?: object): Request => {
-  const request = dialect.read(raw(metadata, spec));
+const read = (adapter: KindAdapter, metadata: object, spec?: object): MaintenanceRequest => {
+  const request = adapter.read(raw(metadata, spec));
   assert.ok(typeof request !== 'string');
   return request;
 };
@@ -30,8 +30,8 @@ const full: Report = {
   pods: { total: 5, toEvict: 4, gone: 3, waiting: 1 },
 };
 
-const status = (dialect: Dialect, report: Partial<Report> = {}): JsonObject =>
-  JSON.parse(JSON.stringify(dialect.status({ ...full, ...report }, read(dialect, {}, { nodeName: 'n1' }), at(100)))) as JsonObject;
+const status = (adapter: KindAdapter, report: Partial<Report> = {}): JsonObject =>
+  JSON.parse(JSON.stringify(adapter.status({ ...full, ...report }, read(adapter, {}, { nodeName: 'n1' }), at(100)))) as JsonObject;
 
 test('each generation has the status fields that its operator knew, and no others', () => {
   assert.deepEqual(status(beta), { phase: 'Running', pendingPods: ['a'], totalpods: 5, evictionPods: 4, errorOnLeaseCount: 2 });
@@ -71,7 +71,7 @@ test('taints, leases and finalizers are those of the generation', () => {
     { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' },
     { key: 'kubevirt.io/drain', effect: 'NoSchedule' },
   ];
-  for (const dialect of [beta, alpha]) assert.deepEqual(dialect.marks('Drain'), { unschedulable: true, taints, labels: {} });
+  for (const adapter of [beta, alpha]) assert.deepEqual(adapter.marks('Drain'), { unschedulable: true, taints, labels: {} });
   assert.deepEqual(beta.lease('Node-A'), { namespace: 'operators', name: 'Node-A', holder: 'node-maintenance', released: 'blanked' });
   assert.equal(alpha.lease('n1'), undefined);
   assert.deepEqual([beta.finalizer, alpha.finalizer], ['foregroundDeleteNodeMaintenance', 'foregroundDeleteNodeMaintenance']);

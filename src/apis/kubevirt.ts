@@ -1,4 +1,4 @@
-import type { Dialect } from '../core/request/request.ts';
+import type { KindAdapter } from '../core/request/request.ts';
 import { ownLease } from './leases.ts';
 import { nodeMaintenance } from './node-maintenance.ts';
 
@@ -8,7 +8,7 @@ const drainTaint = 'kubevirt.io/drain';
 const finalizer = 'foregroundDeleteNodeMaintenance';
 
 /** nodemaintenance.kubevirt.io/v1beta1. Its leases are in the operator's own namespace (OPERATOR_NAMESPACE). */
-export const kubevirt = (operatorNamespace: string): Dialect =>
+export const kubevirt = (operatorNamespace: string): KindAdapter =>
   nodeMaintenance({
     name: 'nodemaintenances.nodemaintenance.kubevirt.io',
     apiVersion: 'nodemaintenance.kubevirt.io/v1beta1',
@@ -35,7 +35,7 @@ export const kubevirtAlphaOfOurs: KubevirtAlpha = { version: 'v1alpha1', statusS
  * kubevirt.io NodeMaintenances: the name is the node's, unless spec.nodeName says otherwise. There were no leases yet. The first operator
  * knew no finalizer and would never take ours off, so an object of v1alpha3 alone gets none: the record on the node does its work.
  */
-export const kubevirtAlpha = ({ version, statusSubresource }: KubevirtAlpha): Dialect =>
+export const kubevirtAlpha = ({ version, statusSubresource }: KubevirtAlpha): KindAdapter =>
   nodeMaintenance({
     name: 'nodemaintenances.kubevirt.io',
     apiVersion: `kubevirt.io/${version}`,

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../core/json.ts';
-import type { MachineTongue, Target } from '../core/machine/adapter.ts';
+import type { MachineAdapter, Target } from '../core/machine/adapter.ts';
 import type { MachineEvent } from '../core/machine/event.ts';
 import { defaultStrategy } from '../core/machine/request.ts';
 import type { EventSource, Response } from '../core/machine/source.ts';
@@ -35,7 +35,7 @@ const responseTo = (events: readonly MachineEvent[], { responses }: EventSource)
 const refOf = ({ name, machine }: Target): JsonObject =>
   machine === undefined ? { kind: 'Node', name } : { apiVersion: machine.apiVersion, kind: 'Machine', namespace: machine.namespace, name };
 
-const newMaintenance: MachineTongue['newMaintenance'] = (target, { namespace, name }, events, source) => {
+const newMaintenance: MachineAdapter['newMaintenance'] = (target, { namespace, name }, events, source) => {
   const { strategy, approval } = source ? responseTo(events, source) : {};
   return {
     apiVersion: machineMaintenanceApi,
@@ -57,7 +57,7 @@ const newMaintenance: MachineTongue['newMaintenance'] = (target, { namespace, na
 };
 
 /** The kinds about machines and windows, as they are served. */
-export const machineTongue: MachineTongue = {
+export const machineAdapter: MachineAdapter = {
   readMaintenance: readMachineMaintenance,
   maintenanceStatus: machineMaintenanceStatus,
   newMaintenance,

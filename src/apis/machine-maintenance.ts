@@ -1,7 +1,7 @@
 import type { JsonObject } from '../core/json.ts';
 import { isObject } from '../core/json.ts';
 import { isOver, type MachineHistory, type MachinePhase, type MachineRequest } from '../core/machine/request.ts';
-import type { MachinePicture, Verdict } from '../core/machine/snapshot.ts';
+import type { MachineDecision, MachineSnapshot } from '../core/machine/snapshot.ts';
 import { deadlineFor } from '../core/machine/steps/begin.ts';
 import { ended } from '../core/machine/steps/strategy.ts';
 import { childName } from '../core/machine/writes.ts';
@@ -97,7 +97,7 @@ type Said = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 const afterDrain: readonly MachinePhase[] = ['Drained', 'Replacing', 'Releasing', 'Succeeded'];
 
 const saidOf = (
-  { phase, reason, message, warning }: Verdict,
+  { phase, reason, message, warning }: MachineDecision,
   { needsApproval, approved }: MachineRequest,
   drained: boolean,
 ): readonly Said[] => [
@@ -127,7 +127,7 @@ const conditionsOf = (
   });
 
 const startOf = (
-  verdict: Verdict,
+  verdict: MachineDecision,
   stored: MachineMaintenanceStatus,
   request: MachineRequest,
   now: Temporal.Instant,
@@ -155,22 +155,22 @@ const startOf = (
   );
 };
 
-const recordsOf = ({ phase, reason, message }: Verdict, stored: MachineMaintenanceStatus, now: Temporal.Instant) => {
+const recordsOf = ({ phase, reason, message }: MachineDecision, stored: MachineMaintenanceStatus, now: Temporal.Instant) => {
   const { history = [] } = stored;
   if (stored.phase === phase && stored.waitingFor === reason) return history;
   return [...history, { time: timeText(now), phase, reason, message: message.slice(0, 1024) }].slice(-mostHistory);
 };
 
 /** The status that says this. Times are whole seconds, UTC. */
-export const machineMaintenanceStatus = (verdict: Verdict, picture: MachinePicture, now: Temporal.Instant): JsonObject => {
-  const { request } = picture;
+export const machineMaintenanceStatus = (verdict: MachineDecision, snapshot: MachineSnapshot, now: Temporal.Instant): JsonObject => {
+  const { request } = snapshot;
   const stored = request.status as MachineMaintenanceStatus;
   const { phase, reason, message, startsAt } = verdict;
   const over = isOver(phase);
   const start = startOf(verdict, stored, request, now);
   const isDrained =
     start.startTime !== undefined && (afterDrain.includes(phase) || start.drainedTime !== undefined) && phase !== 'Cancelled';
-  const deadline = deadlineFor(picture);
+  const deadline = deadlineFor(snapshot);
   const status = {
     phase,
     waitingFor: over ? undefined : reason,
@@ -179,7 +179,7 @@ export const machineMaintenanceStatus = (verdict: Verdict, picture: MachinePictu
     ...start,
     drainedTime: isDrained ? (start.drainedTime ?? timeText(now)) : undefined,
     scheduledTime: startsAt && timeText(startsAt),
-    eventsOverTime: start.startTime !== undefined && ended(picture) !== undefined ? (stored.eventsOverTime ?? timeText(now)) : undefined,
+    eventsOverTime: start.startTime !== undefined && ended(snapshot) !== undefined ? (stored.eventsOverTime ?? timeText(now)) : undefined,
     deadline: deadline && timeText(deadline),
     completionTime: over ? (stored.completionTime ?? timeText(now)) : undefined,
     handledEvents: over ? request.events.map(({ id }) => id) : stored.handledEvents,

@@ -1,7 +1,7 @@
 import type { Report } from '../core/maintenance/report.ts';
 import { readTime, timeText } from '../core/time.ts';
 import { nothingTracked, type Tracked } from '../core/vm/tracking.ts';
-import { countVms, type VmStanding, type VmState } from '../core/vm/vm-status.ts';
+import { countVms, type VmState, type VmStatus } from '../core/vm/vm-status.ts';
 import type { MaintenanceStatus } from './schema/maintenance.ts';
 
 /** The VMs in the status of a Maintenance. */
@@ -15,10 +15,10 @@ const mostItems = 20;
 /** In this order people want to read them. */
 const order: readonly VmState[] = ['Cannot', 'Migrating', 'Waiting', 'Left', 'Stopped', 'Moved'];
 
-const byNeed = (one: VmStanding, other: VmStanding): number =>
+const byNeed = (one: VmStatus, other: VmStatus): number =>
   order.indexOf(one.state) - order.indexOf(other.state) || (one.name < other.name ? -1 : 1);
 
-const item = ({ since, progress, ...vm }: VmStanding): Item => ({
+const item = ({ since, progress, ...vm }: VmStatus): Item => ({
   ...vm,
   ...(progress !== undefined && { progress: Math.round(progress) }),
   ...(since && { since: timeText(since) }),
@@ -37,9 +37,9 @@ export const vmsStatus = ({ vms, vmsBefore = nothingTracked.before }: Report): S
 export const readVms = ({ items = [], moved, stopped }: Stored): Tracked => {
   const own = items
     .filter(({ platform }) => platform === 'KubeVirt')
-    .map(({ since, ...vm }): VmStanding => {
+    .map(({ since, ...vm }): VmStatus => {
       const at = readTime(since);
-      return { ...vm, ...(at && { since: at }) } as VmStanding;
+      return { ...vm, ...(at && { since: at }) } as VmStatus;
     });
   const known = (state: VmState): number => items.filter(vm => vm.state === state).length;
   return {

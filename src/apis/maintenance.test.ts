@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import { blockerId } from '../core/drain/blocker.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Report } from '../core/maintenance/report.ts';
-import { noHistory, type Request } from '../core/request/request.ts';
+import { type MaintenanceRequest, noHistory } from '../core/request/request.ts';
 import { at } from '../core/testing/make.ts';
-import type { VmStanding } from '../core/vm/vm-status.ts';
+import type { VmStatus } from '../core/vm/vm-status.ts';
 import { maintenance } from './maintenance.ts';
 import type { MaintenanceSpec, MaintenanceStatus } from './schema/maintenance.ts';
 
-const dialect = maintenance('leases');
+const adapter = maintenance('leases');
 
 const raw = (spec: Partial<MaintenanceSpec>, status?: object, generation = 4): unknown => ({
   metadata: { name: 'disk', uid: 'u', resourceVersion: '7', generation, creationTimestamp: '2026-11-21T08:00:00Z' },
@@ -17,8 +17,8 @@ const raw = (spec: Partial<MaintenanceSpec>, status?: object, generation = 4): u
   ...(status && { status }),
 });
 
-const read = (spec: Partial<MaintenanceSpec> = {}, status?: object): Request => {
-  const request = dialect.read(raw(spec, status));
+const read = (spec: Partial<MaintenanceSpec> = {}, status?: object): MaintenanceRequest => {
+  const request = adapter.read(raw(spec, status));
   assert.ok(typeof request !== 'string');
   return request;
 };
@@ -50,7 +50,7 @@ const blocker = (name: string, over: Partial<Report['blockers'][number]> = {}): 
 
 /** As it is stored: what is undefined is left out. */
 const status = (over: Partial<Report>, stored: object = {}, seconds = 100): MaintenanceStatus & JsonObject =>
-  JSON.parse(JSON.stringify(dialect.status(report(over), read({}, stored), at(seconds)))) as MaintenanceStatus & JsonObject;
+  JSON.parse(JSON.stringify(adapter.status(report(over), read({}, stored), at(seconds)))) as MaintenanceStatus & JsonObject;
 
 test('what a spec leaves out has the defaults of the CRD', () => {
   const { stage, policy, history, nodeName } = read();
@@ -115,7 +115,7 @@ test('timeoutSeconds is a ladder with the one rung Fail; a ladder is brought int
 });
 
 test('an object without a node name cannot be worked with, and says what to do', () => {
-  assert.equal(dialect.read(raw({ nodeName: '' })), 'spec.nodeName is empty: name the node to maintain');
+  assert.equal(adapter.read(raw({ nodeName: '' })), 'spec.nodeName is empty: name the node to maintain');
 });
 
 test('a status that was written is read back as the same history', () => {
@@ -166,7 +166,7 @@ test('as long as the pods are not known, what is stored of them stays', () => {
 test('what kept a drain from going on is not named any more once there is no drain', () => {
   const stored = status({ pods: pods(4, 1), blockers: [blocker('a')] });
   for (const state of ['Cordoned', 'Pending', 'Failed'] as const) {
-    const later = dialect.status(report({ state }), read({}, stored), at(200));
+    const later = adapter.status(report({ state }), read({}, stored), at(200));
     assert.deepEqual([later['blockers'], later['blockerCount'], later['pods']], [undefined, undefined, stored.pods], state);
   }
 });
@@ -253,18 +253,18 @@ test('the time of a transition moves only when the status does; every condition 
 });
 
 test('marks grow with the stage; the lease is the one that all operators of a node ask for', () => {
-  const keys = (stage: 'Announce' | 'Cordon' | 'Drain'): readonly string[] => dialect.marks(stage).taints.map(({ key }) => key);
+  const keys = (stage: 'Announce' | 'Cordon' | 'Drain'): readonly string[] => adapter.marks(stage).taints.map(({ key }) => key);
   assert.deepEqual(
     [keys('Announce'), keys('Cordon'), keys('Drain')],
     [[], ['node.kubernetes.io/unschedulable'], ['node.kubernetes.io/unschedulable', 'drydock.dev/drain']],
   );
-  assert.deepEqual(dialect.marks('Announce'), { unschedulable: false, taints: [], labels: {} });
-  assert.equal(dialect.marks('Cordon').unschedulable, true);
-  assert.deepEqual(dialect.lease('Node-A'), { namespace: 'leases', name: 'node-node-a', holder: 'node-maintenance', released: 'deleted' });
+  assert.deepEqual(adapter.marks('Announce'), { unschedulable: false, taints: [], labels: {} });
+  assert.equal(adapter.marks('Cordon').unschedulable, true);
+  assert.deepEqual(adapter.lease('Node-A'), { namespace: 'leases', name: 'node-node-a', holder: 'node-maintenance', released: 'deleted' });
 });
 
 test('VMs are counted by their state, and those that need help are stored first; a process that begins anew goes on with what is stored', () => {
-  const vm = (name: string, state: VmStanding['state']): VmStanding => ({
+  const vm = (name: string, state: VmStatus['state']): VmStatus => ({
     platform: 'KubeVirt',
     id: `uid-${name}`,
     name: `vms/${name}`,

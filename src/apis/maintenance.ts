@@ -5,7 +5,7 @@ import { parentAnnotation } from '../core/machine/writes.ts';
 import type { Report } from '../core/maintenance/report.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import type { DrainPolicy, PodPick, Rung } from '../core/request/policy.ts';
-import { type Dialect, type History, type Marks, noHistory, type Request, type Start } from '../core/request/request.ts';
+import { type History, type KindAdapter, type MaintenanceRequest, type Marks, noHistory, type Start } from '../core/request/request.ts';
 import type { Stage } from '../core/request/words.ts';
 import { readTime, secondsBetween, timeText } from '../core/time.ts';
 import { plainVmPolicy } from '../core/vm/policy.ts';
@@ -68,7 +68,7 @@ export const drainPolicy = (drain: RawDrain): DrainPolicy => ({
   servers: definedOver(defaultServerPolicy, drain.servers),
 });
 
-const partOf = (raw: unknown, drain: RawDrain): Pick<Request, 'part'> => {
+const partOf = (raw: unknown, drain: RawDrain): Pick<MaintenanceRequest, 'part'> => {
   const { metadata } = raw as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
   const of = metadata.annotations?.[parentAnnotation];
   return of === undefined ? {} : { part: { of, drain } };
@@ -105,8 +105,8 @@ const historyOf = (status: MaintenanceStatus): History => {
   };
 };
 
-const read = (raw: unknown, dialect: Dialect): Request | string => {
-  const { common, spec, status = {} } = readCommon<MaintenanceSpec, MaintenanceStatus>(raw, dialect);
+const read = (raw: unknown, adapter: KindAdapter): MaintenanceRequest | string => {
+  const { common, spec, status = {} } = readCommon<MaintenanceSpec, MaintenanceStatus>(raw, adapter);
   if (spec === undefined || spec.nodeName === '') return 'spec.nodeName is empty: name the node to maintain';
   return {
     ...common,
@@ -174,7 +174,7 @@ const storable = <T>(blockers: readonly T[]): readonly T[] => {
   return blockers.filter(blocker => (left -= Buffer.byteLength(JSON.stringify(blocker))) > 0);
 };
 
-const statusOf = (report: Report, request: Request, now: Temporal.Instant): JsonObject => {
+const statusOf = (report: Report, request: MaintenanceRequest, now: Temporal.Instant): JsonObject => {
   const stored = request.status as MaintenanceStatus;
   const pods = report.pods ?? stored.pods;
   const known = report.pods !== undefined;
@@ -204,8 +204,8 @@ const statusOf = (report: Report, request: Request, now: Temporal.Instant): Json
 };
 
 /** The served kind. Its leases are the ones that medik8s' operators agree on: whoever works on a node asks for the same one. */
-export const maintenance = (leaseNamespace: string): Dialect => {
-  const dialect: Dialect = {
+export const maintenance = (leaseNamespace: string): KindAdapter => {
+  const adapter: KindAdapter = {
     name: 'maintenances.drydock.dev',
     apiVersion: 'drydock.dev/v1alpha1',
     kind: 'Maintenance',
@@ -226,7 +226,7 @@ export const maintenance = (leaseNamespace: string): Dialect => {
     },
     status: statusOf,
     readsDifferentlyAt: () => undefined,
-    read: raw => read(raw, dialect),
+    read: raw => read(raw, adapter),
   };
-  return dialect;
+  return adapter;
 };

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import type { JsonObject } from '../core/json.ts';
 import type { Report } from '../core/maintenance/report.ts';
 import { seedPolicy } from '../core/request/policy.ts';
-import { noHistory, type Request } from '../core/request/request.ts';
+import { type MaintenanceRequest, noHistory } from '../core/request/request.ts';
 import { at } from '../core/testing/make.ts';
 import { medik8s } from './medik8s.ts';
 
-const dialect = medik8s('leases');
+const adapter = medik8s('leases');
 
 const raw = (over: { readonly metadata?: object; readonly spec?: object; readonly status?: object } = {}): unknown => ({
   metadata: { name: 'nm', uid: 'u', resourceVersion: '7', creationTimestamp: '2026-11-21T08:00:00Z', ...over.metadata },
@@ -15,8 +15,8 @@ const raw = (over: { readonly metadata?: object; readonly spec?: object; readonl
   ...(over.status && { status: over.status }),
 });
 
-const read = (over?: Parameters<typeof raw>[0]): Request => {
-  const request = dialect.read(raw(over));
+const read = (over?: Parameters<typeof raw>[0]): MaintenanceRequest => {
+  const request = adapter.read(raw(over));
   assert.ok(typeof request !== 'string');
   return request;
 };
@@ -39,7 +39,7 @@ const pods = (toEvict: number, gone: number, total = toEvict): NonNullable<Repor
 
 /** As it is stored: what is undefined is left out. */
 const status = (over: Partial<Report>, stored: object = {}, seconds = 100): JsonObject =>
-  JSON.parse(JSON.stringify(dialect.status(report(over), read({ status: stored }), at(seconds)))) as JsonObject;
+  JSON.parse(JSON.stringify(adapter.status(report(over), read({ status: stored }), at(seconds)))) as JsonObject;
 
 test('an object is read as a full drain with the policy of the operator that is replaced', () => {
   const { key, nodeName, stage, policy, claim, history, deleting, finalizers, generation, createdAt } = read();
@@ -79,9 +79,9 @@ test('reason, finalizers, claim and deletion are read where they are', () => {
 });
 
 test('an object without a node name cannot be worked with, and says what to do', () => {
-  assert.equal(dialect.read(raw({ spec: { nodeName: '' } })), 'spec.nodeName is empty: name the node to maintain');
+  assert.equal(adapter.read(raw({ spec: { nodeName: '' } })), 'spec.nodeName is empty: name the node to maintain');
   const { spec: _spec, ...bare } = raw() as { readonly spec: unknown };
-  assert.equal(dialect.read(bare), 'spec.nodeName is empty: name the node to maintain');
+  assert.equal(adapter.read(bare), 'spec.nodeName is empty: name the node to maintain');
 });
 
 test('the history comes from the stored status, whoever wrote it', () => {
@@ -210,7 +210,7 @@ test('what is written is read back as the same history', () => {
 });
 
 test('marks, lease, finalizer and events are those that sibling operators look for', () => {
-  assert.deepEqual(dialect.marks('Drain'), {
+  assert.deepEqual(adapter.marks('Drain'), {
     unschedulable: true,
     taints: [
       { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' },
@@ -218,10 +218,10 @@ test('marks, lease, finalizer and events are those that sibling operators look f
     ],
     labels: { 'remediation.medik8s.io/exclude-from-remediation': 'true' },
   });
-  assert.deepEqual(dialect.lease('Node-A'), { namespace: 'leases', name: 'node-node-a', holder: 'node-maintenance', released: 'deleted' });
-  assert.equal(dialect.finalizer, 'foregroundDeleteNodeMaintenance');
+  assert.deepEqual(adapter.lease('Node-A'), { namespace: 'leases', name: 'node-node-a', holder: 'node-maintenance', released: 'deleted' });
+  assert.equal(adapter.finalizer, 'foregroundDeleteNodeMaintenance');
   assert.deepEqual(
-    Object.values(dialect.events).map(({ reason }) => reason),
+    Object.values(adapter.events).map(({ reason }) => reason),
     ['BeginMaintenance', 'SucceedMaintenance', 'FailedMaintenance', 'RemovedMaintenance', 'UncordonNode'],
   );
 });

@@ -2,7 +2,7 @@ import { fewOf } from '../core/drain/blocker.ts';
 import { percentOf } from '../core/drain/tally.ts';
 import { type JsonObject, own, sameJson } from '../core/json.ts';
 import type { Report } from '../core/maintenance/report.ts';
-import { type Dialect, type LeaseName, type Marks, noHistory, type Request } from '../core/request/request.ts';
+import { type KindAdapter, type LeaseName, type MaintenanceRequest, type Marks, noHistory } from '../core/request/request.ts';
 import type { Failure, State } from '../core/request/words.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween, timeText } from '../core/time.ts';
 import { readCommon } from './read.ts';
@@ -79,7 +79,7 @@ const counts = (report: Report, stored: NodeMaintenanceStatus): NodeMaintenanceS
 const limitedTo = (fields: readonly (keyof NodeMaintenanceStatus)[], status: NodeMaintenanceStatus): NodeMaintenanceStatus =>
   Object.fromEntries(Object.entries(status).filter(([field]) => (fields as readonly string[]).includes(field)));
 
-const statusOf = (generation: Generation, report: Report, request: Request, now: Temporal.Instant): JsonObject => {
+const statusOf = (generation: Generation, report: Report, request: MaintenanceRequest, now: Temporal.Instant): JsonObject => {
   const stored = request.status as NodeMaintenanceStatus;
   const lastError = report.problem?.message ?? (report.state === 'Drained' ? undefined : blockerErrors(report, now));
   const status = limitedTo(generation.statusFields, {
@@ -106,8 +106,8 @@ const nodeNameOf = ({ nameIsNode }: Generation, name: string, spec: NodeMaintena
   return nameIsNode ? name : undefined;
 };
 
-const read = (raw: unknown, dialect: Dialect, generation: Generation): Request | string => {
-  const { common, spec, status = {} } = readCommon<NodeMaintenanceSpec, NodeMaintenanceStatus>(raw, dialect);
+const read = (raw: unknown, adapter: KindAdapter, generation: Generation): MaintenanceRequest | string => {
+  const { common, spec, status = {} } = readCommon<NodeMaintenanceSpec, NodeMaintenanceStatus>(raw, adapter);
   const nodeName = nodeNameOf(generation, common.name, spec);
   if (nodeName === undefined) return 'spec.nodeName is empty: name the node to maintain';
   const waiting = status.pendingPods?.length ?? 0;
@@ -130,10 +130,10 @@ const read = (raw: unknown, dialect: Dialect, generation: Generation): Request |
 };
 
 /** The dialect of one generation. */
-export const nodeMaintenance = (generation: Generation): Dialect => {
+export const nodeMaintenance = (generation: Generation): KindAdapter => {
   const { name, apiVersion, finalizer, statusSubresource, drainTaint, labels, lease } = generation;
   const marks = { unschedulable: true, taints: [unschedulable, { key: drainTaint, effect: 'NoSchedule' }], labels };
-  const dialect: Dialect = {
+  const adapter: KindAdapter = {
     name,
     apiVersion,
     kind: 'NodeMaintenance',
@@ -154,7 +154,7 @@ export const nodeMaintenance = (generation: Generation): Dialect => {
     status: (report, request, now) => statusOf(generation, report, request, now),
     readsDifferentlyAt: ({ blockers }, now) =>
       earliest(blockers.map(({ since }) => secondsAfter(since, attemptSeconds)).filter(at => isBefore(now, at))),
-    read: raw => read(raw, dialect, generation),
+    read: raw => read(raw, adapter, generation),
   };
-  return dialect;
+  return adapter;
 };

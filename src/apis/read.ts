@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, own } from '../core/json.ts';
 import { mayLoseQuorum } from '../core/quorum/quorum.ts';
 import { seedPolicy } from '../core/request/policy.ts';
-import { type Claim, claimAnnotation, type Dialect, noHistory, type Request } from '../core/request/request.ts';
+import { type Claim, claimAnnotation, type KindAdapter, type MaintenanceRequest, noHistory } from '../core/request/request.ts';
 import { readTime } from '../core/time.ts';
 
 /** An object of a served kind as it comes from the API server, which has checked it against its CRD. */
@@ -29,13 +29,13 @@ const claims: Readonly<Record<string, Claim>> = { ours: 'ours', 'taken-over': 't
 /** What all served kinds have in common; the rest stands for a kind that asks for a full drain and stores nothing. */
 export const readCommon = <Spec, Status>(
   raw: unknown,
-  dialect: Dialect,
-): { readonly common: Omit<Request, 'nodeName'>; readonly spec: Spec | undefined; readonly status: Status | undefined } => {
+  adapter: KindAdapter,
+): { readonly common: Omit<MaintenanceRequest, 'nodeName'>; readonly spec: Spec | undefined; readonly status: Status | undefined } => {
   const { metadata, spec, status } = raw as RawObject<Spec, Status>;
   const { name, namespace, uid, resourceVersion } = metadata;
   const common = {
-    key: `${dialect.name}/${namespace ?? ''}/${name}`,
-    dialect,
+    key: `${adapter.name}/${namespace ?? ''}/${name}`,
+    adapter,
     name,
     ...(namespace !== undefined && { namespace }),
     uid,

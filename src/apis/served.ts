@@ -1,4 +1,4 @@
-import type { Dialect } from '../core/request/request.ts';
+import type { KindAdapter } from '../core/request/request.ts';
 import { type KubevirtAlpha, kubevirt, kubevirtAlpha, kubevirtAlphaOfOurs } from './kubevirt.ts';
 import { maintenance } from './maintenance.ts';
 import { medik8s } from './medik8s.ts';
@@ -14,7 +14,11 @@ export type Terms = {
 };
 
 /** Every kind that is served. A further generation is one file and one word here. */
-export const served = ({ leaseNamespace, operatorNamespace, kubevirtAlpha: alpha = kubevirtAlphaOfOurs }: Terms): readonly Dialect[] => [
+export const served = ({
+  leaseNamespace,
+  operatorNamespace,
+  kubevirtAlpha: alpha = kubevirtAlphaOfOurs,
+}: Terms): readonly KindAdapter[] => [
   maintenance(leaseNamespace),
   medik8s(leaseNamespace),
   kubevirt(operatorNamespace),

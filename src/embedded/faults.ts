@@ -39,18 +39,18 @@ const answerWith = (failure: Failure): ApiAnswer => ({
 /** An API whose calls go wrong now and then, by chance: the same numbers make the same faults. */
 export const withFaults = (api: Api, faults: Faults, random: () => number, clock: Pick<Clock, 'sleep'>): Api => ({
   call: async (call, signal) => {
-    const fate = random();
+    const behavior = random();
     const { refused, lost, unanswered } = faults;
-    if (fate < refused) {
+    if (behavior < refused) {
       const [code, why] = refusals[Math.floor(random() * refusals.length)] ?? [500, ''];
       return answerWith(unnamed(code, why));
     }
-    if (fate < refused + lost) {
+    if (behavior < refused + lost) {
       await clock.sleep(random() * 1000, signal);
       throw new Broken(call, false);
     }
     const answer = await api.call(call, signal);
-    if (fate >= refused + lost + unanswered) return answer;
+    if (behavior >= refused + lost + unanswered) return answer;
     await clock.sleep(random() * 1000, signal);
     throw new Broken(call, true);
   },

@@ -1,9 +1,9 @@
 import type { Marker } from '../core/hypervisor/mark.ts';
 import { type ComputeService, hasFailed, hasSucceeded, isUnderWay, type Migration, type Server } from '../core/hypervisor/server.ts';
-import type { HostDecision, HostPicture, MigrationLimits, Refusal } from '../core/hypervisor/snapshot.ts';
+import type { HostDecision, HostSnapshot, MigrationLimits, NovaRefusal } from '../core/hypervisor/snapshot.ts';
 import { since } from '../core/hypervisor/track.ts';
 import { isBefore } from '../core/time.ts';
-import type { HostWish } from '../core/vm/host.ts';
+import type { DesiredHostState } from '../core/vm/host.ts';
 import { failed, type Outcome } from './failure.ts';
 import { MigrationBook } from './migration-book.ts';
 import type { Nova } from './nova.ts';
@@ -13,7 +13,7 @@ export type Errand = {
   readonly node: string;
   readonly host: string;
   readonly service: ComputeService;
-  readonly wish: HostWish | undefined;
+  readonly wish: DesiredHostState | undefined;
   readonly isReleased: boolean;
 };
 
@@ -28,11 +28,11 @@ export type Terms = {
 /** A reason that Nova has not told after so many questions is not asked for again. */
 const mostQuestions = 3;
 
-type Base = Omit<HostPicture, 'elsewhere' | 'progress'>;
+type Base = Omit<HostSnapshot, 'elsewhere' | 'progress'>;
 
 /** What is remembered of one host between two looks. All of it can be lost: it only saves calls, and counts what Nova does not keep. */
 export class HostDesk {
-  readonly refusals = new Map<string, Refusal>();
+  readonly refusals = new Map<string, NovaRefusal>();
   readonly asked = new Set<string>();
   decision: HostDecision | undefined;
   /** Why the last look, or what followed from it, came to nothing. */
@@ -51,7 +51,7 @@ export class HostDesk {
   }
 
   /** Reads what Nova says of the host: two calls (more where there are pages), and for single servers two more at the most. */
-  async look(nova: Nova, errand: Errand, terms: Terms, signal: AbortSignal): Promise<Outcome<HostPicture>> {
+  async look(nova: Nova, errand: Errand, terms: Terms, signal: AbortSignal): Promise<Outcome<HostSnapshot>> {
     const servers = await nova.serversOn(errand.host, signal);
     if (servers.failure !== undefined) return servers;
     const migrations = await this.#book.read(nova, errand.host, signal);

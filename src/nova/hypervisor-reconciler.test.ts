@@ -184,19 +184,19 @@ test('killed at every call, before it and after it, the next start goes on and m
       bed.add({ name: 'b', host: 'compute-1', project: 'red', vmState: 'paused' });
       bed.add({ name: 'c', host: 'compute-1', vmState: 'stopped' });
       bed.held.add('compute-1');
-      const fate = { isDead: false };
+      const behavior = { isDead: false };
       const first = bed.keeper(
         {},
         dyingAt(call, isSent, () => {
-          fate.isDead = true;
+          behavior.isDead = true;
         }),
       );
       first.want('compute-1', wishOf());
       const stop = new AbortController();
       void first.run(stop.signal);
-      while (!fate.isDead && !isEmptied(first)()) await new Promise(resolve => setImmediate(resolve));
+      while (!behavior.isDead && !isEmptied(first)()) await new Promise(resolve => setImmediate(resolve));
       stop.abort();
-      isOver = !fate.isDead;
+      isOver = !behavior.isDead;
       const second = bed.keeper();
       second.want('compute-1', wishOf());
       await runUntil(bed, second, isEmptied(second));

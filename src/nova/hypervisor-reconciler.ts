@@ -2,10 +2,10 @@ import { decideHost } from '../core/hypervisor/decide.ts';
 import { isMarked, type Marker } from '../core/hypervisor/mark.ts';
 import { type HypervisorIdentity, type Match, type Matcher, matchHosts, type NodeIdentity } from '../core/hypervisor/match.ts';
 import type { ComputeService } from '../core/hypervisor/server.ts';
-import { defaultLimits, type HostPicture, type MigrationLimits } from '../core/hypervisor/snapshot.ts';
+import { defaultLimits, type HostSnapshot, type MigrationLimits } from '../core/hypervisor/snapshot.ts';
 import { flights } from '../core/hypervisor/turn.ts';
 import { secondsAfter } from '../core/time.ts';
-import type { HostView, HostWish } from '../core/vm/host.ts';
+import type { DesiredHostState, HostView } from '../core/vm/host.ts';
 import type { Fence, Hosts } from '../operator/ports.ts';
 import { Backoff } from '../support/backoff.ts';
 import type { Clock } from '../support/clock.ts';
@@ -51,7 +51,7 @@ const nothingKnown: HostView = { vms: [], empty: false };
 export class HostKeeper implements Hosts {
   readonly #options: KeeperOptions;
   readonly #limits: MigrationLimits;
-  readonly #wishes = new Map<string, HostWish>();
+  readonly #wishes = new Map<string, DesiredHostState>();
   /** By host. */
   readonly #desks = new Map<string, HostDesk>();
   readonly #told = new Map<string, HostView | 'none'>();
@@ -82,7 +82,7 @@ export class HostKeeper implements Hosts {
     return problem === undefined ? view : { ...view, problem };
   }
 
-  want(nodeName: string, wish: HostWish | undefined): void {
+  want(nodeName: string, wish: DesiredHostState | undefined): void {
     const before = this.#wishes.get(nodeName);
     if (before === undefined && wish === undefined) return;
     if (wish === undefined) this.#wishes.delete(nodeName);
@@ -205,13 +205,13 @@ export class HostKeeper implements Hosts {
     for (const host of this.#desks.keys()) if (!open.has(host)) this.#desks.delete(host);
   }
 
-  #look(errand: Errand, signal: AbortSignal): Promise<Outcome<HostPicture>> {
+  #look(errand: Errand, signal: AbortSignal): Promise<Outcome<HostSnapshot>> {
     const { nova, marker = 'drydock: ', isAnew = false } = this.#options;
     return this.#desk(errand.host).look(nova, errand, { marker, limits: this.#limits, isAnew }, signal);
   }
 
   /** Decides in the order of the hosts' names, so that the limit over all of them holds exactly; then the calls of all go out. */
-  async #act(errands: readonly Errand[], looks: readonly Outcome<HostPicture>[], signal: AbortSignal): Promise<void> {
+  async #act(errands: readonly Errand[], looks: readonly Outcome<HostSnapshot>[], signal: AbortSignal): Promise<void> {
     const { nova } = this.#options;
     let free = this.#limits.total - looks.reduce((sum, { value }) => sum + (value === undefined ? 0 : flights(value).all), 0);
     free -= this.#flightsElsewhere(errands);

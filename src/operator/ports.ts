@@ -1,5 +1,5 @@
-import type { Announcement } from '../core/maintenance/decision.ts';
-import type { HostView, HostWish } from '../core/vm/host.ts';
+import type { KubeEvent } from '../core/maintenance/decision.ts';
+import type { DesiredHostState, HostView } from '../core/vm/host.ts';
 
 /** What the operator needs from the outside. The real API server, the embedded one and a test each offer it. */
 
@@ -84,11 +84,11 @@ export interface Watcher {
 }
 
 /** An event to be seen with `kubectl describe` and `kubectl get events`. */
-export type EventNote = Announcement;
+export type KubeEventNote = KubeEvent;
 
 /** Records events without ever holding up the work: failures are logged, repeated ones counted. */
 export interface Recorder {
-  record(note: EventNote): void;
+  record(note: KubeEventNote): void;
 }
 
 /** Whether this process may act at this very moment. A leader that could not renew in time may not. */
@@ -128,5 +128,5 @@ export interface Hosts {
   /** unknown: it has not been found out yet. none: the node is no hypervisor. */
   of(nodeName: string): HostView | 'unknown' | 'none';
   /** It is to be empty, or nobody wants that any more. Told at every look at the node; the same wish again changes nothing. */
-  want(nodeName: string, wish: HostWish | undefined): void;
+  want(nodeName: string, wish: DesiredHostState | undefined): void;
 }

@@ -8,7 +8,7 @@ import { type Copy, ofKind } from './snapshot/cluster-snapshot.ts';
 import { Workloads } from './snapshot/workloads.ts';
 import { type Defaults, Learned } from './timings/learn.ts';
 
-export type RehearsalOptions = Pick<Props, 'definitions' | 'dialects' | 'operate'> & {
+export type RehearsalOptions = Pick<Props, 'definitions' | 'adapters' | 'operate'> & {
   readonly copy: Copy;
   readonly order: Order;
   /** How often it is played. */

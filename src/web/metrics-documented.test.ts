@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { type Blocker, needsHelp } from '../core/drain/blocker.ts';
-import type { Outcome } from '../core/drain/eviction-outcome.ts';
+import type { EvictionOutcome } from '../core/drain/eviction-outcome.ts';
 import type { State } from '../core/request/words.ts';
 import type { Overview } from '../operator/ports.ts';
 import { metrics } from './metrics.ts';
@@ -153,7 +153,7 @@ const causes: Readonly<Record<Blocker['cause'], true>> = {
   VirtualMachineStops: true,
   VolumeAttached: true,
 };
-const outcomes: Readonly<Record<Outcome['kind'], true>> = {
+const outcomes: Readonly<Record<EvictionOutcome['kind'], true>> = {
   accepted: true,
   budget: true,
   budgetBehind: true,

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { machineTongue } from '../../src/apis/machine-adapter.ts';
+import { machineAdapter } from '../../src/apis/machine-adapter.ts';
 import { type Demo, startDemo } from '../../src/cli/demo/demo.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';
 import { inProcess } from '../../src/embedded/in-process.ts';
@@ -69,8 +69,8 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
   const serve = (port: number): Promise<Dashboard> =>
     startDashboard({
       watcher: demo.ports,
-      dialects: demo.dialects,
-      machines: machineTongue,
+      adapters: demo.adapters,
+      machines: machineAdapter,
       hosts: demo.hosts,
       access: { kind: 'link', token, api: demo.ports },
       cluster: 'demo',
@@ -379,7 +379,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     const cluster = createCluster({ clock: systemClock, random: Math.random });
     load(cluster.machine, many(1000, 10));
     const watcher = inProcess(cluster, { userAgent: 'test' });
-    const common = { dialects: [], cluster: 'large', port: 0, clock: systemClock, log: silentLog };
+    const common = { adapters: [], cluster: 'large', port: 0, clock: systemClock, log: silentLog };
     await using opened = new AsyncDisposableStack();
     const large = opened.adopt(await startDashboard({ ...common, watcher, access: { kind: 'read-only' } }), it => it.close());
     const wide = opened.adopt(await browser.newPage({ viewport: desktop }), it => it.close());

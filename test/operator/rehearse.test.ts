@@ -149,9 +149,9 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
     const text = await stand.drydock('rehearse', 'r-2', ...copy);
     assert.equal(text.code, 0, text.stderr);
     assert.match(text.stdout, /^r-2 is drained in /);
-    const picture = await stand.drydock('rehearse', '--all', '--parallel', '1', '--force', ...copy, '-o', 'svg');
-    assert.equal(picture.code, 1);
-    assert.match(picture.stdout, /^<svg /);
+    const snapshot = await stand.drydock('rehearse', '--all', '--parallel', '1', '--force', ...copy, '-o', 'svg');
+    assert.equal(snapshot.code, 1);
+    assert.match(snapshot.stdout, /^<svg /);
     const file = join(folder, 'maintenance.yaml');
     writeFileSync(file, JSON.stringify(maintenance('r-2')));
     assert.equal((await stand.drydock('rehearse', '-f', file, ...copy)).code, 0);

@@ -26,7 +26,7 @@ const answerWith = (failure: Failure): ApiAnswer => ({
   body: { ...failure, ...(failure.code === 409 && { reason: 'Conflict' }) },
 });
 
-type Fate = 'well' | 'refused' | 'conflict' | 'lost' | 'unanswered';
+type Behavior = 'well' | 'refused' | 'conflict' | 'lost' | 'unanswered';
 
 const usualTimeoutMs = 30_000;
 
@@ -50,15 +50,15 @@ export class Line implements Api, Streams {
     if (!this.#caller.isAlive()) return never();
     signal?.throwIfAborted();
     this.#world.audit.sends(this.#caller, call);
-    const fate = this.#fateOf(call);
+    const behavior = this.#behaviorOf(call);
     const slow = this.#world.isFaulty() && this.#world.chance() < this.#world.story.calls.slow;
     await this.#pass(this.#transitMs(slow), signal);
-    if (fate === 'lost') return this.#broken(call, false, signal);
-    if (fate === 'refused') return this.#refusal();
-    if (fate === 'conflict') return answerWith(conflict);
+    if (behavior === 'lost') return this.#broken(call, false, signal);
+    if (behavior === 'refused') return this.#refusal();
+    if (behavior === 'conflict') return answerWith(conflict);
     const answer = await this.#world.serve(this.#caller, this.#staleOf(call));
     if (!this.#caller.isAlive()) return never();
-    if (fate === 'unanswered') return this.#broken(call, true, signal);
+    if (behavior === 'unanswered') return this.#broken(call, true, signal);
     await this.#pass(this.#transitMs(slow), signal);
     return answer;
   }
@@ -83,7 +83,7 @@ export class Line implements Api, Streams {
     return this.#world.story.outages.some(({ fromMs, toMs }) => now >= fromMs && now < toMs);
   }
 
-  #fateOf(call: ApiCall): Fate {
+  #behaviorOf(call: ApiCall): Behavior {
     if (!this.#world.isFaulty()) return 'well';
     if (this.#isOut()) return 'lost';
     const { refused, conflict, lost, unanswered } = this.#world.story.calls;

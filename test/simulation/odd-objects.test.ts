@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { machineTongue } from '../../src/apis/machine-adapter.ts';
+import { machineAdapter } from '../../src/apis/machine-adapter.ts';
 import { served } from '../../src/apis/served.ts';
 import { signals } from '../../src/cli/manager/scanner.ts';
 import { isObject } from '../../src/core/json.ts';
@@ -49,7 +49,7 @@ const throughStore = (cluster: Cluster, told: (what: string) => void): Watcher =
 const fed = async (seed: number, objects: number, wrongTypes: number) => {
   const [cluster, clock, meter, log] = [new Cluster(), new HandClock(), new Tallies(), new Lines()];
   const unread: string[] = [];
-  const dialects = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
+  const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
   const namespaces = namespacesOf('drydock-system', []);
   const common = {
     api: cluster,
@@ -59,18 +59,18 @@ const fed = async (seed: number, objects: number, wrongTypes: number) => {
     fence: { mayAct: () => true },
     clock,
     log,
-    dialects,
+    adapters,
     namespaces,
   };
   const operator = new Operator({
     ...common,
-    readWindow: machineTongue.readWindow,
+    readWindow: machineAdapter.readWindow,
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
   });
   const room = new MachineRoom({
     ...common,
     world: operator.world,
-    tongue: machineTongue,
+    adapter: machineAdapter,
     limits: { perSet: 1, perZone: 1 },
     drainLeadSeconds: 1800,
     namespace: 'drydock-system',

@@ -104,7 +104,7 @@ export class Process {
       fence: { mayAct: () => this.#leads },
       clock,
       log,
-      dialects: served({ leaseNamespace, operatorNamespace }),
+      adapters: served({ leaseNamespace, operatorNamespace }),
       terms: { durationSeconds: 3600, renewEverySeconds: 900 },
       machines: {
         limits: { perSet: world.story.machines?.perSet ?? 1, perZone: 0 },

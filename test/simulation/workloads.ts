@@ -91,7 +91,7 @@ export const vmsOf = (dice: Dice): readonly VmPlan[] =>
     };
     const spec = {
       ...(strategy !== undefined && { evictionStrategy: strategy }),
-      domain: { memory: { guest: dice.of(['64Mi', '2Gi', '8Gi']) }, devices: {} },
+      domain: { memory: { vmPod: dice.of(['64Mi', '2Gi', '8Gi']) }, devices: {} },
     };
     const template = { metadata: { labels: { app: name }, annotations }, spec };
     return { name, draft: { metadata: { name, namespace: 'shop' }, spec: { runStrategy: 'Always', template } } };

@@ -14,8 +14,8 @@ export const dashboard = (flags: DashboardFlags, env: Env): Promise<void> => {
   const port = pagePort(flags.port);
   return withCluster(flags, env, async connection => {
     const log = pinoLog({ format: 'text', level: 'warn', stream: process.stderr, colour: process.stderr.isTTY });
-    const dialects = await kindsOf(connection, env);
-    const page = await openPage({ ports: connection, dialects, cluster: connection.server, port, log });
+    const adapters = await kindsOf(connection, env);
+    const page = await openPage({ ports: connection, adapters, cluster: connection.server, port, log });
     plainOutput.line(`The page for ${connection.server}:`);
     plainOutput.line(`  ${page.url}`);
     plainOutput.line('Whoever has this link does there what you may do in the cluster. Ctrl-C ends it.');

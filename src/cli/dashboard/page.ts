@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { machineTongue } from '../../apis/machine-adapter.ts';
-import type { Dialect } from '../../core/request/request.ts';
+import { machineAdapter } from '../../apis/machine-adapter.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api, Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -25,7 +25,7 @@ export const pagePort = (text: string | undefined): number | undefined => {
 type PageOptions = {
   /** Everything is asked for and done as the user of these. */
   readonly ports: Api & Watcher;
-  readonly dialects: readonly Dialect[];
+  readonly adapters: readonly KindAdapter[];
   readonly cluster: string;
   readonly port: number | undefined;
   /** Those of a simulated cloud. */
@@ -39,9 +39,9 @@ const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in
  * Opens the page on this machine, for whoever has its link. Without a port it is the usual one, or any free one where that is taken; a port
  * that was asked for and cannot be had is a UsageError.
  */
-export const openPage = async ({ ports, dialects, cluster, port, hosts, log }: PageOptions): Promise<Dashboard> => {
+export const openPage = async ({ ports, adapters, cluster, port, hosts, log }: PageOptions): Promise<Dashboard> => {
   const token = randomBytes(24).toString('base64url');
-  const common = { watcher: ports, dialects, machines: machineTongue, hosts, cluster, clock: systemClock, log };
+  const common = { watcher: ports, adapters, machines: machineAdapter, hosts, cluster, clock: systemClock, log };
   const on = (port: number): Promise<Dashboard> => startDashboard({ ...common, access: { kind: 'link', token, api: ports }, port });
   try {
     return await on(port ?? usualPort);

@@ -77,8 +77,8 @@ const runUntilStopped = async (running: Demo, flags: DemoFlags, port: number | u
   await untilStopped();
 };
 
-const pageOf = async ({ ports, dialects, hosts }: Demo, port: number | undefined, open: AsyncDisposableStack): Promise<string> => {
-  const page = await openPage({ ports, dialects, hosts, cluster: 'demo', port, log: silentLog });
+const pageOf = async ({ ports, adapters, hosts }: Demo, port: number | undefined, open: AsyncDisposableStack): Promise<string> => {
+  const page = await openPage({ ports, adapters, hosts, cluster: 'demo', port, log: silentLog });
   open.defer(() => page.close());
   return page.url;
 };

@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 import { served } from '../../apis/served.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { Dialect } from '../../core/request/request.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
 import { createCluster, type EmbeddedCluster } from '../../embedded/cluster.ts';
 import { Life } from '../../embedded/cluster-runtime.ts';
 import { isReady, nodeOf } from '../../embedded/controllers/pods.ts';
@@ -41,7 +41,7 @@ export type Demo = {
   readonly cluster: EmbeddedCluster;
   /** As the operator reaches it. */
   readonly ports: Api & Watcher;
-  readonly dialects: readonly Dialect[];
+  readonly adapters: readonly KindAdapter[];
   /** The hosts of its machines; an empty one has none. */
   readonly hosts?: Hosts;
   stop(): Promise<void>;
@@ -79,12 +79,12 @@ export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): 
   const life = new Life({ machine, clock: systemClock, pace, record: 'events', more, ...(!empty && { isAlive: runsOn(cloud) }) });
   life.start();
   const ports = inProcess(cluster, { userAgent: 'drydock' });
-  const dialects = served(leaseNamespaces({}));
-  if (empty) return { cluster, ports, dialects, stop: async () => life.stop() };
+  const adapters = served(leaseNamespaces({}));
+  if (empty) return { cluster, ports, adapters, stop: async () => life.stop() };
   settle(cluster, cloud);
   const parts = { cloud, store: machine.store, writes: writesOn(machine), clock: systemClock };
   const endAgents = startAgents(parts);
-  const end = startOperator({ ports, dialects, cloud, log });
+  const end = startOperator({ ports, adapters, cloud, log });
   const begin = (): void => void make(cluster, 'maintenances.drydock.dev', firstMaintenance(cluster));
   const forget = begins ? whenSettled(cluster, begin) : (): void => {};
   const stop = async (): Promise<void> => {
@@ -94,13 +94,13 @@ export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): 
     await end();
     life.stop();
   };
-  return { cluster, ports, dialects, hosts: hostsOf(parts), stop };
+  return { cluster, ports, adapters, hosts: hostsOf(parts), stop };
 };
 
-type Workplace = Pick<DemoOptions, 'log'> & Pick<Demo, 'ports' | 'dialects'> & { readonly cloud: SimulatedCloud };
+type Workplace = Pick<DemoOptions, 'log'> & Pick<Demo, 'ports' | 'adapters'> & { readonly cloud: SimulatedCloud };
 
 /** The operator as in any cluster, on ports of this process; whatever cloud it is told to ask, it asks the simulated one. The answer ends it. */
-const startOperator = ({ ports, dialects, cloud, log }: Workplace): (() => Promise<void>) => {
+const startOperator = ({ ports, adapters, cloud, log }: Workplace): (() => Promise<void>) => {
   const recorder = new EventRecorder({ api: ports, clock: systemClock, log, random: Math.random, instance: 'demo' });
   const operator = crew({
     api: ports,
@@ -110,7 +110,7 @@ const startOperator = ({ ports, dialects, cloud, log }: Workplace): (() => Promi
     fence: { mayAct: () => true },
     clock: systemClock,
     log,
-    dialects,
+    adapters,
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
     openStack: startServers(systemClock),
     machines: {

@@ -32,7 +32,7 @@ const machine = ({ name, memory, strategy, migratable = true }: Vm): JsonObject 
     runStrategy: 'Always',
     template: {
       metadata: { annotations: { 'drydock.test/migratable': String(migratable) } },
-      spec: { evictionStrategy: strategy, domain: { memory: { guest: memory }, devices: {} } },
+      spec: { evictionStrategy: strategy, domain: { memory: { vmPod: memory }, devices: {} } },
     },
   },
 });

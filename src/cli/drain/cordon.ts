@@ -54,7 +54,7 @@ export const setCordon = async (api: Api, node: Node, wanted: boolean, dryRun: D
 
 /** The maintenance would cordon it again at once: it is the maintenance that has to end. */
 const refuseHeld = (node: Node, output: Output): boolean => {
-  const kinds = holdersIn(node.before);
+  const kinds = holdersIn(node.holdRecord);
   if (kinds.length === 0) return false;
   output.note(
     `error: unable to uncordon node "${node.name}": it is held by a maintenance (${kinds.join(', ')}) that would cordon it again at once; end that with: drydock release ${node.name}`,

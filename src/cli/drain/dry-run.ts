@@ -1,15 +1,15 @@
 import { fewOf } from '../../core/drain/blocker.ts';
-import { classify, type Outcome } from '../../core/drain/eviction-outcome.ts';
-import { judge } from '../../core/drain/filters.ts';
+import { classify, type EvictionOutcome } from '../../core/drain/eviction-outcome.ts';
+import { drainBehaviorOf } from '../../core/drain/filters.ts';
 import type { Node } from '../../core/hold/node.ts';
 import { evacuate } from '../../core/maintenance/decide.ts';
-import { type Glance, pictureOf } from '../../core/maintenance/drain-inputs.ts';
-import { circumstancesOf } from '../../core/maintenance/filter-context.ts';
+import { type DrainInputs, snapshotOf } from '../../core/maintenance/drain-inputs.ts';
+import { filterContextOf } from '../../core/maintenance/filter-context.ts';
 import { byKey, type Pod } from '../../core/pod/pod.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { podCall } from '../../operator/evict/pod-calls.ts';
 import type { Api } from '../../operator/ports.ts';
-import { glanceAt } from '../shared/drain-inputs.ts';
+import { drainInputsAt } from '../shared/drain-inputs.ts';
 import type { Output } from '../shared/output.ts';
 import { resultLine, setCordon } from './cordon.ts';
 import type { DrainOrder } from './drain-options.ts';
@@ -17,9 +17,9 @@ import { outlookOf } from './vms.ts';
 import { aggregate, evictionError, refusals, warning } from './words.ts';
 
 /** What keeps pods from going as things stand; the order of the real drain may change it. */
-const foresee = (nodeName: string, order: DrainOrder, glance: Glance, output: Output): void => {
+const foresee = (nodeName: string, order: DrainOrder, drainInputs: DrainInputs, output: Output): void => {
   const now = Temporal.Now.instant();
-  const [report] = evacuate(pictureOf(drainRequest(nodeName, order.policy, now), glance), now).reports;
+  const [report] = evacuate(snapshotOf(drainRequest(nodeName, order.policy, now), drainInputs), now).reports;
   const texts = new Map<string, string[]>();
   for (const { pod, message, remedy } of report?.blockers ?? []) {
     if (pod === undefined) continue;
@@ -30,7 +30,7 @@ const foresee = (nodeName: string, order: DrainOrder, glance: Glance, output: Ou
 };
 
 /** KubeVirt refuses the evictions of pods whose VMs it then moves. */
-const movesVm = (kind: Outcome['kind']): boolean => kind === 'evacuating' || kind === 'migrationTarget';
+const movesVm = (kind: EvictionOutcome['kind']): boolean => kind === 'evacuating' || kind === 'migrationTarget';
 
 /** Asks the server about each pod without anything being done. Answers what would fail for good. */
 const askServer = async (api: Api, pods: readonly Pod[], order: DrainOrder, output: Output): Promise<readonly string[]> => {
@@ -52,17 +52,17 @@ const askServer = async (api: Api, pods: readonly Pod[], order: DrainOrder, outp
 };
 
 const rehearseNode = async (api: Api, node: Node, order: DrainOrder, output: Output): Promise<readonly string[]> => {
-  const glance = await glanceAt(api, node.name);
+  const drainInputs = await drainInputsAt(api, node.name);
   const now = Temporal.Now.instant();
-  const circumstances = circumstancesOf({ nodeName: node.name, ...glance }, now);
-  const judged = glance.pods.toSorted(byKey).map(pod => ({ pod, fate: judge(pod, order.policy, circumstances) }));
+  const filterContext = filterContextOf({ nodeName: node.name, ...drainInputs }, now);
+  const judged = drainInputs.pods.toSorted(byKey).map(pod => ({ pod, behavior: drainBehaviorOf(pod, order.policy, filterContext) }));
   const refused = refusals(judged);
   if (refused.length > 0) return refused;
   const text = warning(judged);
   if (text !== undefined) output.note(text);
-  const pods = judged.filter(({ fate }) => fate.fate === 'evict').map(({ pod }) => pod);
-  for (const vm of outlookOf(judged, circumstances, order.policy)) output.note(`node/${node.name}: VM ${vm.name} ${vm.text}`);
-  foresee(node.name, order, glance, output);
+  const pods = judged.filter(({ behavior }) => behavior.behavior === 'evict').map(({ pod }) => pod);
+  for (const vm of outlookOf(judged, filterContext, order.policy)) output.note(`node/${node.name}: VM ${vm.name} ${vm.text}`);
+  foresee(node.name, order, drainInputs, output);
   if (order.dryRun === 'server') return askServer(api, pods, order, output);
   for (const { key } of pods) output.line(`evicting pod ${key} (dry run)`);
   return [];

@@ -37,13 +37,13 @@ export class DrainEngine {
       fence: { mayAct: () => true },
       clock,
       log,
-      dialects: [],
+      adapters: [],
       terms: { durationSeconds: 0, renewEverySeconds: 0 },
       scope: 'drain',
-      decide: (picture, now) => {
-        const drain = this.#drains.get(picture.nodeName);
-        if (drain === undefined) throw new Error(`nobody has asked for a drain of ${picture.nodeName}`);
-        return drain.decide(picture, now);
+      decide: (snapshot, now) => {
+        const drain = this.#drains.get(snapshot.nodeName);
+        if (drain === undefined) throw new Error(`nobody has asked for a drain of ${snapshot.nodeName}`);
+        return drain.decide(snapshot, now);
       },
     });
   }

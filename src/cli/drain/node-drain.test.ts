@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Picture } from '../../core/maintenance/snapshot.ts';
+import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
 import { noNotes } from '../../core/maintenance/snapshot.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { type DrainPolicy, seedPolicy } from '../../core/request/policy.ts';
-import { at, makeBudget, makePicture, makePod } from '../../core/testing/make.ts';
+import { at, makeBudget, makePod, makeSnapshot } from '../../core/testing/make.ts';
 import { NodeDrain, type Tale } from './node-drain.ts';
 
 const careful: DrainPolicy = { ...seedPolicy, force: false, deleteEmptyDirData: false, ignoreDaemonSets: false };
@@ -20,9 +20,9 @@ const bench = (policy: DrainPolicy = seedPolicy, timeoutSeconds?: number) => {
   const request = drainRequest('n1', policy, at(0));
   const drain = new NodeDrain({ request, timeoutSeconds, tell: (_node, tale) => tales.push(text(tale)) });
   let notes = noNotes;
-  const look = (pods: readonly Pod[] | undefined, seconds = 1, over: Partial<Picture> = {}) => {
-    const { pods: _none, node: _node, ...picture } = makePicture({ requests: [request], notes, leases: new Map(), ...over });
-    const decision = drain.decide({ ...picture, ...(pods && { pods }) }, at(seconds));
+  const look = (pods: readonly Pod[] | undefined, seconds = 1, over: Partial<NodeSnapshot> = {}) => {
+    const { pods: _none, node: _node, ...snapshot } = makeSnapshot({ requests: [request], notes, leases: new Map(), ...over });
+    const decision = drain.decide({ ...snapshot, ...(pods && { pods }) }, at(seconds));
     notes = decision.notes;
     return decision;
   };

@@ -1,12 +1,12 @@
 import { type Blocker, blockerId, fewOf } from '../../core/drain/blocker.ts';
-import { type Fate, judge } from '../../core/drain/filters.ts';
+import { type DrainBehavior, drainBehaviorOf } from '../../core/drain/filters.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
 import { evacuate } from '../../core/maintenance/decide.ts';
 import type { Decision } from '../../core/maintenance/decision.ts';
-import { circumstancesOf } from '../../core/maintenance/filter-context.ts';
-import type { Picture } from '../../core/maintenance/snapshot.ts';
+import { filterContextOf } from '../../core/maintenance/filter-context.ts';
+import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
 import { byKey, isTerminating, type Pod } from '../../core/pod/pod.ts';
-import type { Request } from '../../core/request/request.ts';
+import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../../core/time.ts';
 import { goDuration } from '../shared/go-values.ts';
 import { outlookOf } from './vms.ts';
@@ -67,7 +67,7 @@ const newsText = (blockers: readonly Blocker[]): string => {
 };
 
 type Options = {
-  readonly request: Request;
+  readonly request: MaintenanceRequest;
   readonly timeoutSeconds: number | undefined;
   readonly tell: (nodeName: string, tale: Tale) => void;
 };
@@ -91,7 +91,7 @@ export class NodeDrain {
     this.#options = options;
   }
 
-  get request(): Request {
+  get request(): MaintenanceRequest {
     return this.#options.request;
   }
 
@@ -111,14 +111,14 @@ export class NodeDrain {
   }
 
   /** What to do now; nothing before it is certain which pods are there, and nothing after the end. */
-  decide(picture: Picture, now: Temporal.Instant): Decision {
-    if (this.#ended) return evacuate({ ...picture, requests: [] }, now).decision;
-    const { pods, ...withoutPods } = picture;
-    if (pods === undefined || !picture.podsConfirmed) return evacuate({ ...withoutPods, podsConfirmed: false }, now).decision;
-    const judged = this.#judge(pods, picture, now);
-    if (this.#business === undefined && !this.#begin(judged, picture, now)) return this.decide(picture, now);
+  decide(snapshot: NodeSnapshot, now: Temporal.Instant): Decision {
+    if (this.#ended) return evacuate({ ...snapshot, requests: [] }, now).decision;
+    const { pods, ...withoutPods } = snapshot;
+    if (pods === undefined || !snapshot.podsConfirmed) return evacuate({ ...withoutPods, podsConfirmed: false }, now).decision;
+    const judged = this.#judge(pods, snapshot, now);
+    if (this.#business === undefined && !this.#begin(judged, snapshot, now)) return this.decide(snapshot, now);
     return this.#goOn(
-      { ...picture, pods: pods.filter(({ uid }) => this.#business?.has(uid) === true) },
+      { ...snapshot, pods: pods.filter(({ uid }) => this.#business?.has(uid) === true) },
       judged.filter(({ pod }) => this.#business?.has(pod.uid) === true),
       now,
     );
@@ -128,13 +128,21 @@ export class NodeDrain {
     this.#options.tell(this.request.nodeName, tale);
   }
 
-  #judge(pods: readonly Pod[], picture: Picture, now: Temporal.Instant): readonly { readonly pod: Pod; readonly fate: Fate }[] {
-    const circumstances = circumstancesOf(picture, now);
-    return pods.toSorted(byKey).map(pod => ({ pod, fate: judge(pod, this.request.policy, circumstances) }));
+  #judge(
+    pods: readonly Pod[],
+    snapshot: NodeSnapshot,
+    now: Temporal.Instant,
+  ): readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[] {
+    const filterContext = filterContextOf(snapshot, now);
+    return pods.toSorted(byKey).map(pod => ({ pod, behavior: drainBehaviorOf(pod, this.request.policy, filterContext) }));
   }
 
   /** One refused pod stops everything before the first eviction. */
-  #begin(judged: readonly { readonly pod: Pod; readonly fate: Fate }[], picture: Picture, now: Temporal.Instant): boolean {
+  #begin(
+    judged: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[],
+    snapshot: NodeSnapshot,
+    now: Temporal.Instant,
+  ): boolean {
     const refused = refusals(judged);
     if (refused.length > 0) {
       this.#end(refused, []);
@@ -142,19 +150,23 @@ export class NodeDrain {
     }
     const text = warning(judged);
     if (text !== undefined) this.#tell({ kind: 'warning', text });
-    for (const vmText of vmWarnings(outlookOf(judged, circumstancesOf(picture, now), this.request.policy))) {
+    for (const vmText of vmWarnings(outlookOf(judged, filterContextOf(snapshot, now), this.request.policy))) {
       this.#tell({ kind: 'warning', text: vmText });
     }
     this.#business = new Set(judged.map(({ pod }) => pod.uid));
     this.#began = now;
-    const leaving = judged.filter(({ fate }) => fate.fate === 'evict').map(({ pod }) => pod);
+    const leaving = judged.filter(({ behavior }) => behavior.behavior === 'evict').map(({ pod }) => pod);
     this.#present = new Map(leaving.map(pod => [pod.uid, pod]));
     this.#all = leaving.length;
     return true;
   }
 
-  #goOn(picture: Picture, judged: readonly { readonly pod: Pod; readonly fate: Fate }[], now: Temporal.Instant): Decision {
-    const { decision, reports } = evacuate(picture, now);
+  #goOn(
+    snapshot: NodeSnapshot,
+    judged: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[],
+    now: Temporal.Instant,
+  ): Decision {
+    const { decision, reports } = evacuate(snapshot, now);
     this.#blockers = reports[0]?.blockers ?? [];
     this.#tellOfPods(judged);
     const calls = [...decision.calls, ...this.#callsInVain()];
@@ -164,7 +176,7 @@ export class NodeDrain {
     const errors = deadline !== undefined && !isBefore(now, deadline) ? this.#timeUp() : this.#givenUp(now);
     if (this.#present.size === 0) this.#end([], []);
     else if (errors !== undefined) this.#end(errors, [...this.#present.values()]);
-    if (this.#ended) return evacuate({ ...picture, requests: [] }, now).decision;
+    if (this.#ended) return evacuate({ ...snapshot, requests: [] }, now).decision;
     const again = earliest([decision.again, deadline, this.#patienceEnd(now)]);
     return { ...decision, calls, ...(again && { again }) };
   }
@@ -178,13 +190,13 @@ export class NodeDrain {
       .map(pod => ({ pod, wave: 0, method: 'evict', escalated: false, ...(gracePeriodSeconds >= 0 && { gracePeriodSeconds }) }));
   }
 
-  #tellOfPods(judged: readonly { readonly pod: Pod; readonly fate: Fate }[]): void {
-    const fates = new Map(judged.map(one => [one.pod.uid, one]));
+  #tellOfPods(judged: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[]): void {
+    const behaviors = new Map(judged.map(one => [one.pod.uid, one]));
     const present = new Map<string, Pod>();
     for (const [uid, pod] of this.#present) {
-      const now = fates.get(uid);
+      const now = behaviors.get(uid);
       if (now === undefined) this.#tell({ kind: 'left', pod });
-      else if (now.fate.fate === 'ignore') this.#tell({ kind: 'skipped', pod });
+      else if (now.behavior.behavior === 'ignore') this.#tell({ kind: 'skipped', pod });
       else present.set(uid, now.pod);
     }
     this.#present = present;

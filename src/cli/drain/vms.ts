@@ -1,15 +1,15 @@
-import type { Circumstances, Fate } from '../../core/drain/filters.ts';
+import type { DrainBehavior, FilterContext } from '../../core/drain/filters.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import type { DrainPolicy } from '../../core/request/policy.ts';
 import { type VmOutlook, vmOutlook } from '../../core/vm/outlook.ts';
 
 /** What will become of the VMs whose pods are the drain's business. */
 export const outlookOf = (
-  judged: readonly { readonly pod: Pod; readonly fate: Fate }[],
-  { guests }: Circumstances,
+  judged: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[],
+  { vmPods }: FilterContext,
   policy: DrainPolicy,
 ): readonly VmOutlook[] =>
   vmOutlook(
-    judged.flatMap(({ pod, fate }) => (fate.fate === 'ignore' ? [] : (guests.get(pod.uid) ?? []))),
+    judged.flatMap(({ pod, behavior }) => (behavior.behavior === 'ignore' ? [] : (vmPods.get(pod.uid) ?? []))),
     policy.virtualMachines,
   );

@@ -1,13 +1,13 @@
 import { fewOf } from '../../core/drain/blocker.ts';
-import type { Fate } from '../../core/drain/filters.ts';
+import type { DrainBehavior } from '../../core/drain/filters.ts';
 import { isDaemonSetPod, isFinished, type Pod } from '../../core/pod/pod.ts';
 import type { VmOutlook } from '../../core/vm/outlook.ts';
 
 /** kubectl drain's own words (k8s.io/kubectl pkg/drain/filters.go): scripts read them. */
 
-type Judged = { readonly pod: Pod; readonly fate: Fate };
+type Judged = { readonly pod: Pod; readonly behavior: DrainBehavior };
 
-const refusalOf = (pod: Pod, { reason, message, remedy }: Extract<Fate, { readonly fate: 'refuse' }>): string => {
+const refusalOf = (pod: Pod, { reason, message, remedy }: Extract<DrainBehavior, { readonly behavior: 'refuse' }>): string => {
   if (reason === 'NotMigratable' || reason === 'VirtualMachineStops') return `Pods of VMs that would not be moved: ${message} (${remedy})`;
   if (reason === 'LocalData') return 'Pods with local storage (use --delete-emptydir-data to override)';
   if (reason === 'DaemonSet') return 'DaemonSet-managed Pods (use --ignore-daemonsets to ignore)';
@@ -23,13 +23,13 @@ const grouped = (all: readonly { readonly pod: Pod; readonly text: string }[]): 
 
 /** Why this node is not drained at all: one text for each kind of refusal. Empty when nothing is refused. */
 export const refusals = (judged: readonly Judged[]): readonly string[] =>
-  grouped(judged.flatMap(({ pod, fate }) => (fate.fate === 'refuse' ? [{ pod, text: refusalOf(pod, fate) }] : []))).map(
+  grouped(judged.flatMap(({ pod, behavior }) => (behavior.behavior === 'refuse' ? [{ pod, text: refusalOf(pod, behavior) }] : []))).map(
     text => `cannot delete ${text}`,
   );
 
-const warningOf = ({ pod, fate }: Judged): string | undefined => {
-  if (fate.fate === 'ignore') return fate.reason === 'DaemonSet' ? 'ignoring DaemonSet-managed Pods' : undefined;
-  if (fate.fate !== 'evict' || isFinished(pod)) return undefined;
+const warningOf = ({ pod, behavior }: Judged): string | undefined => {
+  if (behavior.behavior === 'ignore') return behavior.reason === 'DaemonSet' ? 'ignoring DaemonSet-managed Pods' : undefined;
+  if (behavior.behavior !== 'evict' || isFinished(pod)) return undefined;
   if (pod.owner?.kind === 'VirtualMachineInstance') return undefined;
   if (pod.owner === undefined) return 'deleting Pods that declare no controller';
   if (isDaemonSetPod(pod)) return `daemonsets.apps "${pod.owner.name}" not found`;

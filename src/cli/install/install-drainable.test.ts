@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { maintenance } from '../../apis/maintenance.ts';
-import { type Circumstances, judge } from '../../core/drain/filters.ts';
+import { drainBehaviorOf, type FilterContext } from '../../core/drain/filters.ts';
 import { type Pod, readPod } from '../../core/pod/pod.ts';
 import type { Manifest } from './install-files.ts';
 import { manifests } from './install-manifests.ts';
@@ -36,11 +36,13 @@ test('no shipped pod is refused by the policy of a maintenance that says nothing
     spec: { nodeName: 'n1' },
   });
   assert.ok(typeof request !== 'string');
-  const circumstances: Circumstances = {
+  const filterContext: FilterContext = {
     now: Temporal.Instant.from('2026-01-01T00:00:00Z'),
     daemonSets: new Set(all.filter(({ kind }) => kind === 'DaemonSet').map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)),
-    guests: new Map(),
+    vmPods: new Map(),
   };
-  const fates = pods.map(pod => `${pod.key}: ${judge(pod, request.policy, circumstances).fate}${pod.localData ? ', local data' : ''}`);
-  assert.deepEqual(fates.sort(), ['drydock-agent/drydock-agent-1: ignore', 'drydock-system/drydock-1: evict']);
+  const behaviors = pods.map(
+    pod => `${pod.key}: ${drainBehaviorOf(pod, request.policy, filterContext).behavior}${pod.localData ? ', local data' : ''}`,
+  );
+  assert.deepEqual(behaviors.sort(), ['drydock-agent/drydock-agent-1: ignore', 'drydock-system/drydock-1: evict']);
 });

@@ -3,7 +3,7 @@ import type { MaintenanceStatus } from '../../apis/schema/maintenance.ts';
 import { fewOf } from '../../core/drain/blocker.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { creation, maintenanceObject, notServed } from '../../core/request/maintenance-input.ts';
-import type { Dialect, Request } from '../../core/request/request.ts';
+import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
 import type { Stage } from '../../core/request/words.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { RefusedError, refusedError } from '../shared/api-error.ts';
@@ -58,22 +58,22 @@ export const maintenanceFor = (node: string, flags: MaintainFlags): JsonObject =
   });
 };
 
-const create = async (connection: Connection, dialect: Dialect, body: JsonObject): Promise<Request> => {
-  const answer = await connection.call(creation(dialect, body));
+const create = async (connection: Connection, adapter: KindAdapter, body: JsonObject): Promise<MaintenanceRequest> => {
+  const answer = await connection.call(creation(adapter, body));
   if (answer.status === 404) throw new RefusedError(notServed);
   if (answer.status !== 201) throw refusedError(answer);
-  const request = dialect.read(answer.body);
+  const request = adapter.read(answer.body);
   if (typeof request === 'string') throw new RefusedError(request);
   return request;
 };
 
 /** Its node is as wanted, or never will be by itself. */
-const isSettled = ({ stage, history }: Request): boolean => {
+const isSettled = ({ stage, history }: MaintenanceRequest): boolean => {
   if (history.state === 'Failed') return true;
   return stage === 'Drain' ? history.state === 'Drained' : history.state === (stage === 'Cordon' ? 'Cordoned' : 'Announced');
 };
 
-const news = ({ status }: Request): readonly string[] => {
+const news = ({ status }: MaintenanceRequest): readonly string[] => {
   const { message = '', blockers = [] } = status as MaintenanceStatus;
   const texts = new Map<string, string[]>();
   for (const { pod, volume = '', message, remedy, cause } of blockers) {
@@ -85,7 +85,7 @@ const news = ({ status }: Request): readonly string[] => {
 };
 
 /** Prints what changes until the node is as wanted. Answers how it ended. */
-const watchOver = async (connection: Connection, request: Request, output: Output): Promise<'done' | 'failed' | 'gone'> => {
+const watchOver = async (connection: Connection, request: MaintenanceRequest, output: Output): Promise<'done' | 'failed' | 'gone'> => {
   let ending: 'done' | 'failed' | 'gone' = 'gone';
   let said = '';
   await follow(
@@ -105,7 +105,7 @@ const watchOver = async (connection: Connection, request: Request, output: Outpu
   return ending;
 };
 
-const report = (ending: 'done' | 'failed' | 'gone', request: Request, output: Output): void => {
+const report = (ending: 'done' | 'failed' | 'gone', request: MaintenanceRequest, output: Output): void => {
   if (ending === 'done') return output.line(`node/${request.nodeName} ${request.stage === 'Drain' ? 'drained and held' : 'as wanted'}`);
   process.exitCode = 1;
   output.note(

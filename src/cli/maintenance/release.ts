@@ -1,5 +1,5 @@
 import { notServed, removal } from '../../core/request/maintenance-input.ts';
-import type { Request } from '../../core/request/request.ts';
+import type { MaintenanceRequest } from '../../core/request/request.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { RefusedError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
@@ -18,7 +18,7 @@ export type ReleaseFlags = ConnectionFlags & {
 };
 
 /** With several maintenances on the node nobody but the one who asks can know which is over. */
-const chosen = (node: string, requests: readonly Request[], { name, all }: ReleaseFlags): readonly Request[] => {
+const chosen = (node: string, requests: readonly MaintenanceRequest[], { name, all }: ReleaseFlags): readonly MaintenanceRequest[] => {
   const named = name === undefined ? requests : requests.filter(request => request.name === name);
   if (named.length === 0) {
     throw new RefusedError(
@@ -33,20 +33,20 @@ const chosen = (node: string, requests: readonly Request[], { name, all }: Relea
   return named;
 };
 
-const remove = async (connection: Connection, request: Request): Promise<void> => {
+const remove = async (connection: Connection, request: MaintenanceRequest): Promise<void> => {
   const answer = await connection.call(removal(request));
   if (answer.status !== 200 && answer.status !== 202 && answer.status !== 404) throw refusedError(answer);
 };
 
 /** Says what keeps the object from going, as often as that changes. */
-const untilGone = (connection: Connection, request: Request, output: Output): Promise<void> => {
+const untilGone = (connection: Connection, request: MaintenanceRequest, output: Output): Promise<void> => {
   let said = '';
   return follow(
     connection,
     request,
     now => {
       if (now === undefined) return 'enough';
-      const others = now.finalizers.filter(finalizer => finalizer !== now.dialect.finalizer);
+      const others = now.finalizers.filter(finalizer => finalizer !== now.adapter.finalizer);
       const text = others.length === 0 ? '' : `${titleOf(now)} is kept by the finalizers of others: ${others.join(', ')}`;
       if (text !== said && text !== '') output.note(text);
       said = text;
@@ -59,15 +59,15 @@ const untilGone = (connection: Connection, request: Request, output: Output): Pr
 /** `drydock release NODE`: deletes the node's maintenance, of whatever kind, and waits until the node has been given back. */
 export const release = (node: string, flags: ReleaseFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async connection => {
-    const dialects = await kindsOf(connection, env);
-    const here = await requestsOf(connection, dialects, node);
-    if (here.length === 0 && !(await isAnyServed(connection, dialects))) throw new RefusedError(notServed);
+    const adapters = await kindsOf(connection, env);
+    const here = await requestsOf(connection, adapters, node);
+    if (here.length === 0 && !(await isAnyServed(connection, adapters))) throw new RefusedError(notServed);
     for (const request of chosen(node, here, flags)) {
       await remove(connection, request);
       if (flags.wait) await untilGone(connection, request, plainOutput);
-      plainOutput.line(`${request.dialect.kind.toLowerCase()}.${request.dialect.apiVersion.split('/')[0] ?? ''}/${request.name} deleted`);
+      plainOutput.line(`${request.adapter.kind.toLowerCase()}.${request.adapter.apiVersion.split('/')[0] ?? ''}/${request.name} deleted`);
     }
-    const left = flags.wait ? await requestsOf(connection, dialects, node) : [];
+    const left = flags.wait ? await requestsOf(connection, adapters, node) : [];
     if (left.length > 0) plainOutput.note(`node/${node} stays held by ${left.map(titleOf).join(', ')}`);
     else if (flags.wait) plainOutput.line(`node/${node} released`);
   });

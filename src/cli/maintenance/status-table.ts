@@ -1,4 +1,4 @@
-import type { Blocked } from '../../core/drain/blocker-groups.ts';
+import type { BlockerSummary } from '../../core/drain/blocker-groups.ts';
 import type { VmsNow } from '../../core/maintenance/vms-now.ts';
 import { columns } from '../../support/columns.ts';
 
@@ -16,7 +16,7 @@ export type Shown = {
   readonly progress: string;
   readonly since: string;
   readonly message: string;
-  readonly blockers: readonly Blocked[];
+  readonly blockers: readonly BlockerSummary[];
   /** Missing where there are none. */
   readonly virtualMachines?: VmsNow;
 };
@@ -26,7 +26,7 @@ const mostBlockers = 10;
 /** Columns three blanks apart, like kubectl's. */
 export const table = (rows: readonly (readonly string[])[]): string => columns(rows, 3).join('\n');
 
-const blockerLines = ({ cause, what, message, remedy, since }: Blocked): readonly string[] => [
+const blockerLines = ({ cause, what, message, remedy, since }: BlockerSummary): readonly string[] => [
   `  ${what === '' ? cause : what}: ${message} (${cause}${since === undefined ? '' : `, since ${since}`})`,
   ...(remedy === undefined ? [] : [`      help: ${remedy}`]),
 ];

@@ -1,15 +1,15 @@
 import { stringify } from 'yaml';
-import type { Blocked } from '../../core/drain/blocker-groups.ts';
+import type { BlockerSummary } from '../../core/drain/blocker-groups.ts';
 import { readNode } from '../../core/hold/node.ts';
 import { blockersNow } from '../../core/maintenance/blockers-now.ts';
 import { type VmsNow, vmsNow } from '../../core/maintenance/vms-now.ts';
 import { endsOf, isDraining, messageOf, phaseOf } from '../../core/request/display.ts';
 import { notServed } from '../../core/request/maintenance-input.ts';
-import type { Request } from '../../core/request/request.ts';
+import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { glanceAt } from '../shared/drain-inputs.ts';
+import { drainInputsAt } from '../shared/drain-inputs.ts';
 import { isAnyServed, kindsOf } from '../shared/kinds.ts';
 import { plainOutput } from '../shared/output.ts';
 import { requestsOf } from '../shared/requests.ts';
@@ -19,13 +19,13 @@ import { type Shown, statusTable } from './status-table.ts';
 
 export type StatusFlags = ConnectionFlags & { readonly output: 'table' | 'wide' | 'json' | 'yaml' };
 
-type Looked = { readonly blockers: readonly Blocked[]; readonly vms?: VmsNow };
+type Looked = { readonly blockers: readonly BlockerSummary[]; readonly vms?: VmsNow };
 
-const shown = (request: Request, { blockers, vms }: Looked): Shown => {
-  const { dialect, history } = request;
+const shown = (request: MaintenanceRequest, { blockers, vms }: Looked): Shown => {
+  const { adapter, history } = request;
   return {
     node: request.nodeName,
-    kind: dialect.kind,
+    kind: adapter.kind,
     name: request.name,
     phase: phaseOf(request),
     stage: request.stage,
@@ -40,18 +40,22 @@ const shown = (request: Request, { blockers, vms }: Looked): Shown => {
   };
 };
 
-const lookAt = async (api: Api, nodeName: string, requests: readonly Request[]): Promise<ReadonlyMap<string, Looked>> => {
-  const glance = await glanceAt(api, nodeName);
+const lookAt = async (api: Api, nodeName: string, requests: readonly MaintenanceRequest[]): Promise<ReadonlyMap<string, Looked>> => {
+  const drainInputs = await drainInputsAt(api, nodeName);
   const now = Temporal.Now.instant();
   const looks = requests.map(request => {
-    const vms = vmsNow(request, glance, now);
-    return [request.key, { blockers: blockersNow(request, glance, now), ...(vms && { vms }) }] as const;
+    const vms = vmsNow(request, drainInputs, now);
+    return [request.key, { blockers: blockersNow(request, drainInputs, now), ...(vms && { vms }) }] as const;
   });
   return new Map(looks);
 };
 
 /** Cordoned nodes that no maintenance answers for: people ask `status` who holds a node, and "nobody here" is an answer. */
-const cordonedByOthers = async (api: Api, node: string | undefined, requests: readonly Request[]): Promise<readonly string[]> => {
+const cordonedByOthers = async (
+  api: Api,
+  node: string | undefined,
+  requests: readonly MaintenanceRequest[],
+): Promise<readonly string[]> => {
   const nodes = (await listAll(api, '/api/v1/nodes')).map(readNode);
   const known = new Set(requests.map(({ nodeName }) => nodeName));
   return nodes
@@ -81,8 +85,8 @@ const tell = ({ all, others, machines }: Told, node: string | undefined, output:
 /** `drydock status [NODE]`: reads the cluster once and prints it. Nothing is written. */
 export const status = (node: string | undefined, flags: StatusFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
   withCluster(flags, env, async connection => {
-    const dialects = await kindsOf(connection, env);
-    const requests = await requestsOf(connection, dialects, node);
+    const adapters = await kindsOf(connection, env);
+    const requests = await requestsOf(connection, adapters, node);
     const nodes = [...new Set(requests.filter(isDraining).map(({ nodeName }) => nodeName))];
     const looks = new Map<string, Looked>();
     for (const name of nodes) {
@@ -92,5 +96,5 @@ export const status = (node: string | undefined, flags: StatusFlags, env: Readon
     const all = requests.map(request => shown(request, looks.get(request.key) ?? { blockers: [] }));
     const others = await cordonedByOthers(connection, node, requests);
     process.stdout.write(`${tell({ all, others, machines: await machinesOf(connection, node) }, node, flags.output)}\n`);
-    if (requests.length === 0 && !(await isAnyServed(connection, dialects))) plainOutput.note(notServed);
+    if (requests.length === 0 && !(await isAnyServed(connection, adapters))) plainOutput.note(notServed);
   });

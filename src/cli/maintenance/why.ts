@@ -6,7 +6,7 @@ import type { Connection } from '../../kube/connect.ts';
 import type { ApiAnswer } from '../../operator/ports.ts';
 import { RefusedError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
-import { glanceAt } from '../shared/drain-inputs.ts';
+import { drainInputsAt } from '../shared/drain-inputs.ts';
 import { UsageError } from '../shared/fail.ts';
 import { kindsOf } from '../shared/kinds.ts';
 import { nodePath } from '../shared/nodes.ts';
@@ -67,13 +67,13 @@ const find = async (connection: Connection, target: Target): Promise<Found> => {
 const knownOf = async (connection: Connection, nodeName: string, env: Env): Promise<Known> => {
   const node = await get(connection, nodePath(nodeName));
   if (node.status !== 200) throw refusedError(node);
-  const [requests, glance] = await Promise.all([
+  const [requests, drainInputs] = await Promise.all([
     requestsOf(connection, await kindsOf(connection, env), nodeName),
-    glanceAt(connection, nodeName),
+    drainInputsAt(connection, nodeName),
   ]);
   const now = Temporal.Now.instant();
   const usual = { ...seedPolicy, force: false, deleteEmptyDirData: false };
-  return { node: readNode(node.body), requests, imagined: drainRequest(nodeName, usual, now), glance, now };
+  return { node: readNode(node.body), requests, imagined: drainRequest(nodeName, usual, now), drainInputs, now };
 };
 
 /** `drydock why NODE|POD`: what blocks, in one paragraph, with the remedy. Throws a RefusedError in kubectl's words for what is not there. */

@@ -1,4 +1,4 @@
-import { machineTongue } from '../../apis/machine-adapter.ts';
+import { machineAdapter } from '../../apis/machine-adapter.ts';
 import type { MachineEvent } from '../../core/machine/event.ts';
 import { HostKeeper } from '../../nova/hypervisor-reconciler.ts';
 import type { NovaMeter } from '../../nova/perform.ts';
@@ -39,7 +39,7 @@ export type Crew = {
 /** Nodes that are out of service, or are to be; undefined as long as that is not known. */
 const heldNodes = ({ unsynced, nodes, requests }: World): ReadonlySet<string> | undefined => {
   if (unsynced.length > 0) return undefined;
-  const held = [...nodes.values()].filter(({ before }) => before !== undefined).map(({ name }) => name);
+  const held = [...nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined).map(({ name }) => name);
   const wanted = [...requests.values()].filter(({ deleting }) => !deleting).map(({ nodeName }) => nodeName);
   return new Set([...held, ...wanted]);
 };
@@ -66,7 +66,7 @@ export const crew = (all: CrewOptions): Crew => {
   const operator: Operator = new Operator({
     ...options,
     namespaces,
-    readWindow: machineTongue.readWindow,
+    readWindow: machineAdapter.readWindow,
     ...(keeper && { hosts: keeper }),
   });
   const { api, clock } = options;
@@ -76,7 +76,7 @@ export const crew = (all: CrewOptions): Crew => {
     ...machines,
     namespaces,
     world: operator.world,
-    tongue: machineTongue,
+    adapter: machineAdapter,
     signals,
   });
   return {

@@ -5,7 +5,7 @@ import type { ApiCall } from '../../operator/ports.ts';
 import { Lines } from '../../operator/testing/fakes.ts';
 import { prepareLeaseNamespaces } from './lease-namespaces.ts';
 
-const dialects = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
+const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
 
 const prepared = async (statuses: Readonly<Record<string, number>>) => {
   const calls: string[] = [];
@@ -17,7 +17,7 @@ const prepared = async (statuses: Readonly<Record<string, number>>) => {
     if (status === 0) throw new Error('connection refused');
     return { status, headers: {}, body: { kind: 'Status', message: `said ${status}` } };
   };
-  await prepareLeaseNamespaces({ call }, dialects, log, new AbortController().signal);
+  await prepareLeaseNamespaces({ call }, adapters, log, new AbortController().signal);
   return { calls, log };
 };
 

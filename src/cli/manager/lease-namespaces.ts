@@ -1,4 +1,4 @@
-import { type Dialect, leaseNames } from '../../core/request/request.ts';
+import { type KindAdapter, leaseNames } from '../../core/request/request.ts';
 import { saidBy } from '../../core/status.ts';
 import type { Api, ApiAnswer } from '../../operator/ports.ts';
 import type { Log } from '../../support/log.ts';
@@ -45,8 +45,8 @@ const prepare = async (api: Api, namespace: string, log: Log, signal: AbortSigna
 };
 
 /** Never rejects: what cannot be asked now is told when the first lease is asked for. */
-export const prepareLeaseNamespaces = async (api: Api, dialects: readonly Dialect[], log: Log, signal: AbortSignal): Promise<void> => {
-  for (const namespace of new Set(leaseNames(dialects, 'x').map(one => one.namespace))) {
+export const prepareLeaseNamespaces = async (api: Api, adapters: readonly KindAdapter[], log: Log, signal: AbortSignal): Promise<void> => {
+  for (const namespace of new Set(leaseNames(adapters, 'x').map(one => one.namespace))) {
     try {
       await prepare(api, namespace, log, signal);
     } catch (error) {

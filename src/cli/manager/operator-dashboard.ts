@@ -1,4 +1,4 @@
-import { machineTongue } from '../../apis/machine-adapter.ts';
+import { machineAdapter } from '../../apis/machine-adapter.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -21,10 +21,10 @@ export const openOperatorDashboard = async (
 ): Promise<() => Promise<void>> => {
   const { dashboardAddress: address } = settings;
   if (address?.host === undefined) return closed;
-  const dialects = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
-  if (dialects === undefined) return closed;
+  const adapters = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
+  if (adapters === undefined) return closed;
   const { host, port } = address;
-  const common = { watcher: connection, dialects, machines: machineTongue, cluster: connection.server, clock: systemClock, log };
+  const common = { watcher: connection, adapters, machines: machineAdapter, cluster: connection.server, clock: systemClock, log };
   try {
     const dashboard = await startDashboard({ ...common, access: { kind: 'read-only' }, host, port });
     log.info('dashboard served', { url: dashboard.url });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Dialect } from '../../core/request/request.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
 import { type Connection, connect } from '../../kube/connect.ts';
 import { EventRecorder } from '../../kube/events/events.ts';
 import { elect } from '../../kube/leader/leader.ts';
@@ -77,7 +77,7 @@ type Parts = {
 };
 
 /** What the operator finds in the cluster when it begins to act. */
-type Found = { readonly dialects: readonly Dialect[]; readonly openShift: boolean };
+type Found = { readonly adapters: readonly KindAdapter[]; readonly openShift: boolean };
 
 const crewOf = (
   { connection, recorder, metrics, settings, log }: Parts,
@@ -112,11 +112,11 @@ const standBackMs = 10_000;
 const handedOverMs = 600_000;
 
 const findOut = async ({ connection, settings, log }: Parts, signal: AbortSignal): Promise<Found | undefined> => {
-  const dialects = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
+  const adapters = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
   const openShift = await isOpenShift(connection, systemClock, log, signal);
-  if (dialects === undefined) return undefined;
-  await prepareLeaseNamespaces(connection, dialects, log, signal);
-  return { dialects, openShift };
+  if (adapters === undefined) return undefined;
+  await prepareLeaseNamespaces(connection, adapters, log, signal);
+  return { adapters, openShift };
 };
 
 /** Contends for the lease again and again; hands it over when this replica's own pod is the last one to go from a node. */

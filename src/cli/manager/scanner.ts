@@ -6,7 +6,7 @@ import { awsRegion } from '../../clouds/metadata/aws.ts';
 import { signalPresets } from '../../clouds/presets.ts';
 import { eventsOfNode } from '../../clouds/signals.ts';
 import type { Trouble } from '../../clouds/trouble.ts';
-import type { Sighting } from '../../core/machine/event.ts';
+import type { SourceObservation } from '../../core/machine/event.ts';
 import type { EventSource } from '../../core/machine/source.ts';
 import { saidBy } from '../../core/status.ts';
 import type { EventScanner, SignalReader } from '../../operator/machines/event-source-reconciler.ts';
@@ -117,7 +117,7 @@ const byRegion = async (
   return groups;
 };
 
-const nothing = (source: string, trouble?: Trouble): Sighting => ({
+const nothing = (source: string, trouble?: Trouble): SourceObservation => ({
   source,
   looked: new Set(),
   events: [],
@@ -125,7 +125,7 @@ const nothing = (source: string, trouble?: Trouble): Sighting => ({
   ...(trouble && { trouble }),
 });
 
-const joined = (source: string, all: readonly Sighting[]): Sighting => {
+const joined = (source: string, all: readonly SourceObservation[]): SourceObservation => {
   const trouble = all.find(one => one.trouble !== undefined)?.trouble;
   return {
     source,
@@ -150,7 +150,7 @@ export const scanner = (reach: Reach): EventScanner => ({
     try {
       const credentials = await credentialsFor(source, reach, signal);
       if (credentials !== 'none' && 'reason' in credentials) return nothing(source.name, credentials);
-      const seen: Sighting[] = [];
+      const seen: SourceObservation[] = [];
       for (const [region, instances] of await byRegion(source, machines, reach, signal)) {
         if (region === undefined) {
           seen.push(nothing(source.name, unknownRegion));

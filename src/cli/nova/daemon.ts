@@ -1,5 +1,5 @@
 import { hypervisorKey, type NodeIdentity } from '../../core/hypervisor/match.ts';
-import type { HostView, HostWish } from '../../core/vm/host.ts';
+import type { DesiredHostState, HostView } from '../../core/vm/host.ts';
 import { HostKeeper, type KeeperOptions } from '../../nova/hypervisor-reconciler.ts';
 import type { Watcher } from '../../operator/ports.ts';
 import { Journal } from './journal.ts';
@@ -11,7 +11,7 @@ type Daemon = Pick<KeeperOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
   /** The host of this machine's nova-compute. */
   readonly host: string;
   readonly isHostGiven: boolean;
-  readonly policy: HostWish['policy'];
+  readonly policy: DesiredHostState['policy'];
   readonly timeOutMs: number;
 };
 

@@ -1,11 +1,11 @@
-import type { HostView, HostWish } from '../../core/vm/host.ts';
+import type { DesiredHostState, HostView } from '../../core/vm/host.ts';
 import { isOnItsWay } from '../../core/vm/vm-status.ts';
 import { HostKeeper, type KeeperOptions } from '../../nova/hypervisor-reconciler.ts';
 import { Journal } from './journal.ts';
 
 type Emptying = Pick<KeeperOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
   readonly host: string;
-  readonly wish: HostWish;
+  readonly wish: DesiredHostState;
   readonly timeOutMs: number;
   readonly line: (text: string) => void;
 };

@@ -1,5 +1,5 @@
 import type { HostView } from '../../core/vm/host.ts';
-import type { VmStanding, VmState } from '../../core/vm/vm-status.ts';
+import type { VmState, VmStatus } from '../../core/vm/vm-status.ts';
 
 const to = (target: string | undefined): string => (target === undefined ? '' : ` to ${target}`);
 
@@ -13,7 +13,7 @@ const words: Readonly<Record<VmState, (target: string) => string>> = {
   Left: () => 'stays',
 };
 
-const lineOf = ({ id, name, state, message, target }: VmStanding): string =>
+const lineOf = ({ id, name, state, message, target }: VmStatus): string =>
   `VM: ${id} ${words[state](to(target))} (${name})${message === undefined ? '' : `: ${message}`}`;
 
 /** A line for everything that happens to the VMs of a host; nothing is said twice. */

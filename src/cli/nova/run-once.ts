@@ -1,7 +1,7 @@
 import { isMarked } from '../../core/hypervisor/mark.ts';
 import { matchHosts } from '../../core/hypervisor/match.ts';
 import type { ComputeService } from '../../core/hypervisor/server.ts';
-import type { VmStanding } from '../../core/vm/vm-status.ts';
+import type { VmStatus } from '../../core/vm/vm-status.ts';
 import type { NovaFailure } from '../../nova/failure.ts';
 import type { Nova } from '../../nova/nova.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -41,7 +41,7 @@ const find = async ({ nova, signal }: Surroundings, wanted: string): Promise<Com
   throw new UsageError(`Cannot find nova-service with hostname: ${wanted}; ${known}. Name one with --host`);
 };
 
-const staying = ({ id, name, state, message, remedy }: VmStanding): string => {
+const staying = ({ id, name, state, message, remedy }: VmStatus): string => {
   const help = remedy === undefined ? '' : `\n    ${remedy}`;
   return `  ${name} (${id}) ${state}${message === undefined ? '' : `: ${message}`}${help}`;
 };

@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 import { served } from '../../apis/served.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { Dialect } from '../../core/request/request.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
 import { everyNamespace } from '../../operator/cache/namespaces.ts';
 import { noMeter } from '../../operator/ports.ts';
 import type { Props } from '../../rehearse/simulate/sandbox.ts';
@@ -14,7 +14,7 @@ import { leaseNamespaces } from '../shared/kinds.ts';
 const terms = { durationSeconds: 3600, renewEverySeconds: 900 };
 
 const operate =
-  (dialects: readonly Dialect[], log: Log): Props['operate'] =>
+  (adapters: readonly KindAdapter[], log: Log): Props['operate'] =>
   ({ ports, clock }, signal) =>
     crew({
       api: ports,
@@ -26,7 +26,7 @@ const operate =
       // All that happens at one moment is seen before anything is done about it: a look for each pod of a node would cost most of the time.
       soon: begin => void clock.after(0, begin),
       log,
-      dialects,
+      adapters,
       terms,
       machines: {
         limits: { perSet: 1, perZone: 0 },
@@ -43,13 +43,13 @@ const operate =
 export const rehearsalCrew = (
   env: Readonly<Record<string, string | undefined>>,
   defect: (message: string) => void,
-): Pick<Props, 'operate' | 'definitions' | 'dialects'> => {
-  const dialects = served(leaseNamespaces(env));
-  const groups = new Set([...usualGroups, ...dialects.map(({ apiVersion }) => apiVersion.split('/')[0] ?? '')]);
+): Pick<Props, 'operate' | 'definitions' | 'adapters'> => {
+  const adapters = served(leaseNamespaces(env));
+  const groups = new Set([...usualGroups, ...adapters.map(({ apiVersion }) => apiVersion.split('/')[0] ?? '')]);
   const error: Log['error'] = (message, about) => defect(`${message} ${JSON.stringify(about?.['node'] ?? '')}`);
   return {
-    dialects,
+    adapters,
     definitions: crdTexts([...groups]).map(text => parse(text) as JsonObject),
-    operate: operate(dialects, { ...silentLog, error }),
+    operate: operate(adapters, { ...silentLog, error }),
   };
 };

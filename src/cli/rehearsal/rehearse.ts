@@ -3,7 +3,7 @@ import { parseAllDocuments } from 'yaml';
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { parseSelector } from '../../core/pod/parse-selector.ts';
 import { matches } from '../../core/pod/selector.ts';
-import type { Dialect } from '../../core/request/request.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
 import { at, strings, text } from '../../embedded/object.ts';
 import { rehearse } from '../../rehearse/rehearse.ts';
 import type { Foresight } from '../../rehearse/report/forecast.ts';
@@ -90,10 +90,10 @@ const textIn = (file: string): string => {
   }
 };
 
-const wishIn = (file: string, object: JsonObject, dialects: readonly Dialect[]): Wish => {
+const wishIn = (file: string, object: JsonObject, adapters: readonly KindAdapter[]): Wish => {
   const [kind, apiVersion] = [text(object, 'kind'), text(object, 'apiVersion')];
-  const dialect = dialects.find(one => one.kind === kind && one.apiVersion === apiVersion);
-  if (dialect === undefined) throw new UsageError(`${file}: ${kind || 'something'} of ${apiVersion || 'no group'} is no maintenance`);
+  const adapter = adapters.find(one => one.kind === kind && one.apiVersion === apiVersion);
+  if (adapter === undefined) throw new UsageError(`${file}: ${kind || 'something'} of ${apiVersion || 'no group'} is no maintenance`);
   const [node, name] = [text(object, 'spec', 'nodeName'), text(object, 'metadata', 'name')];
   if (node === '' || name === '') throw new UsageError(`${file}: a ${kind} has no ${name === '' ? 'name' : 'spec.nodeName'}`);
   const { status: _status, ...rest } = object;
@@ -101,13 +101,13 @@ const wishIn = (file: string, object: JsonObject, dialects: readonly Dialect[]):
 };
 
 /** The maintenances of a file. Throws a UsageError that names the file. */
-const wishesIn = (file: string, dialects: readonly Dialect[]): readonly Wish[] => {
+const wishesIn = (file: string, adapters: readonly KindAdapter[]): readonly Wish[] => {
   const documents = parseAllDocuments(textIn(file));
   const wishes = [...documents].flatMap(document => {
     const [error] = document.errors;
     if (error !== undefined) throw new UsageError(`${file} is no YAML: ${error.message.split('\n')[0] ?? ''}`);
     const value: unknown = document.toJS();
-    return isObject(value) ? [wishIn(file, value, dialects)] : [];
+    return isObject(value) ? [wishIn(file, value, adapters)] : [];
   });
   if (wishes.length === 0) throw new UsageError(`${file} holds no maintenance`);
   return wishes;
@@ -192,7 +192,7 @@ export const rehearseCommand = async (names: readonly string[], flags: RehearseF
   const defaults = { startSeconds: positive('--start-time', flags.startTime), stopSeconds: positive('--stop-time', flags.stopTime) };
   const defects = new Set<string>();
   const crew = rehearsalCrew(env, message => void defects.add(message));
-  const fromFile = flags.filename === undefined ? undefined : wishesIn(flags.filename, crew.dialects);
+  const fromFile = flags.filename === undefined ? undefined : wishesIn(flags.filename, crew.adapters);
   const copy = await copyOf(flags, env);
   const wishes = fromFile ?? nodesIn(copy, names, flags).map(node => wishFor(node, flags));
   const order = orderOf(checked(copy, wishes), flags);

@@ -1,5 +1,5 @@
 import { readBudget } from '../../core/drain/budget.ts';
-import type { Glance } from '../../core/maintenance/drain-inputs.ts';
+import type { DrainInputs } from '../../core/maintenance/drain-inputs.ts';
 import { type Pod, readPod } from '../../core/pod/pod.ts';
 import { type ClusterVms, knownFor, ownersOf, trafficOf } from '../../core/vm/known.ts';
 import { defaultSettings, migrationsPath, readMigration, readSettings, readVmi, settingsPath, vmisPath } from '../../core/vm/kubevirt.ts';
@@ -27,7 +27,7 @@ const vmsOf = async (api: Api, nodeName: string, pods: readonly Pod[]): Promise<
 };
 
 /** Reads the pods of a node, the budgets of their namespaces, the DaemonSets and VMs. Throws an error that says what could not be read. */
-export const glanceAt = async (api: Api, nodeName: string): Promise<Glance> => {
+export const drainInputsAt = async (api: Api, nodeName: string): Promise<DrainInputs> => {
   const pods = (await listAll(api, '/api/v1/pods', { fieldSelector: `spec.nodeName=${nodeName}` })).map(readPod);
   const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];
   const budgets = await Promise.all(

@@ -1,15 +1,15 @@
-import type { Dialect, Request } from '../../core/request/request.ts';
+import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
 import type { Watched, Watcher } from '../../operator/ports.ts';
 
 /** The object as it is now, or that it is gone. Answers whether enough has been seen. */
-type Look = (request: Request | undefined) => 'enough' | 'go on';
+type Look = (request: MaintenanceRequest | undefined) => 'enough' | 'go on';
 
-type Followed = Watched & { readonly request: Request };
+type Followed = Watched & { readonly request: MaintenanceRequest };
 
 const project =
-  (dialect: Dialect) =>
+  (adapter: KindAdapter) =>
   (raw: unknown): Followed | undefined => {
-    const request = dialect.read(raw);
+    const request = adapter.read(raw);
     return typeof request === 'string'
       ? undefined
       : { key: request.key, uid: request.uid, resourceVersion: request.resourceVersion, request };
@@ -21,18 +21,18 @@ const project =
  */
 export const follow = async (
   watcher: Watcher,
-  { dialect, name, namespace, uid }: Request,
+  { adapter, name, namespace, uid }: MaintenanceRequest,
   look: Look,
   signal: AbortSignal,
 ): Promise<void> => {
   const done = new AbortController();
-  const tell = (request: Request | undefined): void => {
+  const tell = (request: MaintenanceRequest | undefined): void => {
     if (!done.signal.aborted && look(request) === 'enough') done.abort();
   };
   let seen = false;
   await watcher.watch(
-    { path: dialect.path, fieldSelector: `metadata.name=${name}` },
-    project(dialect),
+    { path: adapter.path, fieldSelector: `metadata.name=${name}` },
+    project(adapter),
     {
       changed: ({ type, object: { request } }) => {
         if (request.namespace !== namespace || request.uid !== uid) return;

@@ -1,6 +1,6 @@
 import { type KubevirtAlpha, kubevirtAlphaOfOurs } from '../../apis/kubevirt.ts';
 import { served } from '../../apis/served.ts';
-import type { Dialect } from '../../core/request/request.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -38,12 +38,12 @@ const kubevirtAlphaHere = async (api: Api, signal?: AbortSignal): Promise<Kubevi
 };
 
 /** The served kinds as this cluster has them. Throws when the API server cannot be asked. */
-export const kindsOf = async (api: Api, env: Env): Promise<readonly Dialect[]> =>
+export const kindsOf = async (api: Api, env: Env): Promise<readonly KindAdapter[]> =>
   served({ ...leaseNamespaces(env), kubevirtAlpha: await kubevirtAlphaHere(api) });
 
 /** Whether any of the kinds is installed: where nothing is listed, there may be nothing that could be. */
-export const isAnyServed = async (api: Api, dialects: readonly Dialect[]): Promise<boolean> => {
-  const answers = await Promise.all(dialects.map(({ path }) => api.call({ method: 'GET', path, query: { limit: 1 } })));
+export const isAnyServed = async (api: Api, adapters: readonly KindAdapter[]): Promise<boolean> => {
+  const answers = await Promise.all(adapters.map(({ path }) => api.call({ method: 'GET', path, query: { limit: 1 } })));
   return answers.some(({ status }) => status !== 404);
 };
 
@@ -53,7 +53,7 @@ type Reach = { readonly api: Api; readonly clock: Clock; readonly log: Log; read
 export const kindsHere = async (
   { api, clock, log, signal }: Reach,
   namespaces: ReturnType<typeof leaseNamespaces>,
-): Promise<readonly Dialect[] | undefined> => {
+): Promise<readonly KindAdapter[] | undefined> => {
   while (!signal.aborted) {
     try {
       return served({ ...namespaces, kubevirtAlpha: await kubevirtAlphaHere(api, signal) });

@@ -1,13 +1,13 @@
-import { byAge, type Dialect, type Request } from '../../core/request/request.ts';
+import { byAge, type KindAdapter, type MaintenanceRequest } from '../../core/request/request.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 
 /** All maintenances of the served kinds, on one node or on all, oldest first. Throws an error that says what could not be read. */
-export const requestsOf = async (api: Api, dialects: readonly Dialect[], node?: string): Promise<readonly Request[]> => {
+export const requestsOf = async (api: Api, adapters: readonly KindAdapter[], node?: string): Promise<readonly MaintenanceRequest[]> => {
   const lists = await Promise.all(
-    dialects.map(async dialect => {
-      const objects = await listAll(api, dialect.path, {}, 'none if missing');
-      return objects.map(dialect.read).filter(request => typeof request !== 'string');
+    adapters.map(async adapter => {
+      const objects = await listAll(api, adapter.path, {}, 'none if missing');
+      return objects.map(adapter.read).filter(request => typeof request !== 'string');
     }),
   );
   return lists
@@ -17,5 +17,5 @@ export const requestsOf = async (api: Api, dialects: readonly Dialect[], node?: 
 };
 
 /** How people call it: `NodeMaintenance disk`, `Maintenance ops/n1`. */
-export const titleOf = ({ dialect, namespace, name }: Request): string =>
-  `${dialect.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+export const titleOf = ({ adapter, namespace, name }: MaintenanceRequest): string =>
+  `${adapter.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;

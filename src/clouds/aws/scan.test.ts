@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { MachineEvent, Sighting } from '../../core/machine/event.ts';
+import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import type { Clock } from '../../support/clock.ts';
 import { type Account, type Fault, fakeEc2 } from '../testing/ec2.ts';
 import type { Ec2, Ec2Event } from './ec2.ts';
@@ -25,7 +25,7 @@ const event = (n: number, more: Ec2Event = {}): Ec2Event => ({
   ...more,
 });
 
-const scan = (client: Ec2, instances: readonly string[], clock: Clock = patient()): Promise<Sighting> =>
+const scan = (client: Ec2, instances: readonly string[], clock: Clock = patient()): Promise<SourceObservation> =>
   scanEc2({ instances, client, source: 'aws', clock, random: () => 0.5, signal });
 
 const account = (ids: readonly string[], more: Partial<Account> = {}): Account => ({
@@ -256,7 +256,7 @@ test('law: the order of the instances, and what occurs twice, makes no differenc
       async ([given, shuffled], names) => {
         const [one, other] = [fakeEc2(accountOf(given, { names })), fakeEc2(accountOf(given, { names }))];
         const [first, second] = [await scan(one, everybody(given)), await scan(other, [...shuffled, ...shuffled.slice(0, 5)])];
-        const text = ({ looked, ...rest }: Sighting): string => JSON.stringify({ ...rest, looked: [...looked] });
+        const text = ({ looked, ...rest }: SourceObservation): string => JSON.stringify({ ...rest, looked: [...looked] });
         assert.equal(text(first), text(second));
         assert.deepEqual(one.calls, other.calls);
       },

@@ -1,4 +1,4 @@
-import type { MachineEvent, Sighting } from '../../core/machine/event.ts';
+import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import { Backoff } from '../../support/backoff.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Trouble } from '../trouble.ts';
@@ -90,7 +90,7 @@ const eventsOf = ({ statuses, looked }: Seen, source: string, now: Temporal.Inst
  * It rejects with the signal's reason when that is aborted; every other failure is the sighting's `trouble`.
  * EC2: at most 100 ids a call, never together with MaxResults; one unknown id fails the whole call (InvalidInstanceID.NotFound).
  */
-export const scanEc2 = async ({ instances, source, random = Math.random, ...work }: Ec2Scan): Promise<Sighting> => {
+export const scanEc2 = async ({ instances, source, random = Math.random, ...work }: Ec2Scan): Promise<SourceObservation> => {
   const all = [...new Set(instances)].sort();
   const ids = all.filter(id => instanceId.test(id));
   const batches = Array.from({ length: Math.ceil(ids.length / idsPerCall) }, (_, n) => ids.slice(n * idsPerCall, (n + 1) * idsPerCall));

@@ -1,4 +1,4 @@
-import type { MachineEvent, Sighting } from '../../core/machine/event.ts';
+import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import { Backoff } from '../../support/backoff.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -10,7 +10,7 @@ import { type GcpAccess, gcpMetadata } from './gcp.ts';
 import type { MetadataReader } from './http.ts';
 
 /** What one machine was told about itself. `instance` is empty as long as the metadata service has not said which machine this is. */
-export type OwnSighting = Sighting & { readonly instance: string };
+export type OwnSighting = SourceObservation & { readonly instance: string };
 
 export type MetadataWatch = {
   readonly provider: MetadataProvider;

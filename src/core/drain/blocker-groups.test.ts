@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Blocked, matters } from './blocker-groups.ts';
+import { type BlockerSummary, groupBlockers } from './blocker-groups.ts';
 
-const blocked = (what: string, over: Partial<Blocked> = {}): Blocked => ({ cause: 'DisruptionBudget', what, message: 'no', ...over });
+const blocked = (what: string, over: Partial<BlockerSummary> = {}): BlockerSummary => ({
+  cause: 'DisruptionBudget',
+  what,
+  message: 'no',
+  ...over,
+});
 
 test('blockers with the same message and remedy are one matter, in the order in which they come, sorted within', () => {
   assert.deepEqual(
-    matters([
+    groupBlockers([
       blocked('shop/c'),
       blocked('shop/b', { remedy: 'scale up' }),
       blocked('shop/a', { since: '2026-11-21T08:00:00Z' }),
@@ -18,11 +23,11 @@ test('blockers with the same message and remedy are one matter, in the order in 
       { cause: 'DisruptionBudget', message: 'never', whats: ['shop/d'] },
     ],
   );
-  assert.deepEqual(matters([]), []);
+  assert.deepEqual(groupBlockers([]), []);
 });
 
 test('an empty remedy is no remedy', () => {
-  assert.deepEqual(matters([blocked('shop/a'), blocked('shop/b', { remedy: '' })]), [
+  assert.deepEqual(groupBlockers([blocked('shop/a'), blocked('shop/b', { remedy: '' })]), [
     { cause: 'DisruptionBudget', message: 'no', whats: ['shop/a', 'shop/b'] },
   ]);
 });

@@ -1,5 +1,5 @@
 /** A blocker as it is shown. */
-export type Blocked = {
+export type BlockerSummary = {
   readonly cause: string;
   /** `namespace/name` of the pod, or the volume. */
   readonly what: string;
@@ -9,11 +9,11 @@ export type Blocked = {
 };
 
 /** Blockers that are the same matter and ask for the same thing. */
-export type Matter = Pick<Blocked, 'cause' | 'message' | 'remedy'> & { readonly whats: readonly string[] };
+export type BlockerGroup = Pick<BlockerSummary, 'cause' | 'message' | 'remedy'> & { readonly whats: readonly string[] };
 
 /** What is one sentence for people: several blockers with the same message and remedy. Sorted within, in the order given between. */
-export const matters = (blockers: readonly Blocked[]): readonly Matter[] => {
-  const groups = new Map<string, Blocked[]>();
+export const groupBlockers = (blockers: readonly BlockerSummary[]): readonly BlockerGroup[] => {
+  const groups = new Map<string, BlockerSummary[]>();
   for (const blocker of blockers) {
     const key = `${blocker.message}\n${blocker.remedy ?? ''}`;
     groups.set(key, [...(groups.get(key) ?? []), blocker]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeBudget, makePod } from '../testing/make.ts';
-import { budgetHindrance, fewOf, outcomeHindrance, terminatingHindrance } from './blocker.ts';
+import { budgetBlockerInfo, fewOf, outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
 
 const pod = makePod('a');
 
@@ -16,27 +16,27 @@ describe('a budget that has nothing to give says why', () => {
   for (const [[disruptionsAllowed, currentHealthy, desiredHealthy], wanted, helps] of rows)
     test(wanted, () => {
       const budget = makeBudget('b', { disruptionsAllowed, currentHealthy, desiredHealthy, expectedPods: 5 });
-      const { cause, message, ...rest } = budgetHindrance(pod, budget);
+      const { cause, message, ...rest } = budgetBlockerInfo(pod, budget);
       assert.deepEqual([cause, message], ['DisruptionBudget', wanted]);
       assert.equal('remedy' in rest, helps, 'only pods that are not Ready can be helped');
     });
 });
 
 test('what a server or a webhook says is cut after a thousand characters', () => {
-  const told = (length: number): string => outcomeHindrance(pod, 'denied', 'x'.repeat(length)).message;
+  const told = (length: number): string => outcomeBlockerInfo(pod, 'denied', 'x'.repeat(length)).message;
   assert.equal(told(1000), 'x'.repeat(1000));
   assert.equal(told(1001), `${'x'.repeat(999)}…`);
 });
 
 test('an answer has a remedy where somebody can do something, and none where waiting is all', () => {
   const about = { namespace: 'shop', name: 'a' };
-  assert.deepEqual(outcomeHindrance(pod, 'evacuating', 'm'), { cause: 'Evacuating', pod: about, message: 'm' });
-  assert.match(outcomeHindrance(pod, 'failed', 'm').remedy ?? '', /API server/);
+  assert.deepEqual(outcomeBlockerInfo(pod, 'evacuating', 'm'), { cause: 'Evacuating', pod: about, message: 'm' });
+  assert.match(outcomeBlockerInfo(pod, 'failed', 'm').remedy ?? '', /API server/);
 });
 
 test('a pod that does not end is held by its finalizers, or by the kubelet where it has none', () => {
   const stuck = (finalizers: readonly string[]) => {
-    const { message, remedy } = terminatingHindrance(makePod('a', { finalizers }), true);
+    const { message, remedy } = terminatingBlockerInfo(makePod('a', { finalizers }), true);
     return [message, remedy?.split(' of ')[0]];
   };
   assert.deepEqual(stuck([]), ['is past its grace period and still there', 'look into the kubelet']);

@@ -49,10 +49,10 @@ export type Blocker = {
 };
 
 /** A blocker before it is known since when. */
-export type Hindrance = Omit<Blocker, 'since'>;
+export type BlockerInfo = Omit<Blocker, 'since'>;
 
 /** Nothing but a change by a person (or another controller) will end it: no time of completion can be told. */
-export const needsHelp = ({ cause }: Hindrance): boolean =>
+export const needsHelp = ({ cause }: BlockerInfo): boolean =>
   cause !== 'DisruptionBudget' &&
   cause !== 'Terminating' &&
   cause !== 'EarlierWave' &&
@@ -64,7 +64,7 @@ export const needsHelp = ({ cause }: Hindrance): boolean =>
   cause !== 'VolumeAttached';
 
 /** The same blocker, however its text has changed meanwhile. */
-export const blockerId = ({ cause, pod, volume, server }: Hindrance): string =>
+export const blockerId = ({ cause, pod, volume, server }: BlockerInfo): string =>
   `${cause} ${pod ? `${pod.namespace}/${pod.name}` : ''} ${volume ?? ''}${server?.id ?? ''}`;
 
 /** Characters of a text of somebody else's: a webhook may say as much as it likes. */
@@ -72,10 +72,10 @@ const longestText = 1000;
 
 const shortened = (text: string): string => (text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`);
 
-const about = ({ namespace, name }: Pod): NonNullable<Hindrance['pod']> => ({ namespace, name });
+const about = ({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> => ({ namespace, name });
 
 /** It gives something now and then, and nothing at the moment. */
-const spentText = (budget: Budget): Pick<Hindrance, 'message' | 'remedy'> => {
+const spentText = (budget: Budget): Pick<BlockerInfo, 'message' | 'remedy'> => {
   const { name, namespace, disruptionsAllowed, desiredHealthy, currentHealthy } = budget;
   if (disruptionsAllowed > 0) return { message: `budget ${name} allows ${disruptionsAllowed} at the moment, and as many are on their way` };
   const message = `budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy}`;
@@ -87,7 +87,7 @@ const spentText = (budget: Budget): Pick<Hindrance, 'message' | 'remedy'> => {
 };
 
 /** The budget has nothing to give at the moment. */
-export const budgetHindrance = (pod: Pod, budget: Budget): Hindrance => {
+export const budgetBlockerInfo = (pod: Pod, budget: Budget): BlockerInfo => {
   const common = { pod: about(pod), budgets: [budget.key] };
   if (budget.syncFailure !== undefined) {
     return {
@@ -123,7 +123,7 @@ export const budgetHindrance = (pod: Pod, budget: Budget): Hindrance => {
 const mostBudgets = 10;
 
 /** More than one budget: the eviction API refuses such pods always. */
-export const multipleBudgetsHindrance = (pod: Pod, budgets: readonly Budget[]): Hindrance => ({
+export const multipleBudgetsBlockerInfo = (pod: Pod, budgets: readonly Budget[]): BlockerInfo => ({
   cause: 'MultipleBudgets',
   pod: about(pod),
   budgets: budgets
@@ -154,13 +154,13 @@ const outcomeTexts = {
 } as const satisfies Record<string, { readonly cause: Cause; readonly remedy: string | undefined }>;
 
 /** What the last reply to this pod's eviction says. */
-export const outcomeHindrance = (pod: Pod, kind: keyof typeof outcomeTexts, message: string): Hindrance => {
+export const outcomeBlockerInfo = (pod: Pod, kind: keyof typeof outcomeTexts, message: string): BlockerInfo => {
   const { cause, remedy } = outcomeTexts[kind];
   return { cause, pod: about(pod), message: shortened(message), ...(remedy !== undefined && { remedy }) };
 };
 
 /** It is on its way out. Past its grace period something holds it: a finalizer, or a kubelet that does not answer. */
-export const terminatingHindrance = (pod: Pod, overdue: boolean): Hindrance => {
+export const terminatingBlockerInfo = (pod: Pod, overdue: boolean): BlockerInfo => {
   if (!overdue) return { cause: 'Terminating', pod: about(pod), message: 'is terminating' };
   const held = pod.finalizers.length > 0 ? `; finalizers: ${fewOf(pod.finalizers)}` : '';
   return {

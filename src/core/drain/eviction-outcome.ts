@@ -8,7 +8,7 @@ export type Reply = {
 };
 
 /** What a reply means for the pod: one name for each reaction. */
-export type Outcome =
+export type EvictionOutcome =
   /** Its deletion has begun. */
   | { readonly kind: 'accepted' }
   /** It is gone, or another pod has its name by now. */
@@ -70,14 +70,14 @@ const retryAfter = (reply: Reply, { details }: Status): { readonly retryAfterSec
 const isWebhookDenial = (message: string): boolean => /^admission webhook ".*" denied the request/.test(message);
 
 /** KubeVirt's virt-launcher-eviction-interceptor says everything with one code; its texts are the contract (kubevirt v1.9, pod-eviction-admitter). */
-const webhookOutcome = (message: string): Outcome => {
+const webhookOutcome = (message: string): EvictionOutcome => {
   if (/Eviction triggered evacuation|Evacuation in progress/.test(message)) return { kind: 'evacuating', message };
   if (/not live-migratable/.test(message)) return { kind: 'notMigratable', message };
   if (/Eviction request for target Pod/.test(message)) return { kind: 'migrationTarget', message };
   return { kind: 'denied', message };
 };
 
-const tooMany = (reply: Reply, status: Status, message: string): Outcome => {
+const tooMany = (reply: Reply, status: Status, message: string): EvictionOutcome => {
   if (hasCause(status, 'DisruptionBudget')) {
     return { kind: 'budget', message: causeText(status, 'DisruptionBudget') ?? message, ...retryAfter(reply, status) };
   }
@@ -85,7 +85,7 @@ const tooMany = (reply: Reply, status: Status, message: string): Outcome => {
   return { kind: 'throttled', message, ...retryAfter(reply, status) };
 };
 
-const forbidden = (status: Status, message: string): Outcome => {
+const forbidden = (status: Status, message: string): EvictionOutcome => {
   if (hasCause(status, 'NamespaceTerminating')) return { kind: 'namespaceTerminating', message };
   // Newer servers name the cause; older ones only blame the budget's kind (kubernetes#138003).
   if (hasCause(status, 'DisruptionBudget') || status.details?.kind === 'poddisruptionbudget') return { kind: 'budgetBehind', message };
@@ -94,14 +94,14 @@ const forbidden = (status: Status, message: string): Outcome => {
   return { kind: 'forbidden', message };
 };
 
-const conflict = (status: Status, message: string): Outcome => {
+const conflict = (status: Status, message: string): EvictionOutcome => {
   // Budgets and pods both answer 409. Only a failed UID precondition says that this pod is no more; a lost race says nothing of the kind.
   if (/the UID in the precondition .* does not match the UID in record/i.test(message)) return { kind: 'gone' };
   return { kind: 'conflict', message };
 };
 
 /** Sorts a reply by cause first, text second, code last (the table of the eviction API, kube-apiserver's eviction.go). */
-export const classify = (reply: Reply): Outcome => {
+export const classify = (reply: Reply): EvictionOutcome => {
   const status: Status = isObject(reply.body) ? reply.body : {};
   const message = textOf(reply, status);
   const { status: code } = reply;

@@ -4,12 +4,12 @@ import fc from 'fast-check';
 import type { Pod } from '../pod/pod.ts';
 import { type DrainPolicy, seedPolicy } from '../request/policy.ts';
 import { at, makePod } from '../testing/make.ts';
-import { judge } from './filters.ts';
+import { drainBehaviorOf } from './filters.ts';
 
 const careful: DrainPolicy = { ...seedPolicy, force: false, deleteEmptyDirData: false };
 const daemon = { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' };
 const launcher = { kind: 'Pod', name: 'virt-launcher-db', uid: 'vl', apiVersion: 'v1' };
-const circumstances = { now: at(100), guests: new Map(), daemonSets: new Set(['shop/agent']) };
+const filterContext = { now: at(100), vmPods: new Map(), daemonSets: new Set(['shop/agent']) };
 const unowned = (over: Partial<Pod> = {}): Pod => {
   const { owner: _owner, ...pod } = makePod('bare', over);
   return pod;
@@ -66,15 +66,15 @@ const cases: readonly (readonly [what: string, pod: Pod, policy: DrainPolicy, ex
 
 for (const [what, pod, policy, expected] of cases) {
   test(what, () => {
-    const fate = judge(pod, policy, circumstances);
-    assert.equal('reason' in fate ? `${fate.fate} ${fate.reason}` : fate.fate, expected);
+    const behavior = drainBehaviorOf(pod, policy, filterContext);
+    assert.equal('reason' in behavior ? `${behavior.behavior} ${behavior.reason}` : behavior.behavior, expected);
   });
 }
 
 test('a DaemonSet pod that is refused is told what its DaemonSet is, and what would help', () => {
   const told = (name: string) => {
-    const fate = judge(makePod('a', { owner: { ...daemon, name } }), { ...careful, ignoreDaemonSets: false }, circumstances);
-    return fate.fate === 'refuse' ? [fate.message, fate.remedy] : fate;
+    const behavior = drainBehaviorOf(makePod('a', { owner: { ...daemon, name } }), { ...careful, ignoreDaemonSets: false }, filterContext);
+    return behavior.behavior === 'refuse' ? [behavior.message, behavior.remedy] : behavior;
   };
   assert.deepEqual(told('agent'), ['is managed by a DaemonSet', 'set drain.ignoreDaemonSets']);
   assert.deepEqual(told('gone'), ['belongs to a DaemonSet that does not exist any more', 'set drain.force to evict it, or delete it']);
@@ -83,8 +83,8 @@ test('a DaemonSet pod that is refused is told what its DaemonSet is, and what wo
 test('the first wave that picks a pod is its wave; the rest comes last', () => {
   const policy = { ...seedPolicy, waves: [{ maxPriority: 0 }, { podSelector: { matchLabels: { app: 'web' } } }, { namespaces: ['shop'] }] };
   const wave = (pod: Pod): unknown => {
-    const fate = judge(pod, policy, circumstances);
-    return fate.fate === 'evict' ? fate.wave : fate;
+    const behavior = drainBehaviorOf(pod, policy, filterContext);
+    return behavior.behavior === 'evict' ? behavior.wave : behavior;
   };
   assert.equal(wave(makePod('a')), 0);
   assert.equal(wave(makePod('a', { priority: 5 })), 1);
@@ -108,8 +108,8 @@ test('law: a running pod of an existing DaemonSet is never evicted, whatever the
   });
   fc.assert(
     fc.property(policies, pods, (policy, pod) => {
-      const fate = judge(makePod('a', { ...pod, owner: daemon }), { ...seedPolicy, ...policy }, circumstances);
-      return fate.fate !== 'evict' && fate.fate !== 'await';
+      const behavior = drainBehaviorOf(makePod('a', { ...pod, owner: daemon }), { ...seedPolicy, ...policy }, filterContext);
+      return behavior.behavior !== 'evict' && behavior.behavior !== 'await';
     }),
   );
 });

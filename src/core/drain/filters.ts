@@ -3,33 +3,33 @@ import { matches } from '../pod/selector.ts';
 import type { DrainPolicy, PodPick } from '../request/policy.ts';
 import { secondsBetween } from '../time.ts';
 import { whyNotMigratable } from '../vm/kubevirt.ts';
-import type { Guest } from '../vm/vm-pod.ts';
+import type { VmPod } from '../vm/vm-pod.ts';
 
 /** What the policy says of one pod. */
-export type Fate =
-  | { readonly fate: 'evict'; readonly wave: number }
+export type DrainBehavior =
+  | { readonly behavior: 'evict'; readonly wave: number }
   /** It is not the drain's business. */
-  | { readonly fate: 'ignore'; readonly reason: 'TerminatingTooLong' | 'MirrorPod' | 'NotSelected' | 'LeftAlone' | 'DaemonSet' }
+  | { readonly behavior: 'ignore'; readonly reason: 'TerminatingTooLong' | 'MirrorPod' | 'NotSelected' | 'LeftAlone' | 'DaemonSet' }
   /** It is left to end by itself. */
-  | { readonly fate: 'await'; readonly reason: 'AwaitingCompletion' | 'GoesWithItsVm' }
+  | { readonly behavior: 'await'; readonly reason: 'AwaitingCompletion' | 'GoesWithItsVm' }
   /** Evicting it would destroy something, and nobody has agreed to that. */
   | {
-      readonly fate: 'refuse';
+      readonly behavior: 'refuse';
       readonly reason: 'LocalData' | 'Unmanaged' | 'DaemonSet' | 'NotMigratable' | 'VirtualMachineStops';
       readonly message: string;
       readonly remedy: string;
     };
 
 /** What has to be known beside the pod. */
-export type Circumstances = {
+export type FilterContext = {
   readonly now: Temporal.Instant;
   /** `namespace/name` of the DaemonSets that exist; undefined as long as that is not known. */
   readonly daemonSets: ReadonlySet<string> | undefined;
   /** The VMs of virt-launcher pods, by the uid of the pod. */
-  readonly guests: ReadonlyMap<string, Guest>;
+  readonly vmPods: ReadonlyMap<string, VmPod>;
 };
 
-type Rule = (pod: Pod, policy: DrainPolicy, circumstances: Circumstances) => Fate | undefined;
+type Rule = (pod: Pod, policy: DrainPolicy, filterContext: FilterContext) => DrainBehavior | undefined;
 
 /** Whether the pick chooses the pod. */
 const picks = (pick: PodPick, pod: Pod): boolean =>
@@ -43,31 +43,31 @@ const waveOf = (pod: Pod, { waves }: DrainPolicy): number => {
   return index === -1 ? waves.length : index;
 };
 
-const evict = (pod: Pod, policy: DrainPolicy): Fate => ({ fate: 'evict', wave: waveOf(pod, policy) });
+const evict = (pod: Pod, policy: DrainPolicy): DrainBehavior => ({ behavior: 'evict', wave: waveOf(pod, policy) });
 
 const terminatingTooLong: Rule = (pod, { skipWaitForDeleteTimeoutSeconds }, { now }) => {
   if (skipWaitForDeleteTimeoutSeconds <= 0) return undefined;
   const since = terminatingSince(pod);
   if (since === undefined) return undefined;
-  return secondsBetween(since, now) > skipWaitForDeleteTimeoutSeconds ? { fate: 'ignore', reason: 'TerminatingTooLong' } : undefined;
+  return secondsBetween(since, now) > skipWaitForDeleteTimeoutSeconds ? { behavior: 'ignore', reason: 'TerminatingTooLong' } : undefined;
 };
 
-const mirrorPod: Rule = pod => (pod.mirror ? { fate: 'ignore', reason: 'MirrorPod' } : undefined);
+const mirrorPod: Rule = pod => (pod.mirror ? { behavior: 'ignore', reason: 'MirrorPod' } : undefined);
 
 const notSelected: Rule = (pod, { podSelector }) =>
-  podSelector === undefined || matches(podSelector, pod.labels) ? undefined : { fate: 'ignore', reason: 'NotSelected' };
+  podSelector === undefined || matches(podSelector, pod.labels) ? undefined : { behavior: 'ignore', reason: 'NotSelected' };
 
 const leftAlone: Rule = (pod, { ignorePods }) =>
-  ignorePods.some(pick => picks(pick, pod)) ? { fate: 'ignore', reason: 'LeftAlone' } : undefined;
+  ignorePods.some(pick => picks(pick, pod)) ? { behavior: 'ignore', reason: 'LeftAlone' } : undefined;
 
 /** Running ones come back at once, so they stay; one whose DaemonSet is gone counts as unmanaged; finished ones go as all finished pods do. */
 const daemonSetPod: Rule = (pod, policy, { daemonSets }) => {
   if (!isDaemonSetPod(pod) || isFinished(pod)) return undefined;
   const exists = daemonSets === undefined || daemonSets.has(`${pod.namespace}/${pod.owner?.name ?? ''}`);
-  if (exists && policy.ignoreDaemonSets) return { fate: 'ignore', reason: 'DaemonSet' };
+  if (exists && policy.ignoreDaemonSets) return { behavior: 'ignore', reason: 'DaemonSet' };
   if (!exists && policy.force) return undefined;
   return {
-    fate: 'refuse',
+    behavior: 'refuse',
     reason: exists ? 'DaemonSet' : 'Unmanaged',
     message: exists ? 'is managed by a DaemonSet' : 'belongs to a DaemonSet that does not exist any more',
     remedy: exists ? 'set drain.ignoreDaemonSets' : 'set drain.force to evict it, or delete it',
@@ -78,33 +78,33 @@ const daemonSetPod: Rule = (pod, policy, { daemonSets }) => {
 const leaving: Rule = (pod, policy) => (isTerminating(pod) || isFinished(pod) ? evict(pod, policy) : undefined);
 
 const awaited: Rule = (pod, { awaitPods }) =>
-  awaitPods.some(pick => picks(pick, pod)) ? { fate: 'await', reason: 'AwaitingCompletion' } : undefined;
+  awaitPods.some(pick => picks(pick, pod)) ? { behavior: 'await', reason: 'AwaitingCompletion' } : undefined;
 
 /** A hot-plugged volume's pod ends with the VM's pod that owns it, and KubeVirt refuses its eviction before. */
 const volumeOfVm: Rule = pod =>
-  pod.owner?.kind === 'Pod' && pod.name.startsWith('hp-volume-') ? { fate: 'await', reason: 'GoesWithItsVm' } : undefined;
+  pod.owner?.kind === 'Pod' && pod.name.startsWith('hp-volume-') ? { behavior: 'await', reason: 'GoesWithItsVm' } : undefined;
 
 /** Somebody would rather have nothing moved than a VM left behind, or shut down. */
-const vmRefused: Rule = (pod, { virtualMachines: { notMigratable, notMigrated } }, { guests }) => {
-  const guest = guests.get(pod.uid);
-  if (guest === undefined || guest.stay !== 'here') return undefined;
-  const { prospect, vmi } = guest;
-  if (prospect === 'Cannot' && notMigratable === 'Refuse') {
+const vmRefused: Rule = (pod, { virtualMachines: { notMigratable, notMigrated } }, { vmPods }) => {
+  const vmPod = vmPods.get(pod.uid);
+  if (vmPod === undefined || vmPod.stay !== 'here') return undefined;
+  const { evictionEffect, vmi } = vmPod;
+  if (evictionEffect === 'Cannot' && notMigratable === 'Refuse') {
     const message = `is VM ${vmi.name}, which cannot be migrated: ${whyNotMigratable(vmi)}`;
-    return { fate: 'refuse', reason: 'NotMigratable', message, remedy: 'make it migratable, or shut it down' };
+    return { behavior: 'refuse', reason: 'NotMigratable', message, remedy: 'make it migratable, or shut it down' };
   }
-  if (prospect !== 'Stops' || notMigrated !== 'Refuse') return undefined;
+  if (evictionEffect !== 'Stops' || notMigrated !== 'Refuse') return undefined;
   const message = `is VM ${vmi.name}, which its eviction would shut down`;
-  return { fate: 'refuse', reason: 'VirtualMachineStops', message, remedy: 'set its evictionStrategy to LiveMigrate, or shut it down' };
+  return { behavior: 'refuse', reason: 'VirtualMachineStops', message, remedy: 'set its evictionStrategy to LiveMigrate, or shut it down' };
 };
 
 /** A VM takes along what it has when it migrates. */
-const takesItAlong = (guest: Guest | undefined): boolean => guest !== undefined && guest.prospect !== 'Stops';
+const takesItAlong = (vmPod: VmPod | undefined): boolean => vmPod !== undefined && vmPod.evictionEffect !== 'Stops';
 
-const localData: Rule = (pod, { deleteEmptyDirData }, { guests }) =>
-  pod.localData && !deleteEmptyDirData && !takesItAlong(guests.get(pod.uid))
+const localData: Rule = (pod, { deleteEmptyDirData }, { vmPods }) =>
+  pod.localData && !deleteEmptyDirData && !takesItAlong(vmPods.get(pod.uid))
     ? {
-        fate: 'refuse',
+        behavior: 'refuse',
         reason: 'LocalData',
         message: 'has local data in an emptyDir volume, which would be lost',
         remedy: 'set drain.deleteEmptyDirData, or move the data',
@@ -114,7 +114,7 @@ const localData: Rule = (pod, { deleteEmptyDirData }, { guests }) =>
 const unmanaged: Rule = (pod, { force }) =>
   pod.owner === undefined && !force
     ? {
-        fate: 'refuse',
+        behavior: 'refuse',
         reason: 'Unmanaged',
         message: 'has no controller that would bring it back',
         remedy: 'set drain.force, or delete it',
@@ -137,10 +137,10 @@ const rules: readonly Rule[] = [
 ];
 
 /** The fate of one pod under one policy. Total: every pod has exactly one. */
-export const judge = (pod: Pod, policy: DrainPolicy, circumstances: Circumstances): Fate => {
+export const drainBehaviorOf = (pod: Pod, policy: DrainPolicy, filterContext: FilterContext): DrainBehavior => {
   for (const rule of rules) {
-    const fate = rule(pod, policy, circumstances);
-    if (fate !== undefined) return fate;
+    const behavior = rule(pod, policy, filterContext);
+    if (behavior !== undefined) return behavior;
   }
   return evict(pod, policy);
 };

@@ -6,7 +6,7 @@ import type { Budget } from './budget.ts';
 export type Overruled = { readonly budget: string; readonly healthy: number };
 
 /** An eviction, or a deletion, that has been asked for and whose effect on its budget has not been seen yet. */
-export type Flight = {
+export type InFlightEviction = {
   readonly uid: string;
   readonly podKey: string;
   readonly podName: string;
@@ -30,33 +30,33 @@ const reflectionLimit = 10;
  * The budget's status counts this eviction already: it names the pod as disrupted, or it was written after the pod's deletion (the API
  * server writes the budget first and deletes then, so a status that is younger than the deletion has counted it).
  */
-export const isReflected = (flight: Flight, budget: Budget, now: Temporal.Instant): boolean => {
-  if (budget.disruptedPods.includes(flight.podName)) return true;
-  return isYounger(budget, flight) || isGivenUp(flight, now);
+export const isReflected = (inFlightEviction: InFlightEviction, budget: Budget, now: Temporal.Instant): boolean => {
+  if (budget.disruptedPods.includes(inFlightEviction.podName)) return true;
+  return isYounger(budget, inFlightEviction) || isGivenUp(inFlightEviction, now);
 };
 
-const isYounger = (budget: Budget, { deletionVersion }: Flight): boolean =>
+const isYounger = (budget: Budget, { deletionVersion }: InFlightEviction): boolean =>
   deletionVersion !== undefined && compareVersions(budget.resourceVersion, deletionVersion) > 0;
 
 /** Its budget would have shown it by now. */
-export const isGivenUp = ({ state, at }: Flight, now: Temporal.Instant): boolean =>
+export const isGivenUp = ({ state, at }: InFlightEviction, now: Temporal.Instant): boolean =>
   state === 'accepted' && secondsBetween(at, now) > reflectionLimit;
 
 /** The same for a deletion: a status that is younger may come of the eviction of another pod, which counts nothing anew. */
-export const isCounted = (flight: Flight, { healthy }: Overruled, budget: Budget, now: Temporal.Instant): boolean =>
-  (isYounger(budget, flight) && budget.currentHealthy < healthy) || isGivenUp(flight, now);
+export const isCounted = (inFlightEviction: InFlightEviction, { healthy }: Overruled, budget: Budget, now: Temporal.Instant): boolean =>
+  (isYounger(budget, inFlightEviction) && budget.currentHealthy < healthy) || isGivenUp(inFlightEviction, now);
 
-const takesFrom = (flight: Flight, budget: Budget, now: Temporal.Instant): boolean => {
-  if (flight.budget === budget.key) return !isReflected(flight, budget, now);
-  return flight.overrules?.some(one => one.budget === budget.key && !isCounted(flight, one, budget, now)) === true;
+const takesFrom = (inFlightEviction: InFlightEviction, budget: Budget, now: Temporal.Instant): boolean => {
+  if (inFlightEviction.budget === budget.key) return !isReflected(inFlightEviction, budget, now);
+  return inFlightEviction.overrules?.some(one => one.budget === budget.key && !isCounted(inFlightEviction, one, budget, now)) === true;
 };
 
 /** Pods that the budget's status counts as healthy, and that are on their way to be gone, of all nodes. */
-export const reservedOf = (budget: Budget, flights: readonly Flight[], now: Temporal.Instant): number =>
-  flights.reduce((sum, flight) => sum + Number(takesFrom(flight, budget, now)), 0);
+export const reservedOf = (budget: Budget, inFlight: readonly InFlightEviction[], now: Temporal.Instant): number =>
+  inFlight.reduce((sum, inFlightEviction) => sum + Number(takesFrom(inFlightEviction, budget, now)), 0);
 
 /** How many pods may be asked for now without ever exceeding what the budget allows, whatever is on its way included, of all nodes. */
-export const freeOf = (budget: Budget, flights: readonly Flight[], now: Temporal.Instant): number => {
+export const freeOf = (budget: Budget, inFlight: readonly InFlightEviction[], now: Temporal.Instant): number => {
   if (!budget.fresh || budget.syncFailure !== undefined) return 0;
-  return Math.max(0, budget.disruptionsAllowed - reservedOf(budget, flights, now));
+  return Math.max(0, budget.disruptionsAllowed - reservedOf(budget, inFlight, now));
 };

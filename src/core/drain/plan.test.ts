@@ -3,31 +3,31 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { at, makeBudget, makePod } from '../testing/make.ts';
 import { launcherOf, makeVmi, makeVms } from '../testing/make-vms.ts';
-import { guestsOf } from '../vm/vm-pod.ts';
+import { vmPodsOf } from '../vm/vm-pod.ts';
 import type { Budget } from './budget.ts';
-import type { Outcome } from './eviction-outcome.ts';
-import type { Flight } from './in-flight-eviction.ts';
-import { type Leaver, plan, type Surroundings } from './plan.ts';
+import type { EvictionOutcome } from './eviction-outcome.ts';
+import type { InFlightEviction } from './in-flight-eviction.ts';
+import { type EvictionCandidate, type PlanContext, plan } from './plan.ts';
 import type { Attempt } from './retry.ts';
 
-const leaver = (name: string, over: Partial<Leaver['pod']> = {}, wave = 0): Leaver => ({
+const candidate = (name: string, over: Partial<EvictionCandidate['pod']> = {}, wave = 0): EvictionCandidate => ({
   pod: makePod(name, over),
   wave,
   method: 'evict',
   escalated: false,
 });
-const around = (over: Partial<Surroundings> = {}): Surroundings => ({
+const around = (over: Partial<PlanContext> = {}): PlanContext => ({
   nodeName: 'n1',
-  guests: new Map(),
+  vmPods: new Map(),
   budgets: [],
-  flights: [],
+  inFlight: [],
   attempts: new Map(),
-  returns: new Map(),
+  recreations: new Map(),
   now: at(0),
   ...over,
 });
-const names = (leavers: readonly Leaver[]): readonly string[] => leavers.map(({ pod }) => pod.name);
-const flight = (name: string, over: Partial<Flight> = {}): Flight => ({
+const names = (candidates: readonly EvictionCandidate[]): readonly string[] => candidates.map(({ pod }) => pod.name);
+const inFlightEviction = (name: string, over: Partial<InFlightEviction> = {}): InFlightEviction => ({
   uid: `uid-shop-${name}`,
   podKey: `shop/${name}`,
   podName: name,
@@ -47,20 +47,20 @@ const refused = (over: Partial<Attempt> = {}): Attempt => ({
 });
 
 test('without budgets all go at once', () => {
-  assert.deepEqual(names(plan([leaver('b'), leaver('a')], around()).calls), ['a', 'b']);
+  assert.deepEqual(names(plan([candidate('b'), candidate('a')], around()).calls), ['a', 'b']);
 });
 
 test('a budget lets as many go as it allows, and the rest says what it waits for', () => {
-  const result = plan([leaver('a'), leaver('b'), leaver('c')], around({ budgets: [makeBudget('b', { disruptionsAllowed: 2 })] }));
+  const result = plan([candidate('a'), candidate('b'), candidate('c')], around({ budgets: [makeBudget('b', { disruptionsAllowed: 2 })] }));
   assert.deepEqual(names(result.calls), ['a', 'b']);
   assert.deepEqual(result.waitsFor, ['shop/b']);
-  assert.equal(result.hindrances[0]?.cause, 'DisruptionBudget');
+  assert.equal(result.blockerInfos[0]?.cause, 'DisruptionBudget');
 });
 
 test('a deletion does not ask its budget, and evictions leave that to it until the budget has counted it', () => {
   const budget = makeBudget('b', { disruptionsAllowed: 2, currentHealthy: 6, resourceVersion: '100' });
-  const deletions = ['c', 'd', 'e'].map((name): Leaver => ({ ...leaver(name), method: 'delete' }));
-  const result = plan([leaver('a'), ...deletions], around({ budgets: [budget] }));
+  const deletions = ['c', 'd', 'e'].map((name): EvictionCandidate => ({ ...candidate(name), method: 'delete' }));
+  const result = plan([candidate('a'), ...deletions], around({ budgets: [budget] }));
   assert.deepEqual(names(result.calls), ['c', 'd', 'e']);
   assert.deepEqual(
     result.calls.map(({ overrules }) => overrules),
@@ -68,127 +68,132 @@ test('a deletion does not ask its budget, and evictions leave that to it until t
   );
   assert.deepEqual(result.waitsFor, ['shop/b']);
   // An eviction elsewhere has written the status since, which counts nothing anew.
-  const { budget: _asked, ...rest } = flight('c', { state: 'accepted', deletionVersion: '101' });
-  const flights = [{ ...rest, overrules: [{ budget: 'shop/b', healthy: 6 }] }];
+  const { budget: _asked, ...rest } = inFlightEviction('c', { state: 'accepted', deletionVersion: '101' });
+  const inFlight = [{ ...rest, overrules: [{ budget: 'shop/b', healthy: 6 }] }];
   const after = (over: Partial<Budget>): readonly string[] =>
-    names(plan([leaver('a'), leaver('b')], around({ budgets: [{ ...budget, ...over }], flights })).calls);
+    names(plan([candidate('a'), candidate('b')], around({ budgets: [{ ...budget, ...over }], inFlight })).calls);
   assert.deepEqual(after({ resourceVersion: '102' }), ['a']);
   assert.deepEqual(after({ resourceVersion: '102', currentHealthy: 5 }), ['a', 'b']);
-  const sick: Leaver = { ...leaver('f', { ready: false }), method: 'delete' };
+  const sick: EvictionCandidate = { ...candidate('f', { ready: false }), method: 'delete' };
   const always = makeBudget('b', { disruptionsAllowed: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
-  assert.deepEqual(names(plan([leaver('a'), sick], around({ budgets: [always] })).calls), ['f', 'a'], 'it takes nothing');
+  assert.deepEqual(names(plan([candidate('a'), sick], around({ budgets: [always] })).calls), ['f', 'a'], 'it takes nothing');
 });
 
 test('what is under way from any node counts', () => {
   const budgets = [makeBudget('b', { disruptionsAllowed: 2 })];
-  assert.deepEqual(names(plan([leaver('a'), leaver('b')], around({ budgets, flights: [flight('x')] })).calls), ['a']);
+  assert.deepEqual(names(plan([candidate('a'), candidate('b')], around({ budgets, inFlight: [inFlightEviction('x')] })).calls), ['a']);
 });
 
 test('what the status shows already does not count twice', () => {
   const budgets = [makeBudget('b', { disruptionsAllowed: 1, disruptedPods: ['x'] })];
-  assert.deepEqual(names(plan([leaver('a')], around({ budgets, flights: [flight('x', { state: 'accepted' })] })).calls), ['a']);
+  assert.deepEqual(names(plan([candidate('a')], around({ budgets, inFlight: [inFlightEviction('x', { state: 'accepted' })] })).calls), [
+    'a',
+  ]);
 });
 
 test('a status that is younger than the deletion has counted it', () => {
   const budgets = [makeBudget('b', { resourceVersion: '100' })];
-  const flights = [flight('x', { state: 'accepted', deletionVersion: '99' })];
-  assert.deepEqual(names(plan([leaver('a')], around({ budgets, flights })).calls), ['a']);
-  const older = [flight('x', { state: 'accepted', deletionVersion: '101' })];
-  assert.deepEqual(names(plan([leaver('a')], around({ budgets, flights: older })).calls), []);
+  const inFlight = [inFlightEviction('x', { state: 'accepted', deletionVersion: '99' })];
+  assert.deepEqual(names(plan([candidate('a')], around({ budgets, inFlight })).calls), ['a']);
+  const older = [inFlightEviction('x', { state: 'accepted', deletionVersion: '101' })];
+  assert.deepEqual(names(plan([candidate('a')], around({ budgets, inFlight: older })).calls), []);
 });
 
 test('a status that is not of the current spec allows nothing', () => {
-  const result = plan([leaver('a')], around({ budgets: [makeBudget('b', { fresh: false, disruptionsAllowed: 5 })] }));
+  const result = plan([candidate('a')], around({ budgets: [makeBudget('b', { fresh: false, disruptionsAllowed: 5 })] }));
   assert.deepEqual(result.calls, []);
-  assert.equal(result.hindrances[0]?.cause, 'BudgetNotSynced');
+  assert.equal(result.blockerInfos[0]?.cause, 'BudgetNotSynced');
 });
 
 test('a budget that can never allow is named as such', () => {
-  const result = plan([leaver('a')], around({ budgets: [makeBudget('b', { disruptionsAllowed: 0, desiredHealthy: 4, expectedPods: 4 })] }));
-  assert.equal(result.hindrances[0]?.cause, 'BudgetNeverAllows');
+  const result = plan(
+    [candidate('a')],
+    around({ budgets: [makeBudget('b', { disruptionsAllowed: 0, desiredHealthy: 4, expectedPods: 4 })] }),
+  );
+  assert.equal(result.blockerInfos[0]?.cause, 'BudgetNeverAllows');
 });
 
 test('a budget that counts no pods is named as one that never allows', () => {
   const budgets = [makeBudget('b', { disruptionsAllowed: 0, desiredHealthy: 0, currentHealthy: 0, expectedPods: 0 })];
-  const [hindrance] = plan([leaver('a')], around({ budgets })).hindrances;
-  assert.equal(hindrance?.cause, 'BudgetNeverAllows');
-  assert.match(hindrance?.remedy ?? '', /minAvailable/);
+  const [blockerInfo] = plan([candidate('a')], around({ budgets })).blockerInfos;
+  assert.equal(blockerInfo?.cause, 'BudgetNeverAllows');
+  assert.match(blockerInfo?.remedy ?? '', /minAvailable/);
 });
 
 test('two budgets: no call is made in vain', () => {
-  const result = plan([leaver('a')], around({ budgets: [makeBudget('b'), makeBudget('c')] }));
+  const result = plan([candidate('a')], around({ budgets: [makeBudget('b'), makeBudget('c')] }));
   assert.deepEqual(result.calls, []);
-  assert.deepEqual(result.hindrances[0]?.budgets, ['shop/b', 'shop/c']);
+  assert.deepEqual(result.blockerInfos[0]?.budgets, ['shop/b', 'shop/c']);
 });
 
 test('a pod that is not Ready costs a healthy budget nothing and goes first', () => {
   const budgets = [makeBudget('b', { disruptionsAllowed: 1 })];
-  const result = plan([leaver('a'), leaver('b'), leaver('z', { ready: false })], around({ budgets }));
+  const result = plan([candidate('a'), candidate('b'), candidate('z', { ready: false })], around({ budgets }));
   assert.deepEqual(names(result.calls), ['z', 'a']);
 });
 
 test('a pod that is not Ready is held by a budget that is not healthy itself', () => {
   const budgets = [makeBudget('b', { disruptionsAllowed: 0, currentHealthy: 2, desiredHealthy: 3 })];
-  assert.deepEqual(plan([leaver('z', { ready: false })], around({ budgets })).calls, []);
+  assert.deepEqual(plan([candidate('z', { ready: false })], around({ budgets })).calls, []);
   const lenient = budgets.map(budget => ({ ...budget, unhealthyPodEvictionPolicy: 'AlwaysAllow' }));
-  assert.deepEqual(names(plan([leaver('z', { ready: false })], around({ budgets: lenient })).calls), ['z']);
+  assert.deepEqual(names(plan([candidate('z', { ready: false })], around({ budgets: lenient })).calls), ['z']);
 });
 
 test('pending and finished pods are no business of any budget', () => {
   const budgets = [makeBudget('b', { disruptionsAllowed: 0 }), makeBudget('c')];
-  const result = plan([leaver('a', { phase: 'Pending' }), leaver('b', { phase: 'Failed' })], around({ budgets }));
+  const result = plan([candidate('a', { phase: 'Pending' }), candidate('b', { phase: 'Failed' })], around({ budgets }));
   assert.deepEqual(names(result.calls), ['a', 'b']);
 });
 
 test('a terminating pod is waited for, not asked again', () => {
-  const result = plan([leaver('a', { deletionTimestamp: at(30) })], around());
+  const result = plan([candidate('a', { deletionTimestamp: at(30) })], around());
   assert.deepEqual(result.calls, []);
-  assert.equal(result.hindrances[0]?.cause, 'Terminating');
+  assert.equal(result.blockerInfos[0]?.cause, 'Terminating');
 });
 
 test('past its grace period it counts as stuck', () => {
-  const result = plan([leaver('a', { deletionTimestamp: at(-31), finalizers: ['x/y'] })], around());
-  assert.equal(result.hindrances[0]?.cause, 'StuckTerminating');
-  assert.match(result.hindrances[0]?.message ?? '', /x\/y/);
+  const result = plan([candidate('a', { deletionTimestamp: at(-31), finalizers: ['x/y'] })], around());
+  assert.equal(result.blockerInfos[0]?.cause, 'StuckTerminating');
+  assert.match(result.blockerInfos[0]?.message ?? '', /x\/y/);
 });
 
 test('a wave starts when nothing of the one before is left', () => {
-  const first = leaver('a', { deletionTimestamp: at(30) }, 0);
-  assert.deepEqual(plan([first, leaver('b', {}, 1)], around()).calls, []);
-  assert.deepEqual(names(plan([leaver('b', {}, 1)], around()).calls), ['b']);
+  const first = candidate('a', { deletionTimestamp: at(30) }, 0);
+  assert.deepEqual(plan([first, candidate('b', {}, 1)], around()).calls, []);
+  assert.deepEqual(names(plan([candidate('b', {}, 1)], around()).calls), ['b']);
 });
 
 test('a refusal is not asked again before the budget has changed', () => {
   const attempts = new Map([['uid-shop-a', refused()]]);
   const budgets = [makeBudget('b')];
-  assert.deepEqual(plan([leaver('a')], around({ budgets, attempts, now: at(1) })).calls, []);
+  assert.deepEqual(plan([candidate('a')], around({ budgets, attempts, now: at(1) })).calls, []);
   const changed = [makeBudget('b', { resourceVersion: '21' })];
-  assert.deepEqual(names(plan([leaver('a')], around({ budgets: changed, attempts, now: at(1) })).calls), ['a']);
+  assert.deepEqual(names(plan([candidate('a')], around({ budgets: changed, attempts, now: at(1) })).calls), ['a']);
 });
 
 test('and is asked again by the safety net', () => {
   const attempts = new Map([['uid-shop-a', refused()]]);
-  assert.deepEqual(names(plan([leaver('a')], around({ budgets: [makeBudget('b')], attempts, now: at(37) })).calls), ['a']);
+  assert.deepEqual(names(plan([candidate('a')], around({ budgets: [makeBudget('b')], attempts, now: at(37) })).calls), ['a']);
 });
 
 test('pods that come to a held node again and again are moved on ever more slowly', () => {
-  const late = (name: string): Leaver => leaver(name, { createdAt: at(100) });
+  const late = (name: string): EvictionCandidate => candidate(name, { createdAt: at(100) });
   const ask = (count: number, seconds: number): ReturnType<typeof plan> => {
-    const returns = new Map([['shop/ReplicaSet/web-1', { count, lastAt: at(110) }]]);
-    return plan([late('a')], around({ heldSince: at(0), returns: count === 0 ? new Map() : returns, now: at(seconds) }));
+    const recreations = new Map([['shop/ReplicaSet/web-1', { count, lastAt: at(110) }]]);
+    return plan([late('a')], around({ heldSince: at(0), recreations: count === 0 ? new Map() : recreations, now: at(seconds) }));
   };
   assert.equal(ask(0, 110).calls.length, 1);
   assert.equal(ask(1, 110).calls.length, 1);
-  assert.equal(ask(2, 114).hindrances[0]?.cause, 'KeepsComing');
+  assert.equal(ask(2, 114).blockerInfos[0]?.cause, 'KeepsComing');
   assert.equal(ask(2, 115).calls.length, 1);
   assert.equal(ask(4, 129).calls.length, 0);
   assert.equal(ask(4, 130).calls.length, 1);
-  assert.equal(ask(4, 130).returns.get('shop/ReplicaSet/web-1')?.count, 5);
-  assert.equal(plan([leaver('old', { createdAt: at(-5) })], around({ heldSince: at(0), now: at(110) })).returns.size, 0);
+  assert.equal(ask(4, 130).recreations.get('shop/ReplicaSet/web-1')?.count, 5);
+  assert.equal(plan([candidate('old', { createdAt: at(-5) })], around({ heldSince: at(0), now: at(110) })).recreations.size, 0);
 });
 
 test('plain deletion asks no budget', () => {
-  const result = plan([{ ...leaver('a'), method: 'delete' }], around({ budgets: [makeBudget('b', { disruptionsAllowed: 0 })] }));
+  const result = plan([{ ...candidate('a'), method: 'delete' }], around({ budgets: [makeBudget('b', { disruptionsAllowed: 0 })] }));
   assert.deepEqual(names(result.calls), ['a']);
 });
 
@@ -221,8 +226,8 @@ const flying = fc.array(
 );
 
 const scene = fc.record({ pods, budgets, flying }).map(({ pods, budgets, flying }) => ({
-  leavers: pods.map(({ name, ready, app, wave, phase }) => leaver(name, { ready, phase, labels: { app } }, wave)),
-  surroundings: around({
+  candidates: pods.map(({ name, ready, app, wave, phase }) => candidate(name, { ready, phase, labels: { app } }, wave)),
+  planContext: around({
     budgets: budgets.map(({ app, allowed, fresh, policy }, index) =>
       makeBudget(`b${index}`, {
         selector: { matchLabels: { app } },
@@ -231,28 +236,28 @@ const scene = fc.record({ pods, budgets, flying }).map(({ pods, budgets, flying 
         unhealthyPodEvictionPolicy: policy,
       }),
     ),
-    flights: flying.map(({ name, app, state }) => flight(name, { budget: `shop/b${app}`, state })),
+    inFlight: flying.map(({ name, app, state }) => inFlightEviction(name, { budget: `shop/b${app}`, state })),
   }),
 }));
 
 test('law: the order of the input never changes the plan', () => {
   fc.assert(
-    fc.property(scene, fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), ({ leavers, surroundings }, random) => {
-      const keys = new Map(leavers.map(one => [one, random.next().value as number]));
-      const shuffled = leavers.toSorted((one, other) => (keys.get(one) ?? 0) - (keys.get(other) ?? 0));
-      const backwards = { ...surroundings, budgets: surroundings.budgets.toReversed(), flights: surroundings.flights.toReversed() };
-      assert.deepEqual(plan(shuffled, backwards), plan(leavers, surroundings));
+    fc.property(scene, fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), ({ candidates, planContext }, random) => {
+      const keys = new Map(candidates.map(one => [one, random.next().value as number]));
+      const shuffled = candidates.toSorted((one, other) => (keys.get(one) ?? 0) - (keys.get(other) ?? 0));
+      const backwards = { ...planContext, budgets: planContext.budgets.toReversed(), inFlight: planContext.inFlight.toReversed() };
+      assert.deepEqual(plan(shuffled, backwards), plan(candidates, planContext));
     }),
   );
 });
 
 test('law: evictions under way never exceed what a budget allows', () => {
   fc.assert(
-    fc.property(scene, ({ leavers, surroundings }) => {
-      const { calls } = plan(leavers, surroundings);
-      for (const budget of surroundings.budgets) {
+    fc.property(scene, ({ candidates, planContext }) => {
+      const { calls } = plan(candidates, planContext);
+      for (const budget of planContext.budgets) {
         const taken = calls.filter(call => call.budget?.key === budget.key).length;
-        const flyingNow = surroundings.flights.filter(one => one.budget === budget.key).length;
+        const flyingNow = planContext.inFlight.filter(one => one.budget === budget.key).length;
         if (taken > 0)
           assert.ok(
             budget.fresh && taken + flyingNow <= budget.disruptionsAllowed,
@@ -267,9 +272,9 @@ test("law: a Ready pod under a budget only ever goes at the budget's expense, an
   const guards = (budgets: readonly Budget[], app: string | undefined): number =>
     budgets.filter(({ selector }) => selector?.matchLabels?.['app'] === app).length;
   fc.assert(
-    fc.property(scene, ({ leavers, surroundings }) => {
-      for (const { pod, budget } of plan(leavers, surroundings).calls) {
-        const count = pod.phase === 'Running' ? guards(surroundings.budgets, pod.labels['app']) : 0;
+    fc.property(scene, ({ candidates, planContext }) => {
+      for (const { pod, budget } of plan(candidates, planContext).calls) {
+        const count = pod.phase === 'Running' ? guards(planContext.budgets, pod.labels['app']) : 0;
         assert.ok(count <= 1);
         if (count === 1 && pod.ready) assert.ok(budget !== undefined);
       }
@@ -279,9 +284,9 @@ test("law: a Ready pod under a budget only ever goes at the budget's expense, an
 
 test('law: every pod that has to go is called, hindered or silently under way, never forgotten', () => {
   fc.assert(
-    fc.property(scene, ({ leavers, surroundings }) => {
-      const { calls, hindrances } = plan(leavers, surroundings);
-      assert.equal(calls.length + hindrances.length, leavers.length);
+    fc.property(scene, ({ candidates, planContext }) => {
+      const { calls, blockerInfos } = plan(candidates, planContext);
+      assert.equal(calls.length + blockerInfos.length, candidates.length);
     }),
   );
 });
@@ -289,24 +294,24 @@ test('law: every pod that has to go is called, hindered or silently under way, n
 test('a pod that has ended since it was refused is asked for at once, and once', () => {
   const before = refused({ outcome: { kind: 'evacuating', message: '' } });
   const called = (attempt: Attempt): number =>
-    plan([leaver('a', { phase: 'Succeeded' })], around({ attempts: new Map([['uid-shop-a', attempt]]), now: at(1) })).calls.length;
+    plan([candidate('a', { phase: 'Succeeded' })], around({ attempts: new Map([['uid-shop-a', attempt]]), now: at(1) })).calls.length;
   assert.equal(called(before), 1);
   assert.equal(called({ ...before, ended: true }), 0);
 });
 
 describe('after an answer, with one budget that has not changed', () => {
-  const after = (outcome: Outcome, budgets = [makeBudget('b')], over: Partial<Attempt> = {}) => {
+  const after = (outcome: EvictionOutcome, budgets = [makeBudget('b')], over: Partial<Attempt> = {}) => {
     const attempts = new Map([['uid-shop-a', refused({ outcome, ...over })]]);
-    const { calls, hindrances, waitsFor, again } = plan([leaver('a')], around({ budgets, attempts, now: at(1) }));
+    const { calls, blockerInfos, waitsFor, again } = plan([candidate('a')], around({ budgets, attempts, now: at(1) }));
     return {
       calls: calls.length,
-      says: hindrances.map(({ cause, message }) => `${cause} ${message}`),
+      says: blockerInfos.map(({ cause, message }) => `${cause} ${message}`),
       waitsFor,
       again: again !== undefined,
     };
   };
   const message = 'no';
-  const rows: readonly (readonly [Outcome, says: readonly string[], waitsFor: readonly string[]])[] = [
+  const rows: readonly (readonly [EvictionOutcome, says: readonly string[], waitsFor: readonly string[]])[] = [
     [{ kind: 'accepted' }, [], []],
     [{ kind: 'gone' }, [], []],
     [{ kind: 'budget', message }, ['DisruptionBudget no'], ['shop/b']],
@@ -323,7 +328,7 @@ describe('after an answer, with one budget that has not changed', () => {
   test('that none is remembered of, it waits all the same', () => {
     const { budgetSeen: _, ...unseen } = refused();
     const attempts = new Map([['uid-shop-a', unseen]]);
-    assert.equal(plan([leaver('a')], around({ budgets: [makeBudget('b')], attempts, now: at(1) })).calls.length, 0);
+    assert.equal(plan([candidate('a')], around({ budgets: [makeBudget('b')], attempts, now: at(1) })).calls.length, 0);
   });
 
   test('of too many budgets: it is asked for again once one is left', () => {
@@ -336,15 +341,15 @@ describe('after an answer, with one budget that has not changed', () => {
 
 test('a pod counts as come back when it was made later than the rounding of times can explain', () => {
   const late = (seconds: number): number =>
-    plan([leaver('a', { createdAt: at(seconds) })], around({ heldSince: at(0), now: at(9) })).returns.size;
+    plan([candidate('a', { createdAt: at(seconds) })], around({ heldSince: at(0), now: at(9) })).recreations.size;
   assert.deepEqual([0, 1, 1.001].map(late), [0, 0, 1]);
 });
 
 test('a pod that has been asked for is silently waited for until there is an answer', () => {
-  const { budget: _, ...own } = flight('a', { nodeName: 'n1' });
-  const seen = (state: Flight['state']) => {
-    const { calls, hindrances } = plan([leaver('a')], around({ flights: [{ ...own, state }] }));
-    return [calls.length, hindrances.length];
+  const { budget: _, ...own } = inFlightEviction('a', { nodeName: 'n1' });
+  const seen = (state: InFlightEviction['state']) => {
+    const { calls, blockerInfos } = plan([candidate('a')], around({ inFlight: [{ ...own, state }] }));
+    return [calls.length, blockerInfos.length];
   };
   assert.deepEqual(seen('queued'), [0, 0]);
   assert.deepEqual(seen('sent'), [0, 0]);
@@ -352,9 +357,9 @@ test('a pod that has been asked for is silently waited for until there is an ans
 });
 
 test('what a deletion overrules is told with what is on its way from its budget, and not at all where it has none', () => {
-  const deletion: Leaver = { ...leaver('a'), method: 'delete' };
+  const deletion: EvictionCandidate = { ...candidate('a'), method: 'delete' };
   const budgets = [makeBudget('b', { currentHealthy: 6 })];
-  const [call] = plan([deletion], around({ budgets, flights: [flight('x'), flight('y')] })).calls;
+  const [call] = plan([deletion], around({ budgets, inFlight: [inFlightEviction('x'), inFlightEviction('y')] })).calls;
   assert.deepEqual(call?.overrules, [{ budget: 'shop/b', healthy: 4 }]);
   const [free] = plan([deletion], around()).calls;
   assert.equal(free !== undefined && 'overrules' in free, false);
@@ -364,8 +369,8 @@ test('VMs go after pods, ready or not; of two VMs one whose size is not known go
   const { memory: _, ...unknown } = makeVmi('z');
   const vmis = [makeVmi('a'), unknown];
   const launchers = vmis.map(vmi => launcherOf(vmi, { ready: false }));
-  const guests = guestsOf('n1', launchers, makeVms({ vmis }));
-  const leavers = [...launchers, makePod('web')].map((pod): Leaver => ({ ...leaver('a'), pod }));
-  for (const all of [leavers, leavers.toReversed()])
-    assert.deepEqual(names(plan(all, around({ guests })).calls), ['web', 'virt-launcher-z-x', 'virt-launcher-a-x']);
+  const vmPods = vmPodsOf('n1', launchers, makeVms({ vmis }));
+  const candidates = [...launchers, makePod('web')].map((pod): EvictionCandidate => ({ ...candidate('a'), pod }));
+  for (const all of [candidates, candidates.toReversed()])
+    assert.deepEqual(names(plan(all, around({ vmPods })).calls), ['web', 'virt-launcher-z-x', 'virt-launcher-a-x']);
 });

@@ -1,17 +1,17 @@
 import { byKey, isFinished, isGuarded, isTerminating, type Pod } from '../pod/pod.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
 import { roomFor } from '../vm/room.ts';
-import type { Guest, VmsKnown } from '../vm/vm-pod.ts';
-import { budgetHindrance, type Hindrance, multipleBudgetsHindrance, outcomeHindrance, terminatingHindrance } from './blocker.ts';
+import type { VmPod, VmsKnown } from '../vm/vm-pod.ts';
+import { type BlockerInfo, budgetBlockerInfo, multipleBudgetsBlockerInfo, outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
 import { type Budget, budgetsOf, costsNothing } from './budget.ts';
-import { type Flight, freeOf, type Overruled, reservedOf } from './in-flight-eviction.ts';
-import type { Verdict } from './pod-decision.ts';
-import { keepsComing, oneMore, ownerKey, type Returns, staysUntil } from './recreations.ts';
+import { freeOf, type InFlightEviction, type Overruled, reservedOf } from './in-flight-eviction.ts';
+import type { PodDecision } from './pod-decision.ts';
+import { keepsComing, oneMore, ownerKey, type Recreations, staysUntil } from './recreations.ts';
 import { type Attempt, retryAt } from './retry.ts';
-import { guestTurn, Room } from './vm-pod-decision.ts';
+import { MigrationSlots, vmPodDecision } from './vm-pod-decision.ts';
 
 /** A pod that has to go, and how. */
-export type Leaver = {
+export type EvictionCandidate = {
   readonly pod: Pod;
   readonly wave: number;
   readonly method: 'evict' | 'delete';
@@ -26,7 +26,7 @@ export type Leaver = {
 };
 
 /** One call to make now. */
-export type PodCall = Leaver & {
+export type PodCall = EvictionCandidate & {
   /** The budget that it takes from, with the version that allowed it. */
   readonly budget?: Budget;
   /** Of a deletion: the budgets that it does not ask. */
@@ -34,34 +34,34 @@ export type PodCall = Leaver & {
 };
 
 /** What is known beside the pods. */
-export type Surroundings = {
+export type PlanContext = {
   readonly nodeName: string;
   readonly budgets: readonly Budget[];
   /** Of all nodes: budgets do not end at a node. */
-  readonly flights: readonly Flight[];
+  readonly inFlight: readonly InFlightEviction[];
   /** By the pod's uid. */
   readonly attempts: ReadonlyMap<string, Attempt>;
   /** Since when the node is held; pods that were created later should not be there. */
   readonly heldSince?: Temporal.Instant;
   /** By owner. */
-  readonly returns: ReadonlyMap<string, Returns>;
+  readonly recreations: ReadonlyMap<string, Recreations>;
   /** Missing where there is no KubeVirt. */
   readonly vms?: VmsKnown;
   /** The VMs of virt-launcher pods, by the uid of the pod. */
-  readonly guests: ReadonlyMap<string, Guest>;
+  readonly vmPods: ReadonlyMap<string, VmPod>;
   readonly now: Temporal.Instant;
 };
 
 export type Plan = {
   readonly calls: readonly PodCall[];
-  readonly hindrances: readonly Hindrance[];
+  readonly blockerInfos: readonly BlockerInfo[];
   /** Keys of the budgets that have to allow more before the rest can go. */
   readonly waitsFor: readonly string[];
   /** VMs wait until KubeVirt has less to do. */
-  readonly waitsForRoom: boolean;
+  readonly waitsForSlots: boolean;
   readonly again?: Temporal.Instant;
   /** By owner, with the calls of this plan. */
-  readonly returns: ReadonlyMap<string, Returns>;
+  readonly recreations: ReadonlyMap<string, Recreations>;
 };
 
 /** Seconds past its grace period after which a terminating pod counts as stuck. */
@@ -70,10 +70,10 @@ const overdueAfter = 30;
 /** Somebody waits for a budget: its change is what wakes, and this many seconds are the safety net. */
 const lookAgainAfter = 60;
 
-const waitForEnd = (pod: Pod, now: Temporal.Instant): Verdict => {
+const waitForEnd = (pod: Pod, now: Temporal.Instant): PodDecision => {
   const end = secondsAfter(pod.deletionTimestamp ?? now, overdueAfter);
   const overdue = !isBefore(now, end);
-  return { verdict: 'wait', hindrance: terminatingHindrance(pod, overdue), ...(!overdue && { again: end }) };
+  return { verdict: 'wait', blockerInfo: terminatingBlockerInfo(pod, overdue), ...(!overdue && { again: end }) };
 };
 
 const seenText = (budget: Budget): string => `${budget.key}@${budget.resourceVersion}`;
@@ -87,7 +87,7 @@ const isOutdated = (pod: Pod, { outcome, budgetSeen, ended }: Attempt, budgets: 
   return budgets.length === 0 || (budget !== undefined && budgetSeen !== undefined && budgetSeen !== seenText(budget));
 };
 
-const waitAfterAttempt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]): Verdict => {
+const waitAfterAttempt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]): PodDecision => {
   const { outcome } = attempt;
   const again = retryAt(attempt, pod.uid);
   if (outcome.kind === 'accepted' || outcome.kind === 'gone') return { verdict: 'wait', again };
@@ -95,99 +95,99 @@ const waitAfterAttempt = (pod: Pod, attempt: Attempt, budgets: readonly Budget[]
   return {
     verdict: 'wait',
     again,
-    hindrance: outcomeHindrance(pod, outcome.kind, outcome.message),
+    blockerInfo: outcomeBlockerInfo(pod, outcome.kind, outcome.message),
     ...(budget && (outcome.kind === 'budget' || outcome.kind === 'budgetBehind') && { waitsFor: budget.key }),
   };
 };
 
 /** Created after the node was held. The API server's times are whole seconds, rounded down. */
-const isLate = (pod: Pod, { heldSince }: Pick<Surroundings, 'heldSince'>): boolean =>
+const isLate = (pod: Pod, { heldSince }: Pick<PlanContext, 'heldSince'>): boolean =>
   heldSince !== undefined && secondsBetween(heldSince, pod.createdAt) > 1;
 
 /** Keeps count of what the budgets, and KubeVirt, have to give while the pods of one plan take from them. */
-class Purse {
-  readonly room: Room;
+class BudgetLedger {
+  readonly room: MigrationSlots;
   /** Pods that have been asked for and not been answered about, by uid. */
   readonly asked: ReadonlySet<string>;
   readonly #left = new Map<string, number>();
   readonly #overruled = new Map<string, number>();
-  readonly #surroundings: Surroundings;
+  readonly #planContext: PlanContext;
 
-  constructor(surroundings: Surroundings) {
-    this.#surroundings = surroundings;
-    const { nodeName, vms, guests, flights } = surroundings;
-    this.asked = new Set(flights.flatMap(({ uid, state }) => (state === 'accepted' ? [] : [uid])));
-    this.room = new Room(vms === undefined ? 0 : roomFor(nodeName, vms, guests, surroundings));
+  constructor(planContext: PlanContext) {
+    this.#planContext = planContext;
+    const { nodeName, vms, vmPods, inFlight } = planContext;
+    this.asked = new Set(inFlight.flatMap(({ uid, state }) => (state === 'accepted' ? [] : [uid])));
+    this.room = new MigrationSlots(vms === undefined ? 0 : roomFor(nodeName, vms, vmPods, planContext));
   }
 
   /** Takes one disruption from the budget; false when there is none left. */
   take(budget: Budget): boolean {
-    const left = this.#left.get(budget.key) ?? freeOf(budget, this.#surroundings.flights, this.#surroundings.now);
+    const left = this.#left.get(budget.key) ?? freeOf(budget, this.#planContext.inFlight, this.#planContext.now);
     this.#left.set(budget.key, Math.max(0, left - 1));
     return left > 0;
   }
 
   /** A deletion takes one away, whatever the budget allows: evictions get what is left then. */
   overrule(budget: Budget): Overruled {
-    const { flights, now } = this.#surroundings;
+    const { inFlight, now } = this.#planContext;
     const earlier = this.#overruled.get(budget.key) ?? 0;
     this.#overruled.set(budget.key, earlier + 1);
     this.take(budget);
-    return { budget: budget.key, healthy: budget.currentHealthy - reservedOf(budget, flights, now) - earlier };
+    return { budget: budget.key, healthy: budget.currentHealthy - reservedOf(budget, inFlight, now) - earlier };
   }
 }
 
-const askBudget = (pod: Pod, budgets: readonly Budget[], purse: Purse): Verdict => {
+const askBudget = (pod: Pod, budgets: readonly Budget[], ledger: BudgetLedger): PodDecision => {
   const [budget, ...others] = budgets;
   if (budget === undefined) return { verdict: 'call' };
-  if (others.length > 0) return { verdict: 'wait', hindrance: multipleBudgetsHindrance(pod, budgets) };
+  if (others.length > 0) return { verdict: 'wait', blockerInfo: multipleBudgetsBlockerInfo(pod, budgets) };
   if (costsNothing(pod, budget)) return { verdict: 'call' };
-  if (purse.take(budget)) return { verdict: 'call', budget };
-  return { verdict: 'wait', hindrance: budgetHindrance(pod, budget), waitsFor: budget.key };
+  if (ledger.take(budget)) return { verdict: 'call', budget };
+  return { verdict: 'wait', blockerInfo: budgetBlockerInfo(pod, budget), waitsFor: budget.key };
 };
 
-const overruledBy = ({ pod, method }: Leaver, { budgets }: Surroundings, purse: Purse): Pick<PodCall, 'overrules'> => {
+const overruledBy = ({ pod, method }: EvictionCandidate, { budgets }: PlanContext, ledger: BudgetLedger): Pick<PodCall, 'overrules'> => {
   if (method === 'evict' || !isGuarded(pod)) return {};
-  const overrules = budgetsOf(pod, budgets).flatMap(budget => (costsNothing(pod, budget) ? [] : [purse.overrule(budget)]));
+  const overrules = budgetsOf(pod, budgets).flatMap(budget => (costsNothing(pod, budget) ? [] : [ledger.overrule(budget)]));
   return overrules.length > 0 ? { overrules } : {};
 };
 
 /** Only for pods that have not been asked for yet: what has begun goes on. */
-const comesAgain = (pod: Pod, { returns, now, ...surroundings }: Surroundings): Verdict | undefined => {
-  if (!isLate(pod, surroundings)) return undefined;
-  const before = returns.get(ownerKey(pod));
+const comesAgain = (pod: Pod, { recreations, now, ...planContext }: PlanContext): PodDecision | undefined => {
+  if (!isLate(pod, planContext)) return undefined;
+  const before = recreations.get(ownerKey(pod));
   const until = staysUntil(before, now);
-  return before && until && { verdict: 'wait', hindrance: keepsComing(pod, before), again: until };
+  return before && until && { verdict: 'wait', blockerInfo: keepsComing(pod, before), again: until };
 };
 
 /** Of a VM's pod that is to be evicted; undefined for all others, and for those that go like them. */
 const askKubeVirt = (
-  { pod, method, mayStopVm }: Leaver,
-  { vms, guests, attempts, now }: Surroundings,
-  purse: Purse,
-): Verdict | undefined => {
-  const guest = guests.get(pod.uid);
-  if (vms === undefined || guest === undefined || method === 'delete') return undefined;
-  return guestTurn(pod, guest, { vms, attempt: attempts.get(pod.uid), mayStop: mayStopVm === true, room: purse.room, now });
+  { pod, method, mayStopVm }: EvictionCandidate,
+  { vms, vmPods, attempts, now }: PlanContext,
+  ledger: BudgetLedger,
+): PodDecision | undefined => {
+  const vmPod = vmPods.get(pod.uid);
+  if (vms === undefined || vmPod === undefined || method === 'delete') return undefined;
+  return vmPodDecision(pod, vmPod, { vms, attempt: attempts.get(pod.uid), mayStop: mayStopVm === true, room: ledger.room, now });
 };
 
-const consider = (leaver: Leaver, surroundings: Surroundings, purse: Purse): Verdict => {
-  const { pod, method } = leaver;
-  const { attempts, budgets, now } = surroundings;
+const consider = (candidate: EvictionCandidate, planContext: PlanContext, ledger: BudgetLedger): PodDecision => {
+  const { pod, method } = candidate;
+  const { attempts, budgets, now } = planContext;
   if (isTerminating(pod)) return waitForEnd(pod, now);
-  if (purse.asked.has(pod.uid)) return { verdict: 'wait' };
-  const answer = askKubeVirt(leaver, surroundings, purse);
+  if (ledger.asked.has(pod.uid)) return { verdict: 'wait' };
+  const answer = askKubeVirt(candidate, planContext, ledger);
   if (answer !== undefined) return answer;
   const guards = isGuarded(pod) && method === 'evict' ? budgetsOf(pod, budgets) : [];
   const attempt = attempts.get(pod.uid);
   if (attempt === undefined) {
-    const coming = comesAgain(pod, surroundings);
+    const coming = comesAgain(pod, planContext);
     if (coming !== undefined) return coming;
   }
   if (attempt !== undefined && attempt.method === method && isBefore(now, retryAt(attempt, pod.uid)) && !isOutdated(pod, attempt, guards)) {
     return waitAfterAttempt(pod, attempt, guards);
   }
-  return askBudget(pod, guards, purse);
+  return askBudget(pod, guards, ledger);
 };
 
 /**
@@ -196,56 +196,56 @@ const consider = (leaver: Leaver, surroundings: Surroundings, purse: Purse): Ver
  * never depends on the order given.
  */
 const byTurn =
-  (guests: ReadonlyMap<string, Guest>) =>
-  ({ pod: one, method }: Leaver, { pod: other, method: otherMethod }: Leaver): number => {
+  (vmPods: ReadonlyMap<string, VmPod>) =>
+  ({ pod: one, method }: EvictionCandidate, { pod: other, method: otherMethod }: EvictionCandidate): number => {
     if (method !== otherMethod) return method === 'delete' ? -1 : 1;
-    const [vm, otherVm] = [guests.get(one.uid)?.vmi, guests.get(other.uid)?.vmi];
+    const [vm, otherVm] = [vmPods.get(one.uid)?.vmi, vmPods.get(other.uid)?.vmi];
     if (vm === undefined && otherVm === undefined) return Number(one.ready) - Number(other.ready) || byKey(one, other);
     if (vm === undefined || otherVm === undefined) return vm === undefined ? -1 : 1;
     return other.priority - one.priority || (vm.memory ?? 0) - (otherVm.memory ?? 0) || byKey(one, other);
   };
 
-const laterWave = ({ pod }: Leaver): Hindrance => ({
+const laterWave = ({ pod }: EvictionCandidate): BlockerInfo => ({
   cause: 'EarlierWave',
   pod: { namespace: pod.namespace, name: pod.name },
   message: 'waits until the pods of an earlier wave are gone',
 });
 
-const returnsAfter = (calls: readonly PodCall[], { attempts, returns, now, ...surroundings }: Surroundings): Plan['returns'] => {
-  const late = calls.filter(({ pod }) => isLate(pod, surroundings) && !attempts.has(pod.uid));
+const recreationsAfter = (calls: readonly PodCall[], { attempts, recreations, now, ...planContext }: PlanContext): Plan['recreations'] => {
+  const late = calls.filter(({ pod }) => isLate(pod, planContext) && !attempts.has(pod.uid));
   const owners = new Set(late.map(({ pod }) => ownerKey(pod)));
-  return new Map([...returns, ...[...owners].map(owner => [owner, oneMore(returns.get(owner), now)] as const)]);
+  return new Map([...recreations, ...[...owners].map(owner => [owner, oneMore(recreations.get(owner), now)] as const)]);
 };
 
 /**
  * Which pods to ask for now, why the others wait, and when to look again. A wave starts when nothing of the one before is left. Pure and
  * total; calls never exceed what a budget allows, evictions of other nodes included.
  */
-export const plan = (leavers: readonly Leaver[], surroundings: Surroundings): Plan => {
-  const current = Math.min(...leavers.map(({ wave }) => wave));
-  const purse = new Purse(surroundings);
+export const plan = (candidates: readonly EvictionCandidate[], planContext: PlanContext): Plan => {
+  const current = Math.min(...candidates.map(({ wave }) => wave));
+  const ledger = new BudgetLedger(planContext);
   const calls: PodCall[] = [];
-  const hindrances: Hindrance[] = [];
+  const blockerInfos: BlockerInfo[] = [];
   const waitsFor = new Set<string>();
-  let waitsForRoom = false;
+  let waitsForSlots = false;
   const moments: (Temporal.Instant | undefined)[] = [];
-  for (const leaver of leavers.toSorted(byTurn(surroundings.guests))) {
-    if (leaver.wave !== current && !isTerminating(leaver.pod)) {
-      hindrances.push(laterWave(leaver));
+  for (const candidate of candidates.toSorted(byTurn(planContext.vmPods))) {
+    if (candidate.wave !== current && !isTerminating(candidate.pod)) {
+      blockerInfos.push(laterWave(candidate));
       continue;
     }
-    const verdict = consider(leaver, surroundings, purse);
+    const verdict = consider(candidate, planContext, ledger);
     if (verdict.verdict === 'call') {
-      calls.push({ ...leaver, ...(verdict.budget && { budget: verdict.budget }), ...overruledBy(leaver, surroundings, purse) });
+      calls.push({ ...candidate, ...(verdict.budget && { budget: verdict.budget }), ...overruledBy(candidate, planContext, ledger) });
       continue;
     }
-    if (verdict.hindrance !== undefined) hindrances.push(verdict.hindrance);
+    if (verdict.blockerInfo !== undefined) blockerInfos.push(verdict.blockerInfo);
     if (verdict.waitsFor !== undefined) waitsFor.add(verdict.waitsFor);
-    if (verdict.waitsForRoom) waitsForRoom = true;
+    if (verdict.waitsForSlots) waitsForSlots = true;
     moments.push(verdict.again);
   }
-  const safetyNet = waitsFor.size > 0 || waitsForRoom ? secondsAfter(surroundings.now, lookAgainAfter) : undefined;
+  const safetyNet = waitsFor.size > 0 || waitsForSlots ? secondsAfter(planContext.now, lookAgainAfter) : undefined;
   const again = earliest([...moments, safetyNet]);
-  const returns = returnsAfter(calls, surroundings);
-  return { calls, hindrances, waitsFor: [...waitsFor].sort(), waitsForRoom, returns, ...(again && { again }) };
+  const recreations = recreationsAfter(calls, planContext);
+  return { calls, blockerInfos, waitsFor: [...waitsFor].sort(), waitsForSlots, recreations, ...(again && { again }) };
 };

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { secondsBetween } from '../time.ts';
-import type { Outcome } from './eviction-outcome.ts';
+import type { EvictionOutcome } from './eviction-outcome.ts';
 import { type Attempt, retryAt } from './retry.ts';
 
 /** How long a pod is left alone after it was asked for. */
-const pause = (outcome: Outcome, tries: number, uid = 'u'): number => {
+const pause = (outcome: EvictionOutcome, tries: number, uid = 'u'): number => {
   const attempt: Attempt = { method: 'evict', outcome, at: at(0), tries };
   return secondsBetween(at(0), retryAt(attempt, uid));
 };
-const denied: Outcome = { kind: 'denied', message: '' };
+const denied: EvictionOutcome = { kind: 'denied', message: '' };
 const uids = Array.from({ length: 300 }, (_, index) => `uid-${index}`);
 
 describe('the pause after a try', () => {

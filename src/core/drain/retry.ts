@@ -1,10 +1,10 @@
 import { secondsAfter } from '../time.ts';
-import type { Outcome } from './eviction-outcome.ts';
+import type { EvictionOutcome } from './eviction-outcome.ts';
 
 /** The last time that a pod's eviction (or deletion) was asked for, and what came of it. */
 export type Attempt = {
   readonly method: 'evict' | 'delete';
-  readonly outcome: Outcome;
+  readonly outcome: EvictionOutcome;
   readonly at: Temporal.Instant;
   /** Asked this many times with the same kind of outcome. */
   readonly tries: number;
@@ -17,7 +17,7 @@ export type Attempt = {
 /** First and longest pause, in seconds. The pause doubles from try to try. */
 type Pause = { readonly first: number; readonly longest: number };
 
-const pauses: Readonly<Record<Outcome['kind'], Pause>> = {
+const pauses: Readonly<Record<EvictionOutcome['kind'], Pause>> = {
   // The watch tells of the end; asking again is for the case that the answer was lost on its way into the store.
   accepted: { first: 30, longest: 300 },
   gone: { first: 30, longest: 300 },

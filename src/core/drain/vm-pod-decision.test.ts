@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeVmi, makeVms } from '../testing/make-vms.ts';
-import { guestsOf } from '../vm/vm-pod.ts';
-import { guestTurn, Room } from './vm-pod-decision.ts';
+import { vmPodsOf } from '../vm/vm-pod.ts';
+import { MigrationSlots, vmPodDecision } from './vm-pod-decision.ts';
 
 test('a VM that waits is looked at again when time alone will change what is said of it, and only then', () => {
   const vmi = makeVmi('db', { evacuatedFrom: 'n1' });
   const pod = launcherOf(vmi);
   const turn = (phase: string) => {
     const vms = makeVms({ vmis: [vmi], migrations: [makeMigration(vmi, phase)] });
-    const guest = guestsOf('n1', [pod], vms).get(pod.uid);
-    assert.ok(guest);
-    return guestTurn(pod, guest, { vms, attempt: undefined, mayStop: false, room: new Room(1), now: at(10) });
+    const vmPod = vmPodsOf('n1', [pod], vms).get(pod.uid);
+    assert.ok(vmPod);
+    return vmPodDecision(pod, vmPod, { vms, attempt: undefined, mayStop: false, room: new MigrationSlots(1), now: at(10) });
   };
   const again = (phase: string): unknown => {
     const verdict = turn(phase);

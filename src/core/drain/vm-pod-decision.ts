@@ -1,12 +1,12 @@
 import type { Pod } from '../pod/pod.ts';
 import { isBefore } from '../time.ts';
-import { guestHindrance, noRoomHindrance } from '../vm/hindrance.ts';
-import { type Guest, isAsked, looksDifferentAt, type VmsKnown } from '../vm/vm-pod.ts';
-import type { Verdict } from './pod-decision.ts';
+import { noRoomBlockerInfo, vmPodBlockerInfo } from '../vm/hindrance.ts';
+import { isAsked, looksDifferentAt, type VmPod, type VmsKnown } from '../vm/vm-pod.ts';
+import type { PodDecision } from './pod-decision.ts';
 import { type Attempt, retryAt } from './retry.ts';
 
 /** How many more VMs may be asked to move: counted down while one plan is made. */
-export class Room {
+export class MigrationSlots {
   #left: number;
 
   constructor(left: number) {
@@ -20,12 +20,12 @@ export class Room {
 }
 
 /** What decides over a VM's pod beside its VM. */
-type Circumstances = {
+type VmPodContext = {
   readonly vms: VmsKnown;
   readonly attempt: Attempt | undefined;
   /** A request has agreed to VMs being shut down by their eviction. */
   readonly mayStop: boolean;
-  readonly room: Room;
+  readonly room: MigrationSlots;
   readonly now: Temporal.Instant;
 };
 
@@ -34,12 +34,12 @@ type Circumstances = {
  * moves it any more and its pod is still here. What KubeVirt would refuse is not asked for. Budgets are not looked at for VMs that
  * migrate: KubeVirt's webhook comes before them, and those of older versions allow nothing, ever, without being asked.
  */
-export const guestTurn = (pod: Pod, guest: Guest, { vms, attempt, mayStop, room, now }: Circumstances): Verdict | undefined => {
+export const vmPodDecision = (pod: Pod, vmPod: VmPod, { vms, attempt, mayStop, room, now }: VmPodContext): PodDecision | undefined => {
   const { settings } = vms;
-  const later = looksDifferentAt(guest, now);
-  const wait: Verdict = { verdict: 'wait', hindrance: guestHindrance(pod, guest, settings, now), ...(later && { again: later }) };
-  if (guest.stay !== 'here' || isAsked(guest)) return wait;
-  switch (guest.prospect) {
+  const later = looksDifferentAt(vmPod, now);
+  const wait: PodDecision = { verdict: 'wait', blockerInfo: vmPodBlockerInfo(pod, vmPod, settings, now), ...(later && { again: later }) };
+  if (vmPod.stay !== 'here' || isAsked(vmPod)) return wait;
+  switch (vmPod.evictionEffect) {
     case 'Cannot':
     case 'Undecided':
       return wait;
@@ -48,9 +48,9 @@ export const guestTurn = (pod: Pod, guest: Guest, { vms, attempt, mayStop, room,
     case 'External':
     case 'Migrates':
       if (attempt?.method === 'evict' && isBefore(now, retryAt(attempt, pod.uid))) return undefined;
-      if (guest.prospect === 'External' || room.take()) return { verdict: 'call' };
-      return { verdict: 'wait', hindrance: noRoomHindrance(pod, guest, settings), waitsForRoom: true };
+      if (vmPod.evictionEffect === 'External' || room.take()) return { verdict: 'call' };
+      return { verdict: 'wait', blockerInfo: noRoomBlockerInfo(pod, vmPod, settings), waitsForSlots: true };
     default:
-      return guest.prospect satisfies never;
+      return vmPod.evictionEffect satisfies never;
   }
 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Marks } from '../request/request.ts';
-import { type Before, holdersIn, isEmpty, isOutdated, nothingBefore, readBefore, writeBefore } from './hold-record.ts';
+import { type HoldRecord, holdersIn, isEmpty, isOutdated, nothingBefore, readBefore, writeBefore } from './hold-record.ts';
 
 const mark = { key: 'a/drain', effect: 'NoSchedule' };
 const id = 'a/drain:NoSchedule';
@@ -60,7 +60,7 @@ test('a record that is far longer than ours, or is no record, tells nothing; non
 });
 
 test('the same content is always the same text', () => {
-  const before: Before = { unschedulable: false, taints: { b: null, a: mark }, labels: { d: 'x', c: null }, kinds: ['z', 'y', 'z'] };
+  const before: HoldRecord = { unschedulable: false, taints: { b: null, a: mark }, labels: { d: 'x', c: null }, kinds: ['z', 'y', 'z'] };
   assert.equal(
     writeBefore(before),
     '{"unschedulable":false,"taints":{"a":{"key":"a/drain","effect":"NoSchedule"},"b":null},"labels":{"c":null,"d":"x"},"kinds":["y","z"]}',
@@ -79,7 +79,7 @@ describe('a record is outdated when every taint is gone that only the hold can h
   const cordon = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
   const other = { key: 'b/drain', effect: 'NoSchedule' };
   const cordonId = 'node.kubernetes.io/unschedulable:NoSchedule';
-  const rows: readonly (readonly [what: string, Before['taints'], present: readonly (typeof mark)[], boolean])[] = [
+  const rows: readonly (readonly [what: string, HoldRecord['taints'], present: readonly (typeof mark)[], boolean])[] = [
     ['it is gone', { [id]: null }, [other], true],
     ['it is there', { [id]: null }, [mark], false],
     ['one of two is there', { [id]: null, 'b/drain:NoSchedule': null }, [other], false],

@@ -4,7 +4,7 @@ import { readTime } from '../time.ts';
 import { type Taint, taintId } from './node.ts';
 
 /** What was on the node before the hold, for each thing that the hold has touched. null: it was not there. */
-export type Before = {
+export type HoldRecord = {
   readonly unschedulable?: boolean;
   /** By `key:effect`. */
   readonly taints: Readonly<Record<string, Taint | null>>;
@@ -13,7 +13,7 @@ export type Before = {
   readonly kinds?: readonly string[];
 };
 
-export const nothingBefore: Before = { taints: {}, labels: {} };
+export const nothingBefore: HoldRecord = { taints: {}, labels: {} };
 
 /** Characters of a record that are read; ours have some hundred. */
 const longestRecord = 16_384;
@@ -61,7 +61,7 @@ export const holdersIn = (text: string | undefined): readonly string[] => {
  * by hand, counts as empty: what stands on the node at that moment is then taken for what was there before, so that nothing of somebody else's is
  * removed.
  */
-export const readBefore = (text: string | undefined, marks: Pick<Marks, 'taints' | 'labels'>): Before | undefined => {
+export const readBefore = (text: string | undefined, marks: Pick<Marks, 'taints' | 'labels'>): HoldRecord | undefined => {
   const record = parsed(text);
   if (record === undefined) return undefined;
   const { unschedulable, taints, labels } = record;
@@ -82,7 +82,7 @@ const sorted = <T>(record: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1)));
 
 /** The record as it is stored: the same content always gives the same text. */
-export const writeBefore = ({ unschedulable, taints, labels, kinds = [] }: Before): string =>
+export const writeBefore = ({ unschedulable, taints, labels, kinds = [] }: HoldRecord): string =>
   JSON.stringify({
     ...(unschedulable !== undefined && { unschedulable }),
     taints: sorted(taints),
@@ -91,7 +91,7 @@ export const writeBefore = ({ unschedulable, taints, labels, kinds = [] }: Befor
   } satisfies JsonObject);
 
 /** The record says nothing any more: nothing of ours is on the node. */
-export const isEmpty = ({ unschedulable, taints, labels }: Before): boolean =>
+export const isEmpty = ({ unschedulable, taints, labels }: HoldRecord): boolean =>
   unschedulable === undefined && Object.keys(taints).length === 0 && Object.keys(labels).length === 0;
 
 /** Kubernetes itself puts it on every cordoned node, so it does not tell who holds it. */
@@ -101,7 +101,7 @@ const ofEveryCordon = 'node.kubernetes.io/unschedulable:NoSchedule';
  * The marks that only a hold of ours can have left are all gone, although the record is there: somebody has given the node back without
  * it, as the operator does that it was moved back to.
  */
-export const isOutdated = (before: Before, taints: readonly Taint[]): boolean => {
+export const isOutdated = (before: HoldRecord, taints: readonly Taint[]): boolean => {
   const ours = Object.entries(before.taints).flatMap(([id, old]) => (old === null && id !== ofEveryCordon ? [id] : []));
   const present = new Set(taints.map(taintId));
   return ours.length > 0 && !ours.some(id => present.has(id));

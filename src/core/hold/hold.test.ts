@@ -5,7 +5,7 @@ import type { Marks } from '../request/request.ts';
 import { patchNode } from '../testing/apply.ts';
 import { makeNode } from '../testing/make.ts';
 import { beforeOfPredecessor, holdChange as change, forgetChange, noMarks, unite } from './hold.ts';
-import type { Before } from './hold-record.ts';
+import type { HoldRecord } from './hold-record.ts';
 import { type Node, type Taint, taintId } from './node.ts';
 
 const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
@@ -17,7 +17,7 @@ const seed: Marks = {
 const own: Marks = { ...seed, taints: [unschedulable, { key: 'drydock.dev/drain', effect: 'NoSchedule' }] };
 
 /** As the operator asks for it: both kinds are served. */
-const holdChange = (node: Node, wanted: Marks, holders: { readonly assumed?: Before } = {}): ReturnType<typeof change> =>
+const holdChange = (node: Node, wanted: Marks, holders: { readonly assumed?: HoldRecord } = {}): ReturnType<typeof change> =>
   change(node, wanted, { marks: unite([seed, own]), ...holders });
 
 /** Applies the change that brings the node to what is wanted; the node itself when there is none to make. */
@@ -26,11 +26,11 @@ const bring = (node: Node, wanted: Marks): Node => {
   return change === undefined ? node : patchNode(node, change.patch);
 };
 
-const plain = ({ unschedulable, taints, labels, before }: Node): object => ({
+const plain = ({ unschedulable, taints, labels, holdRecord }: Node): object => ({
   unschedulable,
   taints: taints.toSorted((one, other) => (taintId(one) < taintId(other) ? -1 : 1)),
   labels: { ...labels },
-  before,
+  holdRecord,
 });
 
 test('cordon, taints, label and the record of what was there go into one guarded write', () => {
@@ -140,11 +140,11 @@ test('a node that another operator holds without a record is released as that op
 });
 
 test("an unreadable record takes nothing away that may be somebody else's", () => {
-  const broken = makeNode({ unschedulable: true, taints: [...seed.taints], before: '{nonsense' });
+  const broken = makeNode({ unschedulable: true, taints: [...seed.taints], holdRecord: '{nonsense' });
   const released = bring(broken, noMarks);
   assert.equal(released.unschedulable, true);
   assert.deepEqual(released.taints, seed.taints);
-  assert.equal(released.before, undefined);
+  assert.equal(released.holdRecord, undefined);
 });
 
 const taints: fc.Arbitrary<readonly Taint[]> = fc
@@ -240,15 +240,15 @@ test('law: whatever the record says, nothing is touched that no served kind coul
     labels: Object.fromEntries(Object.entries(labels).filter(([key]) => !markedLabels.has(key))),
   });
   fc.assert(
-    fc.property(nodes, forged(), wishes, (node, before, wishes) => {
-      let last: Node = { ...node, before };
+    fc.property(nodes, forged(), wishes, (node, holdRecord, wishes) => {
+      let last: Node = { ...node, holdRecord };
       for (const wanted of [...wishes.map(unite), noMarks]) {
         last = bring(last, wanted);
         assert.deepEqual(foreignIn(last), foreignIn(node));
         for (const taint of last.taints)
           assert.match(taint.value ?? '', /^\w{0,63}$/, 'the API server would refuse it, and the hold with it');
       }
-      assert.equal(last.before, undefined);
+      assert.equal(last.holdRecord, undefined);
     }),
     { numRuns: 1000 },
   );

@@ -1,6 +1,6 @@
 import { type JsonObject, sameJson } from '../json.ts';
 import type { Marks } from '../request/request.ts';
-import { type Before, isEmpty, nothingBefore, readBefore, writeBefore } from './hold-record.ts';
+import { type HoldRecord, isEmpty, nothingBefore, readBefore, writeBefore } from './hold-record.ts';
 import { beforeAnnotation, type Node, type Taint, taintId } from './node.ts';
 
 /** How a node has to be changed so that it is held as wanted. */
@@ -30,7 +30,7 @@ export const unite = (all: readonly Marks[]): Marks => {
 const findTaint = (taints: readonly Taint[], id: string): Taint | undefined => taints.find(taint => taintId(taint) === id);
 
 /** The record after the change: what is newly touched goes in as it stands now, what is let go goes out. */
-const nextBefore = (node: Node, before: Before, wanted: Marks, kinds: readonly string[]): Before => {
+const nextBefore = (node: Node, before: HoldRecord, wanted: Marks, kinds: readonly string[]): HoldRecord => {
   const taints = wanted.taints.map(taint => {
     const id = taintId(taint);
     const old = before.taints[id];
@@ -49,7 +49,7 @@ const nextBefore = (node: Node, before: Before, wanted: Marks, kinds: readonly s
 };
 
 /** Wanted taints first, then the node's own in their order (seed contract 3.4), with what was there before restored in place. */
-const nextTaints = (node: Node, before: Before, wanted: Marks): readonly Taint[] => {
+const nextTaints = (node: Node, before: HoldRecord, wanted: Marks): readonly Taint[] => {
   const wantedIds = new Set(wanted.taints.map(taintId));
   const added = wanted.taints.filter(taint => findTaint(node.taints, taintId(taint)) === undefined);
   const kept = node.taints.filter(taint => {
@@ -62,7 +62,7 @@ const nextTaints = (node: Node, before: Before, wanted: Marks): readonly Taint[]
   return [...added, ...kept, ...restored];
 };
 
-const nextLabels = (node: Node, before: Before, wanted: Marks): Record<string, string | null> => {
+const nextLabels = (node: Node, before: HoldRecord, wanted: Marks): Record<string, string | null> => {
   const labels: Record<string, string | null> = {};
   for (const [key, value] of Object.entries(wanted.labels)) if (node.labels[key] !== value) labels[key] = value;
   for (const [key, old] of Object.entries(before.labels)) {
@@ -71,11 +71,11 @@ const nextLabels = (node: Node, before: Before, wanted: Marks): Record<string, s
   return labels;
 };
 
-const nextUnschedulable = (node: Node, before: Before, wanted: Marks): boolean =>
+const nextUnschedulable = (node: Node, before: HoldRecord, wanted: Marks): boolean =>
   wanted.unschedulable || (before.unschedulable === undefined ? node.unschedulable : before.unschedulable);
 
 /** Set by an earlier hold and missing now. */
-const lostMarks = (node: Node, before: Before, wanted: Marks): readonly string[] => [
+const lostMarks = (node: Node, before: HoldRecord, wanted: Marks): readonly string[] => [
   ...(wanted.unschedulable && before.unschedulable !== undefined && !node.unschedulable ? ['the cordon'] : []),
   ...wanted.taints
     .filter(taint => before.taints[taintId(taint)] !== undefined && findTaint(node.taints, taintId(taint)) === undefined)
@@ -94,7 +94,7 @@ type Holders = {
   /** Names of their kinds, for the record. */
   readonly kinds?: readonly string[];
   /** The record to start from when the node has none: that of a node held by the operator before us. */
-  readonly assumed?: Before;
+  readonly assumed?: HoldRecord;
 };
 
 /** The write that takes the record off and touches nothing else. */
@@ -109,7 +109,7 @@ export const forgetChange = (node: Node): HoldChange => ({
  * guarding, letting one of several maintenances go and giving the node back are all this function.
  */
 export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assumed = nothingBefore }: Holders): HoldChange | undefined => {
-  const stored = readBefore(node.before, marks);
+  const stored = readBefore(node.holdRecord, marks);
   const before = stored ?? assumed;
   const record = nextBefore(node, before, wanted, kinds);
   const recordText = isEmpty(record) ? undefined : writeBefore(record);
@@ -117,7 +117,7 @@ export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assum
   const labels = nextLabels(node, before, wanted);
   const unschedulable = nextUnschedulable(node, before, wanted);
   const metadata: Record<string, JsonObject> = {
-    ...(recordText !== node.before && { annotations: { [beforeAnnotation]: recordText ?? null } }),
+    ...(recordText !== node.holdRecord && { annotations: { [beforeAnnotation]: recordText ?? null } }),
     ...(Object.keys(labels).length > 0 && { labels }),
   };
   const spec: JsonObject = {
@@ -136,7 +136,7 @@ export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assum
 };
 
 /** The record that an operator without one leaves: it took for granted that nothing of its marks was there (seed contract, M5). */
-export const beforeOfPredecessor = (wanted: Marks): Before => ({
+export const beforeOfPredecessor = (wanted: Marks): HoldRecord => ({
   ...(wanted.unschedulable && { unschedulable: false }),
   taints: Object.fromEntries(wanted.taints.map(taint => [taintId(taint), null])),
   labels: Object.fromEntries(Object.keys(wanted.labels).map(key => [key, null])),

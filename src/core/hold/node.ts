@@ -28,7 +28,7 @@ export type Node = {
   readonly taints: readonly Taint[];
   readonly conditions: readonly NodeCondition[];
   /** The annotation with the record of what was there before the hold, as stored. */
-  readonly before?: string;
+  readonly holdRecord?: string;
   /** Changes with every start of the machine. */
   readonly bootId?: string;
   readonly providerId?: string;
@@ -65,7 +65,7 @@ type RawNode = {
 /** Keeps of a Node object what this type has. */
 export const readNode = (raw: unknown): Node => {
   const { metadata, spec, status } = raw as RawNode;
-  const before = metadata.annotations?.[beforeAnnotation];
+  const holdRecord = metadata.annotations?.[beforeAnnotation];
   const bootId = status?.nodeInfo?.bootID;
   const providerId = spec?.providerID;
   return {
@@ -82,7 +82,7 @@ export const readNode = (raw: unknown): Node => {
       const since = readTime(lastTransitionTime);
       return { type, status, reason, message, ...(since && { lastTransitionTime: since }) };
     }),
-    ...(before !== undefined && { before }),
+    ...(holdRecord !== undefined && { holdRecord }),
     ...(bootId !== undefined && bootId !== '' && { bootId }),
     ...(providerId !== undefined && providerId !== '' && { providerId }),
   };

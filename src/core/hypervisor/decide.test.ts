@@ -7,7 +7,7 @@ import { defaultServerPolicy } from '../vm/server-policy.ts';
 import { decideHost } from './decide.ts';
 import { isMarked, markedSince, markOf } from './mark.ts';
 import type { Migration } from './server.ts';
-import { defaultLimits, type HostPicture } from './snapshot.ts';
+import { defaultLimits, type HostSnapshot } from './snapshot.ts';
 
 const now = Temporal.Instant.from('2030-01-10T12:00:00Z');
 const begun = secondsAfter(now, -600);
@@ -24,7 +24,7 @@ const migration = (id: number, server: string, status: string, more: Partial<Mig
   ...more,
 });
 
-const picture = (more: Partial<HostPicture> = {}): HostPicture => ({
+const snapshot = (more: Partial<HostSnapshot> = {}): HostSnapshot => ({
   host: 'h1',
   marker: 'drydock: ',
   service: { id: 's', host: 'h1', isEnabled: false, isUp: true, disabledReason: markOf('drydock: ', 'm', begun) },
@@ -77,7 +77,7 @@ const reasons = [
   'drydock: edited',
 ] as const;
 
-const anyPicture = fc
+const anySnapshot = fc
   .record({
     servers: fc.uniqueArray(anyServer, { selector: ({ id }) => id }),
     migrations: fc.uniqueArray(anyMigration, { selector: ({ id }) => id }),
@@ -92,7 +92,7 @@ const anyPicture = fc
   .map(({ servers, migrations, isEnabled, isUp, reason, wanted, isReleased, free, refused }) => {
     const here = new Set(servers.map(({ id }) => id));
     const gone = ['a', 'b', 'c', 'd'].filter(id => !here.has(id) && migrations.some(one => one.server === id));
-    return picture({
+    return snapshot({
       servers,
       elsewhere: gone.map(id => server(id, { host: 'h2', vmState: 'resized' })),
       migrations,
@@ -104,8 +104,8 @@ const anyPicture = fc
     });
   });
 
-const law = (what: string, holds: (picture: HostPicture) => void): void => {
-  test(`law: ${what}`, () => fc.assert(fc.property(anyPicture, holds), { numRuns: 500 }));
+const law = (what: string, holds: (snapshot: HostSnapshot) => void): void => {
+  test(`law: ${what}`, () => fc.assert(fc.property(anySnapshot, holds), { numRuns: 500 }));
 };
 
 law('nothing moves before new servers are kept away', given => {
@@ -166,7 +166,7 @@ test('active servers go before paused and stopped ones, the smallest first', () 
     server('c', { memoryMiB: 64 }),
     server('d', { memoryMiB: 32 }),
   ];
-  const { calls } = decideHost(picture({ servers, limits: { ...defaultLimits, ahead: 4 } }), now);
+  const { calls } = decideHost(snapshot({ servers, limits: { ...defaultLimits, ahead: 4 } }), now);
   assert.deepEqual(
     calls.map(call => 'server' in call && call.server),
     ['d', 'c', 'b', 'a'],
@@ -182,7 +182,7 @@ test('after a failure it is tried again when the pause is over, and pauses doubl
   ] as const) {
     const migrations = Array.from({ length: failures }, (_, n) => migration(n + 1, 'a', 'error'));
     const last = migrations.at(-1)?.updated ?? now;
-    const given = picture({ servers: [server('a')], migrations, reasons: new Map([[failures, 'No valid host was found.']]) });
+    const given = snapshot({ servers: [server('a')], migrations, reasons: new Map([[failures, 'No valid host was found.']]) });
     assert.equal(decideHost(given, secondsAfter(last, pause - 1)).calls.length, 0);
     assert.equal(decideHost(given, secondsAfter(last, pause)).calls.length, 1);
     const [vm] = decideHost(given, last).view.vms;
@@ -193,11 +193,11 @@ test('after a failure it is tried again when the pause is over, and pauses doubl
 
 test('a server that has just been scheduled to the host, or is on its way to it, keeps it from being empty', () => {
   const justNow = markOf('drydock: ', 'm', now);
-  const fresh = picture({ service: { id: 's', host: 'h1', isEnabled: false, isUp: true, disabledReason: justNow } });
+  const fresh = snapshot({ service: { id: 's', host: 'h1', isEnabled: false, isUp: true, disabledReason: justNow } });
   assert.equal(decideHost(fresh, secondsAfter(now, 2)).view.empty, false);
   assert.equal(decideHost(fresh, secondsAfter(now, 3)).view.empty, true);
   const arriving = migration(1, 'z', 'running', { source: 'h2', target: 'h1' });
-  assert.equal(decideHost(picture({ migrations: [arriving] }), now).view.empty, false);
+  assert.equal(decideHost(snapshot({ migrations: [arriving] }), now).view.empty, false);
 });
 
 test('the mark of a service is one line of at most 255 characters that is read back', () => {
@@ -210,11 +210,11 @@ test('the mark of a service is one line of at most 255 characters that is read b
 });
 
 test('a host that nobody wants to be empty keeps its servers, whoever has disabled it', () => {
-  const picture = makeReleased({ servers: [server('a')] });
+  const snapshot = makeReleased({ servers: [server('a')] });
   for (const service of [
-    { ...picture.service, disabledReason: 'by hand' },
-    { ...picture.service, isEnabled: true },
+    { ...snapshot.service, disabledReason: 'by hand' },
+    { ...snapshot.service, isEnabled: true },
   ]) {
-    assert.deepEqual(decideHost({ ...picture, service }, now).calls, []);
+    assert.deepEqual(decideHost({ ...snapshot, service }, now).calls, []);
   }
 });

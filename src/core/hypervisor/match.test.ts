@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { type HypervisorIdentity, hypervisorKey, type Match, matchHosts, type NodeIdentity } from './match.ts';
 
 const uuid = '6f70656e-7374-4163-8b00-000000000001';
-const guest = 'openstack:///6f70656e-7374-4163-8b00-00000000beef';
+const vmPod = 'openstack:///6f70656e-7374-4163-8b00-00000000beef';
 
 type Case = readonly [
   string,
@@ -37,8 +37,8 @@ const cases: readonly Case[] = [
   ['an annotation', [{ name: 'n1', annotations: { [hypervisorKey]: 'c1' } }], ['c1'], { n1: 'c1' }],
   ['a label', [{ name: 'c2', labels: { [hypervisorKey]: 'c1' } }], ['c1', 'c2'], { c2: 'c1' }],
   ['one that names nobody', [{ name: 'c1', labels: { [hypervisorKey]: 'c9' } }], ['c1'], { c1: `${hypervisorKey} of the node says c9` }],
-  ['a guest of the cloud is none', [{ name: 'vm-1', providerId: guest }], [{ host: 'c1', id: uuid }], {}],
-  ['a node made by another cloud may be one of this', [{ name: 'c1', providerId: guest }], [{ host: 'c1', id: uuid }], { c1: 'c1' }],
+  ['a guest of the cloud is none', [{ name: 'vm-1', providerId: vmPod }], [{ host: 'c1', id: uuid }], {}],
+  ['a node made by another cloud may be one of this', [{ name: 'c1', providerId: vmPod }], [{ host: 'c1', id: uuid }], { c1: 'c1' }],
   [
     'a providerID with the UUID of the hypervisor',
     [{ name: 'n1', providerId: `metal:///${uuid}` }],

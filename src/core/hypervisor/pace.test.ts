@@ -3,18 +3,18 @@ import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makeHost, makeMove, slack } from '../testing/make-host.ts';
 import { secondsBetween } from '../time.ts';
-import type { VmStanding, VmState } from '../vm/vm-status.ts';
+import type { VmState, VmStatus } from '../vm/vm-status.ts';
 import { expectedEnd, lookAgainMs } from './pace.ts';
 import type { Migration } from './server.ts';
 
-const vms = (...states: readonly VmState[]): readonly VmStanding[] =>
+const vms = (...states: readonly VmState[]): readonly VmStatus[] =>
   states.map((state, n) => ({ platform: 'OpenStack', id: `${n}`, name: `${n}`, state }));
 
 /** One that went well, from `from` to `to` (seconds). */
 const went = (id: number, from: number, to: number, over: Partial<Migration> = {}): Migration =>
   makeMove(id, `s${id}`, 'completed', { created: at(from), updated: at(to), ...over });
 
-const endOf = (migrations: readonly Migration[], standings: readonly VmStanding[]): number | undefined => {
+const endOf = (migrations: readonly Migration[], standings: readonly VmStatus[]): number | undefined => {
   const end = expectedEnd(makeHost({ migrations }), standings);
   return end && secondsBetween(at(0), end);
 };

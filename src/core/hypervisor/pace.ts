@@ -1,13 +1,13 @@
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
-import { isOnItsWay, type VmStanding } from '../vm/vm-status.ts';
+import { isOnItsWay, type VmStatus } from '../vm/vm-status.ts';
 import { hasSucceeded, type Migration } from './server.ts';
-import type { HostPicture } from './snapshot.ts';
+import type { HostSnapshot } from './snapshot.ts';
 import { since } from './track.ts';
 
 /** The migrations off this host that went well, of this time. */
-const completed = (picture: HostPicture): readonly Migration[] => {
-  const from = since(picture);
-  return picture.migrations.filter(one => one.source === picture.host && hasSucceeded(one) && !isBefore(one.created, from));
+const completed = (snapshot: HostSnapshot): readonly Migration[] => {
+  const from = since(snapshot);
+  return snapshot.migrations.filter(one => one.source === snapshot.host && hasSucceeded(one) && !isBefore(one.created, from));
 };
 
 /** Seconds from one server that has left to the next, as observed; undefined before the first. */
@@ -18,12 +18,12 @@ const secondsEach = (done: readonly Migration[]): number | undefined => {
 };
 
 /** When the last server that can move will have left, at the pace so far; undefined before one has, and when there is none. */
-export const expectedEnd = (picture: HostPicture, vms: readonly VmStanding[]): Temporal.Instant | undefined => {
-  const done = completed(picture);
+export const expectedEnd = (snapshot: HostSnapshot, vms: readonly VmStatus[]): Temporal.Instant | undefined => {
+  const done = completed(snapshot);
   const each = secondsEach(done);
   const left = vms.filter(isOnItsWay).length;
   if (each === undefined || left === 0) return undefined;
-  const last = done.reduce((latest, { updated }) => (isBefore(latest, updated) ? updated : latest), since(picture));
+  const last = done.reduce((latest, { updated }) => (isBefore(latest, updated) ? updated : latest), since(snapshot));
   return secondsAfter(last, each * left);
 };
 
@@ -35,8 +35,8 @@ const latestMs = 5000;
  * Milliseconds until the next look while servers move: four tenths of the time from one that leaves to the next, between 1 and 5 s, so that the queue in
  * Nova never runs dry and Nova has better things to do than to answer; 10 s when nothing is under way.
  */
-export const lookAgainMs = (picture: HostPicture, vms: readonly VmStanding[]): number => {
+export const lookAgainMs = (snapshot: HostSnapshot, vms: readonly VmStatus[]): number => {
   if (!vms.some(isOnItsWay)) return idleMs;
-  const each = secondsEach(completed(picture));
+  const each = secondsEach(completed(snapshot));
   return Math.min(Math.max((each ?? 0) * 400, soonestMs), latestMs);
 };

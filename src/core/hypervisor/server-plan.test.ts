@@ -5,27 +5,27 @@ import { makeHost, makeMove, makeReleased, makeServer } from '../testing/make-ho
 import { defaultServerPolicy } from '../vm/server-policy.ts';
 import { decideHost } from './decide.ts';
 import type { Migration, Server } from './server.ts';
-import type { HostPicture } from './snapshot.ts';
+import type { HostSnapshot } from './snapshot.ts';
 
 const now = at(60);
-const looked = (over: Partial<HostPicture>, moment = now) => decideHost(makeHost(over), moment);
-const calls = (picture: HostPicture): readonly string[] =>
-  decideHost(picture, now).calls.map(call =>
+const looked = (over: Partial<HostSnapshot>, moment = now) => decideHost(makeHost(over), moment);
+const calls = (snapshot: HostSnapshot): readonly string[] =>
+  decideHost(snapshot, now).calls.map(call =>
     ['server' in call ? call.server : 'host', call.kind, 'migration' in call ? call.migration : ''].join(' ').trim(),
   );
 
 /** What is said of the one server, and what is asked for it. */
-const fate = (server: Server, over: Partial<HostPicture> = {}) => {
+const behavior = (server: Server, over: Partial<HostSnapshot> = {}) => {
   const { view, calls } = looked({ servers: [server], ...over });
   const [vm] = view.vms;
   return [vm?.state, vm?.message, calls.map(({ kind }) => kind).join()];
 };
 
 describe('a server on the host', () => {
-  const policy = (over: Partial<typeof defaultServerPolicy>): Partial<HostPicture> => ({
+  const policy = (over: Partial<typeof defaultServerPolicy>): Partial<HostSnapshot> => ({
     wish: { why: 'm', policy: { ...defaultServerPolicy, ...over } },
   });
-  const rows: readonly (readonly [string, Partial<Server>, Partial<HostPicture>, readonly (string | undefined)[]])[] = [
+  const rows: readonly (readonly [string, Partial<Server>, Partial<HostSnapshot>, readonly (string | undefined)[]])[] = [
     ['active: it moves alive', {}, {}, ['Waiting', undefined, 'live-migrate']],
     ['paused: alive too', { vmState: 'paused' }, {}, ['Waiting', undefined, 'live-migrate']],
     ['stopped: cold', { vmState: 'stopped' }, {}, ['Waiting', undefined, 'cold-migrate']],
@@ -73,7 +73,7 @@ describe('a server on the host', () => {
       ['Cannot', 'is in error, and Nova moves no such servers', ''],
     ],
   ];
-  for (const [what, server, over, wanted] of rows) test(what, () => assert.deepEqual(fate(makeServer('a', server), over), wanted));
+  for (const [what, server, over, wanted] of rows) test(what, () => assert.deepEqual(behavior(makeServer('a', server), over), wanted));
 
   test('on the way it is shown with what Nova tells of it', () => {
     const moves = (move: Partial<Migration> & { readonly status: string }, progress?: number) => {
@@ -104,14 +104,14 @@ describe('a server on the host', () => {
 
   test('a record that stays open without a task is believed for a minute, and then a wreck', () => {
     const over = (updated: number) => ({ migrations: [makeMove(1, 'a', 'running', { updated: at(updated) })] });
-    assert.deepEqual(fate(makeServer('a'), over(1)), ['Migrating', 'migration is running', '']);
-    assert.deepEqual(fate(makeServer('a'), over(0)), ['Waiting', undefined, 'live-migrate']);
+    assert.deepEqual(behavior(makeServer('a'), over(1)), ['Migrating', 'migration is running', '']);
+    assert.deepEqual(behavior(makeServer('a'), over(0)), ['Waiting', undefined, 'live-migrate']);
   });
 
   test('people are told once, twice, and from the third time on that it cannot', () => {
     const failed = (count: number) => Array.from({ length: count }, (_, n) => makeMove(n + 1, 'a', 'error'));
-    const said = (count: number, over: Partial<HostPicture> = {}) =>
-      fate(makeServer('a'), { migrations: failed(count), reasons: new Map([[count, 'No valid host']]), ...over }).slice(0, 2);
+    const said = (count: number, over: Partial<HostSnapshot> = {}) =>
+      behavior(makeServer('a'), { migrations: failed(count), reasons: new Map([[count, 'No valid host']]), ...over }).slice(0, 2);
     assert.deepEqual(
       [said(1), said(2), said(3)],
       [
@@ -121,14 +121,14 @@ describe('a server on the host', () => {
       ],
     );
     assert.deepEqual(said(1, { reasons: new Map() }), ['Waiting', 'tried once: its migration failed, and Nova does not say why']);
-    assert.deepEqual(fate(makeServer('a'), { migrations: [makeMove(1, 'a', 'cancelled')] }).slice(0, 2), [
+    assert.deepEqual(behavior(makeServer('a'), { migrations: [makeMove(1, 'a', 'cancelled')] }).slice(0, 2), [
       'Waiting',
       'tried once: its migration was aborted',
     ]);
   });
 
   test('failures before this emptying, or before somebody asked anew, do not count; refusals do', () => {
-    const tried = (over: Partial<HostPicture>) => fate(makeServer('a'), over)[1];
+    const tried = (over: Partial<HostSnapshot>) => behavior(makeServer('a'), over)[1];
     const old = makeMove(1, 'a', 'error', { created: at(-6) });
     assert.equal(tried({ migrations: [old] }), undefined);
     assert.equal(tried({ migrations: [makeMove(1, 'a', 'error', { created: at(20) })], anewFrom: at(30) }), undefined);
@@ -165,7 +165,7 @@ describe('a server that has left', () => {
   });
 
   const cold = (over: Partial<Migration> = {}) => makeMove(1, 'a', 'finished', { type: 'migration', ...over });
-  const confirmed = (move: Migration, over: Partial<HostPicture> = {}) =>
+  const confirmed = (move: Migration, over: Partial<HostSnapshot> = {}) =>
     looked({ elsewhere: [makeServer('a', { host: 'h2', vmState: 'resized' })], migrations: [move], ...over }).calls.map(({ kind }) => kind);
 
   test('cold, and asked for by us: it is confirmed', () => assert.deepEqual(confirmed(cold()), ['confirm']));
@@ -221,9 +221,9 @@ describe('when nobody holds the node any more', () => {
 });
 
 describe('when it looks again', () => {
-  const again = (picture: HostPicture, moment = now) => decideHost(picture, moment).againMs;
+  const again = (snapshot: HostSnapshot, moment = now) => decideHost(snapshot, moment).againMs;
   const enabled = { id: 's', host: 'h1', isEnabled: true, isUp: true };
-  const rows: readonly (readonly [string, HostPicture, number | undefined])[] = [
+  const rows: readonly (readonly [string, HostSnapshot, number | undefined])[] = [
     ['at once, when it was disabled', makeHost({ service: enabled }), 0],
     ['at once, when it was enabled', makeReleased(), 0],
     ['in a second, while something is called off', makeReleased({ migrations: [makeMove(1, 'a', 'queued')] }), 1000],
@@ -234,11 +234,11 @@ describe('when it looks again', () => {
     ['in ten seconds, when it is empty', makeHost(), 10_000],
     ['in a second, when something arrives', makeHost({ migrations: [makeMove(1, 'z', 'running', { source: 'h2', target: 'h1' })] }), 1000],
   ];
-  for (const [what, picture, wanted] of rows) test(what, () => assert.equal(again(picture), wanted));
+  for (const [what, snapshot, wanted] of rows) test(what, () => assert.equal(again(snapshot), wanted));
 });
 
 describe('an empty host', () => {
-  const empty = (over: Partial<HostPicture>) => looked(over).view.empty;
+  const empty = (over: Partial<HostSnapshot>) => looked(over).view.empty;
   test('has nothing that has to go and nothing that comes, after new ones were kept away', () => {
     assert.equal(empty({}), true);
     assert.equal(empty({ wish: undefined }), false);

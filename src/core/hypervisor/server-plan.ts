@@ -1,22 +1,22 @@
 import { isBefore, secondsAfter } from '../time.ts';
 import { defaultServerPolicy, type ServerPolicy } from '../vm/server-policy.ts';
-import type { VmStanding } from '../vm/vm-status.ts';
+import type { VmStatus } from '../vm/vm-status.ts';
 import { remedyFor } from './remedy.ts';
 import { isQueued, type Migration, type Server } from './server.ts';
-import type { HostCall, HostPicture } from './snapshot.ts';
+import type { HostCall, HostSnapshot } from './snapshot.ts';
 import { isOurs, type Track, trackOf } from './track.ts';
 
 /** What is to become of one server. */
-export type Fate = {
+export type ServerPlan = {
   readonly server: Server;
-  readonly standing: VmStanding;
+  readonly standing: VmStatus;
   /** It may be asked for now. Those that begin a migration wait for their turn. */
   readonly call?: HostCall;
 };
 
-type Words = Omit<VmStanding, 'platform' | 'id' | 'name'>;
+type Words = Omit<VmStatus, 'platform' | 'id' | 'name'>;
 
-const standing = ({ id, name }: Server, words: Words): VmStanding => ({ platform: 'OpenStack', id, name, ...words });
+const standing = ({ id, name }: Server, words: Words): VmStatus => ({ platform: 'OpenStack', id, name, ...words });
 
 type Trouble = readonly [message: string, remedy: string];
 
@@ -41,7 +41,7 @@ const stuck: Readonly<Record<string, Trouble>> = {
   ],
 };
 
-const moving = (server: Server, migration: Migration, progress: number | undefined): VmStanding => {
+const moving = (server: Server, migration: Migration, progress: number | undefined): VmStatus => {
   const { source, target, status, created } = migration;
   return standing(server, {
     state: 'Migrating',
@@ -55,39 +55,39 @@ const moving = (server: Server, migration: Migration, progress: number | undefin
 /** It tries again after all that; from the third time on people are told that it cannot. */
 const patience = 3;
 
-const failing = (server: Server, { tries, reason = '' }: Track): VmStanding =>
+const failing = (server: Server, { tries, reason = '' }: Track): VmStatus =>
   tries < patience
     ? standing(server, { state: 'Waiting', message: `tried ${tries === 2 ? 'twice' : 'once'}: ${reason}` })
     : standing(server, { state: 'Cannot', message: reason, remedy: `${remedyFor(reason)}; tried again with pauses of at most 10 minutes` });
 
 /** The server can be moved: now, or after a pause. */
 const movable = (
-  picture: HostPicture,
+  snapshot: HostSnapshot,
   server: Server,
   track: Track,
   kind: 'live-migrate' | 'cold-migrate',
   now: Temporal.Instant,
-): Fate => {
+): ServerPlan => {
   const isDue = track.next === undefined || !isBefore(now, track.next);
   const waits = track.tries === 0 ? standing(server, { state: 'Waiting' }) : failing(server, track);
-  if (!picture.service.isUp) {
-    const message = `nova-compute on ${picture.host} is down, so that Nova moves nothing off it`;
+  if (!snapshot.service.isUp) {
+    const message = `nova-compute on ${snapshot.host} is down, so that Nova moves nothing off it`;
     return { server, standing: standing(server, { state: 'Cannot', message, remedy: 'start it, or evacuate the host if it is dead' }) };
   }
   return { server, standing: waits, ...(isDue && { call: { kind, server: server.id } }) };
 };
 
-const left = (server: Server, message: string): Fate => ({ server, standing: standing(server, { state: 'Left', message }) });
+const left = (server: Server, message: string): ServerPlan => ({ server, standing: standing(server, { state: 'Left', message }) });
 
-const byState = (picture: HostPicture, server: Server, track: Track, now: Temporal.Instant): Fate => {
-  const policy: ServerPolicy = picture.wish?.policy ?? defaultServerPolicy;
+const byState = (snapshot: HostSnapshot, server: Server, track: Track, now: Temporal.Instant): ServerPlan => {
+  const policy: ServerPolicy = snapshot.wish?.policy ?? defaultServerPolicy;
   const { vmState } = server;
   if (vmState === 'error' && policy.failed === 'Leave') return left(server, 'in error; the policy leaves such servers');
   if (vmState === 'active' || vmState === 'paused' || vmState === 'stopped') {
     if (policy[vmState] === 'Leave') return left(server, `${vmState}; the policy leaves such servers`);
     if (!server.isVolumeBacked && policy.localDisk === 'Leave')
       return left(server, 'its disk is on the host; the policy leaves such servers');
-    return movable(picture, server, track, vmState === 'stopped' ? 'cold-migrate' : 'live-migrate', now);
+    return movable(snapshot, server, track, vmState === 'stopped' ? 'cold-migrate' : 'live-migrate', now);
   }
   const [message, remedy] = stuck[vmState] ?? [
     `is ${vmState}, and Nova moves no such servers`,
@@ -96,7 +96,7 @@ const byState = (picture: HostPicture, server: Server, track: Track, now: Tempor
   return { server, standing: standing(server, { state: 'Cannot', message, remedy }) };
 };
 
-const busy = (server: Server, taskState: string): Fate => {
+const busy = (server: Server, taskState: string): ServerPlan => {
   const message = taskState.includes('delet') ? 'is being deleted' : `Nova is busy with it: ${taskState}`;
   return { server, standing: standing(server, { state: 'Waiting', message }) };
 };
@@ -105,12 +105,12 @@ const busy = (server: Server, taskState: string): Fate => {
 const isFresh = ({ updated }: Migration, now: Temporal.Instant): boolean => isBefore(now, secondsAfter(updated, 60));
 
 /** What is to become of a server that is on the host. */
-export const judge = (picture: HostPicture, server: Server, now: Temporal.Instant): Fate => {
-  const track = trackOf(picture, server.id);
+export const planServer = (snapshot: HostSnapshot, server: Server, now: Temporal.Instant): ServerPlan => {
+  const track = trackOf(snapshot, server.id);
   const { taskState, vmState } = server;
   // Nova leaves task states on servers in error when it is killed; nothing comes of those.
   if (vmState !== 'error' && taskState !== undefined) {
-    if (track.current !== undefined) return { server, standing: moving(server, track.current, picture.progress.get(server.id)) };
+    if (track.current !== undefined) return { server, standing: moving(server, track.current, snapshot.progress.get(server.id)) };
     if (taskState === 'migrating') return { server, standing: standing(server, { state: 'Migrating', message: 'migration is accepted' }) };
     return busy(server, taskState);
   }
@@ -118,16 +118,16 @@ export const judge = (picture: HostPicture, server: Server, now: Temporal.Instan
     return { server, standing: moving(server, track.current, undefined) };
   }
   if (vmState === 'building') return busy(server, 'building');
-  return byState(picture, server, track, now);
+  return byState(snapshot, server, track, now);
 };
 
 /** What is to become of a server that has left the host, or is about to be elsewhere. */
-export const judgeElsewhere = (picture: HostPicture, server: Server): Fate | undefined => {
-  const { current, done } = trackOf(picture, server.id);
+export const judgeElsewhere = (snapshot: HostSnapshot, server: Server): ServerPlan | undefined => {
+  const { current, done } = trackOf(snapshot, server.id);
   const target = server.host;
   if (current !== undefined && server.vmState === 'resized') {
     const [message, remedy] = resized;
-    if (!isOurs(picture, current)) return { server, standing: standing(server, { state: 'Cannot', message, remedy }) };
+    if (!isOurs(snapshot, current)) return { server, standing: standing(server, { state: 'Cannot', message, remedy }) };
     return { server, standing: moving(server, current, undefined), call: { kind: 'confirm', server: server.id } };
   }
   if (current !== undefined && server.taskState !== undefined) return { server, standing: moving(server, current, undefined) };

@@ -1,9 +1,9 @@
-import type { HostView, HostWish } from '../vm/host.ts';
+import type { DesiredHostState, HostView } from '../vm/host.ts';
 import type { Marker } from './mark.ts';
 import type { ComputeService, Migration, Server } from './server.ts';
 
 /** An attempt that Nova refused at once, which leaves no trace there. */
-export type Refusal = {
+export type NovaRefusal = {
   /** How many, one after the other; 0: nobody knows whether it arrived. */
   readonly count: number;
   readonly at: Temporal.Instant;
@@ -23,12 +23,12 @@ export type MigrationLimits = {
 export const defaultLimits: MigrationLimits = { perHost: 8, total: 32, ahead: 2 };
 
 /** Everything that is known of one hypervisor at one moment. */
-export type HostPicture = {
+export type HostSnapshot = {
   /** The `host` of its service. */
   readonly host: string;
   readonly marker: Marker;
   readonly service: ComputeService;
-  readonly wish: HostWish | undefined;
+  readonly wish: DesiredHostState | undefined;
   /** When this process was told of the wish first: counts where the service's reason does not say it. */
   readonly wishedAt: Temporal.Instant;
   /** Attempts that failed before this do not count: somebody has asked anew. */
@@ -46,7 +46,7 @@ export type HostPicture = {
   /** Why a migration failed, by its id. */
   readonly reasons: ReadonlyMap<number, string>;
   /** By id of the server. */
-  readonly refusals: ReadonlyMap<string, Refusal>;
+  readonly refusals: ReadonlyMap<string, NovaRefusal>;
   /** Servers that this process has asked to move: counts where Nova does not tell who asked. */
   readonly asked: ReadonlySet<string>;
   /** The user that Drydock is to Nova. */

@@ -1,7 +1,7 @@
 import { isBefore, secondsAfter } from '../time.ts';
 import { isMarked, markedSince } from './mark.ts';
 import { hasFailed, hasSucceeded, isCold, isUnderWay, type Migration } from './server.ts';
-import type { HostPicture } from './snapshot.ts';
+import type { HostSnapshot } from './snapshot.ts';
 
 /** What has become of one server since its host is to be empty. */
 export type Track = {
@@ -18,7 +18,7 @@ export type Track = {
 };
 
 /** When this emptying began: as the mark on the service says, else when the wish was heard of. */
-export const since = ({ marker, service, wishedAt }: Pick<HostPicture, 'marker' | 'service' | 'wishedAt'>): Temporal.Instant =>
+export const since = ({ marker, service, wishedAt }: Pick<HostSnapshot, 'marker' | 'service' | 'wishedAt'>): Temporal.Instant =>
   markedSince(marker, service.disabledReason) ?? wishedAt;
 
 const firstPauseSeconds = 10;
@@ -31,19 +31,19 @@ const newest = (migrations: readonly Migration[]): Migration | undefined =>
   migrations.reduce<Migration | undefined>((best, one) => (best === undefined || one.id > best.id ? one : best), undefined);
 
 /** All that is known of the attempts to move one server off the host. */
-export const trackOf = (picture: HostPicture, server: string): Track => {
-  const from = since(picture);
-  const own = picture.migrations.filter(one => one.server === server && one.source === picture.host);
+export const trackOf = (snapshot: HostSnapshot, server: string): Track => {
+  const from = since(snapshot);
+  const own = snapshot.migrations.filter(one => one.server === server && one.source === snapshot.host);
   const recent = own.filter(({ created }) => !isBefore(created, from));
-  const { anewFrom = from } = picture;
+  const { anewFrom = from } = snapshot;
   const failed = recent.filter(one => hasFailed(one) && !isBefore(one.created, anewFrom));
   const last = newest(failed);
-  const refusal = picture.refusals.get(server);
+  const refusal = snapshot.refusals.get(server);
   const tries = failed.length + (refusal?.count ?? 0);
   const isRefusalLater = refusal !== undefined && (last === undefined || isBefore(last.updated, refusal.at));
   const at = isRefusalLater ? refusal.at : last?.updated;
   const abandoned = last?.status === 'cancelled' ? 'its migration was aborted' : 'its migration failed, and Nova does not say why';
-  const told = last === undefined ? undefined : (picture.reasons.get(last.id) ?? abandoned);
+  const told = last === undefined ? undefined : (snapshot.reasons.get(last.id) ?? abandoned);
   return {
     current: newest(own.filter(isUnderWay)),
     done: newest(recent.filter(hasSucceeded)),
@@ -57,9 +57,9 @@ export const trackOf = (picture: HostPicture, server: string): Track => {
  * It is a cold migration that we asked for, so that confirming it is ours as well: it began after we disabled the service, and its user is
  * ours. Where Nova does not tell users (before 2.80), only what this process asked for counts.
  */
-export const isOurs = (picture: HostPicture, migration: Migration): boolean => {
-  const { host, user, asked, marker, service } = picture;
-  if (!isCold(migration) || migration.source !== host || isBefore(migration.created, since(picture))) return false;
+export const isOurs = (snapshot: HostSnapshot, migration: Migration): boolean => {
+  const { host, user, asked, marker, service } = snapshot;
+  if (!isCold(migration) || migration.source !== host || isBefore(migration.created, since(snapshot))) return false;
   if (migration.user === undefined || user === undefined) return asked.has(migration.server);
   return migration.user === user && (isMarked(marker, service.disabledReason) || asked.has(migration.server));
 };

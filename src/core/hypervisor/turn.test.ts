@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { makeHost, makeMove, makeServer } from '../testing/make-host.ts';
 import { decideHost } from './decide.ts';
-import { defaultLimits, type HostPicture } from './snapshot.ts';
+import { defaultLimits, type HostSnapshot } from './snapshot.ts';
 import { flights, nextOnes } from './turn.ts';
 
 const now = at(60);
-const asked = (over: Partial<HostPicture>): readonly string[] =>
+const asked = (over: Partial<HostSnapshot>): readonly string[] =>
   decideHost(makeHost(over), now).calls.flatMap(call => (call.kind.endsWith('migrate') && 'server' in call ? [call.server] : []));
 
 const many = ['a', 'b', 'c', 'd', 'e', 'f'].map(id => makeServer(id));
@@ -68,14 +68,14 @@ test('active ones go first, then paused, stopped and all others; the smallest of
     ['g', 'active', undefined],
     ['h', 'suspended', undefined],
   ];
-  const fates = rows.map(([id, vmState, memoryMiB]) => ({
+  const behaviors = rows.map(([id, vmState, memoryMiB]) => ({
     server: makeServer(id, { vmState, ...(memoryMiB !== undefined && { memoryMiB }) }),
     standing: { platform: 'OpenStack', id, name: id, state: 'Waiting' } as const,
     call: { kind: 'live-migrate', server: id } as const,
   }));
-  const picture = makeHost({ limits: { perHost: 99, total: 99, ahead: 99 } });
-  for (const order of [fates, fates.toReversed()]) {
-    const names = nextOnes(picture, order).map(call => ('server' in call ? call.server : ''));
+  const snapshot = makeHost({ limits: { perHost: 99, total: 99, ahead: 99 } });
+  for (const order of [behaviors, behaviors.toReversed()]) {
+    const names = nextOnes(snapshot, order).map(call => ('server' in call ? call.server : ''));
     assert.equal(names.join(''), 'gefdcbha');
   }
 });

@@ -3,7 +3,7 @@ import type { DrainPolicy } from '../request/policy.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { MachineEvent } from './event.ts';
 import type { MachineRequest } from './request.ts';
-import type { MachinePicture, Verdict } from './snapshot.ts';
+import type { MachineDecision, MachineSnapshot } from './snapshot.ts';
 import type { EventSource, Notice, ScanResult } from './source.ts';
 
 /** A machine, or a node where there is none, that something is announced about. */
@@ -17,10 +17,10 @@ export type Target = {
 };
 
 /** How the kinds about machines say what the core thinks. Nothing else knows their fields. */
-export type MachineTongue = {
+export type MachineAdapter = {
   /** A string says why the object cannot be worked with. */
   readonly readMaintenance: (raw: unknown) => MachineRequest | string;
-  readonly maintenanceStatus: (verdict: Verdict, picture: MachinePicture, now: Temporal.Instant) => JsonObject;
+  readonly maintenanceStatus: (verdict: MachineDecision, snapshot: MachineSnapshot, now: Temporal.Instant) => JsonObject;
   /** A new MachineMaintenance. `source`: how its events are answered; as by default when left out. */
   readonly newMaintenance: (
     target: Target,

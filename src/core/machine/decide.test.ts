@@ -6,27 +6,27 @@ import {
   makeEvent as event,
   makeMachineHistory as history,
   makeMachine as machine,
-  makeMachinePicture as picture,
   isReady as ready,
   makeMachineRequest as request,
   makeSet as set,
+  makeMachineSnapshot as snapshot,
 } from '../testing/make-machine.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import { decideMachine } from './decide.ts';
 import { eventKinds, eventStates, type MachineEvent } from './event.ts';
 import { hookName, type Machine } from './machine.ts';
 import { type MachineHistory, type MachineRequest, machinePhases, strategies } from './request.ts';
-import type { MachinePicture, Verdict } from './snapshot.ts';
+import type { MachineDecision, MachineSnapshot } from './snapshot.ts';
 import { machineMaintenanceFinalizer } from './writes.ts';
 
 const now = at(0);
 const day = 86_400;
 
-const without = <K extends keyof MachinePicture>(from: MachinePicture, ...keys: readonly K[]): MachinePicture =>
-  Object.fromEntries(Object.entries(from).filter(([key]) => !keys.includes(key as K))) as MachinePicture;
+const without = <K extends keyof MachineSnapshot>(from: MachineSnapshot, ...keys: readonly K[]): MachineSnapshot =>
+  Object.fromEntries(Object.entries(from).filter(([key]) => !keys.includes(key as K))) as MachineSnapshot;
 
-const decided = (over: Partial<MachinePicture> = {}): Verdict => decideMachine(picture(over), now);
-const says = ({ phase, reason }: Verdict): string => `${phase} ${reason}`;
+const decided = (over: Partial<MachineSnapshot> = {}): MachineDecision => decideMachine(snapshot(over), now);
+const says = ({ phase, reason }: MachineDecision): string => `${phase} ${reason}`;
 
 describe('before it begins', () => {
   test('the finalizer comes first', () => {
@@ -67,7 +67,7 @@ describe('before it begins', () => {
     assert.equal(soon.startsAt?.toString(), at(3 * 3600 - 1800).toString());
     assert.match(soon.message, /No opening of nights comes before the deadline 2026-11-21T11:00:00Z: it begins outside of them/);
     const due = decideMachine(
-      picture({ windows: [nights], request: request({ events: [event({ deadline: at(3 * 3600) })] }) }),
+      snapshot({ windows: [nights], request: request({ events: [event({ deadline: at(3 * 3600) })] }) }),
       at(2.6 * 3600),
     );
     assert.equal(due.begins?.becauseOfDeadline, true);
@@ -158,13 +158,13 @@ describe('before it begins', () => {
   });
 
   test('a machine that is gone is not looked for as long as its API is away', () => {
-    assert.equal(says(decideMachine(without(picture({ machineApi: false }), 'machine'), now)), 'Pending NoMachineApi');
-    assert.equal(says(decideMachine(without(picture(), 'machine'), now)), 'Cancelled MachineGone');
+    assert.equal(says(decideMachine(without(snapshot({ machineApi: false }), 'machine'), now)), 'Pending NoMachineApi');
+    assert.equal(says(decideMachine(without(snapshot(), 'machine'), now)), 'Cancelled MachineGone');
   });
 });
 
 describe('the strategy', () => {
-  const strategyOf = (over: Partial<MachinePicture>): string | undefined => decided(over).begins?.strategy;
+  const strategyOf = (over: Partial<MachineSnapshot>): string | undefined => decided(over).begins?.strategy;
 
   test('is the strongest of those of its events, and Replace for what the replaced operator made', () => {
     const soon = { deadline: at(60) };
@@ -187,7 +187,7 @@ describe('the strategy', () => {
     assert.equal(
       strategyOf({
         ...soon,
-        supply: { set: set({ kind: 'ControlPlaneMachineSet', controlPlane: true }), members: [], ready: 3, failed: [] },
+        replacement: { set: set({ kind: 'ControlPlaneMachineSet', controlPlane: true }), members: [], ready: 3, failed: [] },
       }),
       'Replace',
     );
@@ -197,7 +197,7 @@ describe('the strategy', () => {
   });
 
   test('that cannot be followed becomes Drain when nobody has chosen it, and is told when somebody has', () => {
-    const alone = without(picture({ request: request({ events: [event({ deadline: at(60) })] }) }), 'supply');
+    const alone = without(snapshot({ request: request({ events: [event({ deadline: at(60) })] }) }), 'replacement');
     assert.equal(decideMachine(alone, now).begins?.strategy, 'Drain');
     assert.equal(
       decideMachine({ ...alone, request: request({ strategy: 'Replace' }) }, now).begins?.strategy,
@@ -207,7 +207,7 @@ describe('the strategy', () => {
     assert.equal(says(decideMachine({ ...alone, request: request({ strategy: 'ReplaceWithSurge' }) }, now)), 'Pending StrategyNotPossible');
     const owned = { set: set({ api: 'capi', topologyOwned: true }), members: [], ready: 3, failed: [] };
     assert.equal(
-      says(decided({ machine: machine({ api: 'capi' }), supply: owned, request: request({ strategy: 'ReplaceWithSurge' }) })),
+      says(decided({ machine: machine({ api: 'capi' }), replacement: owned, request: request({ strategy: 'ReplaceWithSurge' }) })),
       'Pending StrategyNotPossible',
     );
     const nodeOnly = request({ nodeOnly: true, nodeName: 'n1', events: [event({ deadline: at(60) })] });
@@ -279,21 +279,27 @@ describe('under way', () => {
   });
 
   test('it is not over before the replacement is ready', () => {
-    const gone = without(picture({ request: begun({ deletionIssued: true }), child: child('Drained') }), 'machine', 'node');
-    assert.equal(says(decideMachine({ ...gone, supply: { set: set(), members: [], ready: 2, failed: [] } }, now)), 'Replacing Replacement');
+    const gone = without(snapshot({ request: begun({ deletionIssued: true }), child: child('Drained') }), 'machine', 'node');
+    assert.equal(
+      says(decideMachine({ ...gone, replacement: { set: set(), members: [], ready: 2, failed: [] } }, now)),
+      'Replacing Replacement',
+    );
     assert.equal(says(decideMachine(gone, now)), 'Releasing Ending');
     assert.equal(says(decideMachine(without(gone, 'child'), now)), 'Succeeded Succeeded');
   });
 
   test('a machine that had failed before the work began is not waited for; one that was made since and has failed is', () => {
-    const gone = without(picture({ request: begun({ deletionIssued: true }), child: child('Drained') }), 'machine', 'node');
-    const supplied = (failed: Partial<Machine>): MachinePicture => ({
+    const gone = without(snapshot({ request: begun({ deletionIssued: true }), child: child('Drained') }), 'machine', 'node');
+    const supplied = (failed: Partial<Machine>): MachineSnapshot => ({
       ...gone,
-      supply: { set: set(), members: [], ready: 2, failed: [machine({ phase: 'Failed', ...failed })] },
+      replacement: { set: set(), members: [], ready: 2, failed: [machine({ phase: 'Failed', ...failed })] },
     });
     assert.equal(says(decideMachine(supplied({}), now)), 'Releasing Ending');
     assert.equal(says(decideMachine(supplied({ createdAt: now }), now)), 'Replacing Replacement');
-    const both = decideMachine({ ...supplied({}), supply: { set: set({ replicas: 4 }), members: [], ready: 2, failed: [machine()] } }, now);
+    const both = decideMachine(
+      { ...supplied({}), replacement: { set: set({ replicas: 4 }), members: [], ready: 2, failed: [machine()] } },
+      now,
+    );
     assert.match(both.message, /has 2 of 4 machines with a node that is Ready; 1 had failed before$/);
   });
 
@@ -317,7 +323,10 @@ describe('under way', () => {
     assert.equal(says(on), 'Draining NewEvent');
     assert.deepEqual(on.begins?.strategy, 'Replace');
     assert.equal(says(decided({ request: { ...both, strategy: 'Drain' }, child: child('Drained') })), 'Drained EventPending');
-    assert.equal(says(decideMachine(without(picture({ request: both, child: child('Drained') }), 'supply'), now)), 'Drained EventPending');
+    assert.equal(
+      says(decideMachine(without(snapshot({ request: both, child: child('Drained') }), 'replacement'), now)),
+      'Drained EventPending',
+    );
 
     // Nobody has agreed to it yet: the reboot goes on as it was.
     const asked = { ...both, needsApproval: true };
@@ -338,7 +347,7 @@ describe('under way', () => {
 
   test('an object of the replaced operator whose machine it has deleted is finished', () => {
     const theirs = request({ deletionIssued: true, events: [] });
-    assert.equal(says(decideMachine(without(picture({ request: theirs }), 'machine'), now)), 'Succeeded MachineGone');
+    assert.equal(says(decideMachine(without(snapshot({ request: theirs }), 'machine'), now)), 'Succeeded MachineGone');
   });
 
   test('what is deleted gives everything back: the machine too many, the mark, the hook, the node', () => {
@@ -346,16 +355,16 @@ describe('under way', () => {
     const capi = machine({ api: 'capi', deleteMark: 'uid-mm', preDrainHooks: [{ name: hookName, owner: 'x' }] });
     const larger = set({ api: 'capi', replicas: 4, surges: new Map([['uid-mm', 'drydock-system/mm-m1']]) });
     const young = machine({ key: 'capi/machines/m4', name: 'm4', api: 'capi', path: '/m4', createdAt: at(-10) });
-    const supply = { set: larger, members: [capi, young], ready: 4, failed: [] };
+    const replacement = { set: larger, members: [capi, young], ready: 4, failed: [] };
     const steps: string[] = [];
-    const step = (over: Partial<MachinePicture>): void => {
-      const { writes = [], own } = decided({ request: leaving, child: child('Draining'), supply, ...over });
+    const step = (over: Partial<MachineSnapshot>): void => {
+      const { writes = [], own } = decided({ request: leaving, child: child('Draining'), replacement, ...over });
       steps.push([...writes, ...(own ? [own] : [])].map(({ what, path }) => `${what} ${path.split('/').at(-1)}`).join());
     };
     step({ machine: capi, surged: [larger] });
     const { deleteMark: _mark, ...unmarked } = capi;
     step({ machine: unmarked, surged: [larger] });
-    step({ machine: unmarked, surged: [larger], supply: { ...supply, members: [unmarked, { ...young, deleteMark: 'uid-mm' }] } });
+    step({ machine: unmarked, surged: [larger], replacement: { ...replacement, members: [unmarked, { ...young, deleteMark: 'uid-mm' }] } });
     step({ machine: unmarked });
     step({ machine: machine() });
     assert.deepEqual(steps, [
@@ -365,7 +374,7 @@ describe('under way', () => {
       'let the machine go m1',
       'end the maintenance of the node mm-m1-uid-mm',
     ]);
-    const { own } = decideMachine(without(picture({ request: leaving, machine: machine() }), 'child'), now);
+    const { own } = decideMachine(without(snapshot({ request: leaving, machine: machine() }), 'child'), now);
     assert.deepEqual(own?.body['metadata'], { finalizers: [], resourceVersion: '7' });
   });
 });
@@ -376,7 +385,7 @@ describe('laws', () => {
     state: fc.constantFrom(...eventStates),
     deadlineIn: fc.integer({ min: -7200, max: 7200 }),
   });
-  const anyPicture = fc
+  const anySnapshot = fc
     .record({
       events: fc.array(anyEvent, { maxLength: 3 }),
       phase: fc.option(fc.constantFrom(...machinePhases), { nil: undefined }),
@@ -416,7 +425,7 @@ describe('laws', () => {
       }) => {
         const ours = machine({ api, deleting: machineDeleting, preDrainHooks: hooked ? [{ name: hookName, owner: 'x' }] : [] });
         const workers = set({ api, surges: new Map(surged ? [['uid-mm', 'x']] : []) });
-        const all = picture({
+        const all = snapshot({
           request: request({
             events: events.map(({ kind, state, deadlineIn }, index) => event({ id: `e${index}`, kind, state, deadline: at(deadlineIn) })),
             deleting,
@@ -426,7 +435,7 @@ describe('laws', () => {
             ...(strategy && { strategy }),
           }),
           machine: ours,
-          supply: { set: workers, members: [ours], ready: count, failed: broken ? [ours] : [] },
+          replacement: { set: workers, members: [ours], ready: count, failed: broken ? [ours] : [] },
           surged: surged ? [workers] : [],
           ...(childState && {
             child: makeRequest('mm-m1-uid-mm', {
@@ -443,7 +452,7 @@ describe('laws', () => {
 
   test('there is always a verdict, deciding twice is the same, and one thing is done at a time', () => {
     fc.assert(
-      fc.property(anyPicture, pictured => {
+      fc.property(anySnapshot, pictured => {
         const verdict = decideMachine(pictured, now);
         assert.deepEqual(decideMachine(pictured, now), verdict);
         assert.ok((verdict.writes?.length ?? 0) + (verdict.own ? 1 : 0) <= 1);
@@ -454,7 +463,7 @@ describe('laws', () => {
 
   test('no machine is deleted, marked or counted before the work has begun, without approval, or with a full node that is there', () => {
     fc.assert(
-      fc.property(anyPicture, pictured => {
+      fc.property(anySnapshot, pictured => {
         const { writes = [] } = decideMachine(pictured, now);
         const deletion = writes.find(({ method, store }) => method === 'DELETE' && store === 'machines');
         if (deletion === undefined) return;
@@ -473,7 +482,7 @@ describe('laws', () => {
 
   test('what is over touches nothing but itself', () => {
     fc.assert(
-      fc.property(anyPicture, pictured => {
+      fc.property(anySnapshot, pictured => {
         const verdict = decideMachine(pictured, now);
         if (verdict.phase === 'Succeeded' || verdict.phase === 'Cancelled') assert.deepEqual(verdict.writes ?? [], []);
       }),

@@ -1,4 +1,4 @@
-import type { MachinePicture, MachineStep, Verdict } from './snapshot.ts';
+import type { MachineDecision, MachineSnapshot, MachineStep } from './snapshot.ts';
 import { approval, begin, outgrow } from './steps/begin.ts';
 import { release, succeed, waitThrough } from './steps/finish.ts';
 import { calledOff, claim, next, notify, over, pointless, readable, undo } from './steps/life.ts';
@@ -31,9 +31,9 @@ const steps: readonly MachineStep[] = [
  * What to do about a machine maintenance now: a pure function of what is known and of the time. Everything it goes by is stored in the API, most
  * of it on the objects that it changes, so a process that is killed between any two writes and started again goes on where it was.
  */
-export const decideMachine = (picture: MachinePicture, now: Temporal.Instant): Verdict => {
+export const decideMachine = (snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecision => {
   for (const step of steps) {
-    const verdict = step(picture, now);
+    const verdict = step(snapshot, now);
     if (verdict !== undefined) return verdict;
   }
   throw new Error('the last step of a machine maintenance always has a verdict');

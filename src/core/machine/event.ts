@@ -62,7 +62,7 @@ export const troubleReasons = [
 export type TroubleReason = (typeof troubleReasons)[number];
 
 /** What one look at a source has shown. */
-export type Sighting = {
+export type SourceObservation = {
   readonly source: string;
   /** Machines whose events are completely known now, by instance: one that is not among `events` has none any more. */
   readonly looked: ReadonlySet<string>;

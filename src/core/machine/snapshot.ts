@@ -1,13 +1,13 @@
 import type { Node } from '../hold/node.ts';
 import type { Write } from '../maintenance/decision.ts';
-import type { Request } from '../request/request.ts';
+import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { Machine, MachineSet } from './machine.ts';
 import type { MachinePhase, MachineRequest, Strategy } from './request.ts';
 import type { Notice } from './source.ts';
 
 /** Another machine maintenance, as far as it may be in the way. */
-export type Other = {
+export type OtherMaintenance = {
   readonly key: string;
   /** It has begun and is not over. */
   readonly active: boolean;
@@ -22,7 +22,7 @@ export type Other = {
 export type Limits = { readonly perSet: number; readonly perZone: number };
 
 /** What is to replace a machine, and what it has at the moment. */
-export type Supply = {
+export type ReplacementSet = {
   readonly set: MachineSet;
   /** Its machines, the ones being deleted too. */
   readonly members: readonly Machine[];
@@ -33,7 +33,7 @@ export type Supply = {
 };
 
 /** Everything known about one machine maintenance at one moment. */
-export type MachinePicture = {
+export type MachineSnapshot = {
   readonly request: MachineRequest;
   /** A machine API is served and has been read. */
   readonly machineApi: boolean;
@@ -42,22 +42,22 @@ export type MachinePicture = {
   /** The node of the machine. */
   readonly node?: Node;
   /** Missing: nothing would replace the machine. */
-  readonly supply?: Supply;
+  readonly replacement?: ReplacementSet;
   /** Sets that have a machine too many on account of this request. */
   readonly surged: readonly MachineSet[];
   /** The Maintenance that drains the node for this request. */
-  readonly child?: Request;
+  readonly child?: MaintenanceRequest;
   /** The drain that it is told differs from what this request wants: somebody has changed it. */
   readonly childChanged?: true;
   /** A Maintenance of that name that is not part of this request: of another node, or somebody else's. */
-  readonly stranger?: Request;
+  readonly stranger?: MaintenanceRequest;
   /** Sources of announcements whose word counts when they say that a machine goes within minutes. */
   readonly urgentSources: ReadonlySet<string>;
   /** What the agent of the node has heard. */
   readonly notice?: Notice;
   /** All there are. */
   readonly windows: readonly MaintenanceWindow[];
-  readonly others: readonly Other[];
+  readonly others: readonly OtherMaintenance[];
   readonly limits: Limits;
   /** How long others of this strategy have taken, in seconds; missing as long as there were none. */
   readonly seen: ReadonlyMap<Strategy, number>;
@@ -75,7 +75,7 @@ type Beginning = {
 };
 
 /** Where a machine maintenance stands, and what is to be done for the next step. */
-export type Verdict = {
+export type MachineDecision = {
   readonly phase: MachinePhase;
   /** What it waits for, as a word. */
   readonly reason: string;
@@ -96,4 +96,4 @@ export type Verdict = {
 };
 
 /** One step of the way: undefined when it is done. */
-export type MachineStep = (picture: MachinePicture, now: Temporal.Instant) => Verdict | undefined;
+export type MachineStep = (snapshot: MachineSnapshot, now: Temporal.Instant) => MachineDecision | undefined;

@@ -1,7 +1,7 @@
 import { isBefore, secondsAfter } from '../time.ts';
 import { deadlineOf, isPending, type MachineEvent } from './event.ts';
 import { takesAtOnce } from './request.ts';
-import type { MachinePicture } from './snapshot.ts';
+import type { MachineSnapshot } from './snapshot.ts';
 
 /** A machine that its cloud takes away within minutes: calendars, approvals and limits would not keep it. */
 
@@ -15,15 +15,15 @@ const urgentUntil = 600;
  * What is announced of such a kind by somebody whose word on it counts: the agent of the node, or the cloud itself when it is asked. Everybody else, a node's own
  * labels among them, is heard, and waits for approval, windows and limits like the rest.
  */
-const taken = ({ request, urgentSources }: MachinePicture): readonly MachineEvent[] =>
+const taken = ({ request, urgentSources }: MachineSnapshot): readonly MachineEvent[] =>
   request.events.filter(event => isPending(event) && takesAtOnce(event) && urgentSources.has(event.source));
 
 /** Whether the cloud takes the machine, at whatever time, by the word of somebody whose word counts. */
-export const isTakenAway = (picture: MachinePicture): boolean => taken(picture).length > 0;
+export const isTakenAway = (snapshot: MachineSnapshot): boolean => taken(snapshot).length > 0;
 
 /** The deadline that presses at this moment. */
-export const urgentDeadline = (picture: MachinePicture, now: Temporal.Instant): Temporal.Instant | undefined => {
-  const deadline = deadlineOf(taken(picture));
+export const urgentDeadline = (snapshot: MachineSnapshot, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const deadline = deadlineOf(taken(snapshot));
   if (deadline === undefined || isBefore(secondsAfter(now, urgentWithin), deadline)) return undefined;
   return isBefore(deadline, secondsAfter(now, -urgentUntil)) ? undefined : deadline;
 };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../json.ts';
 import { at } from '../testing/make.ts';
-import { makeChild, makeEvent, makeMachine, makeMachinePicture, makeMachineRequest, makeSet } from '../testing/make-machine.ts';
+import { makeChild, makeEvent, makeMachine, makeMachineRequest, makeMachineSnapshot, makeSet } from '../testing/make-machine.ts';
 import type { MachineEvent } from './event.ts';
 import { deleteMarks, hookName, hookOwner, preDrainPrefix } from './machine.ts';
 import {
@@ -112,7 +112,7 @@ describe('the Maintenance that drains the node', () => {
   });
 
   const drain = (events: readonly MachineEvent[], own: object = {}) => {
-    const { body } = createChildWrite(makeMachinePicture({ request: makeMachineRequest({ events, drain: { ...own } }) }), 'n1', at(0));
+    const { body } = createChildWrite(makeMachineSnapshot({ request: makeMachineRequest({ events, drain: { ...own } }) }), 'n1', at(0));
     return (body['spec'] as { drain: Record<string, unknown> }).drain;
   };
   test('takes local data and pods without a controller along, unless the request says otherwise', () => {

@@ -1,12 +1,12 @@
 import { type JsonObject, mergePatch } from '../json.ts';
-import type { Announcement, Write } from '../maintenance/decision.ts';
-import type { Request } from '../request/request.ts';
+import type { KubeEvent, Write } from '../maintenance/decision.ts';
+import type { MaintenanceRequest } from '../request/request.ts';
 import { pathOf } from '../request/request.ts';
 import { secondsBetween, timeText } from '../time.ts';
 import { isPending } from './event.ts';
 import { deleteMarks, hookName, hookOwner, type Machine, type MachineSet, preDrainPrefix, surgePrefix } from './machine.ts';
 import type { MachineRequest } from './request.ts';
-import type { MachinePicture } from './snapshot.ts';
+import type { MachineSnapshot } from './snapshot.ts';
 import { drainedForAnnotation, type Notice, noticesPath } from './source.ts';
 import { urgentDeadline } from './urgency.ts';
 
@@ -27,10 +27,10 @@ export const pathOfRequest = ({ namespace, name }: Pick<MachineRequest, 'namespa
 /** An event about the machine maintenance itself. */
 export const announce = (
   { namespace, name, uid, resourceVersion }: MachineRequest,
-  type: Announcement['type'],
+  type: KubeEvent['type'],
   reason: string,
   message: string,
-): Announcement => ({
+): KubeEvent => ({
   type,
   reason,
   message,
@@ -39,7 +39,7 @@ export const announce = (
 });
 
 /** A change of the request itself. */
-export const ownWrite = (request: MachineRequest, what: string, body: JsonObject, announces: readonly Announcement[] = []): Write => {
+export const ownWrite = (request: MachineRequest, what: string, body: JsonObject, announces: readonly KubeEvent[] = []): Write => {
   const { metadata, ...rest } = body as { readonly metadata?: JsonObject };
   return {
     what,
@@ -131,13 +131,13 @@ export const deleteMachineWrite = (machine: Machine, request: MachineRequest): W
   ],
 });
 
-export const deleteChildWrite = (child: Request): Write => ({
+export const deleteChildWrite = (child: MaintenanceRequest): Write => ({
   what: 'end the maintenance of the node',
   method: 'DELETE',
   path: pathOf(child),
   body: { preconditions: { uid: child.uid } },
   store: 'requests',
-  dialect: child.dialect.name,
+  adapter: child.adapter.name,
   announce: [],
 });
 
@@ -153,14 +153,14 @@ export const drainedForWrite = (notice: Notice, ids: readonly string[]): Write =
 });
 
 /** How far the Maintenance is to go: Cordon pauses it. */
-export const stageWrite = (child: Request, stage: 'Cordon' | 'Drain'): Write => ({
+export const stageWrite = (child: MaintenanceRequest, stage: 'Cordon' | 'Drain'): Write => ({
   what: stage === 'Cordon' ? 'pause the drain' : 'go on with the drain',
   method: 'PATCH',
   style: 'merge',
   path: pathOf(child),
   body: { metadata: { resourceVersion: child.resourceVersion }, spec: { stage } },
   store: 'requests',
-  dialect: child.dialect.name,
+  adapter: child.adapter.name,
   announce: [],
 });
 
@@ -183,8 +183,8 @@ export const reasonOf = ({ events, machineName }: MachineRequest): string => {
 const spare = 10;
 
 /** By a deadline within minutes, no pod gets longer to end than there is. */
-const graceOf = (picture: MachinePicture, now: Temporal.Instant): JsonObject => {
-  const deadline = urgentDeadline(picture, now);
+const graceOf = (snapshot: MachineSnapshot, now: Temporal.Instant): JsonObject => {
+  const deadline = urgentDeadline(snapshot, now);
   if (deadline === undefined) return {};
   return { maxGracePeriodSeconds: Math.max(1, Math.floor(secondsBetween(now, deadline)) - spare) };
 };
@@ -193,7 +193,7 @@ const graceOf = (picture: MachinePicture, now: Temporal.Instant): JsonObject => 
 export const childDrain = ({ drain }: MachineRequest): JsonObject => ({ deleteEmptyDirData: true, force: true, ...drain });
 
 /** What somebody has changed of the drain is put back: this request says how its node is emptied. */
-export const childDrainWrite = (child: Request, request: MachineRequest): Write => ({
+export const childDrainWrite = (child: MaintenanceRequest, request: MachineRequest): Write => ({
   what: 'put back how the node is emptied',
   method: 'PATCH',
   style: 'merge',
@@ -203,13 +203,13 @@ export const childDrainWrite = (child: Request, request: MachineRequest): Write 
     spec: { drain: mergePatch(child.part?.drain ?? {}, childDrain(request)) ?? {} },
   },
   store: 'requests',
-  dialect: child.dialect.name,
+  adapter: child.adapter.name,
   announce: [announce(request, 'Warning', 'MaintenanceChanged', `Somebody has changed the drain of Maintenance ${child.name}; put back`)],
 });
 
 /** Creates the Maintenance that drains the node. */
-export const createChildWrite = (picture: MachinePicture, nodeName: string, now: Temporal.Instant): Write => {
-  const { request } = picture;
+export const createChildWrite = (snapshot: MachineSnapshot, nodeName: string, now: Temporal.Instant): Write => {
+  const { request } = snapshot;
   return {
     what: 'begin the maintenance of the node',
     method: 'POST',
@@ -223,11 +223,11 @@ export const createChildWrite = (picture: MachinePicture, nodeName: string, now:
         reason: reasonOf(request).slice(0, 1024),
         requester: 'drydock.dev/machine-maintenance',
         start: { windows: 'Ignore' },
-        drain: { ...graceOf(picture, now), ...childDrain(request) },
+        drain: { ...graceOf(snapshot, now), ...childDrain(request) },
       },
     },
     store: 'requests',
-    dialect: 'maintenances.drydock.dev',
+    adapter: 'maintenances.drydock.dev',
     announce: [],
   };
 };

@@ -5,12 +5,12 @@ import { seedPolicy } from '../request/policy.ts';
 import { noHistory } from '../request/request.ts';
 import { at, makeBudget, makePod, makeRequest } from '../testing/make.ts';
 import { blockersNow } from './blockers-now.ts';
-import type { Glance } from './drain-inputs.ts';
+import type { DrainInputs } from './drain-inputs.ts';
 
 /** What `drydock status` says of the blockers of one maintenance. */
 
-const nothing: Glance = { pods: [], budgets: [], daemonSets: new Set() };
-const twice: Glance = { ...nothing, pods: [makePod('a')], budgets: [makeBudget('one'), makeBudget('two')] };
+const nothing: DrainInputs = { pods: [], budgets: [], daemonSets: new Set() };
+const twice: DrainInputs = { ...nothing, pods: [makePod('a')], budgets: [makeBudget('one'), makeBudget('two')] };
 
 test('what the status stores is told as it stands, by pod, server or volume', () => {
   const since = '2026-11-21T08:00:00Z';

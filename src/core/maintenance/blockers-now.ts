@@ -1,11 +1,11 @@
 import { blockerId } from '../drain/blocker.ts';
-import type { Blocked } from '../drain/blocker-groups.ts';
-import type { Request } from '../request/request.ts';
+import type { BlockerSummary } from '../drain/blocker-groups.ts';
+import type { MaintenanceRequest } from '../request/request.ts';
 import { evacuate } from './decide.ts';
-import { type Glance, pictureOf } from './drain-inputs.ts';
+import { type DrainInputs, snapshotOf } from './drain-inputs.ts';
 
 /** Since when, as the operator has stored it, where the kind stores it. */
-const storedSince = (request: Request, id: string): string | undefined =>
+const storedSince = (request: MaintenanceRequest, id: string): string | undefined =>
   request.history.blockedSince.get(id)?.toString({ smallestUnit: 'second' });
 
 /** A blocker as the kinds that store them do. */
@@ -20,7 +20,7 @@ type Stored = {
 };
 
 /** What the server's last answers were is known to the operator alone; the status of the object may have them. */
-const storedBlockers = (request: Request): readonly Blocked[] => {
+const storedBlockers = (request: MaintenanceRequest): readonly BlockerSummary[] => {
   const { blockers = [] } = request.status as { readonly blockers?: readonly Stored[] };
   return blockers.map(({ cause, pod, volume = '', server, message, remedy, since }) => {
     const what = pod ? `${pod.namespace}/${pod.name}` : (server?.name ?? volume);
@@ -32,10 +32,10 @@ const storedBlockers = (request: Request): readonly Blocked[] => {
  * What keeps this request's drain from being complete: what its status says, or, for kinds that store no blockers, the operator's own
  * judgement of the pods and budgets as they are now.
  */
-export const blockersNow = (request: Request, glance: Glance, now: Temporal.Instant): readonly Blocked[] => {
+export const blockersNow = (request: MaintenanceRequest, drainInputs: DrainInputs, now: Temporal.Instant): readonly BlockerSummary[] => {
   const stored = storedBlockers(request);
   if (stored.length > 0) return stored;
-  const [report] = evacuate(pictureOf(request, glance), now).reports;
+  const [report] = evacuate(snapshotOf(request, drainInputs), now).reports;
   return (report?.blockers ?? []).map(({ cause, pod, message, remedy, ...rest }) => {
     const since = storedSince(request, blockerId({ cause, message, ...rest, ...(pod && { pod }) }));
     const what = pod ? `${pod.namespace}/${pod.name}` : '';

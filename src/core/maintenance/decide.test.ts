@@ -4,18 +4,18 @@ import fc from 'fast-check';
 import type { Budget } from '../drain/budget.ts';
 import type { Member } from '../quorum/quorum.ts';
 import { seedPolicy } from '../request/policy.ts';
-import { noHistory, type Request } from '../request/request.ts';
-import { at, heldNode, makeBudget, makeNode, makePicture, makePod, makeRequest, ourLease } from '../testing/make.ts';
+import { type MaintenanceRequest, noHistory } from '../request/request.ts';
+import { at, heldNode, makeBudget, makeNode, makePod, makeRequest, makeSnapshot, ourLease } from '../testing/make.ts';
 import { decide } from './decide.ts';
 import type { Decision } from './decision.ts';
-import { noNotes, type Picture, type Quorum } from './snapshot.ts';
+import { type NodeSnapshot, noNotes, type Quorum } from './snapshot.ts';
 
 const now = at(100);
 const whats = (decision: Decision): readonly string[] => decision.writes.map(({ what }) => what);
 const evicted = (decision: Decision): readonly string[] => decision.calls.map(({ pod }) => pod.name);
-const run = (over: Partial<Picture> = {}): Decision => decide(makePicture(over), now);
-const noLeases: Picture['leases'] = new Map();
-const foreign: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', renewTime: at(99) }]]);
+const run = (over: Partial<NodeSnapshot> = {}): Decision => decide(makeSnapshot(over), now);
+const noLeases: NodeSnapshot['leases'] = new Map();
+const foreign: NodeSnapshot['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', renewTime: at(99) }]]);
 
 test('a new request is claimed first, and nothing else', () => {
   const decision = run({
@@ -48,8 +48,8 @@ test('a drained node is reported as such and stays on guard', () => {
 });
 
 test('unknown pods are not no pods', () => {
-  const { pods: _pods, ...picture } = makePicture();
-  const decision = decide(picture, now);
+  const { pods: _pods, ...snapshot } = makeSnapshot();
+  const decision = decide(snapshot, now);
   assert.deepEqual(decision.writes, []);
 });
 
@@ -95,8 +95,8 @@ test('a lease in other hands is not deleted on the way out', () => {
 });
 
 test('evictions that are sent are waited for before the node is given back', () => {
-  const flight = { uid: 'u', podKey: 'shop/a', podName: 'a', nodeName: 'n1', state: 'sent', at: at(99) } as const;
-  const decision = run({ requests: [makeRequest('one', { deleting: true })], flights: [flight] });
+  const inFlightEviction = { uid: 'u', podKey: 'shop/a', podName: 'a', nodeName: 'n1', state: 'sent', at: at(99) } as const;
+  const decision = run({ requests: [makeRequest('one', { deleting: true })], inFlight: [inFlightEviction] });
   assert.deepEqual(decision.writes, []);
   assert.ok(decision.again !== undefined);
 });
@@ -117,7 +117,7 @@ test('a hold of a kind that the cluster does not serve at the moment stays', () 
 });
 
 test('what another operator has given back is not given back once more: only the record goes', () => {
-  const node = makeNode({ unschedulable: true, taints: [{ key: 'x', effect: 'NoExecute' }], before: heldNode.before ?? '' });
+  const node = makeNode({ unschedulable: true, taints: [{ key: 'x', effect: 'NoExecute' }], holdRecord: heldNode.holdRecord ?? '' });
   const [write, ...others] = run({ node, requests: [], leases: noLeases }).writes;
   assert.deepEqual(others, []);
   assert.deepEqual(write?.body, { metadata: { resourceVersion: '5', annotations: { 'drydock.dev/before': null } } });
@@ -129,11 +129,11 @@ test('a hold whose request has vanished is given back', () => {
   assert.deepEqual(write?.body['spec'], { unschedulable: null, taints: null });
 });
 
-const { dialect: plain } = makeRequest('one');
+const { adapter: plain } = makeRequest('one');
 const { finalizer: _finalizer, ...withoutFinalizer } = plain;
 
 test('a kind without a finalizer is claimed by its mark alone, and let go without a write', () => {
-  const request = makeRequest('one', { dialect: withoutFinalizer, claim: 'none', finalizers: [] });
+  const request = makeRequest('one', { adapter: withoutFinalizer, claim: 'none', finalizers: [] });
   const [claim] = run({ node: makeNode(), leases: noLeases, requests: [request] }).writes;
   assert.deepEqual(claim?.body, { metadata: { resourceVersion: '30', annotations: { 'drydock.dev/claim': 'taken-over' } } });
   const claimed = { ...request, claim: 'takenOver' as const };
@@ -143,7 +143,7 @@ test('a kind without a finalizer is claimed by its mark alone, and let go withou
 });
 
 test('a kind without leases holds without one', () => {
-  const request = makeRequest('one', { dialect: { ...plain, lease: () => undefined } });
+  const request = makeRequest('one', { adapter: { ...plain, lease: () => undefined } });
   assert.deepEqual(whats(run({ node: makeNode(), leases: foreign, requests: [request] })), ['hold the node']);
   assert.deepEqual(evicted(run({ leases: foreign, requests: [request], pods: [makePod('a')] })), ['a']);
 });
@@ -151,7 +151,7 @@ test('a kind without leases holds without one', () => {
 test('a lease that is left behind is emptied once, and never that of somebody else', () => {
   const leaving = makeRequest('one', {
     deleting: true,
-    dialect: { ...plain, lease: () => ({ namespace: 'leases', name: 'node-n1', holder: 'us', released: 'blanked' }) },
+    adapter: { ...plain, lease: () => ({ namespace: 'leases', name: 'node-n1', holder: 'us', released: 'blanked' }) },
   });
   const over = { node: makeNode(), requests: [leaving] };
   const [write] = run(over).writes;
@@ -205,13 +205,13 @@ test('the quorum is waived by the one who asks, and asks nothing of an announcem
 });
 
 test('what the operator before us has taken out is taken over, whatever the quorum says', () => {
-  const { before: _before, ...unrecorded } = heldNode;
+  const { holdRecord: _before, ...unrecorded } = heldNode;
   const decision = run({ node: unrecorded, quorum: quorumOf([member('n1')]), requests: [makeRequest('one', { claim: 'takenOver' })] });
   assert.deepEqual(whats(decision), ['hold the node']);
 });
 
 test('what is taken over stays held while its lease is renewed, made anew or in other hands', () => {
-  const { before: _before, ...unrecorded } = heldNode;
+  const { holdRecord: _before, ...unrecorded } = heldNode;
   const requests = [makeRequest('one', { claim: 'takenOver' })];
   const due = new Map([[ourLease.key, { ...ourLease, renewTime: at(-3000) }]]);
   for (const leases of [due, noLeases, foreign]) {
@@ -239,18 +239,18 @@ test("on OpenShift the budget of etcd's operator decides first", () => {
   assert.deepEqual(whats(run({ ...over, quorum: quorum([guard]), pods: [{ ...pod, ready: false }] })), ['create the node lease']);
   assert.deepEqual(whats(run({ ...over, quorum: quorum([{ ...guard, disruptionsAllowed: 1 }]), pods: [pod] })), ['create the node lease']);
   assert.deepEqual(whats(run({ ...over, quorum: quorum([]), pods: [] })), ['report on the node', 'report Pending']);
-  const { pods: _pods, ...unknown } = makePicture({ ...over, quorum: quorum([guard]) });
+  const { pods: _pods, ...unknown } = makeSnapshot({ ...over, quorum: quorum([guard]) });
   assert.deepEqual(decide(unknown, now).writes, [], 'as long as the pods are not known, nothing is done');
 });
 
 test('a missing node fails the request, and holds nobody who wants to go', () => {
-  const { node: _node, ...picture } = makePicture({ leases: noLeases });
-  const decision = decide(picture, now);
+  const { node: _node, ...snapshot } = makeSnapshot({ leases: noLeases });
+  const decision = decide(snapshot, now);
   assert.deepEqual(
     decision.writes.map(({ body }) => body['status']),
     [{ phase: 'Failed', problem: 'nodes "n1" not found', blockers: [] }],
   );
-  const leaving = decide({ ...picture, requests: [makeRequest('one', { deleting: true })] }, now);
+  const leaving = decide({ ...snapshot, requests: [makeRequest('one', { deleting: true })] }, now);
   assert.deepEqual(whats(leaving), ['let go']);
 });
 
@@ -285,20 +285,20 @@ test('a lost lease is counted once in five seconds, however often the node is lo
 
 test('a lease that is free again is taken again, and the failure is over', () => {
   const failed = makeRequest('one', { history: { ...noHistory, leaseErrors: 4, state: 'Failed', failure: 'LeaseLost' } });
-  const expired: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }]]);
+  const expired: NodeSnapshot['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }]]);
   assert.deepEqual(whats(run({ requests: [failed], node: makeNode(), leases: expired })), ['renew the node lease']);
   assert.deepEqual(whats(run({ requests: [failed], node: makeNode() })), ['hold the node']);
 });
 
 test('a held node stays held while its lease is made anew or taken back', () => {
   assert.deepEqual(whats(run({ leases: noLeases, pods: [makePod('a')] })), ['create the node lease']);
-  const expired: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }]]);
+  const expired: NodeSnapshot['leases'] = new Map([[ourLease.key, { ...ourLease, holder: 'miau', durationSeconds: 10, renewTime: at(0) }]]);
   assert.deepEqual(whats(run({ leases: expired, pods: [makePod('a')] })), ['renew the node lease']);
   assert.deepEqual(evicted(run({ leases: noLeases, pods: [makePod('a')] })), []);
 });
 
 test('our own lease is renewed in time without holding up the drain', () => {
-  const due: Picture['leases'] = new Map([[ourLease.key, { ...ourLease, renewTime: at(-1000) }]]);
+  const due: NodeSnapshot['leases'] = new Map([[ourLease.key, { ...ourLease, renewTime: at(-1000) }]]);
   const decision = run({ leases: due, pods: [makePod('a')] });
   assert.ok(whats(decision).includes('renew the node lease'));
   assert.deepEqual(evicted(decision), ['a']);
@@ -333,7 +333,7 @@ test('volumes of pods that left are waited for; those of pods that stay are not'
   assert.ok(whats(run({ attachments: [attachment], pods: [stays], volumes: new Map([['shop/data', 'pv-1']]) })).includes('report Drained'));
 });
 
-const ladder = (action: 'Fail' | 'Release' | 'Delete' | 'KeepTrying'): Request =>
+const ladder = (action: 'Fail' | 'Release' | 'Delete' | 'KeepTrying'): MaintenanceRequest =>
   makeRequest('one', {
     policy: { ...seedPolicy, ladder: [{ afterSeconds: 60, action, gracePeriodSeconds: 5 }] },
     history: { ...noHistory, drainStartedAt: at(30), state: 'Draining' },
@@ -351,10 +351,10 @@ test("the operator's own pod goes last, and somebody else leads first", () => {
 });
 
 test('the ladder: each rung does what it says, and none before its time', () => {
-  const early = decide(makePicture({ requests: [ladder('Delete')], ...stuck }), at(89));
+  const early = decide(makeSnapshot({ requests: [ladder('Delete')], ...stuck }), at(89));
   assert.deepEqual(early.calls, []);
   assert.deepEqual(early.again?.epochMilliseconds, at(90).epochMilliseconds);
-  const deletion = decide(makePicture({ requests: [ladder('Delete')], ...stuck }), at(90)).calls[0];
+  const deletion = decide(makeSnapshot({ requests: [ladder('Delete')], ...stuck }), at(90)).calls[0];
   assert.deepEqual([deletion?.method, deletion?.gracePeriodSeconds, deletion?.escalated], ['delete', 5, true]);
   const failed = run({ requests: [ladder('Fail')], pods: [makePod('a')] });
   assert.deepEqual(failed.calls, []);
@@ -388,7 +388,7 @@ const requests = fc.array(
   }),
   { maxLength: 3 },
 );
-const pictures = fc
+const snapshots = fc
   .record({
     requests,
     node: fc.constantFrom(
@@ -402,8 +402,8 @@ const pictures = fc
     pods: fc.constantFrom(undefined, [], [makePod('a'), makePod('b')], [makePod('a', { deletionTimestamp: at(120) })]),
     leases: fc.constantFrom(noLeases, foreign, new Map([[ourLease.key, ourLease]])),
   })
-  .map(({ requests, node, pods, leases }): Picture => {
-    const { node: _node, pods: _pods, ...rest } = makePicture({ leases });
+  .map(({ requests, node, pods, leases }): NodeSnapshot => {
+    const { node: _node, pods: _pods, ...rest } = makeSnapshot({ leases });
     const made = requests.map(({ finalizer, failure, ...one }, index) =>
       makeRequest(`r${index}`, {
         ...one,
@@ -416,40 +416,40 @@ const pictures = fc
 
 test('law: nothing is evicted before the hold is seen, without the lease, or for a request that wants to go', () => {
   fc.assert(
-    fc.property(pictures, picture => {
-      const { calls } = decide(picture, now);
+    fc.property(snapshots, snapshot => {
+      const { calls } = decide(snapshot, now);
       if (calls.length === 0) return;
-      assert.equal(picture.node?.unschedulable, true);
-      assert.ok(picture.node?.taints.some(({ key }) => key === 'test/drain'));
-      assert.ok(picture.node?.before !== undefined);
-      assert.equal(picture.leases.get(ourLease.key)?.holder, 'us');
-      assert.ok(picture.requests.some(({ deleting, stage, claim }) => !deleting && stage === 'Drain' && claim !== 'none'));
+      assert.equal(snapshot.node?.unschedulable, true);
+      assert.ok(snapshot.node?.taints.some(({ key }) => key === 'test/drain'));
+      assert.ok(snapshot.node?.holdRecord !== undefined);
+      assert.equal(snapshot.leases.get(ourLease.key)?.holder, 'us');
+      assert.ok(snapshot.requests.some(({ deleting, stage, claim }) => !deleting && stage === 'Drain' && claim !== 'none'));
     }),
     { numRuns: 2000 },
   );
 });
 
 test('law: deciding twice is deciding once', () => {
-  fc.assert(fc.property(pictures, picture => assert.deepEqual(decide(picture, now), decide(picture, now))));
+  fc.assert(fc.property(snapshots, snapshot => assert.deepEqual(decide(snapshot, now), decide(snapshot, now))));
 });
 
 test('law: the order of the requests does not matter', () => {
   fc.assert(
-    fc.property(pictures, picture =>
-      assert.deepEqual(decide({ ...picture, requests: picture.requests.toReversed() }, now), decide(picture, now)),
+    fc.property(snapshots, snapshot =>
+      assert.deepEqual(decide({ ...snapshot, requests: snapshot.requests.toReversed() }, now), decide(snapshot, now)),
     ),
   );
 });
 
 test('law: while somebody is to hold the node, it is not given back', () => {
   fc.assert(
-    fc.property(pictures, picture => {
-      const holders = picture.requests.filter(
+    fc.property(snapshots, snapshot => {
+      const holders = snapshot.requests.filter(
         ({ deleting, stage, claim, finalizers, history }) =>
           !deleting && stage !== 'Announce' && claim !== 'none' && finalizers.length > 0 && history.failure === undefined,
       );
-      if (holders.length > 0 && picture.leases.get(ourLease.key)?.holder === 'us')
-        assert.ok(!whats(decide(picture, now)).includes('give the node back'));
+      if (holders.length > 0 && snapshot.leases.get(ourLease.key)?.holder === 'us')
+        assert.ok(!whats(decide(snapshot, now)).includes('give the node back'));
     }),
   );
 });

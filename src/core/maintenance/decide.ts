@@ -1,8 +1,8 @@
 import { earliest } from '../time.ts';
 import type { Decision } from './decision.ts';
-import { type Course, type Step, startCourse } from './reconcile-context.ts';
+import { type ReconcileContext, type Step, startContext } from './reconcile-context.ts';
 import type { Report } from './report.ts';
-import type { Picture } from './snapshot.ts';
+import type { NodeSnapshot } from './snapshot.ts';
 import { claim } from './steps/claim.ts';
 import { detach } from './steps/detach.ts';
 import { drain } from './steps/drain.ts';
@@ -20,35 +20,35 @@ import { schedule } from './steps/schedule.ts';
 /** In this order, each idempotent; the first that is not done is as far as it goes today. */
 const steps: readonly Step[] = [claim, missingNode, schedule, quorum, lease, hold, recall, letGo, drain, hypervisor, detach];
 
-const walk = (start: Course, steps: readonly Step[]): { readonly course: Course; readonly finished: boolean } => {
-  let course = start;
+const walk = (start: ReconcileContext, steps: readonly Step[]): { readonly context: ReconcileContext; readonly finished: boolean } => {
+  let context = start;
   for (const step of steps) {
-    const result = step(course);
-    course = result.course;
-    if (!result.done) return { course, finished: false };
+    const result = step(context);
+    context = result.context;
+    if (!result.done) return { context, finished: false };
   }
-  return { course, finished: true };
+  return { context, finished: true };
 };
 
-const nodeWrites = (course: Course, reported: readonly Reported[], finished: boolean): Course['writes'] =>
-  finished && reported.length === course.standings.length && reported.length > 0 ? conditionsWrites(course, nodeWords(reported)) : [];
+const nodeWrites = (context: ReconcileContext, reported: readonly Reported[], finished: boolean): ReconcileContext['writes'] =>
+  finished && reported.length === context.progresses.length && reported.length > 0 ? conditionsWrites(context, nodeWords(reported)) : [];
 
 /** What the course comes to, without a word about it. */
-const decisionOf = (course: Course, reported: readonly Reported[]): Decision => {
-  const again = earliest([...course.moments, ...reported.map(one => one.again)]);
+const decisionOf = (context: ReconcileContext, reported: readonly Reported[]): Decision => {
+  const again = earliest([...context.moments, ...reported.map(one => one.again)]);
   return {
-    writes: course.writes,
-    calls: course.plan.calls,
-    mayLeave: course.mayLeave,
-    waitsFor: course.plan.waitsFor,
-    waitsForRoom: course.plan.waitsForRoom,
-    ...(course.hostWish && { hostWish: course.hostWish }),
-    remaining: course.mayLeave.size,
-    watchPods: course.picture.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain'),
-    confirmPods: course.confirmPods,
-    handOver: course.handOver,
-    lookups: course.lookups,
-    notes: notesAfter(course, reported),
+    writes: context.writes,
+    calls: context.plan.calls,
+    evictable: context.evictable,
+    waitsFor: context.plan.waitsFor,
+    waitsForSlots: context.plan.waitsForSlots,
+    ...(context.desiredHost && { desiredHost: context.desiredHost }),
+    remaining: context.evictable.size,
+    watchPods: context.snapshot.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain'),
+    confirmPods: context.confirmPods,
+    handOver: context.handOver,
+    lookups: context.lookups,
+    notes: notesAfter(context, reported),
     ...(again && { again }),
   };
 };
@@ -57,18 +57,18 @@ const decisionOf = (course: Course, reported: readonly Reported[]): Decision => 
  * What to do about a node now: a pure function of what is known and of the time. It remembers nothing, so a process that is killed at any
  * line and started again goes on where it was. Everything stored is in the API; `notes` only make it quieter.
  */
-export const decide = (picture: Picture, now: Temporal.Instant): Decision => {
-  const { course, finished } = walk(startCourse(picture, now), steps);
-  const reported = reports(course, finished);
-  const decision = decisionOf(course, reported);
+export const decide = (snapshot: NodeSnapshot, now: Temporal.Instant): Decision => {
+  const { context, finished } = walk(startContext(snapshot, now), steps);
+  const reported = reports(context, finished);
+  const decision = decisionOf(context, reported);
   const written = reported.flatMap(({ write }) => (write ? [write] : []));
-  return { ...decision, writes: [...decision.writes, ...nodeWrites(course, reported, finished), ...written] };
+  return { ...decision, writes: [...decision.writes, ...nodeWrites(context, reported, finished), ...written] };
 };
 
 /** The node is held by whoever asks: no lease, no mark and no status is any business of the drain. */
-const asIs: Step = course => ({
+const asIs: Step = context => ({
   done: true,
-  course: { ...course, standings: course.standings.map(standing => ({ ...standing, granted: true, holds: true })) },
+  context: { ...context, progresses: context.progresses.map(progress => ({ ...progress, granted: true, holds: true })) },
 });
 
 /** How the drain alone stands, for one who asks for it at a keyboard. */
@@ -78,8 +78,8 @@ export type Evacuation = { readonly decision: Decision; readonly reports: readon
  * Only the drain: the same judgement, budgets and pace as in a maintenance, on a node that somebody else holds. Nothing is written; there is
  * a report for each request as soon as the pods are known.
  */
-export const evacuate = (picture: Picture, now: Temporal.Instant): Evacuation => {
-  const { course, finished } = walk(startCourse(picture, now), [asIs, drain]);
-  const reported = reports(course, finished).map(({ standing, report }) => ({ standing, report }));
-  return { decision: { ...decisionOf(course, reported), writes: [] }, reports: reported.map(({ report }) => report) };
+export const evacuate = (snapshot: NodeSnapshot, now: Temporal.Instant): Evacuation => {
+  const { context, finished } = walk(startContext(snapshot, now), [asIs, drain]);
+  const reported = reports(context, finished).map(({ progress, report }) => ({ progress, report }));
+  return { decision: { ...decisionOf(context, reported), writes: [] }, reports: reported.map(({ report }) => report) };
 };

@@ -1,10 +1,10 @@
 import type { PodCall } from '../drain/plan.ts';
 import type { JsonObject } from '../json.ts';
-import type { HostWish } from '../vm/host.ts';
+import type { DesiredHostState } from '../vm/host.ts';
 import type { Notes } from './snapshot.ts';
 
 /** The object that an event is about. */
-export type Subject = {
+export type ObjectReference = {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
@@ -14,12 +14,12 @@ export type Subject = {
 };
 
 /** An event to record. */
-export type Announcement = {
+export type KubeEvent = {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
   readonly component: string;
-  readonly about: Subject;
+  readonly about: ObjectReference;
 };
 
 /** One change of one object. Every one is guarded by a resourceVersion or says only what is ours. */
@@ -46,11 +46,11 @@ export type Write = {
     | 'nodeNotices'
     | 'vms';
   /** Of the served kind, for `requests`. */
-  readonly dialect?: string;
+  readonly adapter?: string;
   /** Key of the request whose status this is. */
   readonly reportOf?: string;
   /** To be announced once it is stored. */
-  readonly announce: readonly Announcement[];
+  readonly announce: readonly KubeEvent[];
 };
 
 /** What to do about a node now. */
@@ -59,13 +59,13 @@ export type Decision = {
   readonly writes: readonly Write[];
   readonly calls: readonly PodCall[];
   /** uids of pods whose eviction may still be sent: anything queued beside them is called back. */
-  readonly mayLeave: ReadonlySet<string>;
+  readonly evictable: ReadonlySet<string>;
   /** Budgets (`namespace/name`) whose change must bring the node back here. */
   readonly waitsFor: readonly string[];
   /** VMs wait until KubeVirt has less to do: any change of one must bring the node back here. */
-  readonly waitsForRoom: boolean;
+  readonly waitsForSlots: boolean;
   /** The VMs on its hypervisor are to leave as well; missing when they may stay, or when nothing can be said at this look. */
-  readonly hostWish?: HostWish;
+  readonly desiredHost?: DesiredHostState;
   /** Pods still to go: the fewer, the sooner the node has its turn. Infinity where nothing is drained. */
   readonly remaining: number;
   /** Its pods have to be watched. */

@@ -1,11 +1,11 @@
 import type { Budget } from '../drain/budget.ts';
 import type { Pod } from '../pod/pod.ts';
-import type { Request } from '../request/request.ts';
+import type { MaintenanceRequest } from '../request/request.ts';
 import type { VmsKnown } from '../vm/vm-pod.ts';
-import { noNotes, type Picture } from './snapshot.ts';
+import { type NodeSnapshot, noNotes } from './snapshot.ts';
 
 /** What a drain of one node looks at, at one moment. */
-export type Glance = {
+export type DrainInputs = {
   readonly pods: readonly Pod[];
   readonly budgets: readonly Budget[];
   /** `namespace/name`. */
@@ -14,7 +14,7 @@ export type Glance = {
 };
 
 /** The picture that one request's drain would see, with nothing asked for yet. */
-export const pictureOf = (request: Request, { pods, budgets, daemonSets, vms }: Glance): Picture => ({
+export const snapshotOf = (request: MaintenanceRequest, { pods, budgets, daemonSets, vms }: DrainInputs): NodeSnapshot => ({
   nodeName: request.nodeName,
   requests: [request],
   pods,
@@ -26,9 +26,9 @@ export const pictureOf = (request: Request, { pods, budgets, daemonSets, vms }: 
   attachments: [],
   volumes: new Map(),
   attempts: new Map(),
-  flights: [],
+  inFlight: [],
   notes: noNotes,
-  dialects: [request.dialect],
+  adapters: [request.adapter],
   missingKinds: new Set(),
   windows: [],
   terms: { durationSeconds: 0, renewEverySeconds: 0 },

@@ -1,9 +1,9 @@
-import type { Circumstances } from '../drain/filters.ts';
-import { guestsOf } from '../vm/vm-pod.ts';
-import type { Picture } from './snapshot.ts';
+import type { FilterContext } from '../drain/filters.ts';
+import { vmPodsOf } from '../vm/vm-pod.ts';
+import type { NodeSnapshot } from './snapshot.ts';
 
 /** What has to be known beside a pod of this node to judge it. */
-export const circumstancesOf = (
-  { nodeName, pods = [], vms, daemonSets }: Pick<Picture, 'nodeName' | 'pods' | 'vms' | 'daemonSets'>,
+export const filterContextOf = (
+  { nodeName, pods = [], vms, daemonSets }: Pick<NodeSnapshot, 'nodeName' | 'pods' | 'vms' | 'daemonSets'>,
   now: Temporal.Instant,
-): Circumstances => ({ now, daemonSets, guests: guestsOf(nodeName, pods, vms) });
+): FilterContext => ({ now, daemonSets, vmPods: vmPodsOf(nodeName, pods, vms) });

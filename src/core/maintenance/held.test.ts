@@ -7,7 +7,7 @@ import { isHeldAlready, markedByPredecessor } from './held.ts';
 
 const { taints } = heldNode;
 const foreign = makeRequest('one', { claim: 'none' });
-const unmarked = { ...foreign, dialect: { ...foreign.dialect, marks: () => ({ unschedulable: true, taints: [], labels: {} }) } };
+const unmarked = { ...foreign, adapter: { ...foreign.adapter, marks: () => ({ unschedulable: true, taints: [], labels: {} }) } };
 
 const cases: readonly (readonly [string, boolean, Parameters<typeof markedByPredecessor>])[] = [
   ['all taints of the kind', true, [makeNode({ taints }), foreign]],
@@ -26,5 +26,5 @@ for (const [what, marked, [node, request]] of cases)
   });
 
 test('with a record it is held, whatever its taints', () => {
-  assert.equal(isHeldAlready(makeNode({ before: '{}' }), makeRequest('one')), true);
+  assert.equal(isHeldAlready(makeNode({ holdRecord: '{}' }), makeRequest('one')), true);
 });

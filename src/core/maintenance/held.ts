@@ -1,12 +1,13 @@
 import { type Node, taintId } from '../hold/node.ts';
-import type { Marks, Request } from '../request/request.ts';
+import type { MaintenanceRequest, Marks } from '../request/request.ts';
 
 const carries = (node: Node, { taints }: Marks): boolean =>
   taints.length > 0 && taints.every(wanted => node.taints.some(taint => taintId(taint) === taintId(wanted)));
 
 /** The operator before us has put these marks on the node, and left no record of what was there. */
-export const markedByPredecessor = (node: Node, request: Request): boolean =>
-  request.claim !== 'ours' && carries(node, request.dialect.marks('Drain'));
+export const markedByPredecessor = (node: Node, request: MaintenanceRequest): boolean =>
+  request.claim !== 'ours' && carries(node, request.adapter.marks('Drain'));
 
 /** The node is held by now, by us or by the operator before us: until it is given back on purpose, it stays so. */
-export const isHeldAlready = (node: Node, request: Request): boolean => node.before !== undefined || markedByPredecessor(node, request);
+export const isHeldAlready = (node: Node, request: MaintenanceRequest): boolean =>
+  node.holdRecord !== undefined || markedByPredecessor(node, request);

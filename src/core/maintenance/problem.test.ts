@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { noHistory, type Request } from '../request/request.ts';
+import { type MaintenanceRequest, noHistory } from '../request/request.ts';
 import type { State } from '../request/words.ts';
 import { at, makeRequest } from '../testing/make.ts';
 import { problemWrites } from './problem.ts';
@@ -11,11 +11,11 @@ import type { Report } from './report.ts';
 const problem = { reason: 'Panic', message: 'a defect of Drydock' };
 
 /** What the kind of this request is given to tell. */
-const reportFor = (history: Partial<Request['history']>): Report => {
+const reportFor = (history: Partial<MaintenanceRequest['history']>): Report => {
   const told: Report[] = [];
-  const { dialect } = makeRequest('one');
-  const listens = { ...dialect, status: (report: Report) => ({ said: told.push(report) }) };
-  problemWrites([makeRequest('one', { dialect: listens, history: { ...noHistory, ...history } })], problem, at(0));
+  const { adapter } = makeRequest('one');
+  const listens = { ...adapter, status: (report: Report) => ({ said: told.push(report) }) };
+  problemWrites([makeRequest('one', { adapter: listens, history: { ...noHistory, ...history } })], problem, at(0));
   return told[0] as Report;
 };
 
@@ -51,14 +51,14 @@ describe('what has been said before stays', () => {
 });
 
 test('it is written once, against the version that was read, and a kind that throws at it keeps nobody else from being told', () => {
-  const { dialect } = makeRequest('one');
+  const { adapter } = makeRequest('one');
   const throws = {
-    ...dialect,
+    ...adapter,
     status: (): never => {
       throw new RangeError('odd');
     },
   };
-  const writes = problemWrites([makeRequest('bad', { dialect: throws }), makeRequest('good')], problem, at(0));
+  const writes = problemWrites([makeRequest('bad', { adapter: throws }), makeRequest('good')], problem, at(0));
   assert.deepEqual(
     writes.map(({ what, path, body }) => ({ what, path, body })),
     [

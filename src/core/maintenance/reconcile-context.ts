@@ -1,37 +1,37 @@
-import type { Hindrance } from '../drain/blocker.ts';
+import type { BlockerInfo } from '../drain/blocker.ts';
 import type { Plan } from '../drain/plan.ts';
 import type { Count, Tally } from '../drain/tally.ts';
 import type { Node } from '../hold/node.ts';
-import { byAge, hasFinalizer, type Request } from '../request/request.ts';
+import { byAge, hasFinalizer, type MaintenanceRequest } from '../request/request.ts';
 import type { Failure } from '../request/words.ts';
-import type { HostWish } from '../vm/host.ts';
+import type { DesiredHostState } from '../vm/host.ts';
 import type { Tracked } from '../vm/tracking.ts';
-import type { VmStanding } from '../vm/vm-status.ts';
-import type { Announcement, Subject, Write } from './decision.ts';
+import type { VmStatus } from '../vm/vm-status.ts';
+import type { KubeEvent, ObjectReference, Write } from './decision.ts';
 import type { Problem } from './report.ts';
-import type { Picture } from './snapshot.ts';
+import type { NodeSnapshot } from './snapshot.ts';
 
 /** How the drain stands for one request. */
-export type DrainStanding = {
+export type DrainProgress = {
   readonly count: Count;
   readonly total: number;
   readonly tally: Tally;
   /** Pods still to go, sorted. */
   readonly waiting: readonly { readonly namespace: string; readonly name: string }[];
-  readonly hindrances: readonly Hindrance[];
+  readonly blockerInfos: readonly BlockerInfo[];
   /** All pods are gone and, where asked for, their volumes detached. */
   readonly complete: boolean;
   /** All pods are gone. */
   readonly emptied: boolean;
   /** Every VM that was to leave, those that have left included. */
-  readonly vms: readonly VmStanding[];
+  readonly vms: readonly VmStatus[];
   /** When the last VM will have moved, as far as that can be told. */
   readonly vmsMovedAt?: Temporal.Instant;
 };
 
 /** Where one request stands, as far as the steps have come. */
-export type Standing = {
-  readonly request: Request;
+export type RequestProgress = {
+  readonly request: MaintenanceRequest;
   /** The node lease is ours. */
   readonly granted: boolean;
   /** Its marks belong on the node. */
@@ -49,23 +49,23 @@ export type Standing = {
   readonly leaseErrors: number;
   readonly failure?: Failure;
   readonly problem?: Problem;
-  readonly drain?: DrainStanding;
+  readonly drain?: DrainProgress;
 };
 
 /** It is to be drained, and its marks are on the node. */
-export const isDraining = ({ request, granted, holds }: Standing): boolean => request.stage === 'Drain' && granted && holds;
+export const isDraining = ({ request, granted, holds }: RequestProgress): boolean => request.stage === 'Drain' && granted && holds;
 
 /** And the drain neither pauses nor has failed. */
-export const isActive = (standing: Standing): boolean => isDraining(standing) && !standing.paused && standing.failure === undefined;
+export const isActive = (progress: RequestProgress): boolean => isDraining(progress) && !progress.paused && progress.failure === undefined;
 
 /** What is known and decided, handed from step to step. */
-export type Course = {
-  readonly picture: Picture;
+export type ReconcileContext = {
+  readonly snapshot: NodeSnapshot;
   readonly now: Temporal.Instant;
   /** Requests that want the node and are claimed, oldest first. */
-  readonly standings: readonly Standing[];
+  readonly progresses: readonly RequestProgress[];
   /** Requests being deleted that still have our finalizer. */
-  readonly leaving: readonly Request[];
+  readonly leaving: readonly MaintenanceRequest[];
   readonly writes: readonly Write[];
   readonly plan: Plan;
   readonly moments: readonly Temporal.Instant[];
@@ -75,23 +75,23 @@ export type Course = {
   /** Only the operator's own pod is left to be asked. */
   readonly handOver: boolean;
   /** uids of the pods that may be evicted at all: what is queued beside them is called back. */
-  readonly mayLeave: ReadonlySet<string>;
+  readonly evictable: ReadonlySet<string>;
   readonly leaseMissedAt?: Temporal.Instant;
   /** How the VMs of the node stand. */
   readonly vms?: Tracked;
   readonly recalled: ReadonlyMap<string, Temporal.Instant>;
   /** VMs that move although nobody wants that any more, because they had begun. */
   readonly stillMoving: readonly string[];
-  readonly hostWish?: HostWish;
+  readonly desiredHost?: DesiredHostState;
 };
 
 /** What a step makes of the course. The next one has its turn only when this one is done. */
-type StepResult = { readonly done: boolean; readonly course: Course };
+type StepResult = { readonly done: boolean; readonly context: ReconcileContext };
 
-export type Step = (course: Course) => StepResult;
+export type Step = (context: ReconcileContext) => StepResult;
 
 /** A node that was missing is looked for anew each time; the other failures are facts of the past. */
-const firstStanding = (request: Request): Standing => {
+const firstProgress = (request: MaintenanceRequest): RequestProgress => {
   const { failure, leaseErrors } = request.history;
   return {
     request,
@@ -104,41 +104,41 @@ const firstStanding = (request: Request): Standing => {
 };
 
 /** The course before the first step. */
-export const startCourse = (picture: Picture, now: Temporal.Instant): Course => {
-  const requests = picture.requests.toSorted(byAge);
+export const startContext = (snapshot: NodeSnapshot, now: Temporal.Instant): ReconcileContext => {
+  const requests = snapshot.requests.toSorted(byAge);
   return {
-    picture,
+    snapshot,
     now,
-    standings: requests.filter(({ deleting }) => !deleting).map(firstStanding),
+    progresses: requests.filter(({ deleting }) => !deleting).map(firstProgress),
     leaving: requests.filter(request => request.deleting && hasFinalizer(request)),
     writes: [],
-    plan: { calls: [], hindrances: [], waitsFor: [], waitsForRoom: false, returns: picture.notes.returns },
+    plan: { calls: [], blockerInfos: [], waitsFor: [], waitsForSlots: false, recreations: snapshot.notes.recreations },
     moments: [],
     lookups: [],
     confirmPods: false,
     handOver: false,
-    mayLeave: new Set(),
+    evictable: new Set(),
     recalled: new Map(),
     stillMoving: [],
-    ...(picture.notes.vms && { vms: picture.notes.vms }),
-    ...(picture.notes.leaseMissedAt && { leaseMissedAt: picture.notes.leaseMissedAt }),
+    ...(snapshot.notes.vms && { vms: snapshot.notes.vms }),
+    ...(snapshot.notes.leaseMissedAt && { leaseMissedAt: snapshot.notes.leaseMissedAt }),
   };
 };
 
-const subjectOf = (request: Request): Subject => ({
-  apiVersion: request.dialect.apiVersion,
-  kind: request.dialect.kind,
+const subjectOf = (request: MaintenanceRequest): ObjectReference => ({
+  apiVersion: request.adapter.apiVersion,
+  kind: request.adapter.kind,
   name: request.name,
   ...(request.namespace !== undefined && { namespace: request.namespace }),
   uid: request.uid,
   resourceVersion: request.resourceVersion,
 });
 
-export const nodeSubject = ({ name, uid }: Node): Subject => ({ apiVersion: 'v1', kind: 'Node', name, uid });
+export const nodeSubject = ({ name, uid }: Node): ObjectReference => ({ apiVersion: 'v1', kind: 'Node', name, uid });
 
 export const announcement = (
-  request: Request,
-  type: Announcement['type'],
+  request: MaintenanceRequest,
+  type: KubeEvent['type'],
   text: { readonly reason: string; readonly message: string },
-  about: Subject = subjectOf(request),
-): Announcement => ({ type, ...text, component: request.dialect.component, about });
+  about: ObjectReference = subjectOf(request),
+): KubeEvent => ({ type, ...text, component: request.adapter.component, about });

@@ -2,7 +2,7 @@ import type { Blocker } from '../drain/blocker.ts';
 import type { Count } from '../drain/tally.ts';
 import type { Failure, State } from '../request/words.ts';
 import type { Tracked } from '../vm/tracking.ts';
-import type { VmStanding } from '../vm/vm-status.ts';
+import type { VmStatus } from '../vm/vm-status.ts';
 
 /** Why it does not go on as a whole: machines read the reason, people the message. */
 export type Problem = { readonly reason: string; readonly message: string };
@@ -22,7 +22,7 @@ export type Report = {
   /** Sorted, all of them: the served kinds bound their lists themselves. */
   readonly blockers: readonly Blocker[];
   /** Every VM that was to leave, those that have left included, sorted; missing where there was none. */
-  readonly vms?: readonly VmStanding[];
+  readonly vms?: readonly VmStatus[];
   /** VMs that had left before what is remembered. */
   readonly vmsBefore?: Tracked['before'];
   /** When it will begin, if it waits for that. */

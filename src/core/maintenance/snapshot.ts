@@ -1,14 +1,14 @@
 import type { Attachment } from '../drain/attachment.ts';
 import type { Budget } from '../drain/budget.ts';
-import type { Flight } from '../drain/in-flight-eviction.ts';
-import type { Returns } from '../drain/recreations.ts';
+import type { InFlightEviction } from '../drain/in-flight-eviction.ts';
+import type { Recreations } from '../drain/recreations.ts';
 import type { Attempt } from '../drain/retry.ts';
 import type { Tally } from '../drain/tally.ts';
 import type { Node } from '../hold/node.ts';
 import type { Lease, LeaseTerms } from '../lease/lease.ts';
 import type { Pod } from '../pod/pod.ts';
 import type { Member } from '../quorum/quorum.ts';
-import type { Dialect, Request } from '../request/request.ts';
+import type { KindAdapter, MaintenanceRequest } from '../request/request.ts';
 import type { HostView } from '../vm/host.ts';
 import type { Tracked } from '../vm/tracking.ts';
 import type { VmsKnown } from '../vm/vm-pod.ts';
@@ -24,7 +24,7 @@ export type Notes = {
   /** When a status was last written and what it came to, by the request's key. */
   readonly reported: ReadonlyMap<string, { readonly at: Temporal.Instant; readonly gist: string }>;
   /** Pods that came although the node is held, by owner. */
-  readonly returns: ReadonlyMap<string, Returns>;
+  readonly recreations: ReadonlyMap<string, Recreations>;
   /** It is about to be held, and counts as out of the quorum until that is seen. */
   readonly seat: boolean;
   /** Missing before the VMs were looked at. */
@@ -39,7 +39,7 @@ export const noNotes: Notes = {
   tallies: new Map(),
   blockedSince: new Map(),
   reported: new Map(),
-  returns: new Map(),
+  recreations: new Map(),
   seat: false,
   recalled: new Map(),
 };
@@ -54,12 +54,12 @@ export type Quorum = {
 };
 
 /** Everything known about one node at one moment. */
-export type Picture = {
+export type NodeSnapshot = {
   readonly nodeName: string;
   /** Missing: there is no such node. */
   readonly node?: Node;
   /** All on this node, of every served kind. */
-  readonly requests: readonly Request[];
+  readonly requests: readonly MaintenanceRequest[];
   /** Missing as long as they are not known. */
   readonly pods?: readonly Pod[];
   /** They have been read once more after the hold was in place: no pod that was bound before it is missing. */
@@ -79,10 +79,10 @@ export type Picture = {
   readonly host?: HostView | 'unknown' | 'none';
   readonly attempts: ReadonlyMap<string, Attempt>;
   /** Of all nodes. */
-  readonly flights: readonly Flight[];
+  readonly inFlight: readonly InFlightEviction[];
   readonly notes: Notes;
   /** Every served kind: a hold without a request is released for all of them. */
-  readonly dialects: readonly Dialect[];
+  readonly adapters: readonly KindAdapter[];
   /** Names of the kinds that this cluster does not serve (any more): whether they have requests cannot be known. */
   readonly missingKinds: ReadonlySet<string>;
   readonly terms: LeaseTerms;

@@ -8,16 +8,16 @@ import { storedVms, vmsNow } from './vms-now.ts';
 
 const nothing = { pods: [], budgets: [], daemonSets: new Set<string>() };
 const none = { total: 0, waiting: 0, migrating: 0, moved: 0, stopped: 0, cannot: 0, left: 0 };
-const standing = (id: string, state: string) => ({ platform: 'KubeVirt', id, name: `shop/${id}`, state });
+const progress = (id: string, state: string) => ({ platform: 'KubeVirt', id, name: `shop/${id}`, state });
 const stored = (virtualMachines: object) => makeRequest('one', { status: { virtualMachines } as never });
 
 test('what the status stores: in numbers without those there are none of, and those that are not gone yet', () => {
   const items = [
-    standing('a', 'Moved'),
-    standing('b', 'Migrating'),
-    standing('c', 'Cannot'),
-    standing('d', 'Left'),
-    standing('e', 'Stopped'),
+    progress('a', 'Moved'),
+    progress('b', 'Migrating'),
+    progress('c', 'Cannot'),
+    progress('d', 'Left'),
+    progress('e', 'Stopped'),
   ];
   const request = stored({ ...none, total: 5, moved: 1, migrating: 1, cannot: 1, left: 1, stopped: 1, items });
   const summary = '5 VMs: 1 moved, 1 being migrated, 1 that cannot move, 1 shut down, 1 left alone';

@@ -1,10 +1,10 @@
-import type { Request } from '../request/request.ts';
-import { countVms, hasGone, type VmCounts, type VmStanding } from '../vm/vm-status.ts';
+import type { MaintenanceRequest } from '../request/request.ts';
+import { countVms, hasGone, type VmCounts, type VmStatus } from '../vm/vm-status.ts';
 import { evacuate } from './decide.ts';
-import { type Glance, pictureOf } from './drain-inputs.ts';
+import { type DrainInputs, snapshotOf } from './drain-inputs.ts';
 
 /** A VM as the kinds that store them do. */
-export type StoredVm = Pick<VmStanding, 'platform' | 'id' | 'name' | 'state' | 'message' | 'remedy' | 'target' | 'progress'>;
+export type StoredVm = Pick<VmStatus, 'platform' | 'id' | 'name' | 'state' | 'message' | 'remedy' | 'target' | 'progress'>;
 
 /** VMs of a maintenance, as text for people. */
 export type VmsNow = {
@@ -36,20 +36,20 @@ const summaryOf = (vms: StoredVms): string => {
 /** How the VMs of a maintenance stand as its status says; undefined where there are none, or its kind does not store them. */
 export const storedVms = ({
   status,
-}: Pick<Request, 'status'>): { readonly summary: string; readonly items: readonly StoredVm[] } | undefined => {
+}: Pick<MaintenanceRequest, 'status'>): { readonly summary: string; readonly items: readonly StoredVm[] } | undefined => {
   const { virtualMachines: vms } = status as { readonly virtualMachines?: StoredVms };
   return vms && { summary: summaryOf(vms), items: vms.items ?? [] };
 };
 
-const counted = (vms: readonly VmStanding[]): StoredVms => ({ ...countVms(vms), items: vms });
+const counted = (vms: readonly VmStatus[]): StoredVms => ({ ...countVms(vms), items: vms });
 
 /**
  * How the VMs of this request stand: as its status says, or, for kinds that do not store them, as they are now. Undefined where there are
  * none.
  */
-export const vmsNow = (request: Request, glance: Glance, now: Temporal.Instant): VmsNow | undefined => {
+export const vmsNow = (request: MaintenanceRequest, drainInputs: DrainInputs, now: Temporal.Instant): VmsNow | undefined => {
   const { virtualMachines } = request.status as { readonly virtualMachines?: StoredVms };
-  const vms = virtualMachines ?? counted(evacuate(pictureOf(request, glance), now).reports[0]?.vms ?? []);
+  const vms = virtualMachines ?? counted(evacuate(snapshotOf(request, drainInputs), now).reports[0]?.vms ?? []);
   if (vms.total === 0) return undefined;
   return { summary: summaryOf(vms), open: (vms.items ?? []).filter(vm => !hasGone(vm)) };
 };

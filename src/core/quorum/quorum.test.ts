@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { readNode } from '../hold/node.ts';
 import { makeNode } from '../testing/make.ts';
-import { allowQuorumLossAnnotation, isWarnedOnly, type Member, mayLeave, mayLoseQuorum, membersOf, quorumMessage } from './quorum.ts';
+import { allowQuorumLossAnnotation, isWarnedOnly, type Member, mayLoseQuorum, membersOf, quorumAllows, quorumMessage } from './quorum.ts';
 
 const ready = { type: 'Ready', status: 'True', reason: '', message: '' };
 
@@ -36,7 +36,7 @@ describe('the members of the quorum', () => {
       node('false', label, { conditions: [{ ...ready, status: 'False' }] }),
       node('unknown', label, { conditions: [{ ...ready, status: 'Unknown' }] }),
       node('none', label, { conditions: [] }),
-      node('held', label, { before: '{}' }),
+      node('held', label, { holdRecord: '{}' }),
       readNode({
         metadata: { name: 'raw', uid: 'u', resourceVersion: '1', labels: { [label]: 'x' } },
         status: { conditions: [{ type: 'Ready', status: 'True' }] },
@@ -60,29 +60,29 @@ describe('one more node may leave', () => {
       const [asked = member(''), ...others] = all;
       for (let out = 0; out < all.length; out += 1) {
         const wanted = new Set(others.slice(0, out).map(({ name }) => name));
-        assert.equal(mayLeave(asked.name, all, wanted).allowed, out + 1 <= most, `${out} are out`);
+        assert.equal(quorumAllows(asked.name, all, wanted).allowed, out + 1 <= most, `${out} are out`);
       }
     });
   }
 
   test('counting those that are held or not Ready as well, each once', () => {
     const all = [member('a'), member('b', { held: true }), member('c', { ready: false }), member('d'), member('e')];
-    assert.equal(mayLeave('a', all, new Set()).allowed, false);
+    assert.equal(quorumAllows('a', all, new Set()).allowed, false);
     const thrice = [member('a'), member('b', { held: true, ready: false }), member('c'), member('d'), member('e')];
-    assert.equal(mayLeave('a', thrice, new Set(['b'])).allowed, true);
+    assert.equal(quorumAllows('a', thrice, new Set(['b'])).allowed, true);
   });
 
   test('when it is out already and not Ready: that changes nothing', () => {
     const all = [member('a', { ready: false }), member('b', { ready: false }), member('c')];
-    assert.deepEqual(mayLeave('a', all, new Set(['c'])), { allowed: true });
+    assert.deepEqual(quorumAllows('a', all, new Set(['c'])), { allowed: true });
   });
 
   test('when it is no member', () => {
-    assert.deepEqual(mayLeave('worker', members(1), new Set(['cp-0'])), { allowed: true });
+    assert.deepEqual(quorumAllows('worker', members(1), new Set(['cp-0'])), { allowed: true });
   });
 
   test('whatever other maintenances want the same node', () => {
-    assert.deepEqual(mayLeave('cp-0', [member('cp-0', { held: true }), member('cp-1'), member('cp-2')], new Set(['cp-0'])), {
+    assert.deepEqual(quorumAllows('cp-0', [member('cp-0', { held: true }), member('cp-1'), member('cp-2')], new Set(['cp-0'])), {
       allowed: true,
     });
   });
@@ -90,7 +90,7 @@ describe('one more node may leave', () => {
 
 describe('a no', () => {
   const no = (asked: string, all: readonly Member[], wanted: readonly string[] = []): string => {
-    const leave = mayLeave(asked, all, new Set(wanted));
+    const leave = quorumAllows(asked, all, new Set(wanted));
     assert.ok(!leave.allowed);
     assert.equal(leave.message, `${quorumMessage(asked)}: ${leave.why}`);
     return leave.why;
@@ -144,7 +144,7 @@ test('law: in whatever order nodes are asked for, fail and come back, a yes neve
         else if (what === 'recover') one.ready = true;
         else if (what === 'release') wanted.delete(one.name);
         else if (what === 'hold') one.held = wanted.has(one.name);
-        else if (mayLeave(one.name, all, wanted).allowed) {
+        else if (quorumAllows(one.name, all, wanted).allowed) {
           const before = staying();
           wanted.add(one.name);
           assert.ok(staying() === before || staying() >= Math.floor(count / 2) + 1, `${staying()} of ${count} stay`);
@@ -157,7 +157,7 @@ test('law: in whatever order nodes are asked for, fail and come back, a yes neve
 
 describe('a node that the quorum cannot spare', () => {
   const refused = (count: number) => {
-    const leave = mayLeave('cp-0', members(count), new Set());
+    const leave = quorumAllows('cp-0', members(count), new Set());
     assert.ok(!leave.allowed);
     return leave;
   };

@@ -39,7 +39,7 @@ export const membersOf = (nodes: readonly Node[]): readonly Member[] => {
   return chosen.map(node => ({
     name: node.name,
     ready: conditionOf(node, 'Ready')?.status === 'True',
-    held: node.before !== undefined,
+    held: node.holdRecord !== undefined,
   }));
 };
 
@@ -49,7 +49,7 @@ export const membersOf = (nodes: readonly Node[]): readonly Member[] => {
 export type QuorumRule = 'everywhere' | 'on OpenShift';
 
 /** `why` tells the arithmetic and the way past it; `message` is the contract's text with it; `stake` what happens when it goes all the same. */
-export type Leave =
+export type QuorumVerdict =
   | { readonly allowed: true }
   | { readonly allowed: false; readonly message: string; readonly why: string; readonly stake: string; readonly alone: boolean };
 
@@ -57,8 +57,11 @@ export type Leave =
  * Whether a node may go although the quorum cannot spare it. The only member of a plain cluster keeps no quorum that could be lost, and has to be patched at some
  * time (kubeadm's own upgrade drains it). On OpenShift etcd's own operator has the last word.
  */
-export const isWarnedOnly = ({ alone }: Extract<Leave, { readonly allowed: false }>, rule: QuorumRule, openShift: boolean): boolean =>
-  !openShift && (alone || rule === 'on OpenShift');
+export const isWarnedOnly = (
+  { alone }: Extract<QuorumVerdict, { readonly allowed: false }>,
+  rule: QuorumRule,
+  openShift: boolean,
+): boolean => !openShift && (alone || rule === 'on OpenShift');
 
 const stakeOf = (nodeName: string, count: number, needed: number): string =>
   count === 1
@@ -82,7 +85,7 @@ const arithmetic = (count: number, needed: number, out: readonly string[]): stri
  * Admission passes in `wanted` the nodes of all maintenances that are stored. Whoever checks again later, when several are stored that
  * cannot all have their way, must pass only those that go first, or none of them would ever begin.
  */
-export const mayLeave = (nodeName: string, members: readonly Member[], wanted: ReadonlySet<string>): Leave => {
+export const quorumAllows = (nodeName: string, members: readonly Member[], wanted: ReadonlySet<string>): QuorumVerdict => {
   const asked = members.find(({ name }) => name === nodeName);
   if (asked === undefined || !asked.ready) return { allowed: true };
   const needed = Math.floor(members.length / 2) + 1;

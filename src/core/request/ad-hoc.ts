@@ -1,11 +1,11 @@
 import { noMarks } from '../hold/hold.ts';
 import type { DrainPolicy } from './policy.ts';
-import { type Dialect, noHistory, type Request } from './request.ts';
+import { type KindAdapter, type MaintenanceRequest, noHistory } from './request.ts';
 
 const nothing = { reason: '', message: '' };
 
 /** A drain that is asked for at a keyboard is no object of the API: it marks nothing, asks for no lease and has no status to be written. */
-const spoken: Dialect = {
+const spoken: KindAdapter = {
   name: 'drain',
   apiVersion: 'drydock.dev/v1alpha1',
   kind: 'Drain',
@@ -22,9 +22,9 @@ const spoken: Dialect = {
 };
 
 /** The wish that a node be drained under a policy. */
-export const drainRequest = (nodeName: string, policy: DrainPolicy, now: Temporal.Instant): Request => ({
+export const drainRequest = (nodeName: string, policy: DrainPolicy, now: Temporal.Instant): MaintenanceRequest => ({
   key: `drain//${nodeName}`,
-  dialect: spoken,
+  adapter: spoken,
   name: nodeName,
   uid: `drain-${nodeName}`,
   resourceVersion: '1',

@@ -43,13 +43,13 @@ test('requests are in the order of their age; the name decides between those of 
 });
 
 test('each lease of a node is named once, however many kinds ask for it', () => {
-  const { dialect } = makeRequest('one');
+  const { adapter } = makeRequest('one');
   const asks = (namespace: string, name: string) => ({
-    ...dialect,
+    ...adapter,
     lease: () => ({ namespace, name, holder: 'us', released: 'deleted' as const }),
   });
   const names = leaseNames(
-    [dialect, { ...dialect, lease: () => undefined }, dialect, asks('leases', 'other'), asks('others', 'node-n1')],
+    [adapter, { ...adapter, lease: () => undefined }, adapter, asks('leases', 'other'), asks('others', 'node-n1')],
     'n1',
   );
   assert.deepEqual(
@@ -68,6 +68,6 @@ test('a drain at a keyboard is ours, asks for no lease, and may cost the quorum:
     mayLoseQuorum: true,
     finalizers: [],
   });
-  assert.equal(request.dialect.lease('n1'), undefined);
-  assert.equal(request.dialect.statusSubresource, false);
+  assert.equal(request.adapter.lease('n1'), undefined);
+  assert.equal(request.adapter.statusSubresource, false);
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeRequest } from '../testing/make.ts';
-import { maintenanceObject, nodeMaintenanceObject, type Wish } from './maintenance-input.ts';
+import { type MaintenanceInput, maintenanceObject, nodeMaintenanceObject } from './maintenance-input.ts';
 
-const { dialect } = makeRequest('one');
+const { adapter } = makeRequest('one');
 const drain = { force: false, deleteEmptyDirData: true };
-const bare: Wish = { node: 'n1', drain };
+const bare: MaintenanceInput = { node: 'n1', drain };
 
 test('a wish is an object that says what was said, and is named like its node where it has no name', () => {
   const common = { apiVersion: 'drydock.dev/v1alpha1', kind: 'Maintenance' };
@@ -18,9 +18,9 @@ test('a wish is an object that says what was said, and is named like its node wh
 });
 
 test('of the kind without a policy, the node and the reason are said', () => {
-  const common = { apiVersion: dialect.apiVersion, kind: dialect.kind };
-  assert.deepEqual(nodeMaintenanceObject(dialect, bare), { ...common, metadata: { name: 'n1' }, spec: { nodeName: 'n1' } });
-  assert.deepEqual(nodeMaintenanceObject(dialect, { ...bare, name: 'disk', reason: 'a new disk', requester: 'ann' }), {
+  const common = { apiVersion: adapter.apiVersion, kind: adapter.kind };
+  assert.deepEqual(nodeMaintenanceObject(adapter, bare), { ...common, metadata: { name: 'n1' }, spec: { nodeName: 'n1' } });
+  assert.deepEqual(nodeMaintenanceObject(adapter, { ...bare, name: 'disk', reason: 'a new disk', requester: 'ann' }), {
     ...common,
     metadata: { name: 'disk' },
     spec: { nodeName: 'n1', reason: 'a new disk' },

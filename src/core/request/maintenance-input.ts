@@ -1,10 +1,10 @@
 import type { JsonObject } from '../json.ts';
-import type { Dialect, Request } from './request.ts';
+import type { KindAdapter, MaintenanceRequest } from './request.ts';
 import { pathOf } from './request.ts';
 import type { Stage } from './words.ts';
 
 /** What somebody asks for: one node out of service, and how. Named like its node when no name is given. */
-export type Wish = {
+export type MaintenanceInput = {
   readonly node: string;
   readonly name?: string;
   readonly stage?: Stage;
@@ -20,7 +20,7 @@ export type Wish = {
 };
 
 /** The Maintenance that the wish asks for. */
-export const maintenanceObject = ({ node, name = node, stage = 'Drain', reason, requester, drain }: Wish): JsonObject => ({
+export const maintenanceObject = ({ node, name = node, stage = 'Drain', reason, requester, drain }: MaintenanceInput): JsonObject => ({
   apiVersion: 'drydock.dev/v1alpha1',
   kind: 'Maintenance',
   metadata: { name },
@@ -34,9 +34,9 @@ export const maintenanceObject = ({ node, name = node, stage = 'Drain', reason, 
 });
 
 /** The NodeMaintenance that comes nearest to the wish: the kind has no policy, it always evicts everything that may be lost. */
-export const nodeMaintenanceObject = (dialect: Dialect, { node, name = node, reason }: Wish): JsonObject => ({
-  apiVersion: dialect.apiVersion,
-  kind: dialect.kind,
+export const nodeMaintenanceObject = (adapter: KindAdapter, { node, name = node, reason }: MaintenanceInput): JsonObject => ({
+  apiVersion: adapter.apiVersion,
+  kind: adapter.kind,
   metadata: { name },
   spec: { nodeName: node, ...(reason !== undefined && { reason }) },
 });
@@ -49,15 +49,15 @@ type Call = {
   readonly query?: Readonly<Record<string, string>>;
 };
 
-export const creation = (dialect: Dialect, body: JsonObject): Call => ({
+export const creation = (adapter: KindAdapter, body: JsonObject): Call => ({
   method: 'POST',
-  path: dialect.path,
+  path: adapter.path,
   body,
   query: { fieldManager: 'drydock' },
 });
 
 /** Ends this request and no other one that has been given its name since. */
-export const removal = (request: Request): Call => ({
+export const removal = (request: MaintenanceRequest): Call => ({
   method: 'DELETE',
   path: pathOf(request),
   body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: request.uid } },

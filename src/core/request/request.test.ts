@@ -4,12 +4,12 @@ import { makeRequest } from '../testing/make.ts';
 import { marksOf } from './request.ts';
 
 test('what kinds can put on a node is all that they put there at any stage, each taint once, and that nothing is scheduled', () => {
-  const { dialect } = makeRequest('one');
+  const { adapter } = makeRequest('one');
   const labelled = {
-    ...dialect,
-    marks: (stage: Parameters<typeof dialect.marks>[0]) => ({ ...dialect.marks(stage), unschedulable: false, labels: { stage } }),
+    ...adapter,
+    marks: (stage: Parameters<typeof adapter.marks>[0]) => ({ ...adapter.marks(stage), unschedulable: false, labels: { stage } }),
   };
-  const { unschedulable, taints, labels } = marksOf([dialect, labelled]);
+  const { unschedulable, taints, labels } = marksOf([adapter, labelled]);
   assert.equal(unschedulable, true);
   assert.deepEqual(
     taints.map(({ key }) => key),

@@ -40,10 +40,10 @@ export type Start = {
 };
 
 /** A maintenance as the core sees it, whatever kind it came from. */
-export type Request = {
+export type MaintenanceRequest = {
   /** Unique among all served kinds: `plural.group/namespace/name`. */
   readonly key: string;
-  readonly dialect: Dialect;
+  readonly adapter: KindAdapter;
   readonly name: string;
   readonly namespace?: string;
   readonly uid: string;
@@ -73,12 +73,12 @@ export type Request = {
 export const claimAnnotation = 'drydock.dev/claim';
 
 /** Oldest first; the name decides between objects of one second, so that every observer finds the same order. */
-export const byAge = (one: Request, other: Request): number =>
+export const byAge = (one: MaintenanceRequest, other: MaintenanceRequest): number =>
   Temporal.Instant.compare(one.createdAt, other.createdAt) || (one.key < other.key ? -1 : 1);
 
 /** It has our finalizer, so the node may not be forgotten before it is given back. */
-export const hasFinalizer = ({ dialect, finalizers }: Request): boolean =>
-  dialect.finalizer !== undefined && finalizers.includes(dialect.finalizer);
+export const hasFinalizer = ({ adapter, finalizers }: MaintenanceRequest): boolean =>
+  adapter.finalizer !== undefined && finalizers.includes(adapter.finalizer);
 
 /** What a kind of maintenance puts on a node to hold it. */
 export type Marks = {
@@ -89,20 +89,20 @@ export type Marks = {
 
 const stages: readonly Stage[] = ['Announce', 'Cordon', 'Drain'];
 
-const allMarks = new WeakMap<readonly Dialect[], Marks>();
+const allMarks = new WeakMap<readonly KindAdapter[], Marks>();
 
 /** All that these kinds can put on a node, at any stage: a hold changes nothing else of it. Of two taints that differ in their value the first is told. */
-export const marksOf = (dialects: readonly Dialect[]): Marks => {
-  const known = allMarks.get(dialects);
+export const marksOf = (adapters: readonly KindAdapter[]): Marks => {
+  const known = allMarks.get(adapters);
   if (known !== undefined) return known;
-  const all = dialects.flatMap(({ marks }) => stages.map(marks));
+  const all = adapters.flatMap(({ marks }) => stages.map(marks));
   const taints = new Map(all.flatMap(({ taints }) => taints.map(taint => [taintId(taint), taint] as const)));
   const marks = {
     unschedulable: true,
     taints: [...taints.values()],
     labels: Object.assign({}, ...all.map(({ labels }) => labels)) as Marks['labels'],
   };
-  allMarks.set(dialects, marks);
+  allMarks.set(adapters, marks);
   return marks;
 };
 
@@ -119,7 +119,7 @@ export type LeaseName = {
 type EventText = { readonly reason: string; readonly message: string };
 
 /** How one served kind says what the core thinks. One small file a kind implements it; nothing else knows that there are several. */
-export type Dialect = {
+export type KindAdapter = {
   /** `plural.group`, the name of its CRD. */
   readonly name: string;
   readonly apiVersion: string;
@@ -147,32 +147,32 @@ export type Dialect = {
     readonly uncordoned: EventText;
   };
   /** The whole status for a report. Fields that only say when it was written are taken from the stored one as long as nothing else differs. */
-  readonly status: (report: Report, request: Request, now: Temporal.Instant) => JsonObject;
+  readonly status: (report: Report, request: MaintenanceRequest, now: Temporal.Instant) => JsonObject;
   /** When the status of an unchanged report will read differently just because time has passed. */
   readonly readsDifferentlyAt: (report: Report, now: Temporal.Instant) => Temporal.Instant | undefined;
   /** Reads an object of this kind; a string says why it cannot be worked with. */
-  readonly read: (raw: unknown) => Request | string;
+  readonly read: (raw: unknown) => MaintenanceRequest | string;
 };
 
 /** The path of one object. */
-export const pathOf = ({ dialect, namespace, name }: Pick<Request, 'dialect' | 'namespace' | 'name'>): string => {
-  if (namespace === undefined) return `${dialect.path}/${encodeURIComponent(name)}`;
-  const cut = dialect.path.lastIndexOf('/');
-  return `${dialect.path.slice(0, cut)}/namespaces/${encodeURIComponent(namespace)}${dialect.path.slice(cut)}/${encodeURIComponent(name)}`;
+export const pathOf = ({ adapter, namespace, name }: Pick<MaintenanceRequest, 'adapter' | 'namespace' | 'name'>): string => {
+  if (namespace === undefined) return `${adapter.path}/${encodeURIComponent(name)}`;
+  const cut = adapter.path.lastIndexOf('/');
+  return `${adapter.path.slice(0, cut)}/namespaces/${encodeURIComponent(namespace)}${adapter.path.slice(cut)}/${encodeURIComponent(name)}`;
 };
 
 /** The path that the status of an object is written to. */
-export const statusPathOf = (request: Pick<Request, 'dialect' | 'namespace' | 'name'>): string =>
-  request.dialect.statusSubresource ? `${pathOf(request)}/status` : pathOf(request);
+export const statusPathOf = (request: Pick<MaintenanceRequest, 'adapter' | 'namespace' | 'name'>): string =>
+  request.adapter.statusSubresource ? `${pathOf(request)}/status` : pathOf(request);
 
 /** `namespace/name` of a node lease, as caches know it. */
 export const leaseKey = ({ namespace, name }: LeaseName): string => `${namespace}/${name}`;
 
 /** The leases that these kinds ask for on a node, each once. */
-export const leaseNames = (dialects: readonly Dialect[], nodeName: string): readonly LeaseName[] => {
+export const leaseNames = (adapters: readonly KindAdapter[], nodeName: string): readonly LeaseName[] => {
   const names: LeaseName[] = [];
-  for (const dialect of dialects) {
-    const name = dialect.lease(nodeName);
+  for (const adapter of adapters) {
+    const name = adapter.lease(nodeName);
     if (name !== undefined && !names.some(one => one.name === name.name && one.namespace === name.namespace)) names.push(name);
   }
   return names;

@@ -19,7 +19,7 @@ const rawNode = (node: Node): JsonObject => ({
     uid: node.uid,
     resourceVersion: node.resourceVersion,
     labels: { ...node.labels },
-    annotations: node.before === undefined ? {} : { [beforeAnnotation]: node.before },
+    annotations: node.holdRecord === undefined ? {} : { [beforeAnnotation]: node.holdRecord },
   },
   spec: { ...(node.unschedulable && { unschedulable: true }), ...(node.taints.length > 0 && { taints: [...node.taints] }) },
   status: {},

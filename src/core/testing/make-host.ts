@@ -1,6 +1,6 @@
 import { markOf } from '../hypervisor/mark.ts';
 import type { Migration, Server } from '../hypervisor/server.ts';
-import { defaultLimits, type HostPicture } from '../hypervisor/snapshot.ts';
+import { defaultLimits, type HostSnapshot } from '../hypervisor/snapshot.ts';
 import { secondsAfter } from '../time.ts';
 import { defaultServerPolicy } from '../vm/server-policy.ts';
 import { at } from './make.ts';
@@ -35,7 +35,7 @@ export const makeMove = (id: number, server: string, status: string, over: Parti
 
 const disabled = { id: 's', host: 'h1', isEnabled: false, isUp: true, disabledReason: markOf('drydock: ', 'm', at(0)) };
 
-export const makeHost = (over: Partial<HostPicture> = {}): HostPicture => ({
+export const makeHost = (over: Partial<HostSnapshot> = {}): HostSnapshot => ({
   host: 'h1',
   marker: 'drydock: ',
   service: disabled,
@@ -56,4 +56,4 @@ export const makeHost = (over: Partial<HostPicture> = {}): HostPicture => ({
 });
 
 /** Nobody wants it to be empty any more. */
-export const makeReleased = (over: Partial<HostPicture> = {}): HostPicture => makeHost({ wish: undefined, isReleased: true, ...over });
+export const makeReleased = (over: Partial<HostSnapshot> = {}): HostSnapshot => makeHost({ wish: undefined, isReleased: true, ...over });

@@ -1,10 +1,10 @@
 import type { MachineEvent } from '../machine/event.ts';
 import type { Machine, MachineSet } from '../machine/machine.ts';
 import type { MachineHistory, MachineRequest } from '../machine/request.ts';
-import type { MachinePicture } from '../machine/snapshot.ts';
+import type { MachineSnapshot } from '../machine/snapshot.ts';
 import type { Notice } from '../machine/source.ts';
 import { machineMaintenanceFinalizer } from '../machine/writes.ts';
-import { noHistory, type Request } from '../request/request.ts';
+import { type MaintenanceRequest, noHistory } from '../request/request.ts';
 import { at, makeNode, makeRequest } from './make.ts';
 
 /** Small machines for tests: m1 of three workers is to be retired in two weeks; work on it has not begun. */
@@ -93,7 +93,7 @@ export const makeSet = (over: Partial<MachineSet> = {}): MachineSet => ({
 export const isReady = { type: 'Ready', status: 'True', reason: '', message: '' };
 
 /** The Maintenance that drains the node, as its machine maintenance has made it. */
-export const makeChild = (state: 'Draining' | 'Drained', over: Partial<Request> = {}): Request =>
+export const makeChild = (state: 'Draining' | 'Drained', over: Partial<MaintenanceRequest> = {}): MaintenanceRequest =>
   makeRequest('mm-m1-uid-mm', { history: { ...noHistory, state }, status: { observedGeneration: 1 }, ...over });
 
 export const makeNotice = (over: Partial<Notice> = {}): Notice => ({
@@ -109,15 +109,15 @@ export const makeNotice = (over: Partial<Notice> = {}): Notice => ({
 });
 
 /** What is undefined here is missing. */
-export type Seen = { readonly [K in keyof MachinePicture]?: MachinePicture[K] | undefined };
+export type Seen = { readonly [K in keyof MachineSnapshot]?: MachineSnapshot[K] | undefined };
 
-export const makeMachinePicture = (over: Seen = {}): MachinePicture => {
+export const makeMachineSnapshot = (over: Seen = {}): MachineSnapshot => {
   const all = {
     request: makeMachineRequest(),
     machineApi: true,
     machine: makeMachine(),
     node: makeNode({ conditions: [isReady] }),
-    supply: { set: makeSet(), members: [makeMachine()], ready: 3, failed: [] },
+    replacement: { set: makeSet(), members: [makeMachine()], ready: 3, failed: [] },
     surged: [],
     windows: [],
     others: [],
@@ -127,5 +127,5 @@ export const makeMachinePicture = (over: Seen = {}): MachinePicture => {
     urgentSources: new Set(['aws']),
     ...over,
   };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as unknown as MachinePicture;
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as unknown as MachineSnapshot;
 };

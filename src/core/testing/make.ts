@@ -2,10 +2,10 @@ import type { Budget } from '../drain/budget.ts';
 import type { Node } from '../hold/node.ts';
 import type { Lease } from '../lease/lease.ts';
 import type { Report } from '../maintenance/report.ts';
-import { noNotes, type Picture } from '../maintenance/snapshot.ts';
+import { type NodeSnapshot, noNotes } from '../maintenance/snapshot.ts';
 import type { Pod } from '../pod/pod.ts';
 import { seedPolicy } from '../request/policy.ts';
-import { type Dialect, noHistory, type Request } from '../request/request.ts';
+import { type KindAdapter, type MaintenanceRequest, noHistory } from '../request/request.ts';
 
 /** Small objects for tests: everything has a plain default, and a test says only what matters to it. */
 
@@ -71,7 +71,7 @@ export const makeNode = (over: Partial<Node> = {}): Node => ({
 const unschedulable = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 
 /** A kind that stores its report as it is. */
-const plainDialect: Dialect = {
+const plainAdapter: KindAdapter = {
   name: 'plains.test',
   apiVersion: 'test/v1',
   kind: 'Plain',
@@ -103,9 +103,9 @@ const plainDialect: Dialect = {
   read: () => 'not read in tests',
 };
 
-export const makeRequest = (name: string, over: Partial<Request> = {}): Request => ({
+export const makeRequest = (name: string, over: Partial<MaintenanceRequest> = {}): MaintenanceRequest => ({
   key: `plains.test//${name}`,
-  dialect: plainDialect,
+  adapter: plainAdapter,
   name,
   uid: `uid-${name}`,
   resourceVersion: '30',
@@ -138,11 +138,11 @@ export const ourLease: Lease = {
 export const heldNode = makeNode({
   unschedulable: true,
   taints: [unschedulable, { key: 'test/drain', effect: 'NoSchedule' }],
-  before:
+  holdRecord:
     '{"unschedulable":false,"taints":{"node.kubernetes.io/unschedulable:NoSchedule":null,"test/drain:NoSchedule":null},"labels":{},"kinds":["plains.test"]}',
 });
 
-export const makePicture = (over: Partial<Picture> = {}): Picture => ({
+export const makeSnapshot = (over: Partial<NodeSnapshot> = {}): NodeSnapshot => ({
   nodeName: 'n1',
   node: heldNode,
   requests: [makeRequest('one')],
@@ -154,9 +154,9 @@ export const makePicture = (over: Partial<Picture> = {}): Picture => ({
   volumes: new Map(),
   daemonSets: new Set(['shop/agent']),
   attempts: new Map(),
-  flights: [],
+  inFlight: [],
   notes: noNotes,
-  dialects: [plainDialect],
+  adapters: [plainAdapter],
   missingKinds: new Set(),
   windows: [],
   terms: { durationSeconds: 3600, renewEverySeconds: 900 },

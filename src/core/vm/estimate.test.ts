@@ -4,7 +4,7 @@ import { at } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
 import { lastMoveAt } from './estimate.ts';
 import { knownFor, trafficOf } from './known.ts';
-import { guestsOf } from './vm-pod.ts';
+import { vmPodsOf } from './vm-pod.ts';
 
 const GiB = 2 ** 30;
 const small = makeVmi('small', { memory: 2 * GiB });
@@ -13,8 +13,8 @@ const samples = [{ bytes: 2 * GiB, waitedSeconds: 2, copiedSeconds: 4 }];
 
 const endOf = (parallelPerNode: number, seconds = 0, migrations = [] as ReturnType<typeof makeMigration>[]): number | undefined => {
   const known = makeVms({ vmis: [small, big], samples, migrations, settings: makeSettings({ parallelPerNode }) });
-  const guests = guestsOf('n1', [launcherOf(small), launcherOf(big)], known);
-  const end = lastMoveAt(guests.values(), known, at(seconds));
+  const vmPods = vmPodsOf('n1', [launcherOf(small), launcherOf(big)], known);
+  const end = lastMoveAt(vmPods.values(), known, at(seconds));
   return end && (end.epochMilliseconds - at(0).epochMilliseconds) / 1000;
 };
 
@@ -30,7 +30,7 @@ test('what is on its way has less before it', () => {
 
 test('nothing is told before a migration has been seen', () => {
   const known = makeVms({ vmis: [small] });
-  assert.equal(lastMoveAt(guestsOf('n1', [launcherOf(small)], known).values(), known, at(0)), undefined);
+  assert.equal(lastMoveAt(vmPodsOf('n1', [launcherOf(small)], known).values(), known, at(0)), undefined);
 });
 
 test('only VMs that run here and migrate are waited for', () => {
@@ -39,7 +39,7 @@ test('only VMs that run here and migrate are waited for', () => {
   const last = (...vmis: ReturnType<typeof makeVmi>[]): number | undefined => {
     const known = makeVms({ vmis, samples, migrations: [makeMigration(comes, 'Running')] });
     const pods = vmis.map(vmi => launcherOf(vmi));
-    const end = lastMoveAt(guestsOf('n1', pods, known).values(), known, at(0));
+    const end = lastMoveAt(vmPodsOf('n1', pods, known).values(), known, at(0));
     return end && (end.epochMilliseconds - at(0).epochMilliseconds) / 1000;
   };
   assert.deepEqual([last(comes, stops), last(small, comes, stops), last(bare)], [undefined, 6, 2]);
@@ -47,9 +47,9 @@ test('only VMs that run here and migrate are waited for', () => {
 
 test('of what migrations waited the one in the middle counts, and samples without bytes tell nothing', () => {
   const known = makeVms({ vmis: [small], samples: [30, 2, 4].map(waitedSeconds => ({ bytes: 2 * GiB, waitedSeconds, copiedSeconds: 4 })) });
-  const guests = guestsOf('n1', [launcherOf(small)], known);
-  assert.equal(lastMoveAt(guests.values(), known, at(0))?.epochMilliseconds, at(4 + 4).epochMilliseconds);
-  assert.equal(lastMoveAt(guests.values(), { ...known, samples: [{ bytes: 0, waitedSeconds: 1, copiedSeconds: 4 }] }, at(0)), undefined);
+  const vmPods = vmPodsOf('n1', [launcherOf(small)], known);
+  assert.equal(lastMoveAt(vmPods.values(), known, at(0))?.epochMilliseconds, at(4 + 4).epochMilliseconds);
+  assert.equal(lastMoveAt(vmPods.values(), { ...known, samples: [{ bytes: 0, waitedSeconds: 1, copiedSeconds: 4 }] }, at(0)), undefined);
 });
 
 test('a migration is a sample only when it has succeeded, when both its times and the memory of its VM are known', () => {

@@ -1,5 +1,5 @@
 import { secondsAfter, secondsBetween } from '../time.ts';
-import type { Guest, Sample, VmsKnown } from './vm-pod.ts';
+import type { Sample, VmPod, VmsKnown } from './vm-pod.ts';
 
 /** Seconds below which Kubernetes' whole seconds say nothing of how long something took. */
 const shortest = 0.5;
@@ -17,7 +17,7 @@ const paceOf = (samples: readonly Sample[]): { readonly rate: number; readonly o
 };
 
 /** Seconds that this VM still needs once it has its turn. */
-const needs = ({ vmi, migration }: Guest, pace: ReturnType<typeof paceOf>, now: Temporal.Instant): number => {
+const needs = ({ vmi, migration }: VmPod, pace: ReturnType<typeof paceOf>, now: Temporal.Instant): number => {
   const whole = pace.overhead + (vmi.memory ?? 0) / pace.rate;
   return migration === undefined ? whole : Math.max(shortest, whole - Math.max(0, secondsBetween(migration.createdAt, now)));
 };
@@ -27,14 +27,14 @@ const needs = ({ vmi, migration }: Guest, pace: ReturnType<typeof paceOf>, now: 
  * a time as KubeVirt allows. Undefined when no migration has been seen yet, or nothing has to move.
  */
 export const lastMoveAt = (
-  guests: Iterable<Guest>,
+  vmPods: Iterable<VmPod>,
   { settings, samples }: VmsKnown,
   now: Temporal.Instant,
 ): Temporal.Instant | undefined => {
-  const moving = [...guests].filter(({ stay, prospect }) => stay === 'here' && prospect === 'Migrates');
+  const moving = [...vmPods].filter(({ stay, evictionEffect }) => stay === 'here' && evictionEffect === 'Migrates');
   const pace = paceOf(samples);
   if (moving.length === 0 || !Number.isFinite(pace.rate) || pace.rate <= 0) return undefined;
-  const times = moving.map(guest => needs(guest, pace, now));
+  const times = moving.map(vmPod => needs(vmPod, pace, now));
   const together =
     times.reduce((sum, time) => sum + time, 0) / Math.max(1, Math.min(settings.parallelPerNode, settings.parallelPerCluster));
   return secondsAfter(now, Math.max(together, ...times));

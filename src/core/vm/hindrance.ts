@@ -1,11 +1,11 @@
-import type { Hindrance } from '../drain/blocker.ts';
+import type { BlockerInfo } from '../drain/blocker.ts';
 import type { Pod } from '../pod/pod.ts';
 import { type KubeVirtSettings, type Migration, unsaid, whyNotMigratable } from './kubevirt.ts';
-import { type Guest, type Journey, journeyOf } from './vm-pod.ts';
+import { type MigrationProgress, migrationProgressOf, type VmPod } from './vm-pod.ts';
 
 /** Why a VM's pod has not gone yet, as a blocker. */
 
-type Text = Pick<Hindrance, 'cause' | 'message' | 'remedy'>;
+type Text = Pick<BlockerInfo, 'cause' | 'message' | 'remedy'>;
 
 const limits = ({ parallelPerNode, parallelPerCluster }: KubeVirtSettings): string =>
   `KubeVirt migrates ${parallelPerNode} at a time from a node and ${parallelPerCluster} in the cluster`;
@@ -15,7 +15,7 @@ const phaseText = (migration: Migration | undefined): string => {
   return `is being migrated${to} (${migration?.phase ?? 'begun'})`;
 };
 
-const onItsWay: Readonly<Record<Exclude<Journey, 'None'>, (guest: Guest, settings: KubeVirtSettings) => Text>> = {
+const onItsWay: Readonly<Record<Exclude<MigrationProgress, 'None'>, (vmPod: VmPod, settings: KubeVirtSettings) => Text>> = {
   Arriving: ({ vmi }) => ({ cause: 'Evacuating', message: `is where VM ${vmi.name} is being migrated to` }),
   Left: ({ vmi }) => ({ cause: 'Terminating', message: `VM ${vmi.name} has moved; the pod that it left is ending` }),
   Queued: ({ vmi }, settings) => ({ cause: 'MigrationQueued', message: `VM ${vmi.name} waits for its turn: ${limits(settings)}` }),
@@ -42,9 +42,10 @@ const onItsWay: Readonly<Record<Exclude<Journey, 'None'>, (guest: Guest, setting
   }),
 };
 
-const notAsked = ({ vmi, prospect }: Guest): Text => {
-  if (prospect === 'Undecided') return { cause: 'Evacuating', message: `KubeVirt has not said yet whether VM ${vmi.name} can be migrated` };
-  if (prospect === 'Cannot') {
+const notAsked = ({ vmi, evictionEffect }: VmPod): Text => {
+  if (evictionEffect === 'Undecided')
+    return { cause: 'Evacuating', message: `KubeVirt has not said yet whether VM ${vmi.name} can be migrated` };
+  if (evictionEffect === 'Cannot') {
     return {
       cause: 'NotMigratable',
       message: `VM ${vmi.name} must be migrated (evictionStrategy LiveMigrate) and cannot be: ${whyNotMigratable(vmi)}`,
@@ -58,16 +59,16 @@ const notAsked = ({ vmi, prospect }: Guest): Text => {
   };
 };
 
-const about = ({ namespace, name }: Pod): NonNullable<Hindrance['pod']> => ({ namespace, name });
+const about = ({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> => ({ namespace, name });
 
 /** Of a VM that is on its way, or that nobody asks for. */
-export const guestHindrance = (pod: Pod, guest: Guest, settings: KubeVirtSettings, now: Temporal.Instant): Hindrance => {
-  const journey = journeyOf(guest, now);
-  return { pod: about(pod), ...(journey === 'None' ? notAsked(guest) : onItsWay[journey](guest, settings)) };
+export const vmPodBlockerInfo = (pod: Pod, vmPod: VmPod, settings: KubeVirtSettings, now: Temporal.Instant): BlockerInfo => {
+  const migrationProgress = migrationProgressOf(vmPod, now);
+  return { pod: about(pod), ...(migrationProgress === 'None' ? notAsked(vmPod) : onItsWay[migrationProgress](vmPod, settings)) };
 };
 
 /** Of a VM that could go, if KubeVirt had room. */
-export const noRoomHindrance = (pod: Pod, guest: Guest, settings: KubeVirtSettings): Hindrance => ({
+export const noRoomBlockerInfo = (pod: Pod, vmPod: VmPod, settings: KubeVirtSettings): BlockerInfo => ({
   pod: about(pod),
-  ...onItsWay.Queued(guest, settings),
+  ...onItsWay.Queued(vmPod, settings),
 });

@@ -1,8 +1,8 @@
 import type { ServerPolicy } from './server-policy.ts';
-import type { VmStanding } from './vm-status.ts';
+import type { VmStatus } from './vm-status.ts';
 
 /** Somebody wants the hypervisor that a node is to be empty. */
-export type HostWish = {
+export type DesiredHostState = {
   /** For Nova's `disabled_reason`: the maintenance's name and its reason, for people. */
   readonly why: string;
   readonly policy: ServerPolicy;
@@ -11,7 +11,7 @@ export type HostWish = {
 /** What is known of the hypervisor that a node is. */
 export type HostView = {
   /** Every VM that is on it, or was since the wish came; sorted by name. */
-  readonly vms: readonly VmStanding[];
+  readonly vms: readonly VmStatus[];
   /** New VMs are kept away, and nothing that has to leave is left. Said only of what was seen after new ones were kept away. */
   readonly empty: boolean;
   /** Why it does not go on as a whole at the moment, for example an API that does not answer. */

@@ -4,11 +4,11 @@ import { launcherOf, makeMigration, makeVmi, makeVms } from '../testing/make-vms
 import type { Migration, Vmi } from './kubevirt.ts';
 import { vmOutlook } from './outlook.ts';
 import { plainVmPolicy, type VmPolicy } from './policy.ts';
-import { guestsOf } from './vm-pod.ts';
+import { vmPodsOf } from './vm-pod.ts';
 
 const outlookOf = (vmis: readonly Vmi[], policy: Partial<VmPolicy> = {}, migrations: readonly Migration[] = []) => {
   const pods = vmis.map(vmi => launcherOf(vmi));
-  return vmOutlook(guestsOf('n1', pods, makeVms({ vmis, migrations })).values(), { ...plainVmPolicy, ...policy });
+  return vmOutlook(vmPodsOf('n1', pods, makeVms({ vmis, migrations })).values(), { ...plainVmPolicy, ...policy });
 };
 
 const { migratable: _unknown, ...undecided } = makeVmi('a');

@@ -1,6 +1,6 @@
 import { whyNotMigratable } from './kubevirt.ts';
 import type { VmPolicy } from './policy.ts';
-import type { Guest } from './vm-pod.ts';
+import type { VmPod } from './vm-pod.ts';
 
 /** What a drain does to a VM, told before it begins. */
 export type VmOutlook = {
@@ -12,7 +12,7 @@ export type VmOutlook = {
   readonly text: string;
 };
 
-const cannot = ({ vmi }: Guest, { notMigratable, shutDownAfterSeconds }: VmPolicy): string => {
+const cannot = ({ vmi }: VmPod, { notMigratable, shutDownAfterSeconds }: VmPolicy): string => {
   const why = `cannot be migrated (${whyNotMigratable(vmi)})`;
   switch (notMigratable) {
     case 'Wait':
@@ -26,7 +26,7 @@ const cannot = ({ vmi }: Guest, { notMigratable, shutDownAfterSeconds }: VmPolic
   }
 };
 
-const stops = ({ vmi }: Guest, { notMigrated }: VmPolicy): string => {
+const stops = ({ vmi }: VmPod, { notMigrated }: VmPolicy): string => {
   const why = vmi.strategy === 'LiveMigrateIfPossible' ? 'cannot be migrated' : 'is not meant to be migrated (evictionStrategy None)';
   switch (notMigrated) {
     case 'Evict':
@@ -40,8 +40,8 @@ const stops = ({ vmi }: Guest, { notMigrated }: VmPolicy): string => {
   }
 };
 
-const textOf = (guest: Guest, policy: VmPolicy): string => {
-  switch (guest.prospect) {
+const textOf = (vmPod: VmPod, policy: VmPolicy): string => {
+  switch (vmPod.evictionEffect) {
     case 'Migrates':
       return 'is live-migrated';
     case 'External':
@@ -49,21 +49,21 @@ const textOf = (guest: Guest, policy: VmPolicy): string => {
     case 'Undecided':
       return 'is live-migrated if it can be: KubeVirt has not said yet';
     case 'Cannot':
-      return cannot(guest, policy);
+      return cannot(vmPod, policy);
     case 'Stops':
-      return stops(guest, policy);
+      return stops(vmPod, policy);
     default:
-      return guest.prospect satisfies never;
+      return vmPod.evictionEffect satisfies never;
   }
 };
 
 /** Sorted by name; VMs that only come here are left out. */
-export const vmOutlook = (guests: Iterable<Guest>, policy: VmPolicy): readonly VmOutlook[] =>
-  [...guests]
+export const vmOutlook = (vmPods: Iterable<VmPod>, policy: VmPolicy): readonly VmOutlook[] =>
+  [...vmPods]
     .filter(({ stay }) => stay === 'here')
-    .map(guest => ({
-      name: guest.vmi.key,
-      warns: guest.prospect === 'Cannot' || guest.prospect === 'Stops',
-      text: textOf(guest, policy),
+    .map(vmPod => ({
+      name: vmPod.vmi.key,
+      warns: vmPod.evictionEffect === 'Cannot' || vmPod.evictionEffect === 'Stops',
+      text: textOf(vmPod, policy),
     }))
     .sort((one, other) => (one.name < other.name ? -1 : 1));

@@ -1,12 +1,12 @@
-import type { Flight } from '../drain/in-flight-eviction.ts';
+import type { InFlightEviction } from '../drain/in-flight-eviction.ts';
 import type { Attempt } from '../drain/retry.ts';
-import { type Guest, isAsked, type VmsKnown } from './vm-pod.ts';
+import { isAsked, type VmPod, type VmsKnown } from './vm-pod.ts';
 
-const isLauncher = ({ podName }: Flight): boolean => podName.startsWith('virt-launcher-');
+const isLauncher = ({ podName }: InFlightEviction): boolean => podName.startsWith('virt-launcher-');
 
 /** Asked for by us, and not yet marked as far as can be seen. */
-const isBeingAsked = (uid: string, flights: readonly Flight[], attempts: ReadonlyMap<string, Attempt>): boolean =>
-  attempts.get(uid)?.outcome.kind === 'evacuating' || flights.some(flight => flight.uid === uid);
+const isBeingAsked = (uid: string, inFlight: readonly InFlightEviction[], attempts: ReadonlyMap<string, Attempt>): boolean =>
+  attempts.get(uid)?.outcome.kind === 'evacuating' || inFlight.some(inFlightEviction => inFlightEviction.uid === uid);
 
 /**
  * How many more VMs may be asked to move now. One more than KubeVirt migrates at a time, so that it always has a next one: newer versions
@@ -16,14 +16,16 @@ const isBeingAsked = (uid: string, flights: readonly Flight[], attempts: Readonl
 export const roomFor = (
   nodeName: string,
   known: VmsKnown,
-  guests: ReadonlyMap<string, Guest>,
-  { flights, attempts }: { readonly flights: readonly Flight[]; readonly attempts: ReadonlyMap<string, Attempt> },
+  vmPods: ReadonlyMap<string, VmPod>,
+  { inFlight, attempts }: { readonly inFlight: readonly InFlightEviction[]; readonly attempts: ReadonlyMap<string, Attempt> },
 ): number => {
   const { parallelPerNode, parallelPerCluster } = known.settings;
-  const asked = [...guests].filter(
-    ([uid, guest]) => guest.stay === 'here' && (isAsked(guest) || isBeingAsked(uid, flights, attempts)),
+  const asked = [...vmPods].filter(
+    ([uid, vmPod]) => vmPod.stay === 'here' && (isAsked(vmPod) || isBeingAsked(uid, inFlight, attempts)),
   ).length;
-  const elsewhere = known.askedElsewhere + flights.filter(flight => flight.nodeName !== nodeName && isLauncher(flight)).length;
+  const elsewhere =
+    known.askedElsewhere +
+    inFlight.filter(inFlightEviction => inFlightEviction.nodeName !== nodeName && isLauncher(inFlightEviction)).length;
   const onNode = parallelPerNode + 1 - asked;
   const inCluster = Math.max(1, parallelPerCluster + 1 - known.othersUnderWay) - elsewhere - asked;
   return Math.max(0, Math.min(onNode, inCluster));

@@ -1,15 +1,15 @@
 import { isBefore, secondsAfter } from '../time.ts';
 import type { VmPolicy } from './policy.ts';
-import { type Guest, isStranded } from './vm-pod.ts';
+import { isStranded, type VmPod } from './vm-pod.ts';
 
 /** When a VM that cannot move is shut down, as the policy says: now, later, or never. */
 export const shutDownAt = (
-  guest: Guest,
+  vmPod: VmPod,
   { notMigratable, shutDownAfterSeconds }: VmPolicy,
   drainStartedAt: Temporal.Instant,
   now: Temporal.Instant,
 ): 'now' | Temporal.Instant | undefined => {
-  if (notMigratable !== 'ShutDown' || !isStranded(guest, now)) return undefined;
+  if (notMigratable !== 'ShutDown' || !isStranded(vmPod, now)) return undefined;
   const at = secondsAfter(drainStartedAt, shutDownAfterSeconds);
   return isBefore(now, at) ? at : 'now';
 };

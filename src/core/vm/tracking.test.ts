@@ -4,13 +4,13 @@ import { at, makePod } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
 import { type Migration, unsaid, type Vmi } from './kubevirt.ts';
 import { nothingTracked, track } from './tracking.ts';
-import { guestsOf } from './vm-pod.ts';
-import { hasGone, type VmStanding, type VmState } from './vm-status.ts';
+import { vmPodsOf } from './vm-pod.ts';
+import { hasGone, type VmState, type VmStatus } from './vm-status.ts';
 
-const standingOf = (vmi: Vmi, migrations: readonly Migration[] = [], seconds = 10): VmStanding | undefined => {
+const standingOf = (vmi: Vmi, migrations: readonly Migration[] = [], seconds = 10): VmStatus | undefined => {
   const known = makeVms({ settings: makeSettings({ parallelPerNode: 2, parallelPerCluster: 5 }), vmis: [vmi], migrations });
   const pods = [launcherOf(vmi), makePod('web')];
-  return track('n1', pods, guestsOf('n1', pods, known), known, nothingTracked, at(seconds)).vms.get(vmi.uid);
+  return track('n1', pods, vmPodsOf('n1', pods, known), known, nothingTracked, at(seconds)).vms.get(vmi.uid);
 };
 
 const { migratable: _unknown, ...undecided } = makeVmi('a');
@@ -106,7 +106,7 @@ test('one that has moved on, or only comes here, is not among those of the node'
   assert.equal(standingOf(elsewhere, [makeMigration(elsewhere, 'Running')]), undefined);
 });
 
-const was = (state: VmState, over: Partial<VmStanding> = {}): VmStanding => ({
+const was = (state: VmState, over: Partial<VmStatus> = {}): VmStatus => ({
   platform: 'KubeVirt',
   id: 'vmi-a',
   name: 'vms/a',
@@ -117,7 +117,7 @@ const { nodeName: _nowhere, ...unplaced } = makeVmi('a');
 const onNext = makeVmi('a', { nodeName: 'n2' });
 const migrating = was('Migrating', { target: 'n3', message: 'is being migrated' });
 
-const departures: readonly (readonly [string, VmStanding, Vmi | undefined, VmStanding])[] = [
+const departures: readonly (readonly [string, VmStatus, Vmi | undefined, VmStatus])[] = [
   ['it runs on another node now', migrating, onNext, was('Moved', { target: 'n2' })],
   ['nobody knows it any more', migrating, undefined, was('Stopped')],
   ['it has ended', migrating, { ...onNext, phase: 'Succeeded' }, was('Stopped')],

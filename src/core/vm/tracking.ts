@@ -1,33 +1,33 @@
 import type { Pod } from '../pod/pod.ts';
-import { guestHindrance } from './hindrance.ts';
+import { vmPodBlockerInfo } from './hindrance.ts';
 import { hasEnded, type KubeVirtSettings, type Vmi } from './kubevirt.ts';
-import { type Guest, isStranded, journeyOf, type VmsKnown } from './vm-pod.ts';
-import type { VmStanding, VmState } from './vm-status.ts';
+import { isStranded, migrationProgressOf, type VmPod, type VmsKnown } from './vm-pod.ts';
+import type { VmState, VmStatus } from './vm-status.ts';
 
 /** How the VMs of a node stand over the life of a maintenance. */
 export type Tracked = {
   /** By the uid of the VMI. */
-  readonly vms: ReadonlyMap<string, VmStanding>;
+  readonly vms: ReadonlyMap<string, VmStatus>;
   /** Those that had left before this process looked, and of which nothing else is known any more. */
   readonly before: { readonly moved: number; readonly stopped: number };
 };
 
 export const nothingTracked: Tracked = { vms: new Map(), before: { moved: 0, stopped: 0 } };
 
-const stateOf = (guest: Guest, now: Temporal.Instant): VmState => {
-  if (isStranded(guest, now)) return 'Cannot';
-  const journey = journeyOf(guest, now);
-  return journey === 'Placing' || journey === 'Moving' ? 'Migrating' : 'Waiting';
+const stateOf = (vmPod: VmPod, now: Temporal.Instant): VmState => {
+  if (isStranded(vmPod, now)) return 'Cannot';
+  const migrationProgress = migrationProgressOf(vmPod, now);
+  return migrationProgress === 'Placing' || migrationProgress === 'Moving' ? 'Migrating' : 'Waiting';
 };
 
-const intention = ({ prospect }: Guest): string =>
-  prospect === 'Stops' ? 'is shut down by its eviction, as its evictionStrategy says' : 'waits for its turn';
+const intention = ({ evictionEffect }: VmPod): string =>
+  evictionEffect === 'Stops' ? 'is shut down by its eviction, as its evictionStrategy says' : 'waits for its turn';
 
-const present = (pod: Pod, guest: Guest, settings: KubeVirtSettings, now: Temporal.Instant): VmStanding => {
-  const { vmi, migration } = guest;
-  const state = stateOf(guest, now);
-  const isIdle = state === 'Waiting' && journeyOf(guest, now) === 'None' && guest.prospect !== 'Undecided';
-  const { message, remedy } = isIdle ? { message: intention(guest) } : guestHindrance(pod, guest, settings, now);
+const present = (pod: Pod, vmPod: VmPod, settings: KubeVirtSettings, now: Temporal.Instant): VmStatus => {
+  const { vmi, migration } = vmPod;
+  const state = stateOf(vmPod, now);
+  const isIdle = state === 'Waiting' && migrationProgressOf(vmPod, now) === 'None' && vmPod.evictionEffect !== 'Undecided';
+  const { message, remedy } = isIdle ? { message: intention(vmPod) } : vmPodBlockerInfo(pod, vmPod, settings, now);
   return {
     platform: 'KubeVirt',
     id: vmi.uid,
@@ -41,7 +41,7 @@ const present = (pod: Pod, guest: Guest, settings: KubeVirtSettings, now: Tempor
 };
 
 /** One that was here and is no more. Where it still runs somewhere, it has been moved. */
-const departed = (before: VmStanding, vmi: Vmi | undefined, nodeName: string): VmStanding => {
+const departed = (before: VmStatus, vmi: Vmi | undefined, nodeName: string): VmStatus => {
   const { platform, id, name, target, state } = before;
   if (state === 'Moved' || state === 'Stopped') return before;
   if (vmi === undefined || hasEnded(vmi) || vmi.deleting) return { platform, id, name, state: 'Stopped' };
@@ -53,14 +53,14 @@ const departed = (before: VmStanding, vmi: Vmi | undefined, nodeName: string): V
 export const track = (
   nodeName: string,
   pods: readonly Pod[],
-  guests: ReadonlyMap<string, Guest>,
+  vmPods: ReadonlyMap<string, VmPod>,
   known: VmsKnown,
   before: Tracked,
   now: Temporal.Instant,
 ): Tracked => {
   const here = pods.flatMap(pod => {
-    const guest = guests.get(pod.uid);
-    return guest === undefined || guest.stay !== 'here' ? [] : [[guest.vmi.uid, present(pod, guest, known.settings, now)] as const];
+    const vmPod = vmPods.get(pod.uid);
+    return vmPod === undefined || vmPod.stay !== 'here' ? [] : [[vmPod.vmi.uid, present(pod, vmPod, known.settings, now)] as const];
   });
   const vmis = new Map(known.vmis.map(vmi => [vmi.uid, vmi] as const));
   const after = new Map([...before.vms].map(([id, standing]) => [id, departed(standing, vmis.get(id), nodeName)] as const));

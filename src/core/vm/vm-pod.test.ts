@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import { at } from '../testing/make.ts';
 import { launcherOf, makeMigration, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
 import type { Migration, Vmi } from './kubevirt.ts';
-import { guestsOf, isStranded, journeyOf, looksDifferentAt } from './vm-pod.ts';
+import { isStranded, looksDifferentAt, migrationProgressOf, vmPodsOf } from './vm-pod.ts';
 
-const guestOf = (vmi: Vmi, migrations: readonly Migration[] = [], evictionStrategy?: string) => {
+const vmPodOf = (vmi: Vmi, migrations: readonly Migration[] = [], evictionStrategy?: string) => {
   const settings = makeSettings(evictionStrategy === undefined ? {} : { evictionStrategy });
   const pod = launcherOf(vmi);
-  const guest = guestsOf('n1', [pod], makeVms({ settings, vmis: [vmi], migrations })).get(pod.uid);
-  assert.ok(guest);
-  return guest;
+  const vmPod = vmPodsOf('n1', [pod], makeVms({ settings, vmis: [vmi], migrations })).get(pod.uid);
+  assert.ok(vmPod);
+  return vmPod;
 };
 
 const without = <Key extends keyof Vmi>(vmi: Vmi, ...keys: readonly Key[]): Vmi =>
@@ -32,11 +32,11 @@ const strategies: readonly (readonly [string | undefined, string | undefined, bo
   [undefined, 'External', true, 'External'],
 ];
 
-for (const [own, cluster, migratable, prospect] of strategies) {
-  test(`strategy ${own ?? '-'}, cluster ${cluster ?? '-'}, migratable ${migratable ?? '?'}: ${prospect}`, () => {
+for (const [own, cluster, migratable, evictionEffect] of strategies) {
+  test(`strategy ${own ?? '-'}, cluster ${cluster ?? '-'}, migratable ${migratable ?? '?'}: ${evictionEffect}`, () => {
     const vmi = without(makeVmi('a'), 'strategy', 'migratable');
     const said = { ...vmi, ...(own !== undefined && { strategy: own }), ...(migratable !== undefined && { migratable }) };
-    assert.equal(guestOf(said, [], cluster).prospect, prospect);
+    assert.equal(vmPodOf(said, [], cluster).evictionEffect, evictionEffect);
   });
 }
 
@@ -72,26 +72,26 @@ const journeys: readonly (readonly [string, Vmi, readonly Migration[], number, s
   ['it comes here', makeVmi('a', { nodeName: 'n2' }), [makeMigration(marked, 'Running')], 0, 'Arriving', false],
 ];
 
-for (const [what, vmi, migrations, seconds, journey, stranded] of journeys) {
-  test(`${what}: ${journey}`, () => {
-    const guest = guestOf(vmi, migrations);
-    assert.deepEqual([journeyOf(guest, at(seconds)), isStranded(guest, at(seconds))], [journey, stranded]);
+for (const [what, vmi, migrations, seconds, migrationProgress, stranded] of journeys) {
+  test(`${what}: ${migrationProgress}`, () => {
+    const vmPod = vmPodOf(vmi, migrations);
+    assert.deepEqual([migrationProgressOf(vmPod, at(seconds)), isStranded(vmPod, at(seconds))], [migrationProgress, stranded]);
   });
 }
 
 test('what only time changes is looked at again in time', () => {
   assert.equal(
-    looksDifferentAt(guestOf(marked, [makeMigration(marked, 'Scheduling')]), at(5))?.epochMilliseconds,
+    looksDifferentAt(vmPodOf(marked, [makeMigration(marked, 'Scheduling')]), at(5))?.epochMilliseconds,
     at(61).epochMilliseconds,
   );
-  assert.equal(looksDifferentAt(guestOf(marked, [makeMigration(marked, 'Scheduling')]), at(61)), undefined);
-  assert.equal(looksDifferentAt(guestOf(marked, [makeMigration(marked, 'Running')]), at(5)), undefined);
+  assert.equal(looksDifferentAt(vmPodOf(marked, [makeMigration(marked, 'Scheduling')]), at(61)), undefined);
+  assert.equal(looksDifferentAt(vmPodOf(marked, [makeMigration(marked, 'Running')]), at(5)), undefined);
 });
 
 test('a controller that gets time to move a VM is looked at again when that is over; nobody else is', () => {
   const external = makeVmi('a', { ...marked, strategy: 'External', askedAt: at(0) });
   const again = (vmi: Vmi, seconds: number, migrations: readonly Migration[] = []) =>
-    looksDifferentAt(guestOf(vmi, migrations), at(seconds))?.epochMilliseconds;
+    looksDifferentAt(vmPodOf(vmi, migrations), at(seconds))?.epochMilliseconds;
   assert.deepEqual([again(external, 5), again(external, 600)], [at(601).epochMilliseconds, at(601).epochMilliseconds]);
   assert.deepEqual([again(external, 601), again(without(external, 'askedAt'), 5)], [undefined, undefined]);
   assert.equal(again({ ...external, strategy: 'LiveMigrate' }, 5), undefined);
@@ -106,7 +106,7 @@ test('the last migration is the youngest, and of those of one moment the last by
     [[made('a', 1), made('b', 1)], 'b'],
   ];
   for (const [migrations, last] of scenes) {
-    for (const order of [migrations, migrations.toReversed()]) assert.equal(guestOf(marked, order).failed?.name, last);
+    for (const order of [migrations, migrations.toReversed()]) assert.equal(vmPodOf(marked, order).failed?.name, last);
   }
 });
 
@@ -114,6 +114,6 @@ test('pods that have ended, of VMs that are not known or over, are pods like any
   const vmi = makeVmi('a');
   const known = makeVms({ vmis: [vmi, makeVmi('over', { phase: 'Succeeded' })] });
   const pods = [launcherOf(vmi, { phase: 'Succeeded' }), launcherOf(makeVmi('stranger')), launcherOf(makeVmi('over'))];
-  assert.equal(guestsOf('n1', pods, known).size, 0);
-  assert.equal(guestsOf('n1', [launcherOf(vmi)], undefined).size, 0);
+  assert.equal(vmPodsOf('n1', pods, known).size, 0);
+  assert.equal(vmPodsOf('n1', [launcherOf(vmi)], undefined).size, 0);
 });

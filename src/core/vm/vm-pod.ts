@@ -21,7 +21,7 @@ export type VmsKnown = {
 export type Sample = { readonly bytes: number; readonly waitedSeconds: number; readonly copiedSeconds: number };
 
 /** What an eviction of its pod means to a VM that runs on the node (kubevirt's pod-eviction-admitter). */
-type Prospect =
+type EvictionEffect =
   | 'Migrates'
   /** It must not be shut down and cannot be migrated: its eviction is refused. */
   | 'Cannot'
@@ -33,9 +33,9 @@ type Prospect =
   | 'Stops';
 
 /** A virt-launcher pod's VM. */
-export type Guest = {
+export type VmPod = {
   readonly vmi: Vmi;
-  readonly prospect: Prospect;
+  readonly evictionEffect: EvictionEffect;
   /** here: it runs in this pod. comes: it runs elsewhere so far, and this pod is where it will go. left: it has moved, and its pod is ending. */
   readonly stay: 'here' | 'comes' | 'left';
   /** The one under way. */
@@ -47,7 +47,7 @@ export type Guest = {
 /** The strategy in force, as KubeVirt reads it: the VM's own, else the cluster's, else None. */
 export const strategyOf = (vmi: Vmi, { evictionStrategy }: KubeVirtSettings): string => vmi.strategy ?? evictionStrategy ?? 'None';
 
-const prospectOf = (vmi: Vmi, settings: KubeVirtSettings): Prospect => {
+const evictionEffectOf = (vmi: Vmi, settings: KubeVirtSettings): EvictionEffect => {
   switch (strategyOf(vmi, settings)) {
     case 'External':
       return 'External';
@@ -69,11 +69,11 @@ const isLauncher = ({ owner }: Pod): boolean => owner?.kind === 'VirtualMachineI
  * By the uid of the pod. Pods that have ended are pods like any other, and so are those whose VM is not known (any more): the answer to their
  * eviction says what is to be done.
  */
-export const guestsOf = (nodeName: string, pods: readonly Pod[], known: VmsKnown | undefined): ReadonlyMap<string, Guest> => {
+export const vmPodsOf = (nodeName: string, pods: readonly Pod[], known: VmsKnown | undefined): ReadonlyMap<string, VmPod> => {
   if (known === undefined) return new Map();
   const vmis = new Map(known.vmis.map(vmi => [vmi.uid, vmi] as const));
   const migrations = Map.groupBy(known.migrations, ({ vmi }) => vmi);
-  const guests = pods
+  const vmPods = pods
     .filter(pod => isLauncher(pod) && !isFinished(pod))
     .flatMap(pod => {
       const vmi = vmis.get(pod.owner?.uid ?? '');
@@ -81,16 +81,16 @@ export const guestsOf = (nodeName: string, pods: readonly Pod[], known: VmsKnown
       const own = (migrations.get(vmi.key) ?? []).toSorted(byCreation);
       const migration = own.findLast(one => !isOver(one));
       const last = own.findLast(isOver);
-      const guest: Guest = {
+      const vmPod: VmPod = {
         vmi,
-        prospect: prospectOf(vmi, known.settings),
+        evictionEffect: evictionEffectOf(vmi, known.settings),
         stay: vmi.nodeName === undefined || vmi.nodeName === nodeName ? 'here' : migration === undefined ? 'left' : 'comes',
         ...(migration && { migration }),
         ...(last?.phase === 'Failed' && { failed: last }),
       };
-      return [[pod.uid, guest] as const];
+      return [[pod.uid, vmPod] as const];
     });
-  return new Map(guests);
+  return new Map(vmPods);
 };
 
 /** Seconds after which a target pod without a node counts as one that finds none; placing takes less than one where there is room. */
@@ -100,7 +100,7 @@ const placedWithin = 60;
 const movedWithin = 600;
 
 /** How far it is on its way from the node. */
-export type Journey =
+export type MigrationProgress =
   | 'Arriving'
   /** It has moved; its pod is ending. */
   | 'Left'
@@ -121,39 +121,44 @@ export type Journey =
 
 const placing = new Set(['Scheduling', 'Scheduled']);
 
-const ofMigration = ({ phase, since, createdAt }: Migration, failed: boolean, now: Temporal.Instant): Journey => {
+const ofMigration = ({ phase, since, createdAt }: Migration, failed: boolean, now: Temporal.Instant): MigrationProgress => {
   if (phase === 'Pending') return failed ? 'Failing' : 'Queued';
   if (phase !== 'Scheduling') return 'Moving';
   return secondsBetween(since ?? createdAt, now) > placedWithin ? 'Lost' : 'Placing';
 };
 
 /** Where the VM is on its way now. */
-export const journeyOf = ({ vmi, prospect, stay, migration, failed }: Guest, now: Temporal.Instant): Journey => {
+export const migrationProgressOf = ({ vmi, evictionEffect, stay, migration, failed }: VmPod, now: Temporal.Instant): MigrationProgress => {
   if (stay !== 'here') return stay === 'comes' ? 'Arriving' : 'Left';
   if (migration !== undefined) return ofMigration(migration, failed !== undefined, now);
   if (vmi.evacuatedFrom === undefined) return 'None';
-  if (prospect === 'External') return secondsBetween(vmi.askedAt ?? now, now) > movedWithin ? 'ExternalLate' : 'External';
+  if (evictionEffect === 'External') return secondsBetween(vmi.askedAt ?? now, now) > movedWithin ? 'ExternalLate' : 'External';
   return failed !== undefined ? 'Failing' : 'Queued';
 };
 
 /** When time alone will change what there is to say of it. */
-export const looksDifferentAt = (guest: Guest, now: Temporal.Instant): Temporal.Instant | undefined => {
-  const { migration, vmi } = guest;
+export const looksDifferentAt = (vmPod: VmPod, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const { migration, vmi } = vmPod;
   const moments = [
     migration?.phase === 'Scheduling' ? secondsAfter(migration.since ?? migration.createdAt, placedWithin + 1) : undefined,
-    guest.prospect === 'External' ? vmi.askedAt && secondsAfter(vmi.askedAt, movedWithin + 1) : undefined,
+    vmPod.evictionEffect === 'External' ? vmi.askedAt && secondsAfter(vmi.askedAt, movedWithin + 1) : undefined,
   ];
   return moments.find(moment => moment !== undefined && isBefore(now, moment));
 };
 
 /** It is on its way, or at least in KubeVirt's queue: asking again would be in vain. */
-export const isAsked = (guest: Guest): boolean => guest.migration !== undefined || guest.vmi.evacuatedFrom !== undefined;
+export const isAsked = (vmPod: VmPod): boolean => vmPod.migration !== undefined || vmPod.vmi.evacuatedFrom !== undefined;
 
 /** Its target pod has a node: what has come so far is not called back. */
 export const hasBegun = ({ phase }: Migration): boolean => phase !== 'Pending' && !placing.has(phase);
 
 /** Nothing moves it as things are: somebody has to help, or the policy has to shut it down. */
-export const isStranded = (guest: Guest, now: Temporal.Instant): boolean => {
-  const journey = journeyOf(guest, now);
-  return (journey === 'None' && guest.prospect === 'Cannot') || journey === 'Lost' || journey === 'Failing' || journey === 'ExternalLate';
+export const isStranded = (vmPod: VmPod, now: Temporal.Instant): boolean => {
+  const migrationProgress = migrationProgressOf(vmPod, now);
+  return (
+    (migrationProgress === 'None' && vmPod.evictionEffect === 'Cannot') ||
+    migrationProgress === 'Lost' ||
+    migrationProgress === 'Failing' ||
+    migrationProgress === 'ExternalLate'
+  );
 };

@@ -13,7 +13,7 @@ export type VmState =
   | 'Left';
 
 /** One VM that is or was on a node, whoever runs it. */
-export type VmStanding = {
+export type VmStatus = {
   readonly platform: 'KubeVirt' | 'OpenStack';
   /** Unique: uid of the VMI, UUID of the server. */
   readonly id: string;
@@ -33,16 +33,16 @@ export type VmStanding = {
 };
 
 /** It does not keep its node any more. */
-export const hasGone = ({ state }: Pick<VmStanding, 'state'>): boolean => state === 'Moved' || state === 'Left' || state === 'Stopped';
+export const hasGone = ({ state }: Pick<VmStatus, 'state'>): boolean => state === 'Moved' || state === 'Left' || state === 'Stopped';
 
 /** It moves, or will when it has its turn, without anybody's help. */
-export const isOnItsWay = ({ state }: Pick<VmStanding, 'state'>): boolean => state === 'Waiting' || state === 'Migrating';
+export const isOnItsWay = ({ state }: Pick<VmStatus, 'state'>): boolean => state === 'Waiting' || state === 'Migrating';
 
 /** How many there are, in all and in each state. */
 export type VmCounts = Readonly<Record<'total' | 'waiting' | 'migrating' | 'moved' | 'stopped' | 'cannot' | 'left', number>>;
 
 /** Counts them; `before` are those that have left and are not among them any more. */
-export const countVms = (vms: readonly VmStanding[], before = { moved: 0, stopped: 0 }): VmCounts => {
+export const countVms = (vms: readonly VmStatus[], before = { moved: 0, stopped: 0 }): VmCounts => {
   const count = (state: VmState): number => vms.filter(vm => vm.state === state).length;
   return {
     total: vms.length + before.moved + before.stopped,

@@ -107,7 +107,7 @@ export const freezeAt = (
 };
 
 /** What is to be begun. */
-export type Wish = {
+export type StartConstraints = {
   /** Not before this. */
   readonly notBefore?: Temporal.Instant;
   /** It should be over by then. */
@@ -129,7 +129,7 @@ const clampedFrom = (span: Span, earliest: Temporal.Instant): Span => (isBefore(
 
 const secondsOf = ({ from, to }: Span): number => (to.epochMilliseconds - from.epochMilliseconds) / 1000;
 
-const firstFit = (calendar: Calendar, { expectedSeconds }: Wish, earliest: Temporal.Instant): Start => {
+const firstFit = (calendar: Calendar, { expectedSeconds }: StartConstraints, earliest: Temporal.Instant): Start => {
   let longestSeconds = 0;
   for (const ahead of looks) {
     const spans = freeSpans(calendar, { from: earliest, to: secondsAfter(earliest, ahead) }).map(span => clampedFrom(span, earliest));
@@ -159,7 +159,7 @@ const later = (one: Temporal.Instant, other: Temporal.Instant): Temporal.Instant
  * the windows decides: act before the deadline outside of openings, but not in a freeze (BeforeDeadline); in a freeze too (EvenInFreeze); or
  * wait for the opening all the same (Wait). A freeze that began already and lasts past the deadline is not broken unless EvenInFreeze says so.
  */
-export const startOf = (calendar: Calendar, wish: Wish, now: Temporal.Instant): Start => {
+export const startOf = (calendar: Calendar, wish: StartConstraints, now: Temporal.Instant): Start => {
   const earliest = later(now, wish.notBefore ?? now);
   const fit = firstFit(calendar, wish, earliest);
   const { deadline } = wish;
@@ -183,7 +183,7 @@ const ease = 2;
  */
 export const lastStartOf = (
   calendar: Calendar,
-  wish: Wish & { readonly deadline: Temporal.Instant },
+  wish: StartConstraints & { readonly deadline: Temporal.Instant },
   now: Temporal.Instant,
 ): Start | undefined => {
   const { deadline, expectedSeconds } = wish;

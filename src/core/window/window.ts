@@ -46,10 +46,10 @@ export type MaintenanceWindow = {
 };
 
 /** What a window is asked about. */
-export type Subject = { readonly kind: WindowedKind; readonly labels: Labels; readonly eventKinds?: readonly EventKind[] };
+export type WindowSubject = { readonly kind: WindowedKind; readonly labels: Labels; readonly eventKinds?: readonly EventKind[] };
 
 /** Whether the window has a say. */
-export const appliesTo = (window: MaintenanceWindow, { kind, labels, eventKinds }: Subject): boolean =>
+export const appliesTo = (window: MaintenanceWindow, { kind, labels, eventKinds }: WindowSubject): boolean =>
   window.kinds.includes(kind) &&
   (window.nodeSelector === undefined || matches(window.nodeSelector, labels)) &&
   (kind !== 'MachineMaintenance' ||

@@ -1,4 +1,4 @@
-import type { EventKind, MachineEvent, Sighting } from '../../core/machine/event.ts';
+import type { EventKind, MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 
@@ -100,7 +100,7 @@ export class SimulatedCloud {
   }
 
   /** What it announces about these machines, as an API of a cloud would answer. */
-  scan(source: string, instances: readonly string[]): Sighting {
+  scan(source: string, instances: readonly string[]): SourceObservation {
     const looked = new Set(instances.filter(id => this.#instances.has(id)));
     const events = [...this.#events.values()].filter(({ instance = '' }) => looked.has(instance)).map(event => ({ ...event, source }));
     return { source, looked, events, unknown: instances.filter(id => !looked.has(id)) };

@@ -35,7 +35,7 @@ export const drill = ({ seed, nodes, faults = { refused: 0, lost: 0, unanswered:
     fence: { mayAct: () => true },
     clock,
     log: silentLog,
-    dialects: [maintenance('medik8s-leases')],
+    adapters: [maintenance('medik8s-leases')],
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
   });
   const stop = new AbortController();

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { machineTongue } from '../../apis/machine-adapter.ts';
+import { machineAdapter } from '../../apis/machine-adapter.ts';
 import { maintenance } from '../../apis/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Limits } from '../../core/machine/snapshot.ts';
@@ -94,7 +94,7 @@ const ended = async (running: Promise<unknown>, clock: HandClock): Promise<void>
 
 /** Starts the operator with all its rooms; the answer ends it, with everything that it has begun. */
 const startedOn = ({ clock, cloud }: Furnished, api: Api, watcher: Watcher, limits: Limits) => {
-  const dialects = [maintenance('medik8s-leases')];
+  const adapters = [maintenance('medik8s-leases')];
   const common = {
     api,
     watcher,
@@ -103,17 +103,17 @@ const startedOn = ({ clock, cloud }: Furnished, api: Api, watcher: Watcher, limi
     fence: { mayAct: () => true },
     clock,
     log: silentLog,
-    dialects,
+    adapters,
   };
   const operator = new Operator({
     ...common,
-    readWindow: machineTongue.readWindow,
+    readWindow: machineAdapter.readWindow,
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
   });
   const room = new MachineRoom({
     ...common,
     world: operator.world,
-    tongue: machineTongue,
+    adapter: machineAdapter,
     limits,
     drainLeadSeconds: 1800,
     namespace: 'drydock-system',

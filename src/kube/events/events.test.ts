@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiAnswer, ApiCall, EventNote } from '../../operator/ports.ts';
+import type { ApiAnswer, ApiCall, KubeEventNote } from '../../operator/ports.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
 import { ConnectionError } from '../http/connection-error.ts';
@@ -33,7 +33,7 @@ const setting = (reply: (call: ApiCall, n: number) => ApiAnswer | ConnectionErro
   return { clock, calls, lines, recorder, bodies, steps: () => calls.map(({ method, path }) => `${method} ${path}`) };
 };
 
-const note = (more: Partial<EventNote> = {}): EventNote => ({
+const note = (more: Partial<KubeEventNote> = {}): KubeEventNote => ({
   type: 'Normal',
   reason: 'Drained',
   message: 'all pods are gone',

@@ -1,7 +1,7 @@
 import { quickClock } from '../../clouds/testing/quick-clock.ts';
 import type { HostView } from '../../core/vm/host.ts';
 import { defaultServerPolicy, type ServerPolicy } from '../../core/vm/server-policy.ts';
-import type { VmStanding } from '../../core/vm/vm-status.ts';
+import type { VmStatus } from '../../core/vm/vm-status.ts';
 import { type NewServer, OpenStack, type OpenStackOptions, simulatedEnvironment } from '../../embedded/nova/open-stack.ts';
 import { OpenStackApi } from '../../embedded/nova/serve.ts';
 import { silentLog } from '../../support/log.ts';
@@ -77,7 +77,7 @@ export const isEmptied =
 
 /** `state: message` of each VM, by name. */
 const standings = ({ vms }: HostView): Readonly<Record<string, string>> =>
-  Object.fromEntries(vms.map(({ name, state, message }: VmStanding) => [name, message === undefined ? state : `${state}: ${message}`]));
+  Object.fromEntries(vms.map(({ name, state, message }: VmStatus) => [name, message === undefined ? state : `${state}: ${message}`]));
 
 /** What is said of one VM; empty as long as nothing is. */
 export const told = (keeper: HostKeeper, name: string, node = 'compute-1'): string => {

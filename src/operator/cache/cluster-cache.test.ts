@@ -4,7 +4,7 @@ import { maintenance } from '../../apis/maintenance.ts';
 import { readMaintenanceWindow } from '../../apis/maintenance-window.ts';
 import { readNode } from '../../core/hold/node.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { Dialect } from '../../core/request/request.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
 import type { Collection } from '../ports.ts';
 import { Cluster } from '../testing/cluster.ts';
@@ -12,9 +12,9 @@ import { Lines, settle } from '../testing/fakes.ts';
 import { World } from './cluster-cache.ts';
 import { type Namespaces, namespacesOf } from './namespaces.ts';
 
-const dialect = maintenance('leases');
+const adapter = maintenance('leases');
 const node = (name: string): string => `/api/v1/nodes/${name}`;
-const request = (name: string): string => `${dialect.path}/${name}`;
+const request = (name: string): string => `${adapter.path}/${name}`;
 const lease = (name: string): string => `/apis/coordination.k8s.io/v1/namespaces/leases/leases/node-${name}`;
 const member = { 'node-role.kubernetes.io/control-plane': '' };
 
@@ -25,8 +25,8 @@ const rawNode = (name: string, over: JsonObject = {}, labels: JsonObject = {}): 
   ...over,
 });
 /** Another kind, whose leases are in a namespace of their own. */
-const other: Dialect = {
-  ...dialect,
+const other: KindAdapter = {
+  ...adapter,
   name: 'others.test',
   path: '/apis/test/v1/others',
   lease: nodeName => ({ namespace: 'others', name: `node-${nodeName}`, holder: 'node-maintenance', released: 'deleted' }),
@@ -39,7 +39,7 @@ const rawRequest = (nodeName: string): JsonObject => ({ metadata: { name: nodeNa
 const watched = async (
   fill: (cluster: Cluster) => void,
   scope?: 'drain',
-  { dialects = [dialect], ...more }: { readonly dialects?: readonly Dialect[]; readonly namespaces?: Namespaces } = {},
+  { adapters = [adapter], ...more }: { readonly adapters?: readonly KindAdapter[]; readonly namespaces?: Namespaces } = {},
 ) => {
   const cluster = new Cluster();
   fill(cluster);
@@ -55,7 +55,7 @@ const watched = async (
       },
     },
     clock: new HandClock(),
-    dialects,
+    adapters,
     readWindow: readMaintenanceWindow,
     events: {
       touched: name => touched.push(name),
@@ -156,7 +156,7 @@ describe('a node is looked at again', () => {
         });
       },
       undefined,
-      { dialects: [dialect, other] },
+      { adapters: [adapter, other] },
     );
     assert.deepEqual(first, ['n1', 'n3']);
     const taken = { metadata: { namespace: 'others', name: 'node-n1' }, spec: { holderIdentity: 'another' } };
@@ -272,13 +272,13 @@ test('kinds that the cluster does not have are known to have no objects; anythin
     await end();
     return found;
   };
-  assert.deepEqual(await missing(dialect.path), [[], [dialect.name]]);
+  assert.deepEqual(await missing(adapter.path), [[], [adapter.name]]);
   assert.deepEqual(await missing('/apis/drydock.dev/v1alpha1/maintenancewindows'), [[], ['maintenancewindows.drydock.dev']]);
   assert.deepEqual((await missing('/api/v1/nodes'))[0], ['nodes']);
 });
 
 test('of two kinds, either may not be installed', async () => {
-  const { world, end } = await watched(cluster => cluster.missing.add(other.path), undefined, { dialects: [dialect, other] });
+  const { world, end } = await watched(cluster => cluster.missing.add(other.path), undefined, { adapters: [adapter, other] });
   assert.deepEqual([world.unsynced, [...world.missingKinds]], [[], [other.name]]);
   await end();
 });
@@ -299,10 +299,10 @@ test('what may not be read is waited for, but for VMs, and for all that a drain 
 });
 
 test('of a kind that has namespaces, what is elsewhere than where it counts is told and not known; nobody asks where others are', async () => {
-  const inNamespaces: Dialect = {
-    ...dialect,
+  const inNamespaces: KindAdapter = {
+    ...adapter,
     read: raw => {
-      const read = dialect.read(raw);
+      const read = adapter.read(raw);
       const { namespace } = (raw as { readonly metadata: { readonly namespace?: string } }).metadata;
       return typeof read === 'string' || namespace === undefined ? read : { ...read, namespace };
     },
@@ -313,7 +313,7 @@ test('of a kind that has namespaces, what is elsewhere than where it counts is t
         cluster.put(request(name), { metadata: { name, namespace: name, generation: 1 }, spec: { nodeName: name } });
       cluster.put(request('wide'), rawRequest('wide'));
     };
-    const { world, foreign, end } = await watched(fill, undefined, { dialects: [inNamespaces], ...(namespaces && { namespaces }) });
+    const { world, foreign, end } = await watched(fill, undefined, { adapters: [inNamespaces], ...(namespaces && { namespaces }) });
     const names = [...world.requests.values()].map(({ name }) => name);
     await end();
     return [names, foreign];

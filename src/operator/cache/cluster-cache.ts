@@ -3,7 +3,7 @@ import { type Budget, readBudget } from '../../core/drain/budget.ts';
 import { type Node, readNode } from '../../core/hold/node.ts';
 import { isTaken, type Lease, readLease } from '../../core/lease/lease.ts';
 import type { Pod } from '../../core/pod/pod.ts';
-import { type Dialect, leaseKey, leaseNames, type Request } from '../../core/request/request.ts';
+import { type KindAdapter, leaseKey, leaseNames, type MaintenanceRequest } from '../../core/request/request.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -25,7 +25,7 @@ export type WorldEvents = {
   /** A pod of a watched node has changed or is gone. */
   readonly podChanged: (pod: Pod, nodeName: string, leaving: boolean) => void;
   /** An object of a kind that has namespaces, in one where it does not count. */
-  readonly foreign: (request: Request) => void;
+  readonly foreign: (request: MaintenanceRequest) => void;
 };
 
 /**
@@ -37,7 +37,7 @@ export type Scope = 'everything' | 'drain';
 /** Who wants to know of changes beside the loop. Called in the middle of the watch: it only notes what there is to do. */
 export type Listener = {
   readonly node?: (node: Node) => void;
-  readonly request?: (request: Request) => void;
+  readonly request?: (request: MaintenanceRequest) => void;
   readonly window?: (window: MaintenanceWindow) => void;
   /** All that decides has been read (again). */
   readonly complete?: () => void;
@@ -48,7 +48,7 @@ const windowsName = 'maintenancewindows.drydock.dev';
 /** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
 export class World {
   readonly nodes = new Cache<Node>(({ name }) => name);
-  readonly requests = new Cache<Request>(({ nodeName }) => nodeName);
+  readonly requests = new Cache<MaintenanceRequest>(({ nodeName }) => nodeName);
   readonly budgets = new Cache<Budget>(({ namespace }) => namespace);
   readonly guards = new Guards(this.budgets);
   readonly leases = new Cache<Lease>(() => '');
@@ -63,7 +63,7 @@ export class World {
   readonly #following: Following;
   readonly #readWindow: ((raw: unknown) => MaintenanceWindow) | undefined;
   readonly #listeners = new Set<Listener>();
-  readonly #dialects: readonly Dialect[];
+  readonly #adapters: readonly KindAdapter[];
   readonly #events: WorldEvents;
   readonly #log: Log;
   readonly #scope: Scope;
@@ -74,7 +74,7 @@ export class World {
     readonly api: Api;
     readonly watcher: Watcher;
     readonly clock: Clock;
-    readonly dialects: readonly Dialect[];
+    readonly adapters: readonly KindAdapter[];
     readonly scope?: Scope;
     /** Reads MaintenanceWindows; they are not followed when left out. */
     readonly readWindow?: ((raw: unknown) => MaintenanceWindow) | undefined;
@@ -83,7 +83,7 @@ export class World {
     readonly events: WorldEvents;
     readonly log: Log;
   }) {
-    this.#dialects = options.dialects;
+    this.#adapters = options.adapters;
     this.#scope = options.scope ?? 'everything';
     this.#events = options.events;
     this.#log = options.log;
@@ -133,10 +133,10 @@ export class World {
   }
 
   async #followForMaintenances(signal: AbortSignal): Promise<void> {
-    const leaseNamespaces = new Set(leaseNames(this.#dialects, 'x').map(({ namespace }) => namespace));
+    const leaseNamespaces = new Set(leaseNames(this.#adapters, 'x').map(({ namespace }) => namespace));
     await Promise.all([
       this.#following.follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
-      ...this.#dialects.map(dialect => this.#followRequests(dialect, signal)),
+      ...this.#adapters.map(adapter => this.#followRequests(adapter, signal)),
       this.#followWindows(signal),
       ...[...leaseNamespaces].map(namespace =>
         this.#following.follow(
@@ -173,7 +173,7 @@ export class World {
   }
 
   #isLeased(nodeName: string): boolean {
-    return leaseNames(this.#dialects, nodeName).some(name => {
+    return leaseNames(this.#adapters, nodeName).some(name => {
       const lease = this.leases.get(leaseKey(name));
       return lease !== undefined && isTaken(lease, name.holder);
     });
@@ -195,29 +195,29 @@ export class World {
   #lacks(name: string, status: number): 'missing' | 'withheld' | undefined {
     // An operator whose rights are of an older version goes on as that one did: KubeVirt answers evictions anyway.
     if (status === 403 && (this.#scope === 'drain' || vmCollections.has(name))) return 'withheld';
-    const isKind = name === windowsName || vmCollections.has(name) || this.#dialects.some(dialect => dialect.name === name);
+    const isKind = name === windowsName || vmCollections.has(name) || this.#adapters.some(adapter => adapter.name === name);
     // A kind whose CRD is not installed has no objects: that is known as well.
     return isKind && status === 404 ? 'missing' : undefined;
   }
 
-  async #followRequests(dialect: Dialect, signal: AbortSignal): Promise<void> {
-    const project = (raw: unknown): Request | undefined => {
-      const request = dialect.read(raw);
+  async #followRequests(adapter: KindAdapter, signal: AbortSignal): Promise<void> {
+    const project = (raw: unknown): MaintenanceRequest | undefined => {
+      const request = adapter.read(raw);
       if (typeof request !== 'string') return this.#isForeign(request) ? undefined : request;
       const { metadata } = raw as { readonly metadata: { readonly name: string } };
-      this.#log.warn('object cannot be worked with', { kind: dialect.kind, name: metadata.name, error: request });
+      this.#log.warn('object cannot be worked with', { kind: adapter.kind, name: metadata.name, error: request });
       return undefined;
     };
-    const changed = (change: Change<Request>): void => {
+    const changed = (change: Change<MaintenanceRequest>): void => {
       const before = this.requests.apply(change);
       this.#tell(listener => listener.request?.(change.object));
       if (before !== undefined && before.nodeName !== change.object.nodeName) this.#events.touched(before.nodeName);
       this.#events.touched(change.object.nodeName);
     };
-    await this.#following.follow(dialect.name, { path: dialect.path }, project, changed, signal);
+    await this.#following.follow(adapter.name, { path: adapter.path }, project, changed, signal);
   }
 
-  #isForeign(request: Request): boolean {
+  #isForeign(request: MaintenanceRequest): boolean {
     if (request.namespace === undefined || this.#namespaces?.counts(request.namespace) !== false) return false;
     this.#events.foreign(request);
     return true;
@@ -240,13 +240,13 @@ export class World {
   }
 
   /** Takes over the answer to a write of ours. */
-  observeRequest(request: Request): void {
+  observeRequest(request: MaintenanceRequest): void {
     this.requests.observe(request);
     this.#tell(listener => listener.request?.(request));
   }
 
   /** It is gone, and the watch may never tell. */
-  forgetRequest(request: Request): void {
+  forgetRequest(request: MaintenanceRequest): void {
     this.requests.forget(request.key, request.uid);
     this.#tell(listener => listener.request?.(request));
     this.#events.touched(request.nodeName);
@@ -287,7 +287,7 @@ export class World {
   #leaseChanged(change: Change<Lease>): void {
     this.leases.apply(change);
     for (const nodeName of this.requests.groups()) {
-      const concerned = leaseNames(this.#dialects, nodeName).some(name => leaseKey(name) === change.object.key);
+      const concerned = leaseNames(this.#adapters, nodeName).some(name => leaseKey(name) === change.object.key);
       if (concerned) this.#events.touched(nodeName);
     }
   }

@@ -11,7 +11,7 @@ export const essence = (node: Node): string =>
     node.taints,
     node.labels,
     node.conditions.map(({ type, status, reason }) => [type, status, reason]),
-    node.before,
+    node.holdRecord,
     node.deleting,
     node.uid,
     node.bootId,
@@ -20,10 +20,10 @@ export const essence = (node: Node): string =>
   ]);
 
 /** Something of ours is on it: a hold, or a word that one has left behind. */
-export const isMarked = (node: Node | undefined): boolean => node !== undefined && (node.before !== undefined || hasWords(node));
+export const isMarked = (node: Node | undefined): boolean => node !== undefined && (node.holdRecord !== undefined || hasWords(node));
 
 export const isMember = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
 
 /** What a node means to the quorum. */
 export const standsFor = (node: Node | undefined): string =>
-  node === undefined || !isMember(node) ? '' : `${conditionOf(node, 'Ready')?.status ?? ''} ${node.before === undefined}`;
+  node === undefined || !isMember(node) ? '' : `${conditionOf(node, 'Ready')?.status ?? ''} ${node.holdRecord === undefined}`;

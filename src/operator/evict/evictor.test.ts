@@ -5,7 +5,7 @@ import { at, makeBudget, makePod } from '../../core/testing/make.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
 import { answer, failure, Lines, Notebook, SlowApi, settle, Tallies } from '../testing/fakes.ts';
 import { Evictor } from './evictor.ts';
-import { Flights } from './in-flight-evictions.ts';
+import { InFlightEvictions } from './in-flight-evictions.ts';
 
 const web = makeBudget('web');
 const callOf = (name: string, over: Partial<PodCall> = {}): PodCall => ({
@@ -19,7 +19,7 @@ const uidOf = (name: string): string => makePod(name).uid;
 
 const bench = () => {
   const clock = new HandClock(at(0));
-  const [api, flights, recorder, meter, log] = [new SlowApi(), new Flights(), new Notebook(), new Tallies(), new Lines()];
+  const [api, inFlight, recorder, meter, log] = [new SlowApi(), new InFlightEvictions(), new Notebook(), new Tallies(), new Lines()];
   const answered: string[] = [];
   const leader = { yes: true };
   const fence = { mayAct: () => leader.yes };
@@ -31,13 +31,13 @@ const bench = () => {
     recorder,
     meter,
     fence,
-    flights,
+    inFlight,
     gone: ({ name }, nodeName) => gone.push(`${name} on ${nodeName}`),
     answered: node => answered.push(node),
   });
-  const states = (): Readonly<Record<string, string>> => Object.fromEntries(flights.all().map(({ podName, state }) => [podName, state]));
+  const states = (): Readonly<Record<string, string>> => Object.fromEntries(inFlight.all().map(({ podName, state }) => [podName, state]));
   const asked = (): readonly string[] => api.waiting.map(({ call }) => `${call.method} ${call.path}`);
-  return { clock, api, flights, recorder, meter, log, gone, answered, leader, evictor, states, asked };
+  return { clock, api, inFlight, recorder, meter, log, gone, answered, leader, evictor, states, asked };
 };
 
 test('an eviction names its pod by uid, and goes behind everything vital', async () => {
@@ -299,12 +299,12 @@ test('a pod that is gone when it is to be marked is no trouble', async () => {
 });
 
 test('a deletion carries what it overrules, for others to leave that to it', () => {
-  const { evictor, flights } = bench();
+  const { evictor, inFlight } = bench();
   const overrules = [{ budget: web.key, healthy: 3 }];
   evictor.launch(callOf('a', { method: 'delete', overrules }), 'n1');
   evictor.launch(callOf('b'), 'n1');
   assert.deepEqual(
-    flights.all().map(flight => flight.overrules),
+    inFlight.all().map(inFlightEviction => inFlightEviction.overrules),
     [overrules, undefined],
   );
 });

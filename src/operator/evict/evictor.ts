@@ -1,11 +1,11 @@
-import { classify, type Outcome } from '../../core/drain/eviction-outcome.ts';
+import { classify, type EvictionOutcome } from '../../core/drain/eviction-outcome.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
 import { type Attempt, nextAttempt } from '../../core/drain/retry.ts';
 import { isFinished, type Pod } from '../../core/pod/pod.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api, ApiCall, Fence, Meter, Recorder } from '../ports.ts';
-import { type Flights, takesNothing } from './in-flight-evictions.ts';
+import { type InFlightEvictions, takesNothing } from './in-flight-evictions.ts';
 import { escalation, podCall } from './pod-calls.ts';
 
 type Options = {
@@ -15,7 +15,7 @@ type Options = {
   readonly recorder: Recorder;
   readonly meter: Meter;
   readonly fence: Fence;
-  readonly flights: Flights;
+  readonly inFlight: InFlightEvictions;
   /** The server has said that the pod is no more: nobody has to wait until a watch tells. */
   readonly gone: (pod: Pod, nodeName: string) => void;
   /** An answer has come: the node is to be looked at again. */
@@ -55,7 +55,7 @@ export class Evictor {
   /** Begins an eviction. From this moment it counts against its budget. */
   launch(call: PodCall, nodeName: string): void {
     const { pod, budget, overrules } = call;
-    this.#options.flights.put({
+    this.#options.inFlight.put({
       uid: pod.uid,
       podKey: pod.key,
       podName: pod.name,
@@ -76,22 +76,22 @@ export class Evictor {
   }
 
   /** Calls back everything of the node that has not been sent and may not leave any more. */
-  recall(nodeName: string, mayLeave: ReadonlySet<string>): void {
-    for (const { uid, state } of this.#options.flights.of(nodeName)) {
-      if (state === 'queued' && !mayLeave.has(uid)) this.#options.flights.end(uid);
+  recall(nodeName: string, evictable: ReadonlySet<string>): void {
+    for (const { uid, state } of this.#options.inFlight.of(nodeName)) {
+      if (state === 'queued' && !evictable.has(uid)) this.#options.inFlight.end(uid);
     }
   }
 
   /** Never rejects. */
   async #send(call: PodCall, nodeName: string): Promise<void> {
-    const { flights, clock, fence } = this.#options;
+    const { inFlight, clock, fence } = this.#options;
     const { uid } = call.pod;
-    const flight = flights.get(uid);
-    if (flight?.state !== 'queued' || !fence.mayAct()) {
-      flights.end(uid);
+    const inFlightEviction = inFlight.get(uid);
+    if (inFlightEviction?.state !== 'queued' || !fence.mayAct()) {
+      inFlight.end(uid);
       return;
     }
-    flights.put({ ...flight, state: 'sent', at: clock.now() });
+    inFlight.put({ ...inFlightEviction, state: 'sent', at: clock.now() });
     const started = clock.now();
     const outcome = await this.#ask(call, nodeName);
     this.#note(call, nodeName, outcome, started);
@@ -99,7 +99,7 @@ export class Evictor {
     this.#options.answered(nodeName);
   }
 
-  async #ask(call: PodCall, nodeName: string): Promise<Outcome> {
+  async #ask(call: PodCall, nodeName: string): Promise<EvictionOutcome> {
     if (call.escalated) {
       await this.#announce(call, nodeName);
       // The lease may have been lost meanwhile: whoever leads now decides.
@@ -108,7 +108,7 @@ export class Evictor {
     return this.#exchange(podCall(call));
   }
 
-  async #exchange(call: ApiCall): Promise<Outcome> {
+  async #exchange(call: ApiCall): Promise<EvictionOutcome> {
     try {
       return classify(await this.#options.api.call(call));
     } catch (error) {
@@ -126,8 +126,8 @@ export class Evictor {
     recorder.record(note);
   }
 
-  #note(call: PodCall, nodeName: string, outcome: Outcome, started: Temporal.Instant): void {
-    const { clock, flights, log, meter } = this.#options;
+  #note(call: PodCall, nodeName: string, outcome: EvictionOutcome, started: Temporal.Instant): void {
+    const { clock, inFlight, log, meter } = this.#options;
     const { pod, method, budget } = call;
     const now = clock.now();
     meter.evicted(method, outcome.kind, (now.epochMilliseconds - started.epochMilliseconds) / 1000);
@@ -146,16 +146,16 @@ export class Evictor {
     const fields = { node: nodeName, pod: pod.key, ...(budget && { budget: budget.key }) };
     if (outcome.kind === 'accepted') log.info(method === 'evict' ? 'pod is being evicted' : 'pod is being deleted', fields);
     else log.info('pod cannot go yet', { ...fields, outcome: outcome.kind, ...('message' in outcome && { message: outcome.message }) });
-    if (flights.get(pod.uid)?.state === 'sent') flights.end(pod.uid);
+    if (inFlight.get(pod.uid)?.state === 'sent') inFlight.end(pod.uid);
   }
 
   /** What has, or may have, taken from a budget counts until the budget's status shows it; everything else is over. */
-  #land(uid: string, outcome: Outcome, now: Temporal.Instant): void {
-    const { flights } = this.#options;
-    const flight = flights.get(uid);
-    if (flight === undefined) return;
+  #land(uid: string, outcome: EvictionOutcome, now: Temporal.Instant): void {
+    const { inFlight } = this.#options;
+    const inFlightEviction = inFlight.get(uid);
+    if (inFlightEviction === undefined) return;
     const counts = outcome.kind === 'accepted' || outcome.kind === 'failed';
-    if (!takesNothing(flight) && counts) flights.put({ ...flight, state: 'accepted', at: now });
-    else flights.end(uid);
+    if (!takesNothing(inFlightEviction) && counts) inFlight.put({ ...inFlightEviction, state: 'accepted', at: now });
+    else inFlight.end(uid);
   }
 }

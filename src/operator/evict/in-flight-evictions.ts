@@ -1,53 +1,54 @@
 import type { Budget } from '../../core/drain/budget.ts';
-import { type Flight, isCounted, isGivenUp, isReflected } from '../../core/drain/in-flight-eviction.ts';
+import { type InFlightEviction, isCounted, isGivenUp, isReflected } from '../../core/drain/in-flight-eviction.ts';
 
 /** No budget has to be seen counting it (any more). */
-export const takesNothing = ({ budget, overrules = [] }: Flight): boolean => budget === undefined && overrules.length === 0;
+export const takesNothing = ({ budget, overrules = [] }: InFlightEviction): boolean => budget === undefined && overrules.length === 0;
 
 /** Evictions and deletions under way, of all nodes, until their budgets have counted them. */
-export class Flights {
-  readonly #flights = new Map<string, Flight>();
+export class InFlightEvictions {
+  readonly #inFlight = new Map<string, InFlightEviction>();
 
-  get(uid: string): Flight | undefined {
-    return this.#flights.get(uid);
+  get(uid: string): InFlightEviction | undefined {
+    return this.#inFlight.get(uid);
   }
 
-  all(): readonly Flight[] {
-    return [...this.#flights.values()];
+  all(): readonly InFlightEviction[] {
+    return [...this.#inFlight.values()];
   }
 
-  of(nodeName: string): readonly Flight[] {
-    return this.all().filter(flight => flight.nodeName === nodeName);
+  of(nodeName: string): readonly InFlightEviction[] {
+    return this.all().filter(inFlightEviction => inFlightEviction.nodeName === nodeName);
   }
 
-  put(flight: Flight): void {
-    this.#flights.set(flight.uid, flight);
+  put(inFlightEviction: InFlightEviction): void {
+    this.#inFlight.set(inFlightEviction.uid, inFlightEviction);
   }
 
   end(uid: string): void {
-    this.#flights.delete(uid);
+    this.#inFlight.delete(uid);
   }
 
   /** The pod's deletion has been seen: every status of its budget that is younger has counted it. */
   podLeft(uid: string, resourceVersion: string): void {
-    const flight = this.#flights.get(uid);
-    if (flight === undefined || flight.deletionVersion !== undefined) return;
-    this.#flights.set(uid, { ...flight, deletionVersion: resourceVersion });
-    if (flight.state === 'accepted' && takesNothing(flight)) this.#flights.delete(uid);
+    const inFlightEviction = this.#inFlight.get(uid);
+    if (inFlightEviction === undefined || inFlightEviction.deletionVersion !== undefined) return;
+    this.#inFlight.set(uid, { ...inFlightEviction, deletionVersion: resourceVersion });
+    if (inFlightEviction.state === 'accepted' && takesNothing(inFlightEviction)) this.#inFlight.delete(uid);
   }
 
   /** Ends the flights that this budget has counted. */
   settle(budget: Budget, now: Temporal.Instant): void {
-    for (const flight of this.#flights.values()) {
-      if (flight.state !== 'accepted') continue;
-      const concerns = flight.budget === budget.key || flight.overrules?.some(one => one.budget === budget.key) === true;
-      if (!concerns && !isGivenUp(flight, now)) continue;
-      const { budget: asked, overrules, ...rest } = flight;
-      const left = overrules?.filter(one => one.budget !== budget.key || !isCounted(flight, one, budget, now));
-      const isLeft = asked !== undefined && (asked !== budget.key || !isReflected(flight, budget, now));
-      const next: Flight = { ...rest, ...(isLeft && { budget: asked }), ...(left && left.length > 0 && { overrules: left }) };
-      if (takesNothing(next) || isGivenUp(flight, now)) this.#flights.delete(flight.uid);
-      else this.#flights.set(flight.uid, next);
+    for (const inFlightEviction of this.#inFlight.values()) {
+      if (inFlightEviction.state !== 'accepted') continue;
+      const concerns =
+        inFlightEviction.budget === budget.key || inFlightEviction.overrules?.some(one => one.budget === budget.key) === true;
+      if (!concerns && !isGivenUp(inFlightEviction, now)) continue;
+      const { budget: asked, overrules, ...rest } = inFlightEviction;
+      const left = overrules?.filter(one => one.budget !== budget.key || !isCounted(inFlightEviction, one, budget, now));
+      const isLeft = asked !== undefined && (asked !== budget.key || !isReflected(inFlightEviction, budget, now));
+      const next: InFlightEviction = { ...rest, ...(isLeft && { budget: asked }), ...(left && left.length > 0 && { overrules: left }) };
+      if (takesNothing(next) || isGivenUp(inFlightEviction, now)) this.#inFlight.delete(inFlightEviction.uid);
+      else this.#inFlight.set(inFlightEviction.uid, next);
     }
   }
 }

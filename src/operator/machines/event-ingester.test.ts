@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { machineTongue } from '../../apis/machine-adapter.ts';
+import { machineAdapter } from '../../apis/machine-adapter.ts';
 import type { Node } from '../../core/hold/node.ts';
 import type { Target } from '../../core/machine/adapter.ts';
 import type { Machine } from '../../core/machine/machine.ts';
@@ -31,12 +31,12 @@ const bench = ({ machines = [], nodes = [], requests = [] }: Known, answers: rea
   } as unknown as Writer;
   const clock = { now: () => at(0), sleep: (ms: number) => Promise.resolve(void pauses.push(ms)) } as unknown as Clock;
   const unused = { api: new ScriptedApi(), watcher: {} as never, namespaces: {} as never, changes: {} as never, log: new Lines() };
-  const machineWorld = new MachineWorld({ ...unused, clock, tongue: machineTongue });
+  const machineWorld = new MachineWorld({ ...unused, clock, adapter: machineAdapter });
   for (const machine of machines) machineWorld.machines.observe(machine);
   for (const request of requests) machineWorld.requests.observe(request);
   const world = { nodes: new Cache<Node>(() => '') };
   for (const node of nodes) world.nodes.observe(node);
-  const options = { machines: machineWorld, world: world as unknown as World, writer, tongue: machineTongue, clock };
+  const options = { machines: machineWorld, world: world as unknown as World, writer, adapter: machineAdapter, clock };
   return { intake: new Intake({ ...options, namespace: 'drydock-system' }), writes, about, pauses };
 };
 

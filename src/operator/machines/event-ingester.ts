@@ -1,5 +1,5 @@
 import { sameJson } from '../../core/json.ts';
-import type { MachineTongue, Target } from '../../core/machine/adapter.ts';
+import type { MachineAdapter, Target } from '../../core/machine/adapter.ts';
 import { afterLook, sorted } from '../../core/machine/announced.ts';
 import { isPending, type MachineEvent } from '../../core/machine/event.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
@@ -28,7 +28,7 @@ type Options = {
   readonly machines: MachineWorld;
   readonly world: World;
   readonly writer: Writer;
-  readonly tongue: MachineTongue;
+  readonly adapter: MachineAdapter;
   readonly clock: Clock;
   /** Where new MachineMaintenances are made. */
   readonly namespace: string;
@@ -92,13 +92,13 @@ export class Intake {
   }
 
   #writeFor(look: Look): Write | undefined {
-    const { tongue, clock } = this.#options;
+    const { adapter, clock } = this.#options;
     const known = this.#requestOf(look.target);
     const events = sorted(afterLook(known?.events ?? [], look.events, look, clock.now()));
     if (known === undefined) return events.some(isPending) ? this.#creation(look, events) : undefined;
     if (known.deleting) return undefined;
-    const spec = tongue.eventsSpec(events);
-    return sameJson(spec, tongue.eventsSpec(known.events))
+    const spec = adapter.eventsSpec(events);
+    return sameJson(spec, adapter.eventsSpec(known.events))
       ? undefined
       : ownWrite(known, 'note what is announced', { spec }, told(known, events));
   }
@@ -120,13 +120,13 @@ export class Intake {
   }
 
   #creation({ target, response }: Look, events: readonly MachineEvent[]): Write {
-    const { namespace, tongue } = this.#options;
+    const { namespace, adapter } = this.#options;
     const place = { namespace, name: this.#nameFor(target) };
     return {
       what: `announce ${events.map(({ kind }) => kind).join(', ')}`,
       method: 'POST',
       path: `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(namespace)}/machinemaintenances`,
-      body: tongue.newMaintenance(target, place, events, response),
+      body: adapter.newMaintenance(target, place, events, response),
       store: 'machineMaintenances',
       announce: [],
     };

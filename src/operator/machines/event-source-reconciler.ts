@@ -1,6 +1,6 @@
 import type { Node } from '../../core/hold/node.ts';
-import type { MachineTongue } from '../../core/machine/adapter.ts';
-import { isPending, type MachineEvent, type Sighting } from '../../core/machine/event.ts';
+import type { MachineAdapter } from '../../core/machine/adapter.ts';
+import { isPending, type MachineEvent, type SourceObservation } from '../../core/machine/event.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
 import { type EventSource, type Notice, noticesPath, type ScanResult } from '../../core/machine/source.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
@@ -17,7 +17,7 @@ import { reportScan } from './report-scan.ts';
 
 /** Asks a cloud about these machines: providerID by instance. Never rejects but for an aborted signal: what goes wrong is `trouble`. */
 export interface EventScanner {
-  scan(source: EventSource, machines: ReadonlyMap<string, string>, signal: AbortSignal): Promise<Sighting>;
+  scan(source: EventSource, machines: ReadonlyMap<string, string>, signal: AbortSignal): Promise<SourceObservation>;
 }
 
 /** What a node itself announces, as a source is configured. */
@@ -29,7 +29,7 @@ type Options = {
   readonly writer: Writer;
   readonly recorder: Recorder;
   readonly intake: Intake;
-  readonly tongue: MachineTongue;
+  readonly adapter: MachineAdapter;
   readonly scanner: EventScanner;
   readonly signals: SignalReader;
   readonly clock: Clock;
@@ -236,7 +236,7 @@ export class Sources {
   }
 
   /** Machines that something is announced about, or was. The rest costs nothing. */
-  #concerned({ looked, events, source }: Sighting): ReadonlySet<string> {
+  #concerned({ looked, events, source }: SourceObservation): ReadonlySet<string> {
     const before = [...this.#options.machines.requests.values()].filter(request => request.events.some(event => event.source === source));
     return new Set(
       [...events.flatMap(({ instance }) => instance ?? []), ...before.map(({ instance }) => instance)].filter(instance =>
@@ -245,7 +245,7 @@ export class Sources {
     );
   }
 
-  #pauseAfter({ events, trouble }: Sighting, interval: number, now: Temporal.Instant): number {
+  #pauseAfter({ events, trouble }: SourceObservation, interval: number, now: Temporal.Instant): number {
     if (trouble !== undefined) return Math.min(interval, afterTrouble);
     const near = events.some(
       event =>

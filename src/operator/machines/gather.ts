@@ -1,12 +1,12 @@
 import { conditionOf } from '../../core/hold/node.ts';
 import { sameJson } from '../../core/json.ts';
-import type { MachineTongue } from '../../core/machine/adapter.ts';
+import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { isPending } from '../../core/machine/event.ts';
 import { instanceOf, type Machine, type MachineSet } from '../../core/machine/machine.ts';
 import { isOver, type MachineRequest, type Strategy } from '../../core/machine/request.ts';
-import type { Limits, MachinePicture, Other, Supply } from '../../core/machine/snapshot.ts';
+import type { Limits, MachineSnapshot, OtherMaintenance, ReplacementSet } from '../../core/machine/snapshot.ts';
 import { childDrain, childName } from '../../core/machine/writes.ts';
-import type { Request } from '../../core/request/request.ts';
+import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { secondsBetween } from '../../core/time.ts';
 import type { World } from '../cache/cluster-cache.ts';
 import type { MachineWorld } from './machine-cache.ts';
@@ -45,7 +45,7 @@ const isReady = (machine: Machine, { nodes }: World): boolean => {
   return node === undefined ? machine.available : conditionOf(node, 'Ready')?.status === 'True';
 };
 
-const supplyOf = (machines: MachineWorld, world: World, set: MachineSet | undefined): Supply | undefined => {
+const replacementOf = (machines: MachineWorld, world: World, set: MachineSet | undefined): ReplacementSet | undefined => {
   if (set === undefined) return undefined;
   const members = [...machines.machines.values()].filter(machine => setOf(machines, machine)?.key === set.key);
   const others = members.filter(machine => !isReady(machine, world));
@@ -53,7 +53,7 @@ const supplyOf = (machines: MachineWorld, world: World, set: MachineSet | undefi
   return { set, members, ready: members.length - others.length, failed };
 };
 
-const otherOf = (machines: MachineWorld, request: MachineRequest): Other => {
+const otherOf = (machines: MachineWorld, request: MachineRequest): OtherMaintenance => {
   const machine = machineOf(machines, request);
   const set = request.history.set ?? (machine && setOf(machines, machine)?.key);
   return {
@@ -82,7 +82,7 @@ const seenOf = (requests: Iterable<MachineRequest>): ReadonlyMap<Strategy, numbe
 const isCopy = ({ owner }: MachineSet): boolean => owner?.kind === 'MachineDeployment';
 
 /** It differs in more than how long a pod gets: that depends on when it was made. */
-const isChanged = (child: Request, request: MachineRequest, drainPolicy: MachineTongue['drainPolicy']): boolean => {
+const isChanged = (child: MaintenanceRequest, request: MachineRequest, drainPolicy: MachineAdapter['drainPolicy']): boolean => {
   const { maxGracePeriodSeconds: _own, ...own } = child.policy;
   const { maxGracePeriodSeconds: _wanted, ...wanted } = drainPolicy(childDrain(request));
   return !sameJson(own, wanted);
@@ -93,8 +93,8 @@ const childOf = (
   request: MachineRequest,
   nodeName: string | undefined,
   world: World,
-  drainPolicy: MachineTongue['drainPolicy'],
-): Pick<MachinePicture, 'child' | 'childChanged' | 'stranger'> => {
+  drainPolicy: MachineAdapter['drainPolicy'],
+): Pick<MachineSnapshot, 'child' | 'childChanged' | 'stranger'> => {
   const found = world.requests.get(`maintenances.drydock.dev//${childName(request)}`);
   if (found === undefined) return {};
   const nodes = [nodeName, request.history.nodeName].filter(name => name !== undefined);
@@ -110,17 +110,17 @@ const urgentSourcesOf = ({ events }: MachineRequest, { sources }: MachineWorld):
 };
 
 /** The picture of one request at this moment. */
-export const pictureOf = (
+export const snapshotOf = (
   request: MachineRequest,
   machines: MachineWorld,
   world: World,
-  settings: { readonly limits: Limits; readonly drainLeadSeconds: number; readonly drainPolicy: MachineTongue['drainPolicy'] },
-): MachinePicture => {
+  settings: { readonly limits: Limits; readonly drainLeadSeconds: number; readonly drainPolicy: MachineAdapter['drainPolicy'] },
+): MachineSnapshot => {
   const machine = machineOf(machines, request);
   const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
   const node = nodeName === undefined ? undefined : world.nodes.get(nodeName);
   const recorded = request.history.set === undefined ? undefined : machines.sets.get(request.history.set);
-  const supply = supplyOf(machines, world, recorded ?? (machine && setOf(machines, machine)));
+  const replacement = replacementOf(machines, world, recorded ?? (machine && setOf(machines, machine)));
   const notice = nodeName === undefined ? undefined : machines.notices.get(nodeName);
   return {
     request,
@@ -133,7 +133,7 @@ export const pictureOf = (
     drainLeadSeconds: settings.drainLeadSeconds,
     ...(machine && { machine }),
     ...(node && { node }),
-    ...(supply && { supply }),
+    ...(replacement && { replacement }),
     ...childOf(request, nodeName, world, settings.drainPolicy),
     urgentSources: urgentSourcesOf(request, machines),
     ...(notice && { notice }),

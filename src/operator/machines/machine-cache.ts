@@ -1,4 +1,4 @@
-import type { MachineTongue } from '../../core/machine/adapter.ts';
+import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import {
   collectionOf,
   instanceOf,
@@ -37,7 +37,7 @@ type Options = {
   readonly watcher: Watcher;
   readonly clock: Clock;
   readonly log: Log;
-  readonly tongue: MachineTongue;
+  readonly adapter: MachineAdapter;
   readonly namespaces: Namespaces;
   readonly changes: MachineChanges;
 };
@@ -94,7 +94,7 @@ export class MachineWorld {
 
   /** Watches until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const { tongue, changes } = this.#options;
+    const { adapter, changes } = this.#options;
     await Promise.all([
       this.#follow(
         maintenancesName,
@@ -104,11 +104,18 @@ export class MachineWorld {
         change => changes.maintenance(change.object),
         signal,
       ),
-      this.#follow(sourcesName, sourcesPath, tongue.readSource, this.sources, change => changes.source(change.object, change.type), signal),
+      this.#follow(
+        sourcesName,
+        sourcesPath,
+        adapter.readSource,
+        this.sources,
+        change => changes.source(change.object, change.type),
+        signal,
+      ),
       this.#follow(
         noticesName,
         noticesPath,
-        tongue.readNotice,
+        adapter.readNotice,
         this.notices,
         change => change.type !== 'removed' && changes.notice(change.object),
         signal,
@@ -133,8 +140,8 @@ export class MachineWorld {
   }
 
   #read(raw: unknown): MachineRequest | undefined {
-    const { tongue, namespaces, changes } = this.#options;
-    const request = tongue.readMaintenance(raw);
+    const { adapter, namespaces, changes } = this.#options;
+    const request = adapter.readMaintenance(raw);
     if (typeof request !== 'string') {
       if (namespaces.counts(request.namespace)) return request;
       changes.foreign(request);

@@ -24,7 +24,7 @@ export class MachineRoom {
 
   constructor(options: MachineRoomOptions) {
     this.#options = options;
-    const { clock, world, tongue } = options;
+    const { clock, world, adapter } = options;
     this.#machines = new Machines(options, {
       source: (source, change) => this.#sources.sourceChanged(source, change),
       notice: notice => this.#sources.noticed(notice),
@@ -33,7 +33,7 @@ export class MachineRoom {
     const { machines, writer, defects } = this.#machines;
     this.#intake = new Intake({ ...options, machines, writer });
     this.#sources = new Sources({ ...options, machines, writer, defects, intake: this.#intake });
-    this.#windows = new WindowKeeper({ world, writer, clock, defects, windowStatus: tongue.windowStatus });
+    this.#windows = new WindowKeeper({ world, writer, clock, defects, windowStatus: adapter.windowStatus });
   }
 
   /** Collections that have not been read yet. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { machineTongue } from '../../apis/machine-adapter.ts';
+import { machineAdapter } from '../../apis/machine-adapter.ts';
 import { maintenance } from '../../apis/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { MachineKind } from '../../core/machine/machine.ts';
@@ -14,7 +14,7 @@ import { answer, Lines, Notebook, ScriptedApi, Tallies } from '../testing/fakes.
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
 import { Machines } from './machine-reconciler.ts';
 
-const dialect = maintenance('leases');
+const adapter = maintenance('leases');
 const request = paths.request('mm-m1');
 const common = { api: 'openshift', apiVersion: 'machine.openshift.io/v1beta1' } as const;
 const kinds: readonly MachineKind[] = [
@@ -38,8 +38,8 @@ const deaf = () => {
       clock: new HandClock(),
       log: new Lines(),
       world,
-      dialects: [dialect],
-      tongue: machineTongue,
+      adapters: [adapter],
+      adapter: machineAdapter,
       namespaces: namespacesOf('drydock-system', []),
       limits: { perSet: 1, perZone: 0 },
       drainLeadSeconds: 1800,
@@ -103,8 +103,8 @@ describe('what the server answers is known at once', () => {
       metadata: { name: 'child', uid: 'u', resourceVersion: '9', deletionTimestamp: 'x', finalizers: ['x/y'] },
       spec: { nodeName: 'n1' },
     };
-    await write('requests', { dialect: dialect.name, method: 'DELETE' }, 200, body);
-    await write('requests', { dialect: dialect.name }, 200, body);
+    await write('requests', { adapter: adapter.name, method: 'DELETE' }, 200, body);
+    await write('requests', { adapter: adapter.name }, 200, body);
     assert.deepEqual(observed, ['child', 'child']);
   });
 });
@@ -251,7 +251,7 @@ test('one whose look throws says so', async () => {
       furnished(furniture, cluster);
       asked(cluster);
     },
-    { tongue: { maintenanceStatus } },
+    { adapter: { maintenanceStatus } },
   );
   await bench.wait(1);
   assert.equal(phase(bench), 'Pending InternalError');

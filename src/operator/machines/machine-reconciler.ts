@@ -1,13 +1,13 @@
 import { type JsonObject, mergePatch } from '../../core/json.ts';
-import type { MachineTongue } from '../../core/machine/adapter.ts';
+import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { decideMachine } from '../../core/machine/decide.ts';
 import { deadlineOf } from '../../core/machine/event.ts';
 import { readMachine, readMachineSet } from '../../core/machine/machine.ts';
 import { isOver, type MachineRequest } from '../../core/machine/request.ts';
-import type { Limits, Verdict } from '../../core/machine/snapshot.ts';
+import type { Limits, MachineDecision } from '../../core/machine/snapshot.ts';
 import { announce, pathOfRequest } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
-import type { Dialect } from '../../core/request/request.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -18,7 +18,7 @@ import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
 import { Queue } from '../work-queue.ts';
 import { isAbout, isRemoved, type Memory, memoryOf, objectPath } from '../write/cache-updater.ts';
 import { Writer, type Written } from '../write/writer.ts';
-import { machineOf, pictureOf } from './gather.ts';
+import { machineOf, snapshotOf } from './gather.ts';
 import { type MachineChanges, MachineWorld } from './machine-cache.ts';
 
 export type MachinesOptions = {
@@ -31,8 +31,8 @@ export type MachinesOptions = {
   readonly log: Log;
   /** Nodes, their maintenances and the windows: the loop of the nodes keeps it up to date. */
   readonly world: World;
-  readonly dialects: readonly Dialect[];
-  readonly tongue: MachineTongue;
+  readonly adapters: readonly KindAdapter[];
+  readonly adapter: MachineAdapter;
   /** Whose MachineMaintenances count. */
   readonly namespaces: Namespaces;
   readonly limits: Limits;
@@ -161,16 +161,16 @@ export class Machines {
   async #carryOut(request: MachineRequest): Promise<void> {
     const { clock, world } = this.#options;
     const now = clock.now();
-    const { limits, drainLeadSeconds, tongue } = this.#options;
-    const picture = pictureOf(request, this.machines, world, { limits, drainLeadSeconds, drainPolicy: tongue.drainPolicy });
-    const verdict = this.#withTrouble(request.key, decideMachine(picture, now));
+    const { limits, drainLeadSeconds, adapter } = this.#options;
+    const snapshot = snapshotOf(request, this.machines, world, { limits, drainLeadSeconds, drainPolicy: adapter.drainPolicy });
+    const verdict = this.#withTrouble(request.key, decideMachine(snapshot, now));
     this.#queue.clearAppointment(request.key);
     if (verdict.again !== undefined) this.#queue.addAt(request.key, verdict.again);
-    const status = verdict.own ?? this.#statusWrite(verdict, request, this.#options.tongue.maintenanceStatus(verdict, picture, now));
+    const status = verdict.own ?? this.#statusWrite(verdict, request, this.#options.adapter.maintenanceStatus(verdict, snapshot, now));
     // The beginning is stored before anything is done, and one thing is done before the next.
     const written: Written[] = [];
     for (const write of [...(status ? [status] : []), ...(verdict.writes ?? [])]) {
-      const answered = await this.writer.write(write, picture.node?.name ?? request.machineName);
+      const answered = await this.writer.write(write, snapshot.node?.name ?? request.machineName);
       written.push(answered);
       if (answered.result !== 'stored') break;
     }
@@ -178,13 +178,17 @@ export class Machines {
   }
 
   /** What the API server has refused, for example because the quorum of the control plane forbids it, people are told where they look. */
-  #withTrouble(key: string, verdict: Verdict): Verdict {
+  #withTrouble(key: string, verdict: MachineDecision): MachineDecision {
     const trouble = this.#troubles.get(key);
     if (trouble === undefined || verdict.message === '') return verdict;
     return { ...verdict, warning: true, message: `${verdict.message}; refused so far: ${trouble}` };
   }
 
-  #statusWrite(verdict: Verdict, request: MachineRequest, wanted: ReturnType<MachineTongue['maintenanceStatus']>): Write | undefined {
+  #statusWrite(
+    verdict: MachineDecision,
+    request: MachineRequest,
+    wanted: ReturnType<MachineAdapter['maintenanceStatus']>,
+  ): Write | undefined {
     if (verdict.message === '') return undefined;
     const patch = mergePatch(request.status, wanted);
     if (patch === undefined) return undefined;
@@ -217,16 +221,16 @@ export class Machines {
 
   /** What the server answers to our writes is seen at once. */
   #memory(): Memory {
-    const { world, dialects, tongue } = this.#options;
-    const ofNodes = memoryOf(world, dialects);
+    const { world, adapters, adapter } = this.#options;
+    const ofNodes = memoryOf(world, adapters);
     return {
       learn: (write, body) => {
         // A machine or a Maintenance that is being deleted is told as it is by then; of the rest the watch tells.
         if (body === undefined) return this.#forget(write, ofNodes);
         const isGoing = write.store === 'machines' && (body as { readonly kind?: string }).kind === 'Machine';
         if (write.method === 'DELETE' && !isGoing && write.store !== 'requests') return;
-        if (write.store === 'nodeNotices') this.machines.notices.observe(tongue.readNotice(body));
-        else if (write.store === 'machineMaintenances') this.#learnRequest(tongue.readMaintenance(body));
+        if (write.store === 'nodeNotices') this.machines.notices.observe(adapter.readNotice(body));
+        else if (write.store === 'machineMaintenances') this.#learnRequest(adapter.readMaintenance(body));
         else if (write.store === 'machines' || write.store === 'machineSets') this.#learnMachine(body);
         else ofNodes.learn(write, body);
       },

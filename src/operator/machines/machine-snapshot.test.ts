@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { machineTongue } from '../../apis/machine-adapter.ts';
+import { machineAdapter } from '../../apis/machine-adapter.ts';
 import type { Node } from '../../core/hold/node.ts';
 import type { Machine, MachineSet } from '../../core/machine/machine.ts';
 import type { MachineRequest } from '../../core/machine/request.ts';
@@ -9,7 +9,7 @@ import { at, makeNode } from '../../core/testing/make.ts';
 import { isReady, makeChild, makeEvent, makeMachine, makeMachineRequest, makeNotice, makeSet } from '../../core/testing/make-machine.ts';
 import { Cache } from '../cache/cache.ts';
 import type { World } from '../cache/cluster-cache.ts';
-import { machineOf, pictureOf } from './gather.ts';
+import { machineOf, snapshotOf } from './gather.ts';
 import type { MachineWorld } from './machine-cache.ts';
 
 type Known = {
@@ -51,10 +51,10 @@ const pictured = (request: MachineRequest, known: Known = {}) => {
     sources: cacheOf(sources),
     hasMachineApi: true,
   } as unknown as MachineWorld;
-  return pictureOf(request, found, world, {
+  return snapshotOf(request, found, world, {
     limits: { perSet: 1, perZone: 0 },
     drainLeadSeconds: 1800,
-    drainPolicy: machineTongue.drainPolicy,
+    drainPolicy: machineAdapter.drainPolicy,
   });
 };
 
@@ -74,7 +74,7 @@ describe('what replaces a machine', () => {
           ...(names[n + 1] !== undefined && { owner: { kind: 'MachineSet', name: names[n + 1] ?? '', uid: 'x' } }),
         }),
       );
-    const set = (sets: readonly MachineSet[]) => pictured(makeMachineRequest(), { sets }).supply?.set.name;
+    const set = (sets: readonly MachineSet[]) => pictured(makeMachineRequest(), { sets }).replacement?.set.name;
     assert.equal(set(chain('workers')), 'workers');
     assert.equal(set(chain('workers', 'b')), 'b');
     assert.equal(set(chain('workers', 'b', 'c', 'd')), 'c');
@@ -84,7 +84,7 @@ describe('what replaces a machine', () => {
 
   test('the one that was noted, for when the machine is gone', () => {
     const request = makeMachineRequest({ history: { set: workers.key } });
-    assert.equal(pictured(request, { machines: [] }).supply?.set.name, 'workers');
+    assert.equal(pictured(request, { machines: [] }).replacement?.set.name, 'workers');
     assert.equal('supply' in pictured(makeMachineRequest(), { machines: [] }), false);
   });
 
@@ -100,15 +100,15 @@ describe('what replaces a machine', () => {
       makeMachine({ key: 'other', name: 'other', uid: 'other' }),
     ];
     const { nodeName: _, ...nodeless } = member('new');
-    const { supply } = pictured(makeMachineRequest(), {
+    const { replacement } = pictured(makeMachineRequest(), {
       machines: [...machines, nodeless],
       nodes: [node('n1', 'True'), node('n2', 'False')],
     });
     assert.deepEqual(
-      supply?.members.map(({ name }) => name),
+      replacement?.members.map(({ name }) => name),
       ['m1', 'down', 'going', 'failed', 'elsewhere', 'lost', 'new'],
     );
-    assert.deepEqual([supply?.ready, supply?.failed.map(({ name }) => name)], [2, ['failed']]);
+    assert.deepEqual([replacement?.ready, replacement?.failed.map(({ name }) => name)], [2, ['failed']]);
   });
 
   test('sets with a machine too many for it, but for copies of the record', () => {
@@ -153,7 +153,7 @@ describe('whose machine, node, notice and Maintenance', () => {
 
   test('the notice of that node, and the Maintenance that is named after it, for this request and its node', () => {
     const key = 'maintenances.drydock.dev//mm-m1-uid-mm';
-    const policy = machineTongue.drainPolicy({ deleteEmptyDirData: true, force: true });
+    const policy = machineAdapter.drainPolicy({ deleteEmptyDirData: true, force: true });
     const child = makeChild('Draining', { key, policy, part: { of: makeMachineRequest().key, drain: {} } });
     const all = pictured(makeMachineRequest(), { notices: [makeNotice()], children: [child] });
     assert.deepEqual(
@@ -183,7 +183,7 @@ describe('whose machine, node, notice and Maintenance', () => {
 test('what presses: what an agent says, and what a cloud says that is asked and heeded', () => {
   const aws = { intervalSeconds: 3600 };
   const source = (name: string, spec: object): EventSource =>
-    machineTongue.readSource({ metadata: { name, uid: name, resourceVersion: '1', generation: 1 }, spec });
+    machineAdapter.readSource({ metadata: { name, uid: name, resourceVersion: '1', generation: 1 }, spec });
   const sources = [source('asked', { aws }), source('calm', { aws, urgency: 'Ignored' }), source('nodes', { urgency: 'Heeded' })];
   const events = [makeEvent({ source: 'agent/aws' }), makeEvent({ id: 'e2', source: 'sender' })];
   assert.deepEqual([...pictured(makeMachineRequest({ events }), { sources }).urgentSources], ['agent/aws', 'asked']);

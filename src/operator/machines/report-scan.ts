@@ -1,5 +1,5 @@
 import { mergePatch } from '../../core/json.ts';
-import type { MachineTongue } from '../../core/machine/adapter.ts';
+import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { type EventSource, type ScanResult, sourceSubject, sourcesPath } from '../../core/machine/source.ts';
 import { timeText } from '../../core/time.ts';
 import type { Recorder } from '../ports.ts';
@@ -26,9 +26,9 @@ const complaints = ({ trouble, unknown, withoutProviderId }: ScanResult): readon
 export const reportScan = async (
   source: EventSource,
   result: ScanResult,
-  { tongue, writer, recorder }: { readonly tongue: MachineTongue; readonly writer: Writer; readonly recorder: Recorder },
+  { adapter, writer, recorder }: { readonly adapter: MachineAdapter; readonly writer: Writer; readonly recorder: Recorder },
 ): Promise<void> => {
-  const patch = mergePatch(source.status, tongue.sourceStatus(source, result));
+  const patch = mergePatch(source.status, adapter.sourceStatus(source, result));
   if (patch !== undefined) {
     const write = {
       what: `report the scan of ${timeText(result.at)}`,

@@ -46,7 +46,7 @@ test('a window that nobody can say anything of is shut, and says so', async () =
   const windowStatus = (): never => {
     throw new Error('no such day');
   };
-  const { wait, isOpen, part, end } = bench({ tongue: { windowStatus } });
+  const { wait, isOpen, part, end } = bench({ adapter: { windowStatus } });
   await wait(1);
   assert.equal(isOpen(), false);
   assert.match(

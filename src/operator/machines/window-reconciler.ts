@@ -1,5 +1,5 @@
 import { type JsonObject, mergePatch } from '../../core/json.ts';
-import type { MachineTongue } from '../../core/machine/adapter.ts';
+import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import { secondsAfter, timeText } from '../../core/time.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
@@ -14,7 +14,7 @@ type Options = {
   readonly writer: Writer;
   readonly clock: Clock;
   readonly defects: Defects;
-  readonly windowStatus: MachineTongue['windowStatus'];
+  readonly windowStatus: MachineAdapter['windowStatus'];
 };
 
 /** A status that could not be written is tried again after so many seconds. */

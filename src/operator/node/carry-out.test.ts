@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { maintenance } from '../../apis/maintenance.ts';
 import type { Decision, Write } from '../../core/maintenance/decision.ts';
-import { noNotes, type Picture } from '../../core/maintenance/snapshot.ts';
+import { type NodeSnapshot, noNotes } from '../../core/maintenance/snapshot.ts';
 import { readPod } from '../../core/pod/pod.ts';
 import { at } from '../../core/testing/make.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
@@ -13,17 +13,17 @@ import { Operator, type OperatorOptions } from './node-reconciler.ts';
 
 /** What the operator makes of decisions, whatever they are: the test decides in place of the core. */
 
-const dialect = maintenance('leases');
+const adapter = maintenance('leases');
 const nodePath = (name: string): string => `/api/v1/nodes/${name}`;
-const requestPath = (name: string): string => `${dialect.path}/${name}`;
+const requestPath = (name: string): string => `${adapter.path}/${name}`;
 const podPath = '/api/v1/namespaces/shop/pods/a';
 
 const nothing: Decision = {
   writes: [],
   calls: [],
-  mayLeave: new Set(),
+  evictable: new Set(),
   waitsFor: [],
-  waitsForRoom: false,
+  waitsForSlots: false,
   remaining: 0,
   watchPods: false,
   confirmPods: false,
@@ -33,9 +33,9 @@ const nothing: Decision = {
 };
 
 /** Node n1, which somebody wants, and an operator that decides as the test says. */
-const bench = (decision: Partial<Decision> | ((picture: Picture) => Partial<Decision>), over: Partial<OperatorOptions> = {}) => {
+const bench = (decision: Partial<Decision> | ((snapshot: NodeSnapshot) => Partial<Decision>), over: Partial<OperatorOptions> = {}) => {
   const [cluster, clock, meter, log] = [new Cluster(), new HandClock(), new Tallies(), new Lines()];
-  const pictures: Picture[] = [];
+  const snapshots: NodeSnapshot[] = [];
   const leader = { yes: true };
   const script = { decision };
   const put = (name: string, isWanted = true): void => {
@@ -51,11 +51,11 @@ const bench = (decision: Partial<Decision> | ((picture: Picture) => Partial<Deci
     fence: { mayAct: () => leader.yes },
     clock,
     log,
-    dialects: [dialect],
+    adapters: [adapter],
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
-    decide: picture => {
-      pictures.push(picture);
-      return { ...nothing, ...(typeof script.decision === 'function' ? script.decision(picture) : script.decision) };
+    decide: snapshot => {
+      snapshots.push(snapshot);
+      return { ...nothing, ...(typeof script.decision === 'function' ? script.decision(snapshot) : script.decision) };
     },
     ...over,
   });
@@ -73,18 +73,18 @@ const bench = (decision: Partial<Decision> | ((picture: Picture) => Partial<Deci
   };
   /** Something small happens to the maintenance of the node, so that it is looked at again. */
   const wake = async (name = 'n1'): Promise<void> => {
-    cluster.patch(requestPath(name), { metadata: { labels: { woken: String(pictures.length) } } });
+    cluster.patch(requestPath(name), { metadata: { labels: { woken: String(snapshots.length) } } });
     await calm();
   };
   const end = async (): Promise<void> => {
     stop.abort();
     await wait(1);
   };
-  const looksAt = (name: string): number => pictures.filter(({ nodeName }) => nodeName === name).length;
-  return { cluster, meter, log, pictures, leader, script, operator, put, calm, run, wait, wake, end, looksAt };
+  const looksAt = (name: string): number => snapshots.filter(({ nodeName }) => nodeName === name).length;
+  return { cluster, meter, log, snapshots, leader, script, operator, put, calm, run, wait, wake, end, looksAt };
 };
 
-const request = { key: `${dialect.name}//n1` };
+const request = { key: `${adapter.name}//n1` };
 const write: Write = {
   what: 'say something',
   method: 'PATCH',
@@ -92,19 +92,19 @@ const write: Write = {
   path: `${requestPath('n1')}/status`,
   body: { status: { phase: 'Draining' } },
   store: 'requests',
-  dialect: dialect.name,
+  adapter: adapter.name,
   announce: [],
 };
 
 test('nothing is decided before it runs, whoever asks', async () => {
-  const { operator, pictures, calm, run, end } = bench({});
-  const asked = dialect.read({ metadata: { name: 'n9', uid: 'u', resourceVersion: '1', generation: 1 }, spec: { nodeName: 'n9' } });
+  const { operator, snapshots, calm, run, end } = bench({});
+  const asked = adapter.read({ metadata: { name: 'n9', uid: 'u', resourceVersion: '1', generation: 1 }, spec: { nodeName: 'n9' } });
   assert.ok(typeof asked !== 'string');
   operator.ask(asked);
   await calm();
-  assert.deepEqual(pictures, []);
+  assert.deepEqual(snapshots, []);
   await run();
-  assert.deepEqual(new Set(pictures.map(({ nodeName }) => nodeName)), new Set(['n1', 'n9']));
+  assert.deepEqual(new Set(snapshots.map(({ nodeName }) => nodeName)), new Set(['n1', 'n9']));
   await end();
 });
 
@@ -125,7 +125,7 @@ test('a maintenance that nobody has looked at is pending, and a node that nobody
   leader.yes = false;
   await run();
   const { maintenances, heldNodes } = operator.overview();
-  assert.deepEqual([maintenances, heldNodes], [[{ kind: dialect.kind, state: 'Pending', count: 1 }], 0]);
+  assert.deepEqual([maintenances, heldNodes], [[{ kind: adapter.kind, state: 'Pending', count: 1 }], 0]);
   await end();
 });
 
@@ -143,39 +143,39 @@ test('a decision takes no longer than the time that has gone by', async () => {
 const hold: Write = { ...write, what: 'hold', path: nodePath('n1'), body: { spec: { unschedulable: true } }, store: 'nodes' };
 
 test('a node whose hold may have been written is read before anything is decided, but only by who leads', async () => {
-  const { cluster, leader, script, pictures, run, wait, wake, end } = bench({ writes: [hold] });
+  const { cluster, leader, script, snapshots, run, wait, wake, end } = bench({ writes: [hold] });
   const reads = (): number => cluster.calls.filter(({ method, path }) => method === 'GET' && path === nodePath('n1')).length;
   cluster.intercept = ({ method, path }) => (method === 'PATCH' && path === nodePath('n1') ? failure(500, 'broken') : undefined);
   await run();
   script.decision = {};
-  const looks = pictures.length;
+  const looks = snapshots.length;
   leader.yes = false;
   await wait(100);
   await wake();
-  assert.deepEqual([reads(), pictures.length], [0, looks], 'not by who does not lead');
+  assert.deepEqual([reads(), snapshots.length], [0, looks], 'not by who does not lead');
   leader.yes = true;
   cluster.intercept = ({ method }) => {
     if (method === 'GET') leader.yes = false;
     return undefined;
   };
   await wake();
-  assert.deepEqual([reads(), pictures.length], [1, looks], 'the lead was lost meanwhile');
+  assert.deepEqual([reads(), snapshots.length], [1, looks], 'the lead was lost meanwhile');
   await end();
 });
 
 test('who is stopped while he reads decides nothing any more', async () => {
-  const { cluster, script, pictures, calm, run, wait, end } = bench({ writes: [hold] });
+  const { cluster, script, snapshots, calm, run, wait, end } = bench({ writes: [hold] });
   cluster.intercept = ({ method, path }) => (method === 'PATCH' && path === nodePath('n1') ? failure(500, 'broken') : undefined);
   await run();
   script.decision = {};
   const { promise, resolve } = Promise.withResolvers<undefined>();
   cluster.intercept = ({ method }) => (method === 'GET' ? (promise as unknown as Promise<ApiAnswer>) : undefined);
   await wait(10);
-  const looks = pictures.length;
+  const looks = snapshots.length;
   await end();
   resolve(undefined);
   await calm();
-  assert.equal(pictures.length, looks);
+  assert.equal(snapshots.length, looks);
 });
 
 test('a look that throws is told where people look', async () => {
@@ -200,32 +200,32 @@ test('the lead is handed over when that is decided', async () => {
 });
 
 test('the pods are read once more when that is decided', async () => {
-  const { script, pictures, run, wake, end } = bench({ watchPods: true });
+  const { script, snapshots, run, wake, end } = bench({ watchPods: true });
   await run();
   await wake();
-  assert.equal(pictures.at(-1)?.podsConfirmed, false);
+  assert.equal(snapshots.at(-1)?.podsConfirmed, false);
   script.decision = { watchPods: true, confirmPods: true };
   await wake();
-  assert.equal(pictures.at(-1)?.podsConfirmed, true);
+  assert.equal(snapshots.at(-1)?.podsConfirmed, true);
   await end();
 });
 
 test('a claim that cannot be looked up is asked for again a little later; where there is none, time changes nothing', async () => {
   const claim = '/api/v1/namespaces/shop/persistentvolumeclaims/data';
-  const { cluster, script, pictures, run, wait, wake, end } = bench({});
+  const { cluster, script, snapshots, run, wait, wake, end } = bench({});
   await run();
-  const quiet = pictures.length;
+  const quiet = snapshots.length;
   await wait(60);
-  assert.equal(pictures.length, quiet);
+  assert.equal(snapshots.length, quiet);
   cluster.intercept = ({ path }) => (path === claim ? failure(500, 'broken') : undefined);
   script.decision = ({ volumes }) => ({ lookups: volumes.has('shop/data') ? [] : ['shop/data'] });
   await wake();
-  const looks = pictures.length;
+  const looks = snapshots.length;
   cluster.intercept = ({ path }) => (path === claim ? answer(200, { spec: { volumeName: 'v' } }) : undefined);
   await wait(4);
-  assert.equal(pictures.length, looks);
+  assert.equal(snapshots.length, looks);
   await wait(2);
-  assert.equal(pictures.at(-1)?.volumes.get('shop/data'), 'v');
+  assert.equal(snapshots.at(-1)?.volumes.get('shop/data'), 'v');
   await end();
 });
 
@@ -246,7 +246,7 @@ test('a report that was not stored counts as not told; one that was, and other w
   const status = at(0) as never;
   const notes = { ...noNotes, reported: new Map([[request.key, status]]) };
   const toldAfter = async (writes: readonly Write[], reply: 'stored' | 'conflict'): Promise<boolean> => {
-    const { cluster, script, pictures, run, wake, end } = bench({ writes, notes });
+    const { cluster, script, snapshots, run, wake, end } = bench({ writes, notes });
     cluster.intercept = ({ method }) => (method === 'PATCH' && reply === 'conflict' ? failure(409, 'changed') : undefined);
     // Once is enough: what was stored would be written again at once.
     const first = script.decision;
@@ -256,7 +256,7 @@ test('a report that was not stored counts as not told; one that was, and other w
     };
     await run();
     await wake();
-    const told = pictures.at(-1)?.notes.reported.has(request.key) === true;
+    const told = snapshots.at(-1)?.notes.reported.has(request.key) === true;
     await end();
     return told;
   };
@@ -268,13 +268,13 @@ test('a report that was not stored counts as not told; one that was, and other w
 });
 
 test('where one of several writes has lost a race, the next look comes after a pause', async () => {
-  const { cluster, pictures, run, wait, end } = bench({ writes: [hold, write] });
+  const { cluster, snapshots, run, wait, end } = bench({ writes: [hold, write] });
   cluster.intercept = ({ method, path }) => (method === 'PATCH' && path === write.path ? failure(409, 'changed') : undefined);
   await run();
-  const looks = pictures.length;
+  const looks = snapshots.length;
   assert.ok(looks <= 2, `${looks}: the first one, and one for what was stored`);
   await wait(1);
-  assert.ok(pictures.length > looks);
+  assert.ok(snapshots.length > looks);
   await end();
 });
 
@@ -302,23 +302,23 @@ test('what one node leaves of a budget is offered to the next one that waits for
 });
 
 test('what was tried with a pod is forgotten when it leaves, and not before', async () => {
-  const { cluster, script, pictures, calm, run, wake, end } = bench({ watchPods: true });
+  const { cluster, script, snapshots, calm, run, wake, end } = bench({ watchPods: true });
   const raw = { metadata: { name: 'a', namespace: 'shop' }, spec: { nodeName: 'n1' }, status: { phase: 'Running' } };
   const pod = readPod(cluster.put(podPath, raw));
   cluster.intercept = ({ path }) => (path.endsWith('/eviction') ? failure(429, 'no', 'DisruptionBudget') : undefined);
   await run();
   script.decision = () => {
     script.decision = { watchPods: true };
-    return { watchPods: true, mayLeave: new Set([pod.uid]), calls: [{ pod, wave: 0, method: 'evict', escalated: false }] };
+    return { watchPods: true, evictable: new Set([pod.uid]), calls: [{ pod, wave: 0, method: 'evict', escalated: false }] };
   };
   await wake();
   cluster.patch(podPath, { metadata: { labels: { x: 'y' } } });
   await calm();
   await wake();
-  assert.deepEqual([...(pictures.at(-1)?.attempts.keys() ?? [])], [pod.uid]);
+  assert.deepEqual([...(snapshots.at(-1)?.attempts.keys() ?? [])], [pod.uid]);
   cluster.patch(podPath, { metadata: { deletionTimestamp: '2026-01-01T00:00:30Z' } });
   await calm();
   await wake();
-  assert.deepEqual([...(pictures.at(-1)?.attempts.keys() ?? [])], []);
+  assert.deepEqual([...(snapshots.at(-1)?.attempts.keys() ?? [])], []);
   await end();
 });

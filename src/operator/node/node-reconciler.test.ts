@@ -8,9 +8,9 @@ import { Cluster } from '../testing/cluster.ts';
 import { answer, failure, Lines, Notebook, settle, Tallies } from '../testing/fakes.ts';
 import { Operator } from './node-reconciler.ts';
 
-const dialect = maintenance('leases');
+const adapter = maintenance('leases');
 const nodePath = (name: string): string => `/api/v1/nodes/${name}`;
-const requestPath = (name: string): string => `${dialect.path}/${name}`;
+const requestPath = (name: string): string => `${adapter.path}/${name}`;
 const leasePath = (node: string): string => `/apis/coordination.k8s.io/v1/namespaces/leases/leases/node-${node}`;
 const podPath = (name: string, namespace = 'shop'): string => `/api/v1/namespaces/${namespace}/pods/${name}`;
 const budgetPath = (namespace = 'shop'): string => `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets/web`;
@@ -50,7 +50,7 @@ const bench = (fill: (cluster: Cluster) => void) => {
     fence: { mayAct: () => leader.yes },
     clock,
     log,
-    dialects: [dialect],
+    adapters: [adapter],
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
   });
   const stop = new AbortController();
@@ -146,7 +146,7 @@ test('the answers to its own writes are all that it needs to go on: the watches 
 
 const collections = [
   '/api/v1/nodes',
-  dialect.path,
+  adapter.path,
   '/apis/policy/v1/poddisruptionbudgets',
   '/apis/coordination.k8s.io/v1/namespaces/leases/leases',
   '/apis/apps/v1/daemonsets',
@@ -175,7 +175,7 @@ for (const collection of collections) {
 }
 
 test('a kind that is not installed is known to have no objects; other collections that cannot be read are waited for', async () => {
-  const { operator, calm, end, log } = bench(cluster => cluster.missing.add(dialect.path));
+  const { operator, calm, end, log } = bench(cluster => cluster.missing.add(adapter.path));
   await calm();
   assert.deepEqual(operator.overview().unsynced, []);
   assert.deepEqual(log.of('info'), ['kind is not installed in this cluster; it is served as soon as it is']);

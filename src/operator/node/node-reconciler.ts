@@ -5,9 +5,9 @@ import { decide } from '../../core/maintenance/decide.ts';
 import type { Decision, Write } from '../../core/maintenance/decision.ts';
 import { problemWrites } from '../../core/maintenance/problem.ts';
 import type { Problem } from '../../core/maintenance/report.ts';
-import type { Picture } from '../../core/maintenance/snapshot.ts';
+import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
 import type { Pod } from '../../core/pod/pod.ts';
-import type { Dialect, Request } from '../../core/request/request.ts';
+import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -17,7 +17,7 @@ import type { Namespaces } from '../cache/namespaces.ts';
 import { Defects } from '../defects.ts';
 import { Waiters } from '../evict/budget-waiters.ts';
 import { Evictor } from '../evict/evictor.ts';
-import { Flights } from '../evict/in-flight-evictions.ts';
+import { InFlightEvictions } from '../evict/in-flight-evictions.ts';
 import type { Api, Fence, Hosts, Meter, Overview, Recorder, Watcher } from '../ports.ts';
 import { Queue } from '../work-queue.ts';
 import { memoryOf } from '../write/cache-updater.ts';
@@ -26,7 +26,7 @@ import { Writer, type Written } from '../write/writer.ts';
 import { Desk } from './node-states.ts';
 import { countedByState } from './overview.ts';
 import { lookUp } from './resolve-claims.ts';
-import { pictures } from './take-snapshot.ts';
+import { snapshots } from './take-snapshot.ts';
 
 export type OperatorOptions = {
   readonly api: Api;
@@ -36,14 +36,14 @@ export type OperatorOptions = {
   readonly fence: Fence;
   readonly clock: Clock;
   readonly log: Log;
-  readonly dialects: readonly Dialect[];
+  readonly adapters: readonly KindAdapter[];
   readonly terms: LeaseTerms;
   /** This process's pod (`namespace/name`), and how another replica is made to lead before it is evicted. */
   readonly self?: { readonly pod: string; readonly handOver: () => void };
   /** etcd's own operator guards its members here. */
   readonly openShift?: boolean;
   /** What is done about a node; the whole life of its maintenances when left out. */
-  readonly decide?: (picture: Picture, now: Temporal.Instant) => Decision;
+  readonly decide?: (snapshot: NodeSnapshot, now: Temporal.Instant) => Decision;
   /** Reads MaintenanceWindows; there are none when left out. */
   readonly readWindow?: (raw: unknown) => MaintenanceWindow;
   /** Those who move the VMs of hypervisors; nobody does when left out. */
@@ -66,7 +66,7 @@ const nodesAtOnce = 64;
 export class Operator {
   readonly world: World;
   readonly #options: OperatorOptions;
-  readonly #flights = new Flights();
+  readonly #inFlight = new InFlightEvictions();
   readonly #waiters = new Waiters();
   readonly #desk = new Desk();
   readonly #defects: Defects;
@@ -74,18 +74,18 @@ export class Operator {
   readonly #evictor: Evictor;
   readonly #writer: Writer;
   readonly #doubts: Doubts;
-  readonly #takePicture: (nodeName: string) => Picture;
+  readonly #takeSnapshot: (nodeName: string) => NodeSnapshot;
   #acting = false;
 
   constructor(options: OperatorOptions) {
-    const { api, watcher, clock, dialects, fence, log, meter, recorder, scope = 'everything' } = options;
+    const { api, watcher, clock, adapters, fence, log, meter, recorder, scope = 'everything' } = options;
     this.#options = options;
     this.#defects = new Defects(options);
     this.world = new World({
       api,
       watcher,
       clock,
-      dialects,
+      adapters,
       scope,
       readWindow: options.readWindow,
       namespaces: options.namespaces,
@@ -111,9 +111,9 @@ export class Operator {
     });
     const answered = (nodeName: string): void => this.#answered(nodeName);
     const gone = (pod: Pod, nodeName: string): void => this.world.pods.forget(nodeName, pod);
-    this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, flights: this.#flights, gone, answered });
-    this.#takePicture = pictures({ world: this.world, desk: this.#desk, evictor: this.#evictor, flights: this.#flights, options });
-    const memory = memoryOf(this.world, dialects);
+    this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, inFlight: this.#inFlight, gone, answered });
+    this.#takeSnapshot = snapshots({ world: this.world, desk: this.#desk, evictor: this.#evictor, inFlight: this.#inFlight, options });
+    const memory = memoryOf(this.world, adapters);
     this.#doubts = new Doubts(api, memory, log);
     this.#writer = new Writer({ api, memory, recorder, meter, fence, log, clock });
   }
@@ -131,7 +131,7 @@ export class Operator {
   }
 
   /** Takes up a request that is not an object of the API: one that somebody makes at a keyboard. */
-  ask(request: Request): void {
+  ask(request: MaintenanceRequest): void {
     this.world.requests.apply({ type: 'added', object: request });
     this.#queue.add(request.nodeName);
   }
@@ -142,7 +142,7 @@ export class Operator {
   }
 
   /** Gives up such a request: what is queued for it is called back. */
-  withdraw(request: Request): void {
+  withdraw(request: MaintenanceRequest): void {
     this.world.requests.apply({ type: 'removed', object: request });
     this.#queue.add(request.nodeName);
   }
@@ -151,11 +151,11 @@ export class Operator {
   overview(): Overview {
     const { world } = this;
     return {
-      maintenances: countedByState([...world.requests.values()].map(({ dialect, history }) => [dialect.kind, history.state ?? 'Pending'])),
-      heldNodes: [...world.nodes.values()].filter(({ before }) => before !== undefined).length,
+      maintenances: countedByState([...world.requests.values()].map(({ adapter, history }) => [adapter.kind, history.state ?? 'Pending'])),
+      heldNodes: [...world.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined).length,
       blockers: [...this.#desk.blockers()].map(([cause, count]) => ({ cause, count })),
       vms: this.#desk.vms(),
-      evictionsUnderWay: this.#flights.all().length,
+      evictionsUnderWay: this.#inFlight.all().length,
       queueDepth: this.#queue.depth,
       unsynced: world.unsynced,
     };
@@ -172,7 +172,7 @@ export class Operator {
     if (!(await this.#doubts.settle(nodeName))) return this.#wait(nodeName);
     if (!this.#acting || !this.#options.fence.mayAct()) return;
     const started = performance.now();
-    const decision = decideOn(this.#takePicture(nodeName), clock.now());
+    const decision = decideOn(this.#takeSnapshot(nodeName), clock.now());
     meter.decided((performance.now() - started) / 1000);
     await this.#carryOut(nodeName, decision);
   }
@@ -183,7 +183,7 @@ export class Operator {
     await this.#tell(nodeName, this.world.requests.in(nodeName), { reason: 'InternalError', message });
   }
 
-  async #tell(nodeName: string, requests: readonly Request[], problem: Problem): Promise<void> {
+  async #tell(nodeName: string, requests: readonly MaintenanceRequest[], problem: Problem): Promise<void> {
     if (!this.#acting) return;
     for (const write of problemWrites(requests, problem, this.#options.clock.now())) await this.#writer.write(write, nodeName);
   }
@@ -196,12 +196,12 @@ export class Operator {
 
   async #carryOut(nodeName: string, decision: Decision): Promise<void> {
     this.#desk.note(nodeName, decision.notes, decision.remaining);
-    this.#evictor.recall(nodeName, decision.mayLeave);
+    this.#evictor.recall(nodeName, decision.evictable);
     this.#keepWatch(nodeName, decision);
     for (const call of decision.calls) this.#evictor.launch(call, nodeName);
     this.#settleWaits(nodeName, decision.waitsFor);
-    this.world.vms.setWaiting(nodeName, decision.waitsForRoom);
-    this.#options.hosts?.want(nodeName, decision.hostWish);
+    this.world.vms.setWaiting(nodeName, decision.waitsForSlots);
+    this.#options.hosts?.want(nodeName, decision.desiredHost);
     this.#queue.clearAppointment(nodeName);
     if (decision.again !== undefined) this.#queue.addAt(nodeName, decision.again);
     if (decision.confirmPods) this.world.pods.confirm(nodeName);
@@ -254,7 +254,7 @@ export class Operator {
   }
 
   #offer(budget: Budget): void {
-    const free = freeOf(budget, this.#flights.all(), this.#options.clock.now());
+    const free = freeOf(budget, this.#inFlight.all(), this.#options.clock.now());
     if (free === 0) return;
     const nodes = this.#waiters.offer(budget.key, budget.resourceVersion, free, nodeName => this.#rank(nodeName));
     for (const nodeName of nodes) this.#queue.add(nodeName);
@@ -263,7 +263,7 @@ export class Operator {
   /** A changed budget wakes as many of those that wait for it as it allows; one that comes or goes may concern every node. */
   #budgetChanged(budget: Budget, change: 'added' | 'changed' | 'removed'): void {
     if (!this.#acting) return;
-    this.#flights.settle(budget, this.#options.clock.now());
+    this.#inFlight.settle(budget, this.#options.clock.now());
     if (change === 'changed') {
       this.#offer(budget);
       return;
@@ -274,18 +274,18 @@ export class Operator {
   /** An eviction has been answered. Its budget's new status may have come before the answer. */
   #answered(nodeName: string): void {
     const keys = new Set(
-      this.#flights.of(nodeName).flatMap(({ budget, overrules = [] }) => [budget ?? [], overrules.map(one => one.budget)].flat()),
+      this.#inFlight.of(nodeName).flatMap(({ budget, overrules = [] }) => [budget ?? [], overrules.map(one => one.budget)].flat()),
     );
     for (const key of keys) {
       const budget = this.world.budgets.get(key);
-      if (budget !== undefined) this.#flights.settle(budget, this.#options.clock.now());
+      if (budget !== undefined) this.#inFlight.settle(budget, this.#options.clock.now());
     }
     this.#queue.add(nodeName);
   }
 
   #podChanged({ uid, resourceVersion }: Pod, nodeName: string, leaving: boolean): void {
     if (!leaving) return;
-    this.#flights.podLeft(uid, resourceVersion);
+    this.#inFlight.podLeft(uid, resourceVersion);
     this.#evictor.forget(uid, nodeName);
   }
 }

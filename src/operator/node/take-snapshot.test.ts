@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Node } from '../../core/hold/node.ts';
-import { noNotes, type Picture } from '../../core/maintenance/snapshot.ts';
-import { noHistory, type Request } from '../../core/request/request.ts';
+import { type NodeSnapshot, noNotes } from '../../core/maintenance/snapshot.ts';
+import { type MaintenanceRequest, noHistory } from '../../core/request/request.ts';
 import { at, makeBudget, makeNode, makeRequest } from '../../core/testing/make.ts';
 import { makeVms } from '../../core/testing/make-vms.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
 import { Cache } from '../cache/cache.ts';
 import type { Hosts, Watched } from '../ports.ts';
-import { pictures } from './take-snapshot.ts';
+import { snapshots } from './take-snapshot.ts';
 
-type Sources = Parameters<typeof pictures>[0];
+type Sources = Parameters<typeof snapshots>[0];
 
 const cacheOf = <T extends Watched>(objects: readonly T[], group: (object: T) => string): Cache<T> => {
   const cache = new Cache<T>(group);
@@ -20,9 +20,9 @@ const cacheOf = <T extends Watched>(objects: readonly T[], group: (object: T) =>
 
 type Known = {
   readonly nodes?: readonly Node[];
-  readonly requests?: readonly Request[];
+  readonly requests?: readonly MaintenanceRequest[];
   readonly windows?: readonly Pick<MaintenanceWindow, 'key' | 'uid' | 'resourceVersion'>[];
-  readonly vms?: Picture['vms'];
+  readonly vms?: NodeSnapshot['vms'];
   readonly daemonSetNames?: ReadonlySet<string>;
   /** Nodes that have a seat in the quorum. */
   readonly seats?: readonly string[];
@@ -30,7 +30,7 @@ type Known = {
 };
 
 /** The picture of n1. */
-const pictureOf = ({
+const snapshotOf = ({
   nodes = [makeNode()],
   requests = [],
   windows = [],
@@ -38,7 +38,7 @@ const pictureOf = ({
   daemonSetNames,
   seats = [],
   options,
-}: Known = {}): Picture => {
+}: Known = {}): NodeSnapshot => {
   const none = cacheOf<Watched>([], () => '');
   const etcd = makeBudget('etcd', { key: 'openshift-etcd/etcd', namespace: 'openshift-etcd' });
   const world = {
@@ -59,25 +59,25 @@ const pictureOf = ({
     world,
     desk: { of: (name: string) => ({ notes: { ...noNotes, seat: seats.includes(name) } }) },
     evictor: { attemptsOf: () => new Map() },
-    flights: { all: () => [] },
-    options: { dialects: [], terms: { durationSeconds: 1, renewEverySeconds: 1 }, ...options },
+    inFlight: { all: () => [] },
+    options: { adapters: [], terms: { durationSeconds: 1, renewEverySeconds: 1 }, ...options },
   };
-  return pictures(sources as unknown as Sources)('n1');
+  return snapshots(sources as unknown as Sources)('n1');
 };
 
 const member = (name: string, labels: Node['labels'] = { 'node-role.kubernetes.io/control-plane': '' }): Node =>
   makeNode({ key: name, name, uid: name, labels });
 
 test('the quorum is in the picture of its members, with the seats that the others have taken', () => {
-  assert.equal('quorum' in pictureOf({ nodes: [member('n1', {}), member('n2')] }), false);
-  assert.equal('quorum' in pictureOf({ nodes: [member('n2')] }), false, 'a node that is not there is no member');
-  const { quorum } = pictureOf({ nodes: [member('n1'), member('n2'), member('n3'), member('w', {})], seats: ['n1', 'n3', 'w'] });
+  assert.equal('quorum' in snapshotOf({ nodes: [member('n1', {}), member('n2')] }), false);
+  assert.equal('quorum' in snapshotOf({ nodes: [member('n2')] }), false, 'a node that is not there is no member');
+  const { quorum } = snapshotOf({ nodes: [member('n1'), member('n2'), member('n3'), member('w', {})], seats: ['n1', 'n3', 'w'] });
   assert.deepEqual([quorum?.members.map(({ name }) => name), [...(quorum?.seats ?? [])]], [['n1', 'n2', 'n3'], ['n3']]);
 });
 
 test('budgets of etcd are looked at on OpenShift only', () => {
   const budgets = (options: Partial<Sources['options']>) =>
-    pictureOf({ nodes: [member('n1')], options }).quorum?.etcdBudgets?.map(({ name }) => name);
+    snapshotOf({ nodes: [member('n1')], options }).quorum?.etcdBudgets?.map(({ name }) => name);
   assert.deepEqual([budgets({ openShift: true }), budgets({ openShift: false }), budgets({})], [['etcd'], undefined, undefined]);
 });
 
@@ -86,19 +86,19 @@ test('VMs, hypervisors and DaemonSets are in the picture where somebody knows of
   const all: Known = { vms: makeVms(), daemonSetNames: new Set(['shop/agent']), options: { hosts } };
   const keys = ['vms', 'host', 'daemonSets'];
   assert.deepEqual(
-    keys.filter(key => key in pictureOf(all)),
+    keys.filter(key => key in snapshotOf(all)),
     keys,
   );
   assert.deepEqual(
-    keys.filter(key => key in pictureOf()),
+    keys.filter(key => key in snapshotOf()),
     [],
   );
-  assert.equal(pictureOf(all).host, 'none');
+  assert.equal(snapshotOf(all).host, 'none');
 });
 
 test('how long drains have taken is reckoned only where there is a window that it could matter to', () => {
   const requests = [makeRequest('one', { history: { ...noHistory, drainStartedAt: at(0), drainedAt: at(90) } })];
   const windows = [{ key: 'w', uid: 'w', resourceVersion: '1' }];
-  assert.equal(pictureOf({ requests, windows }).drainSeconds, 90);
-  assert.equal('drainSeconds' in pictureOf({ requests }), false);
+  assert.equal(snapshotOf({ requests, windows }).drainSeconds, 90);
+  assert.equal('drainSeconds' in snapshotOf({ requests }), false);
 });

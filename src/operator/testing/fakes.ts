@@ -1,5 +1,5 @@
 import type { Fields, Log } from '../../support/log.ts';
-import type { Api, ApiAnswer, ApiCall, EventNote, Meter, Recorder } from '../ports.ts';
+import type { Api, ApiAnswer, ApiCall, KubeEventNote, Meter, Recorder } from '../ports.ts';
 
 /** Stand-ins for the ports: they remember what they were told. */
 
@@ -46,9 +46,9 @@ export class SlowApi implements Api {
 }
 
 export class Notebook implements Recorder {
-  readonly notes: EventNote[] = [];
+  readonly notes: KubeEventNote[] = [];
 
-  record(note: EventNote): void {
+  record(note: KubeEventNote): void {
     this.notes.push(note);
   }
 

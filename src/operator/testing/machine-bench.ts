@@ -1,9 +1,9 @@
-import { machineTongue } from '../../apis/machine-adapter.ts';
+import { machineAdapter } from '../../apis/machine-adapter.ts';
 import { maintenance } from '../../apis/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
-import type { MachineTongue } from '../../core/machine/adapter.ts';
-import type { MachineEvent, Sighting } from '../../core/machine/event.ts';
+import type { MachineAdapter } from '../../core/machine/adapter.ts';
+import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import type { Limits } from '../../core/machine/snapshot.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
@@ -18,7 +18,7 @@ import { answer, Lines, Notebook, settle, Tallies } from './fakes.ts';
 
 const drydock = '/apis/drydock.dev/v1alpha1';
 const openShift = '/apis/machine.openshift.io/v1beta1';
-const dialect = maintenance('leases');
+const adapter = maintenance('leases');
 
 export const paths = {
   node: (name: string): string => `/api/v1/nodes/${name}`,
@@ -29,7 +29,7 @@ export const paths = {
   notice: (node: string): string => `${drydock}/nodenotices/${node}`,
   request: (name: string): string =>
     `/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/drydock-system/machinemaintenances/${name}`,
-  maintenance: (name: string): string => `${dialect.path}/${name}`,
+  maintenance: (name: string): string => `${adapter.path}/${name}`,
 };
 
 const ready = (status: string): JsonObject => ({ conditions: [{ type: 'Ready', status }] });
@@ -63,7 +63,7 @@ export type Furniture = ReturnType<typeof furnish>;
 
 type Cloud = {
   events: readonly MachineEvent[];
-  trouble?: Sighting['trouble'];
+  trouble?: SourceObservation['trouble'];
   unknown: readonly string[];
   looks: string[];
   /** Machines that it was not asked about after all. */
@@ -93,7 +93,7 @@ const made = (cluster: Cluster, { method, path, body }: ApiCall): ApiAnswer | un
 type BenchOptions = {
   readonly signals?: SignalReader;
   readonly limits?: Limits;
-  readonly tongue?: Partial<MachineTongue>;
+  readonly adapter?: Partial<MachineAdapter>;
   readonly mayAct?: () => boolean;
   /** From the first call on. */
   readonly answers?: (call: ApiCall) => ApiAnswer | undefined;
@@ -114,16 +114,16 @@ type Props = { readonly cluster: Cluster; readonly clock: HandClock; readonly re
 const roomsOf = (
   { cluster, clock, recorder, log }: Props,
   cloud: Cloud,
-  { signals, limits, tongue, mayAct = () => true }: BenchOptions,
+  { signals, limits, adapter: more, mayAct = () => true }: BenchOptions,
 ) => {
   const ports = { api: cluster, watcher: cluster, recorder, meter: new Tallies(), fence: { mayAct }, clock, log };
-  const common = { ...ports, dialects: [dialect] };
+  const common = { ...ports, adapters: [adapter] };
   const terms = { durationSeconds: 1e8, renewEverySeconds: 1e7 };
-  const operator = new Operator({ ...common, readWindow: machineTongue.readWindow, terms });
+  const operator = new Operator({ ...common, readWindow: machineAdapter.readWindow, terms });
   const room = new MachineRoom({
     ...common,
     world: operator.world,
-    tongue: { ...machineTongue, ...tongue },
+    adapter: { ...machineAdapter, ...more },
     limits: limits ?? { perSet: 1, perZone: 0 },
     drainLeadSeconds: 1800,
     namespace: 'drydock-system',

@@ -2,7 +2,7 @@ import { readNode } from '../../core/hold/node.ts';
 import { isObject } from '../../core/json.ts';
 import { readLease } from '../../core/lease/lease.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
-import { type Dialect, pathOf, type Request } from '../../core/request/request.ts';
+import { type KindAdapter, type MaintenanceRequest, pathOf } from '../../core/request/request.ts';
 import type { World } from '../cache/cluster-cache.ts';
 
 /** Takes over what the server answers to our own writes, so that the next look sees it at once. */
@@ -21,7 +21,7 @@ const deletedUid = ({ body }: Write): string | undefined => {
  * Whether a write that found nothing was about this very object, by the uid or the version that it names: by the time of the answer a successor of the same
  * name may be known, of which it says nothing.
  */
-export const isAbout = (write: Write, { uid, resourceVersion }: Pick<Request, 'uid' | 'resourceVersion'>): boolean => {
+export const isAbout = (write: Write, { uid, resourceVersion }: Pick<MaintenanceRequest, 'uid' | 'resourceVersion'>): boolean => {
   const named = deletedUid(write);
   if (named !== undefined) return named === uid;
   const { metadata } = write.body;
@@ -49,11 +49,11 @@ const isStillThere = (body: unknown): boolean =>
   isObject(body) && isObject(body['metadata']) && typeof body['metadata']['deletionTimestamp'] === 'string';
 
 /** Its last finalizer has been taken off: the server has removed it in the same moment, and the watch may never tell, as above. */
-export const isRemoved = ({ deleting, finalizers }: Pick<Request, 'deleting' | 'finalizers'>): boolean =>
+export const isRemoved = ({ deleting, finalizers }: Pick<MaintenanceRequest, 'deleting' | 'finalizers'>): boolean =>
   deleting && finalizers.length === 0;
 
 /** For what is written about nodes and their maintenances. Of what is gone for good the watch tells, but for leases. */
-export const memoryOf = (world: World, dialects: readonly Dialect[]): Memory => ({
+export const memoryOf = (world: World, adapters: readonly KindAdapter[]): Memory => ({
   learn: (write, body) => {
     if (write.store === 'leases' && (write.method === 'DELETE' || body === undefined)) return forgetLease(write, world);
     if (body === undefined) return write.store === 'requests' ? forgetRequest(write, world) : undefined;
@@ -61,7 +61,7 @@ export const memoryOf = (world: World, dialects: readonly Dialect[]): Memory => 
     if (write.store === 'nodes') return world.observeNode(readNode(body));
     if (write.store === 'leases') return world.leases.observe(readLease(body));
     if (write.store !== 'requests') return undefined;
-    const request = dialects.find(({ name }) => name === write.dialect)?.read(body);
+    const request = adapters.find(({ name }) => name === write.adapter)?.read(body);
     if (request === undefined || typeof request === 'string') return undefined;
     return isRemoved(request) ? world.forgetRequest(request) : world.observeRequest(request);
   },

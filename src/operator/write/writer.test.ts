@@ -11,7 +11,7 @@ import { answer, failure, Lines, Notebook, ScriptedApi, Tallies } from '../testi
 import { memoryOf } from './cache-updater.ts';
 import { Writer } from './writer.ts';
 
-const dialect = maintenance('leases');
+const adapter = maintenance('leases');
 
 const bench = (reply: ApiAnswer | Error | ((call: ApiCall) => ApiAnswer) = answer(200)) => {
   const api = new ScriptedApi(call => {
@@ -24,12 +24,12 @@ const bench = (reply: ApiAnswer | Error | ((call: ApiCall) => ApiAnswer) = answe
     api,
     watcher: { watch: async () => {} },
     clock,
-    dialects: [dialect],
+    adapters: [adapter],
     log,
     events: { touched: () => {}, budgetChanged: () => {}, podChanged: () => {}, foreign: () => {} },
   });
   const leader = { yes: true };
-  const writer = new Writer({ api, memory: memoryOf(world, [dialect]), recorder, meter, log, clock, fence: { mayAct: () => leader.yes } });
+  const writer = new Writer({ api, memory: memoryOf(world, [adapter]), recorder, meter, log, clock, fence: { mayAct: () => leader.yes } });
   return { api, clock, recorder, meter, log, world, writer, leader };
 };
 
@@ -89,14 +89,14 @@ test('an answer that the watch has overtaken does not turn the world back', asyn
 
 test('an object of a served kind is read in its own dialect', async () => {
   const raw = {
-    metadata: { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z', finalizers: [dialect.finalizer] },
+    metadata: { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z', finalizers: [adapter.finalizer] },
     spec: { nodeName: 'n1' },
   };
   const { writer, world } = bench(answer(200, raw));
-  await writer.write({ ...nodeWrite, store: 'requests', dialect: dialect.name, path: `${dialect.path}/disk`, announce: [] }, 'n1');
+  await writer.write({ ...nodeWrite, store: 'requests', adapter: adapter.name, path: `${adapter.path}/disk`, announce: [] }, 'n1');
   assert.deepEqual(
     world.requests.in('n1').map(({ name, finalizers }) => [name, finalizers]),
-    [['disk', [dialect.finalizer]]],
+    [['disk', [adapter.finalizer]]],
   );
 });
 
@@ -108,7 +108,7 @@ test('a Maintenance that its finalizer keeps is known to be going at once; what 
       resourceVersion: '5',
       creationTimestamp: '2026-01-01T00:00:00Z',
       deletionTimestamp: '2026-01-01T00:01:00Z',
-      finalizers: [dialect.finalizer],
+      finalizers: [adapter.finalizer],
     },
     spec: { nodeName: 'n1' },
   };
@@ -116,8 +116,8 @@ test('a Maintenance that its finalizer keeps is known to be going at once; what 
     ...nodeWrite,
     method: 'DELETE',
     store: 'requests',
-    dialect: dialect.name,
-    path: `${dialect.path}/disk`,
+    adapter: adapter.name,
+    path: `${adapter.path}/disk`,
     announce: [],
   } as const;
   const kept = bench(answer(200, raw));
@@ -136,10 +136,10 @@ test('a Maintenance that loses its last finalizer is forgotten: the watch may ne
   const going = { ...metadata, deletionTimestamp: '2026-01-01T00:01:00Z', finalizers: [] };
   const spec = { nodeName: 'n1' };
   const { writer, world } = bench(({ method }) => answer(200, { metadata: method === 'POST' ? metadata : going, spec }));
-  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', dialect: dialect.name, path: dialect.path, announce: [] };
+  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', adapter: adapter.name, path: adapter.path, announce: [] };
   await writer.write(make, 'n1');
   assert.equal(world.requests.in('n1').length, 1);
-  await writer.write({ ...make, method: 'PATCH', path: `${dialect.path}/disk` }, 'n1');
+  await writer.write({ ...make, method: 'PATCH', path: `${adapter.path}/disk` }, 'n1');
   assert.equal(world.requests.in('n1').length, 0);
 });
 
@@ -149,11 +149,11 @@ test('a Maintenance that is gone when it is written or deleted is forgotten: the
     spec: { nodeName: 'n1' },
   };
   const missed = answer(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
-  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', dialect: dialect.name, path: dialect.path, announce: [] };
+  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', adapter: adapter.name, path: adapter.path, announce: [] };
   const after = async (method: 'DELETE' | 'PATCH', path: string, said: ApiAnswer): Promise<readonly unknown[]> => {
     const { writer, world } = bench(call => (call.method === 'POST' ? answer(201, raw) : said));
     await writer.write(make, 'n1');
-    const { result } = await writer.write({ ...make, method, path: `${dialect.path}/${path}` }, 'n1');
+    const { result } = await writer.write({ ...make, method, path: `${adapter.path}/${path}` }, 'n1');
     return [result, world.requests.in('n1').length];
   };
   assert.deepEqual(await after('DELETE', 'disk', missed), ['stored', 0]);
@@ -169,12 +169,12 @@ test('what a slow answer says of a Maintenance does not touch its successor of t
   const spec = { nodeName: 'n1' };
   const going = { ...metadata, uid: 'first', resourceVersion: '6', deletionTimestamp: '2026-01-01T00:01:00Z', finalizers: [] };
   const missed = answer(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
-  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', dialect: dialect.name, path: dialect.path, announce: [] };
+  const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', adapter: adapter.name, path: adapter.path, announce: [] };
   const after = async (write: Partial<Write>, said: ApiAnswer): Promise<readonly string[]> => {
     const successor = { metadata: { ...metadata, uid: 'second', resourceVersion: '8' }, spec };
     const { writer, world } = bench(call => (call.method === 'POST' ? answer(201, successor) : said));
     await writer.write(make, 'n1');
-    await writer.write({ ...make, method: 'PATCH', path: `${dialect.path}/disk`, ...write }, 'n1');
+    await writer.write({ ...make, method: 'PATCH', path: `${adapter.path}/disk`, ...write }, 'n1');
     return world.requests.in('n1').map(({ uid }) => uid);
   };
   const late = { body: { metadata: { resourceVersion: '5' } } };
@@ -338,15 +338,15 @@ test('a lease is renewed as often as somebody wants, and made again at once wher
 
 test('an answer that says nothing of a Maintenance changes nothing of what is known', async () => {
   const raw = { metadata: { name: 'one', uid: 'u', resourceVersion: '7', generation: 1 }, spec: { nodeName: 'n1' } };
-  const path = `${dialect.path}/one`;
-  const toRequest = { ...nodeWrite, path, store: 'requests', dialect: dialect.name, announce: [] } as const;
+  const path = `${adapter.path}/one`;
+  const toRequest = { ...nodeWrite, path, store: 'requests', adapter: adapter.name, announce: [] } as const;
   const known = async (write: Write, body: unknown): Promise<readonly unknown[]> => {
     const { writer, world } = bench(answer(200, body));
     const { result } = await writer.write(write, 'n1');
     return [result, world.requests.size];
   };
   assert.deepEqual(await known(toRequest, raw), ['stored', 1]);
-  assert.deepEqual(await known({ ...toRequest, dialect: 'nobody.knows' }, raw), ['stored', 0]);
+  assert.deepEqual(await known({ ...toRequest, adapter: 'nobody.knows' }, raw), ['stored', 0]);
   assert.deepEqual(await known(toRequest, { ...raw, spec: { nodeName: '' } }), ['stored', 0]);
   for (const body of [{ kind: 'Status' }, raw, 'gone'])
     assert.deepEqual(await known({ ...toRequest, method: 'DELETE' }, body), ['stored', 0]);

@@ -1,9 +1,9 @@
 import type { Blocker } from '../../core/drain/blocker.ts';
 import { readBudget } from '../../core/drain/budget.ts';
 import { evacuate } from '../../core/maintenance/decide.ts';
-import { type Glance, pictureOf } from '../../core/maintenance/drain-inputs.ts';
+import { type DrainInputs, snapshotOf } from '../../core/maintenance/drain-inputs.ts';
 import { readPod } from '../../core/pod/pod.ts';
-import type { Request } from '../../core/request/request.ts';
+import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { keyOf } from '../../embedded/controllers/controller.ts';
 import { budgetsOver } from '../../embedded/registry/budgets-over.ts';
 import type { Store } from '../../embedded/store/store.ts';
@@ -11,7 +11,7 @@ import type { Store } from '../../embedded/store/store.ts';
 /** The pods of VMs are KubeVirt's to move, and only the operator knows how far it is with them. */
 const isPlain = ({ owner }: ReturnType<typeof readPod>): boolean => owner?.kind !== 'VirtualMachineInstance';
 
-const glanceAt = (store: Store, node: string): Glance => {
+const drainInputsAt = (store: Store, node: string): DrainInputs => {
   const stored = store.indexed('pods', 'spec.nodeName', node);
   const budgets = new Set(stored.flatMap(pod => budgetsOver(store, pod)));
   return {
@@ -22,5 +22,5 @@ const glanceAt = (store: Store, node: string): Glance => {
 };
 
 /** What keeps a drain at this moment, of a kind whose status does not say it: the operator's judgement of pods and budgets as they are. */
-export const judgedBlockers = (store: Store, request: Request, now: Temporal.Instant): readonly Blocker[] =>
-  evacuate(pictureOf(request, glanceAt(store, request.nodeName)), now).reports[0]?.blockers ?? [];
+export const judgedBlockers = (store: Store, request: MaintenanceRequest, now: Temporal.Instant): readonly Blocker[] =>
+  evacuate(snapshotOf(request, drainInputsAt(store, request.nodeName)), now).reports[0]?.blockers ?? [];

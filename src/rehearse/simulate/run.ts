@@ -176,7 +176,7 @@ const perform = async (
   const targets = new Set(order.wishes.map(({ node }) => node));
   const pods = new PodRecord(machine.store, workloads, stage.clock, node => targets.has(node));
   const play: Play = { stage, order, pods, ahead: [...order.wishes], active: new Map(), over: new Map(), courses: new Map() };
-  const waits = new WaitRecord(machine, props.dialects, (course, resource, gone) => told(play, course, resource, gone));
+  const waits = new WaitRecord(machine, props.adapters, (course, resource, gone) => told(play, course, resource, gone));
   beginNext(play);
   for (const course of waits.courses.values()) told(play, course, '', false);
   await untilOver(play, waits, tell);

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
-import type { Dialect } from '../../core/request/request.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
 import { createCluster, type EmbeddedCluster } from '../../embedded/cluster.ts';
 import { Life } from '../../embedded/cluster-runtime.ts';
 import { writesOn } from '../../embedded/controllers/writes.ts';
@@ -29,7 +29,7 @@ export type Props = {
   readonly learned: Learned;
   /** CustomResourceDefinitions of the served kinds. */
   readonly definitions: readonly JsonObject[];
-  readonly dialects: readonly Dialect[];
+  readonly adapters: readonly KindAdapter[];
   /** Makes the operator, which runs until the signal is aborted. */
   readonly operate: (seat: OperatorSeat, signal: AbortSignal) => Promise<void>;
 };

@@ -1,6 +1,6 @@
 import type { Blocker } from '../../core/drain/blocker.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { Dialect, Request } from '../../core/request/request.ts';
+import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
 import { readTime } from '../../core/time.ts';
 import { at, items, objects, text } from '../../embedded/object.ts';
 import type { Machine } from '../../embedded/registry/context.ts';
@@ -86,19 +86,19 @@ export class WaitRecord {
   readonly #beganMs: number;
   readonly courses = new Map<string, Course>();
   /** Being drained, of kinds whose statuses name no blockers. */
-  readonly #silent = new Map<string, Request>();
+  readonly #silent = new Map<string, MaintenanceRequest>();
   readonly #unsubscribes: readonly (() => void)[];
 
   /** `told` hears of every change of one of them, with the name of its resource. */
-  constructor(machine: Machine, dialects: readonly Dialect[], told: (course: Course, resource: string, gone: boolean) => void) {
+  constructor(machine: Machine, adapters: readonly KindAdapter[], told: (course: Course, resource: string, gone: boolean) => void) {
     this.#machine = machine;
     this.#beganMs = this.#nowMs();
-    this.#unsubscribes = dialects.flatMap(dialect => {
-      const [group = ''] = dialect.apiVersion.split('/');
-      const kind = machine.kinds.named(group, dialect.kind);
+    this.#unsubscribes = adapters.flatMap(adapter => {
+      const [group = ''] = adapter.apiVersion.split('/');
+      const kind = machine.kinds.named(group, adapter.kind);
       if (kind === undefined) return [];
       const note = (raw: JsonObject, gone: boolean): void => {
-        const request = dialect.read({ apiVersion: dialect.apiVersion, kind: dialect.kind, ...raw });
+        const request = adapter.read({ apiVersion: adapter.apiVersion, kind: adapter.kind, ...raw });
         if (typeof request === 'string') return;
         const course = this.#note(request, raw, gone);
         told(course, kind.resource, gone);
@@ -128,15 +128,15 @@ export class WaitRecord {
     return this.#machine.clock.now().epochMilliseconds;
   }
 
-  #note(request: Request, raw: JsonObject, gone: boolean): Course {
-    const { nodeName: node, name, dialect } = request;
+  #note(request: MaintenanceRequest, raw: JsonObject, gone: boolean): Course {
+    const { nodeName: node, name, adapter } = request;
     const state = request.history.state ?? 'Pending';
     const ms = this.#nowMs() - this.#beganMs;
     const status = (raw['status'] ?? {}) as JsonObject;
     const key = `${node} ${name}`;
     const course = this.courses.get(key) ?? { node, name, state, message: '', waits: new Map<string, Wait>() };
     this.courses.set(key, course);
-    const isSilent = dialect.namesBlockers === undefined && state === 'Draining' && !gone;
+    const isSilent = adapter.namesBlockers === undefined && state === 'Draining' && !gone;
     if (isSilent) this.#silent.set(key, request);
     else this.#silent.delete(key);
     if (gone) return course;

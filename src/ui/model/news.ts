@@ -1,4 +1,4 @@
-import { matters } from '../../core/drain/blocker-groups.ts';
+import { groupBlockers } from '../../core/drain/blocker-groups.ts';
 import type { Delta, MachineView, NodeView } from '../../web/dashboard/scene.ts';
 import { kindsOf, phaseOf } from './machine-words.ts';
 import type { Move } from './moves.ts';
@@ -26,8 +26,8 @@ const line = (at: string, about: string, text: string, { warning = false, loud =
   return { key: `news-${numbers.next}`, at, about, text, warning, loud, recorded };
 };
 
-const blockersOf = (node: NodeView | undefined): ReturnType<typeof matters> =>
-  matters((node?.holds ?? []).flatMap(({ blockers }) => blockers.filter(({ stuck }) => stuck)));
+const blockersOf = (node: NodeView | undefined): ReturnType<typeof groupBlockers> =>
+  groupBlockers((node?.holds ?? []).flatMap(({ blockers }) => blockers.filter(({ stuck }) => stuck)));
 
 const stories: Readonly<Record<string, string>> = {
   draining: 'is being drained',

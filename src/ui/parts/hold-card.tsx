@@ -1,4 +1,4 @@
-import { type Matter, matters } from '../../core/drain/blocker-groups.ts';
+import { type BlockerGroup, groupBlockers } from '../../core/drain/blocker-groups.ts';
 import type { BlockerView, HoldView, NodeView } from '../../web/dashboard/scene.ts';
 import { plural, since, standing, until } from '../model/words.ts';
 import { asking, mayAct, now, open, store } from '../page.ts';
@@ -11,7 +11,7 @@ const mostNamed = 3;
 const namesOf = (whats: readonly string[]): string =>
   whats.length <= mostNamed ? whats.join(', ') : `${whats.slice(0, mostNamed).join(', ')} and ${whats.length - mostNamed} more`;
 
-const countOf = ({ cause, whats }: Matter, tone: string): string => {
+const countOf = ({ cause, whats }: BlockerGroup, tone: string): string => {
   const noun = cause.startsWith('Server') ? 'server' : cause === 'HypervisorUnknown' ? 'hypervisor' : 'pod';
   return tone === 'stuck'
     ? plural(whats.length, `${noun} cannot go`, `${noun}s cannot go`)
@@ -20,8 +20,8 @@ const countOf = ({ cause, whats }: Matter, tone: string): string => {
 
 /** What is in the way, each matter once: how many pods, why, and what would help. */
 export const Blockers = ({ blockers }: { readonly blockers: readonly BlockerView[] }) => {
-  const stuck = matters(blockers.filter(blocker => blocker.stuck));
-  const passing = matters(blockers.filter(blocker => !blocker.stuck));
+  const stuck = groupBlockers(blockers.filter(blocker => blocker.stuck));
+  const passing = groupBlockers(blockers.filter(blocker => !blocker.stuck));
   if (stuck.length + passing.length === 0) return null;
   return (
     <ul class="blockers">

@@ -1,4 +1,4 @@
-import type { Blocked } from '../../core/drain/blocker-groups.ts';
+import type { BlockerSummary } from '../../core/drain/blocker-groups.ts';
 import type { EventKind, EventState } from '../../core/machine/event.ts';
 import type { MachinePhase, Strategy } from '../../core/machine/request.ts';
 import type { StoredVm } from '../../core/maintenance/vms-now.ts';
@@ -37,7 +37,7 @@ export type HoldView = {
 };
 
 /** `stuck`: nothing but a change by a person (or another controller) will end it. */
-export type BlockerView = Blocked & { readonly stuck: boolean };
+export type BlockerView = BlockerSummary & { readonly stuck: boolean };
 
 export type NodeView = {
   /** Its name. */

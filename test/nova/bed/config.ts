@@ -76,7 +76,7 @@ const nova = (place: Place, { driver, migrationsAtOnce, pageSize }: BedSettings)
   vnc: { enabled: false },
   wsgi: { api_paste_config: `${place.folder}/etc/nova/api-paste.ini` },
   // There is no image service: Nova only writes this address into a notification.
-  glance: { endpoint_override: 'http://127.0.0.1:9' },
+  drainInputs: { endpoint_override: 'http://127.0.0.1:9' },
   service_user: { send_service_user_token: true, ...credentials(place, 'nova') },
   placement: credentials(place, 'nova'),
   neutron: { service_metadata_proxy: false, http_retries: 0, ...credentials(place, 'nova') },

@@ -6,8 +6,8 @@ import {
   type MachineWish,
   makeEvent,
   makeMachine,
-  makeMachinePicture,
   makeMachineRequest,
+  makeMachineSnapshot,
   makeSet,
   type Seen,
 } from '../../testing/make-machine.ts';
@@ -17,7 +17,7 @@ import { decideMachine } from '../decide.ts';
 const hour = 3600;
 const now = at(0);
 const decided = (wish: MachineWish = {}, seen: Seen = {}) =>
-  decideMachine(makeMachinePicture({ request: makeMachineRequest(wish), ...seen }), now);
+  decideMachine(makeMachineSnapshot({ request: makeMachineRequest(wish), ...seen }), now);
 const says = (...args: Parameters<typeof decided>) => {
   const { phase, reason, warning, startsAt, again } = decided(...args);
   const word = (moment: Temporal.Instant | undefined) => moment && String((moment.epochMilliseconds - now.epochMilliseconds) / 1000);

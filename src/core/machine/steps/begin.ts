@@ -14,7 +14,7 @@ import {
 } from '../../window/calendar.ts';
 import { appliesTo } from '../../window/window.ts';
 import { deadlineOf, isPending } from '../event.ts';
-import type { MachinePicture, MachineStep, Verdict } from '../snapshot.ts';
+import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
 import { urgentDeadline } from '../urgency.ts';
 import { anew, isOutgrown, strategyOf } from './strategy.ts';
 
@@ -24,30 +24,30 @@ import { anew, isOutgrown, strategyOf } from './strategy.ts';
 const guesses = { Drain: 900, Replace: 1800, ReplaceWithSurge: 1800, Notify: 0 } as const;
 
 /** By then the machine has to be empty: what the request says, else the earliest of its events. */
-export const deadlineFor = ({ request }: MachinePicture): Temporal.Instant | undefined => request.deadline ?? deadlineOf(request.events);
+export const deadlineFor = ({ request }: MachineSnapshot): Temporal.Instant | undefined => request.deadline ?? deadlineOf(request.events);
 
-const isUrgent = (picture: MachinePicture, now: Temporal.Instant): boolean => urgentDeadline(picture, now) !== undefined;
+const isUrgent = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => urgentDeadline(snapshot, now) !== undefined;
 
-const calendarFor = ({ request, node, windows }: MachinePicture): Calendar => {
+const calendarFor = ({ request, node, windows }: MachineSnapshot): Calendar => {
   const eventKinds = request.events.filter(isPending).map(({ kind }) => kind);
   return calendarOf(windows.filter(window => appliesTo(window, { kind: 'MachineMaintenance', labels: node?.labels ?? {}, eventKinds })));
 };
 
-const expectedFor = (picture: MachinePicture, calendar: Calendar): number => {
-  const { strategy } = strategyOf(picture);
-  return expectedIn(calendar, picture.seen.get(strategy), guesses[strategy]);
+const expectedFor = (snapshot: MachineSnapshot, calendar: Calendar): number => {
+  const { strategy } = strategyOf(snapshot);
+  return expectedIn(calendar, snapshot.seen.get(strategy), guesses[strategy]);
 };
 
 /**
  * A machine that is replaced may go at any time before its deadline, so it goes in the first opening. A node that is only drained is missing
  * until the cloud has done its work: it goes in the last opening before that, or shortly before where no window has a say.
  */
-const startFor = (picture: MachinePicture, calendar: Calendar, now: Temporal.Instant): Start => {
-  const { request, drainLeadSeconds } = picture;
-  const deadline = deadlineFor(picture);
-  const expectedSeconds = expectedFor(picture, calendar);
+const startFor = (snapshot: MachineSnapshot, calendar: Calendar, now: Temporal.Instant): Start => {
+  const { request, drainLeadSeconds } = snapshot;
+  const deadline = deadlineFor(snapshot);
+  const expectedSeconds = expectedFor(snapshot, calendar);
   const wish = { expectedSeconds, ...(deadline && { deadline }), ...(request.notBefore && { notBefore: request.notBefore }) };
-  if (strategyOf(picture).strategy !== 'Drain' || deadline === undefined || request.notBefore !== undefined)
+  if (strategyOf(snapshot).strategy !== 'Drain' || deadline === undefined || request.notBefore !== undefined)
     return startOf(calendar, wish, now);
   if (!calendar.always) {
     const last = lastStartOf(calendar, { ...wish, deadline }, now);
@@ -64,11 +64,16 @@ const neverText = (calendar: Calendar, longestSeconds: number, expected: number)
 const missedText = (calendar: Calendar, at: Temporal.Instant, deadline: Temporal.Instant | undefined): string =>
   `No opening of ${calendar.names.join(', ')} comes before the deadline${deadline ? ` ${timeText(deadline)}` : ''}: it begins outside of them, at ${timeText(at)}`;
 
-const waitFor = (picture: MachinePicture, calendar: Calendar, start: Extract<Start, { kind: 'at' }>, now: Temporal.Instant): Verdict => {
+const waitFor = (
+  snapshot: MachineSnapshot,
+  calendar: Calendar,
+  start: Extract<Start, { kind: 'at' }>,
+  now: Temporal.Instant,
+): MachineDecision => {
   const frozen = freezeAt(calendar, now);
   const common = { phase: 'Scheduled', startsAt: start.at, again: start.at } as const;
   if (start.because === 'deadline') {
-    return { ...common, reason: 'WindowMissed', message: missedText(calendar, start.at, deadlineFor(picture)), warning: true };
+    return { ...common, reason: 'WindowMissed', message: missedText(calendar, start.at, deadlineFor(snapshot)), warning: true };
   }
   const begins = `Begins at ${timeText(start.at)}`;
   if (frozen !== undefined) {
@@ -84,94 +89,94 @@ const waitFor = (picture: MachinePicture, calendar: Calendar, start: Extract<Sta
  * The cloud has taken the machine already, and it is to be replaced: working on it takes nothing away that anybody could use. Whoever is before
  * it may be waiting for its set to be whole again, which it will not be without this.
  */
-const isTaken = (picture: MachinePicture, now: Temporal.Instant): boolean => {
-  const deadline = deadlineFor(picture);
-  const { strategy } = strategyOf(picture);
+const isTaken = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
+  const deadline = deadlineFor(snapshot);
+  const { strategy } = strategyOf(snapshot);
   const isReplaced = strategy === 'Replace' || strategy === 'ReplaceWithSurge';
-  const isSilent = picture.node !== undefined && conditionOf(picture.node, 'Ready')?.status !== 'True';
+  const isSilent = snapshot.node !== undefined && conditionOf(snapshot.node, 'Ready')?.status !== 'True';
   return isReplaced && isSilent && deadline !== undefined && !isBefore(now, deadline);
 };
 
-const inTheWay = (picture: MachinePicture, now: Temporal.Instant): string | undefined => {
-  const { request, others, limits, machine, supply } = picture;
+const inTheWay = (snapshot: MachineSnapshot, now: Temporal.Instant): string | undefined => {
+  const { request, others, limits, machine, replacement } = snapshot;
   const active = others.filter(({ key, active }) => active && key !== request.key);
   if (machine?.controlPlane === true) {
     const other = active.find(({ controlPlane }) => controlPlane);
     if (other !== undefined) return `another machine of the control plane is being worked on (${other.key}): one at a time`;
   }
-  if (isTaken(picture, now)) return undefined;
+  if (isTaken(snapshot, now)) return undefined;
   const { perSet, perZone } = limits;
-  const ofSet = active.filter(({ set }) => set !== undefined && set === supply?.set.key);
+  const ofSet = active.filter(({ set }) => set !== undefined && set === replacement?.set.key);
   if (perSet > 0 && ofSet.length >= perSet)
-    return `${ofSet.length} of ${supply?.set.kind} ${supply?.set.name} are being worked on, as many as may be at once`;
+    return `${ofSet.length} of ${replacement?.set.kind} ${replacement?.set.name} are being worked on, as many as may be at once`;
   const ofZone = active.filter(({ zone }) => zone !== undefined && zone === machine?.zone);
   if (perZone > 0 && ofZone.length >= perZone)
     return `${ofZone.length} of zone ${machine?.zone ?? ''} are being worked on, as many as may be at once`;
   return undefined;
 };
 
-const beginning = (picture: MachinePicture, becauseOfDeadline: boolean): NonNullable<Verdict['begins']> => {
-  const { supply, machine, node, request } = picture;
+const beginning = (snapshot: MachineSnapshot, becauseOfDeadline: boolean): NonNullable<MachineDecision['begins']> => {
+  const { replacement, machine, node, request } = snapshot;
   const nodeName = machine?.nodeName ?? request.nodeName;
   return {
-    strategy: strategyOf(picture).strategy,
+    strategy: strategyOf(snapshot).strategy,
     becauseOfDeadline,
-    ...(supply && { set: supply.set.key }),
+    ...(replacement && { set: replacement.set.key }),
     ...(nodeName !== undefined && { nodeName }),
     ...(node?.bootId !== undefined && { bootId: node.bootId }),
   };
 };
 
-const begun = (picture: MachinePicture, start: Extract<Start, { kind: 'at' }> | 'urgent', calendar: Calendar): Verdict => {
+const begun = (snapshot: MachineSnapshot, start: Extract<Start, { kind: 'at' }> | 'urgent', calendar: Calendar): MachineDecision => {
   const late = start !== 'urgent' && start.because === 'deadline' && !calendar.always;
-  const { strategy } = strategyOf(picture);
-  const message = late ? missedText(calendar, start.at, deadlineFor(picture)) : `Begins: ${strategy}`;
+  const { strategy } = strategyOf(snapshot);
+  const message = late ? missedText(calendar, start.at, deadlineFor(snapshot)) : `Begins: ${strategy}`;
   return {
     phase: strategy === 'ReplaceWithSurge' ? 'Surging' : 'Draining',
     reason: late ? 'WindowMissed' : 'Begun',
     message,
     ...(late && { warning: true }),
-    begins: beginning(picture, start === 'urgent' || start.because === 'deadline'),
+    begins: beginning(snapshot, start === 'urgent' || start.because === 'deadline'),
   };
 };
 
 /** Whoever has to agree has agreed. */
-export const approval: MachineStep = (picture, now) => {
-  const { request } = picture;
-  if (request.history.startedAt !== undefined || !request.needsApproval || request.approved || isUrgent(picture, now)) return undefined;
+export const approval: MachineStep = (snapshot, now) => {
+  const { request } = snapshot;
+  if (request.history.startedAt !== undefined || !request.needsApproval || request.approved || isUrgent(snapshot, now)) return undefined;
   const how = `kubectl annotate -n ${request.namespace} machinemaintenance ${request.name} drydock.dev/approved=true`;
-  const deadline = deadlineFor(picture);
+  const deadline = deadlineFor(snapshot);
   const by = deadline ? ` before ${timeText(deadline)}` : '';
   return { phase: 'AwaitingApproval', reason: 'Approval', message: `Waits to be approved${by}: ${how}`, warning: true };
 };
 
 /** Begins at the right time, and when it is its turn. The beginning is stored before anything else is done. */
-export const begin: MachineStep = (picture, now) => {
-  if (picture.request.history.startedAt !== undefined) return undefined;
-  const calendar = calendarFor(picture);
-  if (isUrgent(picture, now)) return begun(picture, 'urgent', calendar);
-  const start = startFor(picture, calendar, now);
+export const begin: MachineStep = (snapshot, now) => {
+  if (snapshot.request.history.startedAt !== undefined) return undefined;
+  const calendar = calendarFor(snapshot);
+  if (isUrgent(snapshot, now)) return begun(snapshot, 'urgent', calendar);
+  const start = startFor(snapshot, calendar, now);
   if (start.kind === 'never') {
-    const message = neverText(calendar, start.longestSeconds, expectedFor(picture, calendar));
+    const message = neverText(calendar, start.longestSeconds, expectedFor(snapshot, calendar));
     return { phase: 'Scheduled', reason: 'NoOpening', message, warning: true, again: secondsAfter(now, 86_400) };
   }
-  if (isBefore(now, start.at)) return waitFor(picture, calendar, start, now);
-  const wait = inTheWay(picture, now);
+  if (isBefore(now, start.at)) return waitFor(snapshot, calendar, start, now);
+  const wait = inTheWay(snapshot, now);
   if (wait !== undefined) {
-    const deadline = deadlineFor(picture);
+    const deadline = deadlineFor(snapshot);
     const again = deadline !== undefined && isBefore(now, deadline) ? { again: deadline } : {};
     return { phase: 'Scheduled', reason: 'Turn', message: `Waits for its turn: ${wait}`, startsAt: start.at, ...again };
   }
-  return begun(picture, start, calendar);
+  return begun(snapshot, start, calendar);
 };
 
 /**
  * A machine is to be replaced whose node is being kept out of service for something less: as soon as it might begin, it is replaced without its
  * node coming back in between.
  */
-export const outgrow: MachineStep = (picture, now) => {
-  if (!isOutgrown(picture)) return undefined;
-  const fresh = anew(picture);
+export const outgrow: MachineStep = (snapshot, now) => {
+  if (!isOutgrown(snapshot)) return undefined;
+  const fresh = anew(snapshot);
   const verdict = approval(fresh, now) ?? begin(fresh, now);
   if (verdict?.begins === undefined) return undefined;
   return { ...verdict, reason: 'NewEvent', message: `Goes on as ${verdict.begins.strategy}: another event has been announced` };
@@ -179,11 +184,11 @@ export const outgrow: MachineStep = (picture, now) => {
 
 /** What the windows want of work that is under way: undefined where it may go on. */
 export const closing = (
-  picture: MachinePicture,
+  snapshot: MachineSnapshot,
   now: Temporal.Instant,
 ): { readonly atEnd: 'Pause' | 'GiveBack'; readonly opens?: Temporal.Instant } | undefined => {
-  if (picture.request.history.becauseOfDeadline || isUrgent(picture, now)) return undefined;
-  const calendar = calendarFor(picture);
+  if (snapshot.request.history.becauseOfDeadline || isUrgent(snapshot, now)) return undefined;
+  const calendar = calendarFor(snapshot);
   const atEnd = atEndOf(calendar);
   if (atEnd === 'Continue' || openNow(calendar, now) !== undefined) return undefined;
   const [next] = nextSpans(calendar, now, 1);
@@ -191,7 +196,7 @@ export const closing = (
 };
 
 /** When work that is under way has to be looked at because its window ends. */
-export const closesAt = (picture: MachinePicture, now: Temporal.Instant): Temporal.Instant | undefined => {
-  const calendar = calendarFor(picture);
+export const closesAt = (snapshot: MachineSnapshot, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const calendar = calendarFor(snapshot);
   return calendar.windows.length === 0 || atEndOf(calendar) === 'Continue' ? undefined : openNow(calendar, now)?.to;
 };

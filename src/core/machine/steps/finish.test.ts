@@ -7,22 +7,22 @@ import {
   makeChild,
   makeEvent,
   makeMachine,
-  makeMachinePicture,
   makeMachineRequest,
+  makeMachineSnapshot,
   makeNotice,
   makeSet,
   type Seen,
 } from '../../testing/make-machine.ts';
 import { decideMachine } from '../decide.ts';
 import type { MachineEvent } from '../event.ts';
-import type { Other } from '../snapshot.ts';
+import type { OtherMaintenance } from '../snapshot.ts';
 
 const now = at(0);
 const reboot = makeEvent({ id: 'e1', kind: 'reboot', source: 'agent/n1' });
 const begun = (over: MachineWish = {}) =>
   makeMachineRequest({ events: [reboot], ...over, history: { phase: 'Drained', startedAt: at(-600), strategy: 'Drain', ...over.history } });
 const decided = (seen: Seen, moment = now) =>
-  decideMachine(makeMachinePicture({ request: begun(), child: makeChild('Drained'), ...seen }), moment);
+  decideMachine(makeMachineSnapshot({ request: begun(), child: makeChild('Drained'), ...seen }), moment);
 
 describe('the node stays out through the cloud’s own work', () => {
   test('and what it waits for is said', () => {
@@ -35,7 +35,7 @@ describe('the node stays out through the cloud’s own work', () => {
     assert.equal(said(), 'The node is drained and held until this object is deleted');
   });
 
-  const other = (over: Partial<Other> = {}): Other => ({
+  const other = (over: Partial<OtherMaintenance> = {}): OtherMaintenance => ({
     key: 'drydock-system/mm-m2',
     active: true,
     controlPlane: false,
@@ -118,9 +118,14 @@ describe('when the event is over', () => {
     const { bootId: _, ...unknown } = over().history;
     assert.equal(said({ request: { ...over(), history: unknown }, node: node('b2') }), 'The event is over and the node is back');
     assert.equal(said({ request: over(), node: undefined }), 'The node is gone');
-    const supply = { set: makeSet(), members: [makeMachine({ name: 'm9' })], ready: 3, failed: [] };
+    const replacement = { set: makeSet(), members: [makeMachine({ name: 'm9' })], ready: 3, failed: [] };
     assert.equal(
-      said({ request: begun({ deletionIssued: true, history: { strategy: 'Replace' } }), machine: undefined, node: undefined, supply }),
+      said({
+        request: begun({ deletionIssued: true, history: { strategy: 'Replace' } }),
+        machine: undefined,
+        node: undefined,
+        replacement,
+      }),
       'Machine m1 has been replaced',
     );
   });

@@ -1,7 +1,7 @@
 import { conditionOf } from '../../hold/node.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { isPending, type MachineEvent } from '../event.ts';
-import type { MachinePicture, MachineStep, Verdict } from '../snapshot.ts';
+import type { MachineDecision, MachineSnapshot, MachineStep } from '../snapshot.ts';
 import { drainedForWrite } from '../writes.ts';
 import { answered, strategyOf } from './strategy.ts';
 import { endOfChild } from './withdraw.ts';
@@ -9,7 +9,7 @@ import { endOfChild } from './withdraw.ts';
 /** What comes after the node is empty. */
 
 /** Why the node may not be given back yet; undefined when it may. */
-const notFit = ({ node, request }: MachinePicture): string | undefined => {
+const notFit = ({ node, request }: MachineSnapshot): string | undefined => {
   if (node === undefined) return undefined;
   const ready = conditionOf(node, 'Ready');
   if (ready?.status !== 'True')
@@ -22,7 +22,10 @@ const notFit = ({ node, request }: MachinePicture): string | undefined => {
  * The cloud of an agent may be told that it need not wait any longer: which events those are, the agent reads in its notice. One word is enough
  * for all machines of an event, so it is said only when every one of them that is known here is drained.
  */
-const tellAgent = ({ notice, others, request }: MachinePicture, pending: readonly MachineEvent[]): NonNullable<Verdict['writes']> => {
+const tellAgent = (
+  { notice, others, request }: MachineSnapshot,
+  pending: readonly MachineEvent[],
+): NonNullable<MachineDecision['writes']> => {
   const isShared = (id: string): boolean => others.some(({ key, undrained }) => key !== request.key && undrained.has(id));
   const ids = pending.filter(({ source, id }) => source.startsWith('agent/') && !isShared(id)).map(({ id }) => id);
   const isTold = notice === undefined || ids.every(id => notice.drainedFor.includes(id));
@@ -33,7 +36,7 @@ const tellAgent = ({ notice, others, request }: MachinePicture, pending: readonl
 const settleSeconds = 60;
 
 /** When a node may be given back although it has not been seen to start anew: not every completed reboot was one. */
-const settlesAt = ({ request, node }: MachinePicture, now: Temporal.Instant): Temporal.Instant => {
+const settlesAt = ({ request, node }: MachineSnapshot, now: Temporal.Instant): Temporal.Instant => {
   const { bootId, eventsOverAt = now } = request.history;
   const restarts = request.events.some(({ kind, state }) => state === 'Completed' && (kind === 'reboot' || kind === 'redeploy'));
   const isSame = bootId !== undefined && node?.bootId === bootId;
@@ -41,35 +44,35 @@ const settlesAt = ({ request, node }: MachinePicture, now: Temporal.Instant): Te
 };
 
 /** The node stays out through the cloud's own work, until that is over and the node is fit again. */
-export const waitThrough: MachineStep = (picture, now) => {
-  const { request, node } = picture;
-  if (strategyOf(picture).strategy !== 'Drain' || node === undefined) return undefined;
-  const pending = answered(picture).filter(isPending);
+export const waitThrough: MachineStep = (snapshot, now) => {
+  const { request, node } = snapshot;
+  if (strategyOf(snapshot).strategy !== 'Drain' || node === undefined) return undefined;
+  const pending = answered(snapshot).filter(isPending);
   if (pending.length > 0 || request.events.length === 0) {
     const what = pending.map(({ code, kind, state }) => `${code ?? kind} (${state.toLowerCase()})`).join(', ');
     const until = what === '' ? 'until this object is deleted' : `until the cloud is done: ${what}`;
     const message = `The node is drained and held ${until}`;
-    return { phase: 'Drained', reason: 'EventPending', message, writes: tellAgent(picture, pending) };
+    return { phase: 'Drained', reason: 'EventPending', message, writes: tellAgent(snapshot, pending) };
   }
-  const settled = settlesAt(picture, now);
+  const settled = settlesAt(snapshot, now);
   if (isBefore(now, settled)) {
     const message = `The event is over, and node ${node.name} has not started anew yet: it is given back at ${timeText(settled)} at the latest`;
     return { phase: 'Drained', reason: 'Settling', message, again: settled };
   }
-  const unfit = notFit(picture);
+  const unfit = notFit(snapshot);
   return unfit === undefined ? undefined : { phase: 'Drained', reason: 'NodeNotFit', message: `The event is over; ${unfit}` };
 };
 
 /** The node is given back, or what is left of its maintenance taken away. */
 export const release: MachineStep = ({ child }) => endOfChild(child);
 
-const successText = (picture: MachinePicture): string => {
-  const { request, node } = picture;
-  if (strategyOf(picture).strategy !== 'Drain') return `Machine ${request.machineName} has been replaced`;
+const successText = (snapshot: MachineSnapshot): string => {
+  const { request, node } = snapshot;
+  if (strategyOf(snapshot).strategy !== 'Drain') return `Machine ${request.machineName} has been replaced`;
   if (node === undefined) return 'The node is gone';
   const { bootId } = request.history;
   const rebooted = bootId !== undefined && node.bootId !== undefined && bootId !== node.bootId;
   return `The event is over and the node is back${rebooted ? ', started anew' : ''}`;
 };
 
-export const succeed: MachineStep = picture => ({ phase: 'Succeeded', reason: 'Succeeded', message: successText(picture) });
+export const succeed: MachineStep = snapshot => ({ phase: 'Succeeded', reason: 'Succeeded', message: successText(snapshot) });

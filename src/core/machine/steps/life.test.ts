@@ -6,8 +6,8 @@ import {
   makeChild,
   makeEvent,
   makeMachine,
-  makeMachinePicture,
   makeMachineRequest,
+  makeMachineSnapshot,
   makeSet,
   type Seen,
 } from '../../testing/make-machine.ts';
@@ -15,7 +15,7 @@ import { decideMachine } from '../decide.ts';
 import { hookName, hookOwner } from '../machine.ts';
 
 const now = at(0);
-const decided = (seen: Seen, moment = now) => decideMachine(makeMachinePicture(seen), moment);
+const decided = (seen: Seen, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
 const brief = (seen: Seen, moment = now) => {
   const { phase, reason, own, again, warning } = decided(seen, moment);
   return [phase, reason, own?.what, again?.toString(), warning].filter(one => one !== undefined).join(' ');
@@ -149,7 +149,7 @@ describe('a strategy that cannot be followed', () => {
     return reason === 'StrategyNotPossible' && warning === true ? message : undefined;
   };
   const master = makeMachine({ controlPlane: true });
-  const supplied = (over: Parameters<typeof makeSet>[0]) => ({ supply: { set: makeSet(over), members: [], ready: 3, failed: [] } });
+  const supplied = (over: Parameters<typeof makeSet>[0]) => ({ replacement: { set: makeSet(over), members: [], ready: 3, failed: [] } });
 
   test('is told, with what would do', () => {
     assert.match(possible('Replace', { machine: undefined }, { nodeOnly: true, nodeName: 'n7' }) ?? '', /^node n7 has no Machine/);
@@ -159,7 +159,7 @@ describe('a strategy that cannot be followed', () => {
       possible('ReplaceWithSurge', { machine: master, ...supplied({ controlPlane: true }) }) ?? '',
       /its controller knows the order/,
     );
-    assert.match(possible('ReplaceWithSurge', { supply: undefined }) ?? '', /no MachineSet that could be made larger/);
+    assert.match(possible('ReplaceWithSurge', { replacement: undefined }) ?? '', /no MachineSet that could be made larger/);
     assert.match(
       possible('ReplaceWithSurge', { machine: makeMachine({ api: 'capi' }), ...supplied({ topologyOwned: true }) }) ?? '',
       /topology of its Cluster/,
@@ -169,7 +169,7 @@ describe('a strategy that cannot be followed', () => {
   test('anything else can be', () => {
     assert.equal(possible('Replace', {}), undefined);
     assert.equal(possible('Replace', { machine: master, ...supplied({ controlPlane: true }) }), undefined);
-    assert.equal(possible('Replace', { supply: undefined }), undefined, 'asked for by name');
+    assert.equal(possible('Replace', { replacement: undefined }), undefined, 'asked for by name');
     assert.equal(possible('ReplaceWithSurge', {}), undefined);
     assert.equal(possible('ReplaceWithSurge', { machine: makeMachine({ api: 'capi' }), ...supplied({}) }), undefined);
     assert.equal(possible('ReplaceWithSurge', supplied({ topologyOwned: true })), undefined, 'OpenShift has no topologies');
@@ -182,7 +182,7 @@ describe('what is taken back for a request that is deleted', () => {
   const larger = makeSet({ replicas: 4 });
   const young = makeMachine({ key: 'm4', name: 'm4', path: '/m4', createdAt: at(-10) });
   const back = (machine: ReturnType<typeof makeMachine>, members: readonly ReturnType<typeof makeMachine>[]) =>
-    decided({ request: leaving, machine, surged: [larger], supply: { set: larger, members, ready: 4, failed: [] } }).writes?.map(
+    decided({ request: leaving, machine, surged: [larger], replacement: { set: larger, members, ready: 4, failed: [] } }).writes?.map(
       ({ what, path }) => `${what} ${path}`,
     );
 

@@ -1,7 +1,7 @@
 import { isBefore, secondsAfter } from '../../time.ts';
 import { isPending } from '../event.ts';
 import { isOver, type MachineRequest } from '../request.ts';
-import type { MachineStep, Verdict } from '../snapshot.ts';
+import type { MachineDecision, MachineStep } from '../snapshot.ts';
 import { announce, machineMaintenanceFinalizer, ownWrite, pathOfRequest, reasonOf } from '../writes.ts';
 import { ended, isOutgrown, strategyOf } from './strategy.ts';
 import { withdraw } from './withdraw.ts';
@@ -20,10 +20,10 @@ export const claim: MachineStep = ({ request }) => {
 };
 
 /** A request that is deleted leaves nothing behind; a machine that is being replaced already goes on without us. */
-export const undo: MachineStep = picture => {
-  const { request } = picture;
+export const undo: MachineStep = snapshot => {
+  const { request } = snapshot;
   if (!request.deleting) return undefined;
-  const rest = withdraw(picture);
+  const rest = withdraw(snapshot);
   if (rest !== undefined) return rest;
   const common = { phase: 'Releasing', reason: 'Ending', message: 'Everything is given back' } as const;
   if (!hasFinalizer(request)) return common;
@@ -42,17 +42,17 @@ export const readable: MachineStep = ({ request, machineApi }) => {
 const isNew = (request: MachineRequest): boolean =>
   request.events.some(event => isPending(event) && !request.history.handled.has(event.id));
 
-const newEvent: Verdict = { phase: 'Pending', reason: 'NewEvent', message: 'Another event has been announced', restarts: true };
+const newEvent: MachineDecision = { phase: 'Pending', reason: 'NewEvent', message: 'Another event has been announced', restarts: true };
 
 /** What was begun is over, and something else is announced already. */
-export const next: MachineStep = picture => (isOutgrown(picture) ? newEvent : undefined);
+export const next: MachineStep = snapshot => (isOutgrown(snapshot) ? newEvent : undefined);
 
 /** What is over is kept for a while, and taken away then unless its event is still announced: it would come back at once. */
 export const over: MachineStep = ({ request, machine }, now) => {
   const { phase, completedAt } = request.history;
   if (phase === undefined || !isOver(phase)) return undefined;
   if (isNew(request)) return newEvent;
-  const kept: Verdict = { phase, reason: phase, message: '' };
+  const kept: MachineDecision = { phase, reason: phase, message: '' };
   if (completedAt === undefined) return kept;
   const until = secondsAfter(completedAt, request.keepSeconds);
   if (isBefore(now, until)) return { ...kept, again: until };
@@ -69,8 +69,8 @@ export const over: MachineStep = ({ request, machine }, now) => {
 };
 
 /** The event has ended before anything was begun for it, or the machine is gone: there is nothing to do any more. */
-export const pointless: MachineStep = picture => {
-  const { request, machine, node } = picture;
+export const pointless: MachineStep = snapshot => {
+  const { request, machine, node } = snapshot;
   if (request.history.startedAt !== undefined) return undefined;
   if (machine === undefined && !request.nodeOnly) {
     const message = `Machine ${request.machineName} does not exist (any more)`;
@@ -81,31 +81,31 @@ export const pointless: MachineStep = picture => {
   if (request.nodeOnly && node === undefined) {
     return { phase: 'Cancelled', reason: 'NodeGone', message: `Node ${request.nodeName ?? request.machineName} does not exist (any more)` };
   }
-  const state = ended(picture);
+  const state = ended(snapshot);
   if (state === undefined) return undefined;
   const message = state === 'Cancelled' ? 'The cloud has cancelled its event' : 'The event was over before anything had to be done';
   return { phase: 'Cancelled', reason: state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted', message };
 };
 
 /** Somebody only wants to know. */
-export const notify: MachineStep = picture => {
-  if (strategyOf(picture).strategy !== 'Notify') return undefined;
-  const state = ended(picture);
+export const notify: MachineStep = snapshot => {
+  if (strategyOf(snapshot).strategy !== 'Notify') return undefined;
+  const state = ended(snapshot);
   if (state !== undefined) return { phase: 'Succeeded', reason: `Event${state}`, message: 'The event is over' };
   return { phase: 'Notified', reason: 'EventPending', message: 'Announced; nothing else is done by strategy Notify' };
 };
 
 /** The event was cancelled while the work was under way: what can still be taken back is taken back. */
-export const calledOff: MachineStep = (picture, now) => {
-  const { request, machine } = picture;
-  const state = ended(picture);
+export const calledOff: MachineStep = (snapshot, now) => {
+  const { request, machine } = snapshot;
+  const state = ended(snapshot);
   const committed = request.deletionIssued || machine === undefined || machine.deleting;
-  const { strategy } = strategyOf(picture);
+  const { strategy } = strategyOf(snapshot);
   // Not by the phase: calling it off is Releasing too, and has to go on until nothing is left.
   const drained = request.history.drainedAt !== undefined;
   // A node that the cloud is done with has to be fit before it is given back: that is asked later.
   if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed)) return undefined;
   const reason = state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted';
   const over = { phase: 'Cancelled', reason, message: 'The event is over; everything has been given back' } as const;
-  return withdraw(picture) ?? next(picture, now) ?? over;
+  return withdraw(snapshot) ?? next(snapshot, now) ?? over;
 };

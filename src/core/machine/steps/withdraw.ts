@@ -1,7 +1,7 @@
 import type { Write } from '../../maintenance/decision.ts';
 import { hookName, type Machine, type MachineSet } from '../machine.ts';
 import type { MachineRequest } from '../request.ts';
-import type { MachinePicture, Verdict } from '../snapshot.ts';
+import type { MachineDecision, MachineSnapshot } from '../snapshot.ts';
 import { deleteChildWrite, hookWrite, markWrite, scaleWrite } from '../writes.ts';
 
 /** Taking back what has been done for a request. */
@@ -9,23 +9,30 @@ import { deleteChildWrite, hookWrite, markWrite, scaleWrite } from '../writes.ts
 /** The mark says whose it is: somebody else's stays. */
 export const markOf = (request: MachineRequest): string => request.uid;
 
-const releasing = (message: string, writes: readonly Write[] = []): Verdict => ({ phase: 'Releasing', reason: 'Ending', message, writes });
+const releasing = (message: string, writes: readonly Write[] = []): MachineDecision => ({
+  phase: 'Releasing',
+  reason: 'Ending',
+  message,
+  writes,
+});
 
 /** The machine that was added for this request: the youngest that nobody is deleting. */
-const added = ({ supply }: MachinePicture): Machine | undefined =>
-  supply?.members.filter(({ deleting }) => !deleting).toSorted((one, other) => Temporal.Instant.compare(other.createdAt, one.createdAt))[0];
+const added = ({ replacement }: MachineSnapshot): Machine | undefined =>
+  replacement?.members
+    .filter(({ deleting }) => !deleting)
+    .toSorted((one, other) => Temporal.Instant.compare(other.createdAt, one.createdAt))[0];
 
 /**
  * The number of machines goes back to what it was. The machine that goes for it is the one that was added: it is put first in line, and the one
  * that was to be replaced taken out of it.
  */
-export const countBack = (picture: MachinePicture, set: MachineSet): Verdict => {
-  const { request, machine } = picture;
+export const countBack = (snapshot: MachineSnapshot, set: MachineSet): MachineDecision => {
+  const { request, machine } = snapshot;
   const mark = markOf(request);
   // It goes all the same, and counts until it is gone: the set takes it, and no other.
   if (machine?.deleting) return releasing(`${set.kind} ${set.name} is counted back`, [scaleWrite(set, request, -1)]);
   if (machine?.deleteMark === mark && !machine.deleting) return releasing('The machine stays', [markWrite(machine, null)]);
-  const young = added(picture);
+  const young = added(snapshot);
   if (young !== undefined && young.key !== machine?.key && young.deleteMark === undefined) {
     return releasing('The machine that was added goes', [markWrite(young, mark)]);
   }
@@ -33,10 +40,10 @@ export const countBack = (picture: MachinePicture, set: MachineSet): Verdict => 
 };
 
 /** Takes back what is left of the work; undefined when nothing is. */
-export const withdraw = (picture: MachinePicture): Verdict | undefined => {
-  const { request, machine, surged, child } = picture;
+export const withdraw = (snapshot: MachineSnapshot): MachineDecision | undefined => {
+  const { request, machine, surged, child } = snapshot;
   const [set] = surged;
-  if (set !== undefined) return countBack(picture, set);
+  if (set !== undefined) return countBack(snapshot, set);
   if (machine !== undefined && machine.deleteMark === markOf(request) && !machine.deleting) {
     return releasing('The machine stays', [markWrite(machine, null)]);
   }
@@ -47,7 +54,7 @@ export const withdraw = (picture: MachinePicture): Verdict | undefined => {
 };
 
 /** The node is given back; undefined when it has been. */
-export const endOfChild = (child: MachinePicture['child']): Verdict | undefined => {
+export const endOfChild = (child: MachineSnapshot['child']): MachineDecision | undefined => {
   if (child === undefined) return undefined;
   return releasing('The node is being given back', child.deleting ? [] : [deleteChildWrite(child)]);
 };

@@ -7,8 +7,8 @@ import {
   makeChild,
   makeEvent,
   makeMachine,
-  makeMachinePicture,
   makeMachineRequest,
+  makeMachineSnapshot,
   makeSet,
   type Seen,
 } from '../../testing/make-machine.ts';
@@ -23,7 +23,7 @@ const now = at(0);
 /** Work that began a minute ago. */
 const begun = (strategy: Strategy, over: MachineWish = {}) =>
   makeMachineRequest({ ...over, history: { phase: 'Draining', startedAt: at(-60), strategy, set: makeSet().key, ...over.history } });
-const decided = (seen: Seen, moment = now) => decideMachine(makeMachinePicture(seen), moment);
+const decided = (seen: Seen, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
 const does = (seen: Seen, moment = now) => {
   const { phase, reason, writes = [], own } = decided(seen, moment);
   return `${phase} ${reason}: ${[...writes, ...(own ? [own] : [])].map(({ what }) => what).join()}`;
@@ -31,14 +31,14 @@ const does = (seen: Seen, moment = now) => {
 
 const hook = { name: hookName, owner: hookOwner };
 const other = { name: 'other', owner: 'x' };
-const supply = (ready: number, set = makeSet()) => ({ set, members: [makeMachine()], ready, failed: [] });
+const replacement = (ready: number, set = makeSet()) => ({ set, members: [makeMachine()], ready, failed: [] });
 
 describe('a machine more, before the node is emptied', () => {
   describe('by Cluster API: the set is made larger', () => {
     const capi = makeMachine({ api: 'capi' });
     const larger = makeSet({ api: 'capi', replicas: 4 });
     const surge = (seen: Seen, over: MachineWish = {}) =>
-      does({ request: begun('ReplaceWithSurge', over), machine: capi, supply: supply(3, larger), ...seen });
+      does({ request: begun('ReplaceWithSurge', over), machine: capi, replacement: replacement(3, larger), ...seen });
     const whole = { machine: { ...capi, preDrainHooks: [other, hook] } };
     test('marked, then larger, then waited for, then emptied', () => {
       assert.equal(surge({}), 'Surging Replacement: keep the machine until its replacement is ready');
@@ -48,7 +48,10 @@ describe('a machine more, before the node is emptied', () => {
       );
       assert.equal(surge(whole), 'Surging Replacement: add a machine');
       assert.equal(surge({ ...whole, surged: [larger] }), 'Surging Replacement: ');
-      assert.equal(surge({ ...whole, surged: [larger], supply: supply(4, larger) }), 'Draining Drain: begin the maintenance of the node');
+      assert.equal(
+        surge({ ...whole, surged: [larger], replacement: replacement(4, larger) }),
+        'Draining Drain: begin the maintenance of the node',
+      );
     });
     test('not again for one that is on its way out, nor for one that is gone', () => {
       assert.match(surge({ machine: { ...capi, deleting: true } }), /^Draining/);
@@ -58,7 +61,8 @@ describe('a machine more, before the node is emptied', () => {
   });
 
   describe('by OpenShift: the machine is deleted, and kept whole by the hook', () => {
-    const surge = (seen: Seen, over: MachineWish = {}) => does({ request: begun('ReplaceWithSurge', over), supply: supply(2), ...seen });
+    const surge = (seen: Seen, over: MachineWish = {}) =>
+      does({ request: begun('ReplaceWithSurge', over), replacement: replacement(2), ...seen });
     const whole = makeMachine({ preDrainHooks: [hook] });
     test('hooked, then flagged, then deleted, then waited for, then emptied', () => {
       assert.equal(surge({}), 'Surging Replacement: keep the machine until its replacement is ready');
@@ -67,14 +71,14 @@ describe('a machine more, before the node is emptied', () => {
       const leaving = { ...whole, deleting: true };
       assert.equal(surge({ machine: leaving }, { deletionIssued: true }), 'Surging Replacement: ');
       assert.equal(
-        surge({ machine: leaving, supply: supply(3) }, { deletionIssued: true }),
+        surge({ machine: leaving, replacement: replacement(3) }, { deletionIssued: true }),
         'Draining Drain: begin the maintenance of the node',
       );
       assert.match(surge({ machine: { ...leaving, preDrainHooks: [] } }, { deletionIssued: true }), /^Draining/, 'somebody has let it go');
     });
   });
 
-  test('Replace makes none', () => assert.match(does({ request: begun('Replace'), supply: supply(2) }), /^Draining/));
+  test('Replace makes none', () => assert.match(does({ request: begun('Replace'), replacement: replacement(2) }), /^Draining/));
 });
 
 describe('a machine that is lost is not drained: the cloud has taken it, and its node is silent', () => {
@@ -229,7 +233,10 @@ describe('the machine goes', () => {
     const leaving = makeMachine({ deleting: true, preDrainHooks: [hook] });
     assert.equal(goes('Replace', { machine: leaving }, { deletionIssued: true }), 'Replacing MachineDeletion: let the machine go');
     assert.equal(goes('Replace', { machine: { ...leaving, preDrainHooks: [] } }, { deletionIssued: true }), 'Replacing MachineDeletion: ');
-    assert.match(goes('Replace', { machine: undefined, supply: supply(2) }, { deletionIssued: true }), /^Replacing Replacement: $/);
+    assert.match(
+      goes('Replace', { machine: undefined, replacement: replacement(2) }, { deletionIssued: true }),
+      /^Replacing Replacement: $/,
+    );
     assert.match(goes('Drain', {}, { events: [makeEvent({ kind: 'reboot' })] }), /^Drained EventPending/, 'Drain replaces nothing');
   });
 
@@ -237,14 +244,14 @@ describe('the machine goes', () => {
     const larger = makeSet({ api: 'capi', replicas: 4 });
     const capi = makeMachine({ api: 'capi', preDrainHooks: [hook] });
     const surge = (seen: Seen, over: MachineWish = {}) =>
-      goes('ReplaceWithSurge', { machine: capi, surged: [larger], supply: supply(4, larger), ...seen }, over);
+      goes('ReplaceWithSurge', { machine: capi, surged: [larger], replacement: replacement(4, larger), ...seen }, over);
     const flagged = { deletionIssued: true };
     assert.equal(surge({}), 'Replacing MachineDeletion: note that the machine is to go');
     assert.equal(surge({}, flagged), 'Replacing MachineDeletion: delete the machine');
     const leaving = { ...capi, deleting: true };
     assert.equal(surge({ machine: leaving }, flagged), 'Replacing MachineDeletion: count back');
     assert.equal(surge({ machine: leaving, surged: [] }, flagged), 'Replacing MachineDeletion: let the machine go');
-    const gone = { machine: undefined, supply: { ...supply(4, larger), members: [] } };
+    const gone = { machine: undefined, replacement: { ...replacement(4, larger), members: [] } };
     assert.equal(surge(gone, flagged), 'Releasing Ending: count back', 'its set has made another by itself');
   });
 
@@ -268,7 +275,7 @@ describe('the machine goes', () => {
 });
 
 test('a node that outlives its machine is emptied and given back once: it is not taken again', () => {
-  const gone = { machine: undefined, supply: supply(3) };
+  const gone = { machine: undefined, replacement: replacement(3) };
   const replaced = (drained: boolean) =>
     begun('Replace', { deletionIssued: true, nodeName: 'n1', ...(drained && { history: { drainedAt: at(-30) } }) });
   assert.equal(

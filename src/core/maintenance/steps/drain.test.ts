@@ -1,22 +1,26 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type DrainPolicy, type Rung, seedPolicy } from '../../request/policy.ts';
-import { noHistory, type Request } from '../../request/request.ts';
-import { at, makeBudget, makePicture, makePod, makeRequest, ourLease } from '../../testing/make.ts';
+import { type MaintenanceRequest, noHistory } from '../../request/request.ts';
+import { at, makeBudget, makePod, makeRequest, makeSnapshot, ourLease } from '../../testing/make.ts';
 import { launcherOf, makeVmi, makeVms } from '../../testing/make-vms.ts';
 import { secondsBetween } from '../../time.ts';
 import { decide } from '../decide.ts';
-import { noNotes, type Picture } from '../snapshot.ts';
+import { type NodeSnapshot, noNotes } from '../snapshot.ts';
 
 /** A request that began to drain at 0. */
-const draining = (policy: Partial<DrainPolicy> = {}, history: Partial<Request['history']> = {}, name = 'one'): Request =>
+const draining = (
+  policy: Partial<DrainPolicy> = {},
+  history: Partial<MaintenanceRequest['history']> = {},
+  name = 'one',
+): MaintenanceRequest =>
   makeRequest(name, {
     policy: { ...seedPolicy, ...policy },
     history: { ...noHistory, state: 'Draining', drainStartedAt: at(0), ...history },
   });
 
-const looked = (requests: readonly Request[], now: number, over: Partial<Picture> = {}) =>
-  decide(makePicture({ requests, pods: [makePod('a')], ...over }), at(now));
+const looked = (requests: readonly MaintenanceRequest[], now: number, over: Partial<NodeSnapshot> = {}) =>
+  decide(makeSnapshot({ requests, pods: [makePod('a')], ...over }), at(now));
 const asked = (...args: Parameters<typeof looked>) =>
   looked(...args).calls.map(({ pod, method, gracePeriodSeconds, escalated }) => [pod.name, method, gracePeriodSeconds, escalated]);
 const again = (...args: Parameters<typeof looked>): number | undefined => {
@@ -74,7 +78,7 @@ describe('the ladder', () => {
   });
 
   test('one that fails keeps the node; one that releases gives it back; an empty node is drained whatever the rung', () => {
-    const phase = (action: Rung['action'], pods: Picture['pods'] = [makePod('a')]) => {
+    const phase = (action: Rung['action'], pods: NodeSnapshot['pods'] = [makePod('a')]) => {
       const { writes, calls } = looked([draining({ ladder: [{ afterSeconds: 10, action }] })], 20, { pods: pods ?? [] });
       const status = writes.find(({ reportOf }) => reportOf !== undefined)?.body['status'] as
         | { phase?: string; problem?: string }
@@ -163,8 +167,8 @@ describe('what is said of pods that stay', () => {
 
 test('pods that came after the node was held are moved on more slowly each time: held since the lease was acquired', () => {
   const late = makePod('late', { createdAt: at(50) });
-  const returns = new Map([['shop/ReplicaSet/web-1', { count: 5, lastAt: at(99) }]]);
-  const over = { pods: [late], notes: { ...noNotes, returns } };
+  const recreations = new Map([['shop/ReplicaSet/web-1', { count: 5, lastAt: at(99) }]]);
+  const over = { pods: [late], notes: { ...noNotes, recreations } };
   assert.deepEqual(asked([draining()], 100, over), []);
   const older = new Map([[ourLease.key, { ...ourLease, acquireTime: at(50) }]]);
   assert.equal(asked([draining()], 100, { ...over, leases: older }).length, 1);

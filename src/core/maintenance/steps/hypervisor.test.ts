@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noHistory } from '../../request/request.ts';
-import { at, makePicture, makeRequest } from '../../testing/make.ts';
+import { at, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import type { HostView } from '../../vm/host.ts';
-import type { VmStanding } from '../../vm/vm-status.ts';
+import type { VmStatus } from '../../vm/vm-status.ts';
 import { decide } from '../decide.ts';
-import type { Picture } from '../snapshot.ts';
+import type { NodeSnapshot } from '../snapshot.ts';
 
-const server = (name: string, over: Partial<VmStanding> = {}): VmStanding => ({
+const server = (name: string, over: Partial<VmStatus> = {}): VmStatus => ({
   platform: 'OpenStack',
   id: `id-${name}`,
   name,
@@ -16,13 +16,13 @@ const server = (name: string, over: Partial<VmStanding> = {}): VmStanding => ({
 });
 
 type Told = { readonly phase?: string; readonly blockers?: readonly string[] };
-const look = (host: Picture['host'], over: Partial<Picture> = {}) => {
-  const decision = decide(makePicture({ ...(host !== undefined && { host }), ...over }), at(10));
+const look = (host: NodeSnapshot['host'], over: Partial<NodeSnapshot> = {}) => {
+  const decision = decide(makeSnapshot({ ...(host !== undefined && { host }), ...over }), at(10));
   const told = (decision.writes.find(({ reportOf }) => reportOf !== undefined)?.body['status'] ?? {}) as Told;
-  return { wish: decision.hostWish, phase: told.phase, blockers: told.blockers };
+  return { wish: decision.desiredHost, phase: told.phase, blockers: told.blockers };
 };
 
-const view = (vms: readonly VmStanding[], over: Partial<HostView> = {}): HostView => ({ vms, empty: false, ...over });
+const view = (vms: readonly VmStatus[], over: Partial<HostView> = {}): HostView => ({ vms, empty: false, ...over });
 
 test('a node that is no hypervisor, or of which nobody asks, is drained when its pods are gone', () => {
   for (const host of [undefined, 'none'] as const) assert.deepEqual([look(host).phase, look(host).wish], ['Drained', undefined]);

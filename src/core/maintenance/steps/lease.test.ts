@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Lease } from '../../lease/lease.ts';
-import { noHistory, type Request } from '../../request/request.ts';
-import { at, heldNode, makeNode, makePicture, makeRequest, ourLease } from '../../testing/make.ts';
-import { type Course, type Standing, startCourse } from '../reconcile-context.ts';
-import { noNotes, type Picture } from '../snapshot.ts';
+import { type MaintenanceRequest, noHistory } from '../../request/request.ts';
+import { at, heldNode, makeNode, makeRequest, makeSnapshot, ourLease } from '../../testing/make.ts';
+import { type ReconcileContext, type RequestProgress, startContext } from '../reconcile-context.ts';
+import { type NodeSnapshot, noNotes } from '../snapshot.ts';
 import { lease, leaseRelease } from './lease.ts';
 
 /** Leases are asked for an hour and renewed a quarter of an hour after that they were renewed last. */
 const now = at(100);
 const foreign: Lease = { ...ourLease, holder: 'miau', renewTime: at(99) };
-const leases = (one?: Lease): Picture['leases'] => new Map(one === undefined ? [] : [[ourLease.key, one]]);
+const leases = (one?: Lease): NodeSnapshot['leases'] => new Map(one === undefined ? [] : [[ourLease.key, one]]);
 
-const walked = (over: Partial<Picture>, moment = now) => lease(startCourse(makePicture(over), moment)).course;
-const first = ({ standings }: Course): Standing => (standings as [Standing])[0];
-const seconds = ({ moments }: Course): readonly number[] =>
+const walked = (over: Partial<NodeSnapshot>, moment = now) => lease(startContext(makeSnapshot(over), moment)).context;
+const first = ({ progresses }: ReconcileContext): RequestProgress => (progresses as [RequestProgress])[0];
+const seconds = ({ moments }: ReconcileContext): readonly number[] =>
   moments.map(moment => (moment.epochMilliseconds - at(0).epochMilliseconds) / 1000);
-const whats = ({ writes }: Course): readonly string[] =>
+const whats = ({ writes }: ReconcileContext): readonly string[] =>
   writes.map(({ what, method, style, path }) => `${what}: ${method}${style === undefined ? '' : ` (${style})`} ${path}`);
 const collection = '/apis/coordination.k8s.io/v1/namespaces/leases/leases';
 
 describe('the node may be held, and drained, once the lease is ours', () => {
   // Granted: pods may go. Holds: the marks belong on the node.
-  const rows: readonly (readonly [string, Partial<Picture>, granted: boolean, holds: boolean, writes: readonly string[]])[] = [
+  const rows: readonly (readonly [string, Partial<NodeSnapshot>, granted: boolean, holds: boolean, writes: readonly string[]])[] = [
     ['ours and in its time', { node: makeNode() }, true, true, []],
     [
       'ours, and due to be renewed, on a held node',
@@ -58,19 +58,22 @@ describe('the node may be held, and drained, once the lease is ours', () => {
   ];
   for (const [what, over, granted, holds, writes] of rows) {
     test(what, () => {
-      const course = walked(over);
-      assert.deepEqual({ granted: first(course).granted, holds: first(course).holds, writes: whats(course) }, { granted, holds, writes });
+      const context = walked(over);
+      assert.deepEqual(
+        { granted: first(context).granted, holds: first(context).holds, writes: whats(context) },
+        { granted, holds, writes },
+      );
       // Only a lease that was asked for and is in the hands of another is missed.
-      assert.equal('leaseMissedAt' in course, !granted && holds && writes.length === 0);
+      assert.equal('leaseMissedAt' in context, !granted && holds && writes.length === 0);
     });
   }
 
   test('a kind that asks for none has it', () => {
     const request = makeRequest('one');
-    const none = { ...request, dialect: { ...request.dialect, lease: () => undefined } };
-    const course = walked({ node: makeNode(), requests: [none], leases: leases(foreign) });
-    assert.deepEqual([first(course).granted, first(course).holds, whats(course)], [true, true, []]);
-    assert.equal(course.leaseMissedAt, undefined);
+    const none = { ...request, adapter: { ...request.adapter, lease: () => undefined } };
+    const context = walked({ node: makeNode(), requests: [none], leases: leases(foreign) });
+    assert.deepEqual([first(context).granted, first(context).holds, whats(context)], [true, true, []]);
+    assert.equal(context.leaseMissedAt, undefined);
   });
 
   test('who only announces, has given back or has to wait asks for none', () => {
@@ -78,8 +81,8 @@ describe('the node may be held, and drained, once the lease is ours', () => {
     assert.deepEqual([whats(announced), first(announced).granted], [[], false]);
     const over = makeRequest('one', { history: { ...noHistory, failure: 'GivenBack' } });
     assert.deepEqual(whats(walked({ node: makeNode(), requests: [over], leases: leases() })), []);
-    const start = startCourse(makePicture({ node: makeNode(), leases: leases() }), now);
-    const barred = lease({ ...start, standings: start.standings.map(standing => ({ ...standing, barred: true })) }).course;
+    const start = startContext(makeSnapshot({ node: makeNode(), leases: leases() }), now);
+    const barred = lease({ ...start, progresses: start.progresses.map(progress => ({ ...progress, barred: true })) }).context;
     assert.deepEqual([whats(barred), first(barred).granted, barred.leaseMissedAt], [[], false, undefined]);
   });
 
@@ -89,8 +92,8 @@ describe('the node may be held, and drained, once the lease is ours', () => {
   });
 
   test('a node that is gone asks for none', () => {
-    const { node: _, ...gone } = makePicture({ leases: leases() });
-    assert.deepEqual(whats(lease(startCourse(gone, now)).course), []);
+    const { node: _, ...gone } = makeSnapshot({ leases: leases() });
+    assert.deepEqual(whats(lease(startContext(gone, now)).context), []);
   });
 });
 
@@ -107,11 +110,11 @@ describe('when to look again', () => {
 });
 
 describe('a lease that is lost', () => {
-  const lost = (leaseErrors: number, over: Partial<Request['history']> = {}) =>
+  const lost = (leaseErrors: number, over: Partial<MaintenanceRequest['history']> = {}) =>
     makeRequest('one', { history: { ...noHistory, leaseErrors, ...over } });
-  const missed = (requests: readonly Request[], missedAt?: number) =>
+  const missed = (requests: readonly MaintenanceRequest[], missedAt?: number) =>
     walked({ requests, leases: leases(foreign), notes: { ...noNotes, ...(missedAt !== undefined && { leaseMissedAt: at(missedAt) }) } });
-  const says = (course: Course) => [first(course).leaseErrors, first(course).failure, course.leaseMissedAt?.toString()];
+  const says = (context: ReconcileContext) => [first(context).leaseErrors, first(context).failure, context.leaseMissedAt?.toString()];
 
   test('is counted once in five seconds, and noted', () => {
     assert.deepEqual(says(missed([lost(0)])), [1, undefined, now.toString()]);
@@ -136,7 +139,7 @@ describe('a lease that is lost', () => {
 
   test('one of two requests that misses its lease is enough to note it, and to keep the note', () => {
     const own = makeRequest('one');
-    const none = { ...makeRequest('two'), dialect: { ...own.dialect, lease: () => undefined } };
+    const none = { ...makeRequest('two'), adapter: { ...own.adapter, lease: () => undefined } };
     assert.equal(missed([none, lost(0)]).leaseMissedAt?.toString(), now.toString());
     assert.equal(missed([none, lost(1)], 98).leaseMissedAt?.toString(), at(98).toString());
   });
@@ -151,7 +154,7 @@ describe('a lease that is lost', () => {
 describe('giving it up', () => {
   const name = (released: 'deleted' | 'blanked') => ({ namespace: 'leases', name: 'node-n1', holder: 'us', released });
   const released = (how: 'deleted' | 'blanked', one?: Lease) =>
-    leaseRelease(startCourse(makePicture({ node: heldNode, leases: leases(one) }), now), name(how));
+    leaseRelease(startContext(makeSnapshot({ node: heldNode, leases: leases(one) }), now), name(how));
 
   test('ours is deleted as it was seen, or left behind empty', () => {
     assert.deepEqual(released('deleted', ourLease)?.body, { preconditions: { uid: 'lease-uid', resourceVersion: '40' } });

@@ -4,7 +4,7 @@ import { type LeaseName, leaseKey } from '../../request/request.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { Write } from '../decision.ts';
 import { isHeldAlready } from '../held.ts';
-import type { Course, Standing, Step } from '../reconcile-context.ts';
+import type { ReconcileContext, RequestProgress, Step } from '../reconcile-context.ts';
 import type { Problem } from '../report.ts';
 
 /** Lost leases are asked for again after this many seconds, and given up after more than `allowedErrors` times (seed contract 3.1). */
@@ -27,8 +27,8 @@ const leaseWrite = (name: LeaseName, answer: Extract<LeaseAnswer, { readonly bod
 });
 
 /** Gives up the lease of a node that nobody holds any more; undefined when there is none, it is not ours, or it is given up already. */
-export const leaseRelease = ({ picture }: Course, name: LeaseName): Write | undefined => {
-  const lease = picture.leases.get(leaseKey(name));
+export const leaseRelease = ({ snapshot }: ReconcileContext, name: LeaseName): Write | undefined => {
+  const lease = snapshot.leases.get(leaseKey(name));
   if (lease === undefined || !mayRelease(lease, name.holder)) return undefined;
   const common = {
     what: 'release the node lease',
@@ -43,7 +43,7 @@ export const leaseRelease = ({ picture }: Course, name: LeaseName): Write | unde
 };
 
 /** It wants more of the node than to be announced, and has not given up for good. */
-export const wantsNode = ({ request, failure, barred }: Standing): boolean =>
+export const wantsNode = ({ request, failure, barred }: RequestProgress): boolean =>
   request.stage !== 'Announce' && failure !== 'GivenBack' && !barred;
 
 const notOurs = (message: string, errors: number): Problem => ({
@@ -62,50 +62,53 @@ const givenUp = (errors: number): Problem => ({
 });
 
 /** Somebody else has the lease. A node that we hold is kept for a few tries more, without draining; then it is given back. */
-const refused = (standing: Standing, message: string, course: Course, node: Node): Standing => {
-  const errors = standing.leaseErrors;
-  if (standing.failure === 'LeaseLost') return { ...standing, problem: givenUp(errors) };
-  if (!isHeldAlready(node, standing.request)) return { ...standing, problem: notOurs(message, errors) };
-  if (errors > allowedErrors) return { ...standing, failure: 'LeaseLost', problem: givenUp(errors) };
-  const due = course.leaseMissedAt === undefined || !isBefore(course.now, secondsAfter(course.leaseMissedAt, askAgainAfter));
+const refused = (progress: RequestProgress, message: string, context: ReconcileContext, node: Node): RequestProgress => {
+  const errors = progress.leaseErrors;
+  if (progress.failure === 'LeaseLost') return { ...progress, problem: givenUp(errors) };
+  if (!isHeldAlready(node, progress.request)) return { ...progress, problem: notOurs(message, errors) };
+  if (errors > allowedErrors) return { ...progress, failure: 'LeaseLost', problem: givenUp(errors) };
+  const due = context.leaseMissedAt === undefined || !isBefore(context.now, secondsAfter(context.leaseMissedAt, askAgainAfter));
   const counted = due ? errors + 1 : errors;
-  return { ...standing, holds: true, leaseErrors: counted, problem: lostForNow(message, counted) };
+  return { ...progress, holds: true, leaseErrors: counted, problem: lostForNow(message, counted) };
 };
 
 /** The lease can be had: that it was lost once is over. */
-const forgiven = ({ failure, ...standing }: Standing): Standing => ({
-  ...standing,
+const forgiven = ({ failure, ...progress }: RequestProgress): RequestProgress => ({
+  ...progress,
   ...(failure !== undefined && failure !== 'LeaseLost' && { failure }),
 });
 
 /** The lease is on its way to us. A node that is held stays so meanwhile: it is not given back for the time of one write. */
-const onItsWay = (standing: Standing, node: Node): Standing => ({ ...forgiven(standing), holds: isHeldAlready(node, standing.request) });
+const onItsWay = (progress: RequestProgress, node: Node): RequestProgress => ({
+  ...forgiven(progress),
+  holds: isHeldAlready(node, progress.request),
+});
 
-const granted = (standing: Standing): Standing => ({ ...forgiven(standing), granted: true, holds: true, leaseErrors: 0 });
+const granted = (progress: RequestProgress): RequestProgress => ({ ...forgiven(progress), granted: true, holds: true, leaseErrors: 0 });
 
-type Found = { readonly standing: Standing; readonly write?: Write; readonly again?: Temporal.Instant; readonly missed: boolean };
+type Found = { readonly progress: RequestProgress; readonly write?: Write; readonly again?: Temporal.Instant; readonly missed: boolean };
 
-const ask = (standing: Standing, course: Course, node: Node): Found => {
-  const { picture, now } = course;
-  const name = standing.request.dialect.lease(picture.nodeName);
-  if (name === undefined) return { standing: granted(standing), missed: false };
-  const lease = picture.leases.get(leaseKey(name));
-  const answer = requestLease(lease, name, node, now, picture.terms);
+const ask = (progress: RequestProgress, context: ReconcileContext, node: Node): Found => {
+  const { snapshot, now } = context;
+  const name = progress.request.adapter.lease(snapshot.nodeName);
+  if (name === undefined) return { progress: granted(progress), missed: false };
+  const lease = snapshot.leases.get(leaseKey(name));
+  const answer = requestLease(lease, name, node, now, snapshot.terms);
   switch (answer.state) {
     case 'held':
-      return { standing: granted(standing), again: answer.renewAt, missed: false };
+      return { progress: granted(progress), again: answer.renewAt, missed: false };
     case 'create':
-      return { standing: onItsWay(standing, node), write: leaseWrite(name, answer), missed: false };
+      return { progress: onItsWay(progress, node), write: leaseWrite(name, answer), missed: false };
     case 'update': {
       // A renewal in good time does not interrupt anything; taking a lease over has to be seen first.
-      const running = lease?.holder === name.holder && isHeldAlready(node, standing.request);
-      return { standing: running ? granted(standing) : onItsWay(standing, node), write: leaseWrite(name, answer), missed: false };
+      const running = lease?.holder === name.holder && isHeldAlready(node, progress.request);
+      return { progress: running ? granted(progress) : onItsWay(progress, node), write: leaseWrite(name, answer), missed: false };
     }
     case 'foreign': {
-      const next = refused(standing, answer.message, course, node);
+      const next = refused(progress, answer.message, context, node);
       const recheck = next.holds ? secondsAfter(now, askAgainAfter) : secondsAfter(now, lookAgainAfter);
       const until = secondsAfter(answer.until, 1);
-      return { standing: next, again: isBefore(until, recheck) ? until : recheck, missed: next.leaseErrors !== standing.leaseErrors };
+      return { progress: next, again: isBefore(until, recheck) ? until : recheck, missed: next.leaseErrors !== progress.leaseErrors };
     }
     default:
       return answer satisfies never;
@@ -118,23 +121,23 @@ const differentPaths = (writes: readonly Write[]): readonly Write[] => [...new M
  * The node belongs to the one who has its Lease; who works on nodes without asking for it is not a good neighbour. A request without it
  * waits, the others go on.
  */
-export const lease: Step = course => {
-  const { node } = course.picture;
-  if (node === undefined) return { done: true, course };
-  const found = course.standings.map(
-    (standing): Found => (wantsNode(standing) ? ask(standing, course, node) : { standing, missed: false }),
+export const lease: Step = context => {
+  const { node } = context.snapshot;
+  if (node === undefined) return { done: true, context };
+  const found = context.progresses.map(
+    (progress): Found => (wantsNode(progress) ? ask(progress, context, node) : { progress, missed: false }),
   );
   const missed = found.some(one => one.missed);
-  const anyHolds = found.some(({ standing }) => standing.holds && !standing.granted);
-  const { leaseMissedAt, ...rest } = course;
-  const missedAt = missed ? course.now : anyHolds ? leaseMissedAt : undefined;
+  const anyHolds = found.some(({ progress }) => progress.holds && !progress.granted);
+  const { leaseMissedAt, ...rest } = context;
+  const missedAt = missed ? context.now : anyHolds ? leaseMissedAt : undefined;
   return {
     done: true,
-    course: {
+    context: {
       ...rest,
-      standings: found.map(({ standing }) => standing),
-      writes: [...course.writes, ...differentPaths(found.flatMap(({ write }) => (write ? [write] : [])))],
-      moments: [...course.moments, ...found.flatMap(({ again }) => (again ? [again] : []))],
+      progresses: found.map(({ progress }) => progress),
+      writes: [...context.writes, ...differentPaths(found.flatMap(({ write }) => (write ? [write] : [])))],
+      moments: [...context.moments, ...found.flatMap(({ again }) => (again ? [again] : []))],
       ...(missedAt && { leaseMissedAt: missedAt }),
     },
   };

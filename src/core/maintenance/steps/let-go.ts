@@ -1,13 +1,13 @@
 import { fewOf } from '../../drain/blocker.ts';
 import { conditionsPatch, type WantedConditions } from '../../hold/conditions.ts';
-import { type Dialect, leaseKey, leaseNames, pathOf, type Request } from '../../request/request.ts';
-import type { Announcement, Write } from '../decision.ts';
-import { announcement, type Course, type Step } from '../reconcile-context.ts';
+import { type KindAdapter, leaseKey, leaseNames, type MaintenanceRequest, pathOf } from '../../request/request.ts';
+import type { KubeEvent, Write } from '../decision.ts';
+import { announcement, type ReconcileContext, type Step } from '../reconcile-context.ts';
 import { leaseRelease, wantsNode } from './lease.ts';
 
 /** The write that makes the node's conditions say this; none when they do. */
-export const conditionsWrites = ({ picture, now }: Course, wanted: WantedConditions): readonly Write[] => {
-  const { node } = picture;
+export const conditionsWrites = ({ snapshot, now }: ReconcileContext, wanted: WantedConditions): readonly Write[] => {
+  const { node } = snapshot;
   const body = node && conditionsPatch(node, wanted, now);
   if (node === undefined || body === undefined) return [];
   return [
@@ -23,13 +23,13 @@ export const conditionsWrites = ({ picture, now }: Course, wanted: WantedConditi
   ];
 };
 
-const goesOn = (request: Request, vms: readonly string[]): Announcement =>
+const goesOn = (request: MaintenanceRequest, vms: readonly string[]): KubeEvent =>
   announcement(request, 'Warning', {
     reason: 'VirtualMachinesStillMoving',
     message: `The node is given back; VMs whose migration had begun move on: ${fewOf(vms)}`,
   });
 
-const removeFinalizer = (request: Request, stillMoving: readonly string[]): Write => ({
+const removeFinalizer = (request: MaintenanceRequest, stillMoving: readonly string[]): Write => ({
   what: 'let go',
   method: 'PATCH',
   style: 'merge',
@@ -37,48 +37,48 @@ const removeFinalizer = (request: Request, stillMoving: readonly string[]): Writ
   body: {
     metadata: {
       resourceVersion: request.resourceVersion,
-      finalizers: request.finalizers.filter(finalizer => finalizer !== request.dialect.finalizer),
+      finalizers: request.finalizers.filter(finalizer => finalizer !== request.adapter.finalizer),
     },
   },
   store: 'requests',
-  dialect: request.dialect.name,
+  adapter: request.adapter.name,
   announce: [
-    announcement(request, 'Normal', request.dialect.events.removed),
+    announcement(request, 'Normal', request.adapter.events.removed),
     ...(stillMoving.length > 0 ? [goesOn(request, stillMoving)] : []),
   ],
 });
 
 /** Leases that were asked for on this node and that no request wants any more. A hold whose request vanished leaves one of any kind. */
-const idleLeases = (course: Course): readonly Write[] => {
-  const { picture, standings, leaving } = course;
-  const { node, nodeName, requests, dialects } = picture;
-  const dialectsOf = (requests: readonly Request[]): readonly Dialect[] => requests.map(({ dialect }) => dialect);
-  const present = standings.map(({ request }) => request);
-  const wanting = standings.filter(wantsNode);
+const idleLeases = (context: ReconcileContext): readonly Write[] => {
+  const { snapshot, progresses, leaving } = context;
+  const { node, nodeName, requests, adapters } = snapshot;
+  const adaptersOf = (requests: readonly MaintenanceRequest[]): readonly KindAdapter[] => requests.map(({ adapter }) => adapter);
+  const present = progresses.map(({ request }) => request);
+  const wanting = progresses.filter(wantsNode);
   const wanted = new Set(
     leaseNames(
-      wanting.map(({ request }) => request.dialect),
+      wanting.map(({ request }) => request.adapter),
       nodeName,
     ).map(leaseKey),
   );
-  const vanished = requests.length === 0 && node?.before === undefined;
-  const asked = leaseNames(vanished ? dialects : dialectsOf([...present, ...leaving]), nodeName);
-  return asked.filter(name => !wanted.has(leaseKey(name))).flatMap(name => leaseRelease(course, name) ?? []);
+  const vanished = requests.length === 0 && node?.holdRecord === undefined;
+  const asked = leaseNames(vanished ? adapters : adaptersOf([...present, ...leaving]), nodeName);
+  return asked.filter(name => !wanted.has(leaseKey(name))).flatMap(name => leaseRelease(context, name) ?? []);
 };
 
 /**
  * Requests that are being deleted lose their finalizer once the node is without what only they wanted: first the marks (the step before),
  * then what was said on the node and the lease, then the finalizer.
  */
-export const letGo: Step = course => {
-  const nobody = course.standings.length === 0 && course.picture.node?.before === undefined;
-  const clean = [...(nobody ? conditionsWrites(course, {}) : []), ...idleLeases(course)];
+export const letGo: Step = context => {
+  const nobody = context.progresses.length === 0 && context.snapshot.node?.holdRecord === undefined;
+  const clean = [...(nobody ? conditionsWrites(context, {}) : []), ...idleLeases(context)];
   if (clean.length > 0) {
     // Whoever stays goes on meanwhile; only the finalizers wait.
-    return { done: !nobody, course: { ...course, writes: [...course.writes, ...clean] } };
+    return { done: !nobody, context: { ...context, writes: [...context.writes, ...clean] } };
   }
   return {
     done: true,
-    course: { ...course, writes: [...course.writes, ...course.leaving.map(request => removeFinalizer(request, course.stillMoving))] },
+    context: { ...context, writes: [...context.writes, ...context.leaving.map(request => removeFinalizer(request, context.stillMoving))] },
   };
 };

@@ -1,18 +1,18 @@
 import type { Step } from '../reconcile-context.ts';
 
 /** A node that does not exist cannot be held; its requests fail until it appears, and those that want to go may go. */
-export const missingNode: Step = course => {
-  const { node, nodeName } = course.picture;
-  if (node !== undefined) return { done: true, course };
+export const missingNode: Step = context => {
+  const { node, nodeName } = context.snapshot;
+  if (node !== undefined) return { done: true, context };
   return {
     done: true,
-    course: {
-      ...course,
+    context: {
+      ...context,
       // One whose node was to go has nothing more to say.
-      standings: course.standings
+      progresses: context.progresses
         .filter(({ request }) => request.part === undefined)
-        .map(standing => ({
-          ...standing,
+        .map(progress => ({
+          ...progress,
           failure: 'NodeNotFound',
           problem: { reason: 'NodeNotFound', message: `nodes "${nodeName}" not found` },
         })),

@@ -8,8 +8,8 @@ const say = (status: 'True' | 'False', reason: string, message: string): Said =>
 
 const ownersOf = (reported: readonly Reported[]): string =>
   reported
-    .map(({ standing }) => standing.request)
-    .map(({ dialect, name, reason }) => `${dialect.kind} ${name}${reason === undefined || reason === '' ? '' : ` (${reason})`}`)
+    .map(({ progress }) => progress.request)
+    .map(({ adapter, name, reason }) => `${adapter.kind} ${name}${reason === undefined || reason === '' ? '' : ` (${reason})`}`)
     .join(', ')
     .slice(0, 1000);
 

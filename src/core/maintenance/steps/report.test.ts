@@ -1,44 +1,48 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { noHistory, type Request } from '../../request/request.ts';
+import { type MaintenanceRequest, noHistory } from '../../request/request.ts';
 import type { Failure } from '../../request/words.ts';
-import { at, heldNode, makeNode, makePicture, makeRequest } from '../../testing/make.ts';
+import { at, heldNode, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import { secondsBetween } from '../../time.ts';
-import type { VmStanding } from '../../vm/vm-status.ts';
-import { type Course, type DrainStanding, type Standing, startCourse } from '../reconcile-context.ts';
-import { noNotes, type Picture } from '../snapshot.ts';
+import type { VmStatus } from '../../vm/vm-status.ts';
+import { type DrainProgress, type ReconcileContext, type RequestProgress, startContext } from '../reconcile-context.ts';
+import { type NodeSnapshot, noNotes } from '../snapshot.ts';
 import { nodeWords } from './node-report.ts';
 import { notesAfter, reports } from './report.ts';
 
 const now = at(100);
 
 /** Of ten pods four have left. */
-const half: DrainStanding = {
+const half: DrainProgress = {
   count: { toEvict: 10, gone: 4, waiting: 6 },
   total: 11,
   tally: { base: 0, seen: new Set(['u1']) },
   waiting: [{ namespace: 'shop', name: 'a' }],
-  hindrances: [],
+  blockerInfos: [],
   complete: false,
   emptied: false,
   vms: [],
 };
 
-const courseOf = (standing: Partial<Standing> = {}, request: Partial<Request> = {}, picture: Partial<Picture> = {}): Course => {
-  const course = startCourse(makePicture({ requests: [makeRequest('one', request)], ...picture }), now);
-  return { ...course, standings: course.standings.map(one => ({ ...one, granted: true, holds: true, ...standing })) };
+const contextOf = (
+  progress: Partial<RequestProgress> = {},
+  request: Partial<MaintenanceRequest> = {},
+  snapshot: Partial<NodeSnapshot> = {},
+): ReconcileContext => {
+  const context = startContext(makeSnapshot({ requests: [makeRequest('one', request)], ...snapshot }), now);
+  return { ...context, progresses: context.progresses.map(one => ({ ...one, granted: true, holds: true, ...progress })) };
 };
 
-const reported = (...args: Parameters<typeof courseOf>) => reports(courseOf(...args), true);
-const report = (...args: Parameters<typeof courseOf>) => {
+const reported = (...args: Parameters<typeof contextOf>) => reports(contextOf(...args), true);
+const report = (...args: Parameters<typeof contextOf>) => {
   const [found] = reported(...args);
   assert.ok(found);
   return found.report;
 };
-const history = (over: Partial<Request['history']>): Partial<Request> => ({ history: { ...noHistory, ...over } });
+const history = (over: Partial<MaintenanceRequest['history']>): Partial<MaintenanceRequest> => ({ history: { ...noHistory, ...over } });
 
 describe('the state', () => {
-  const rows: readonly (readonly [string, Partial<Standing>, Partial<Request>, string])[] = [
+  const rows: readonly (readonly [string, Partial<RequestProgress>, Partial<MaintenanceRequest>, string])[] = [
     ['failed, whatever else', { failure: 'LeaseLost', drain: half }, {}, 'Failed'],
     ['announced only', {}, { stage: 'Announce' }, 'Announced'],
     ['drained', { drain: { ...half, complete: true, emptied: true } }, {}, 'Drained'],
@@ -55,12 +59,12 @@ describe('the state', () => {
     ],
     ['held and not granted, for the first time', { granted: false, problem: { reason: 'LeaseLost', message: '' } }, {}, 'Pending'],
   ];
-  for (const [what, standing, request, wanted] of rows)
-    test(`${what}: ${wanted}`, () => assert.equal(report(standing, request).state, wanted));
+  for (const [what, progress, request, wanted] of rows)
+    test(`${what}: ${wanted}`, () => assert.equal(report(progress, request).state, wanted));
 });
 
 describe('times', () => {
-  const times = (...args: Parameters<typeof courseOf>) => {
+  const times = (...args: Parameters<typeof contextOf>) => {
     const { drainStartedAt, drainedAt, estimatedEnd } = report(...args);
     return [drainStartedAt, drainedAt, estimatedEnd].map(time => time && secondsBetween(at(0), time));
   };
@@ -81,16 +85,16 @@ describe('times', () => {
       { cause: 'DisruptionBudget', pod, message: '' },
       { cause: 'AdmissionDenied', pod, message: '' },
     ] as const;
-    assert.deepEqual(times({ drain: { ...half, hindrances: [spent] } }, begun), [0, undefined, 250]);
-    assert.deepEqual(times({ drain: { ...half, hindrances: [spent, denied] } }, begun), [0, undefined, undefined]);
+    assert.deepEqual(times({ drain: { ...half, blockerInfos: [spent] } }, begun), [0, undefined, 250]);
+    assert.deepEqual(times({ drain: { ...half, blockerInfos: [spent, denied] } }, begun), [0, undefined, undefined]);
   });
 
   test('what begins anew another time has no times', () =>
     assert.deepEqual(times({ drain: half, restarts: true }, begun), [undefined, undefined, undefined]));
 
   test('VMs are waited for; pods beside them only when they take longer', () => {
-    const vm = (state: VmStanding['state']): VmStanding => ({ platform: 'KubeVirt', id: state, name: state, state });
-    const end = (drain: Partial<DrainStanding>) => times({ drain: { ...half, ...drain } }, begun)[2];
+    const vm = (state: VmStatus['state']): VmStatus => ({ platform: 'KubeVirt', id: state, name: state, state });
+    const end = (drain: Partial<DrainProgress>) => times({ drain: { ...half, ...drain } }, begun)[2];
     assert.equal(end({ vms: [vm('Moved'), vm('Migrating')], vmsMovedAt: at(300) }), 300);
     assert.equal(end({ vms: [vm('Moved'), vm('Migrating')], vmsMovedAt: at(200) }), 250, 'pods take longer');
     assert.equal(end({ vms: [vm('Moved')], vmsMovedAt: at(900) }), 250, 'none is on its way');
@@ -115,16 +119,16 @@ describe('times', () => {
 
 describe('blockers', () => {
   const pod = (name: string) => ({ namespace: 'shop', name });
-  const hindrances = [
+  const blockerInfos = [
     { cause: 'Terminating', pod: pod('b'), message: '' },
     { cause: 'Terminating', pod: pod('a'), message: '' },
     { cause: 'LocalData', pod: pod('z'), message: '' },
   ] as const;
 
   test('those that need somebody come first, then by name, in whatever order they were found', () => {
-    for (const found of [hindrances, hindrances.toReversed()]) {
+    for (const found of [blockerInfos, blockerInfos.toReversed()]) {
       assert.deepEqual(
-        report({ drain: { ...half, hindrances: found } }).blockers.map(({ pod }) => pod?.name),
+        report({ drain: { ...half, blockerInfos: found } }).blockers.map(({ pod }) => pod?.name),
         ['z', 'a', 'b'],
       );
     }
@@ -132,7 +136,7 @@ describe('blockers', () => {
 
   test('each is known since the first look at it, as remembered, else as stored', () => {
     const since = (remembered: ReadonlyMap<string, Temporal.Instant>, stored: ReadonlyMap<string, Temporal.Instant>) =>
-      report({ drain: { ...half, hindrances: hindrances.slice(2) } }, history({ blockedSince: stored }), {
+      report({ drain: { ...half, blockerInfos: blockerInfos.slice(2) } }, history({ blockedSince: stored }), {
         notes: { ...noNotes, blockedSince: remembered },
       }).blockers[0]?.since.toString();
     const [id, none] = ['LocalData shop/z ', new Map<string, Temporal.Instant>()];
@@ -157,8 +161,8 @@ describe('what else is said', () => {
   });
 
   test('VMs, those that left before included', () => {
-    const told = (before: { moved: number; stopped: number }, vms: readonly VmStanding[] = []) =>
-      reports({ ...courseOf({ drain: { ...half, vms } }), vms: { vms: new Map(), before } }, true)[0]?.report.vmsBefore;
+    const told = (before: { moved: number; stopped: number }, vms: readonly VmStatus[] = []) =>
+      reports({ ...contextOf({ drain: { ...half, vms } }), vms: { vms: new Map(), before } }, true)[0]?.report.vmsBefore;
     assert.equal(told({ moved: 0, stopped: 0 }), undefined);
     assert.deepEqual(told({ moved: 1, stopped: 0 }), { moved: 1, stopped: 0 });
     assert.deepEqual(told({ moved: 1, stopped: 1 }), { moved: 1, stopped: 1 });
@@ -169,7 +173,7 @@ describe('what else is said', () => {
 
   test('the problem is its own, else what has failed, else the trouble with the last write', () => {
     const trouble = { reason: 'WriteRefused', message: 'no' };
-    const said = (standing: Partial<Standing>) => report(standing, {}, { trouble }).problem?.reason;
+    const said = (progress: Partial<RequestProgress>) => report(progress, {}, { trouble }).problem?.reason;
     assert.equal(said({ problem: { reason: 'Own', message: '' } }), 'Own');
     assert.equal(said({}), 'WriteRefused');
     assert.equal(said({ failure: 'GivenBack' }), 'GivenBack');
@@ -178,8 +182,12 @@ describe('what else is said', () => {
   });
 
   test('nothing, as long as nothing is known, unless a write is in trouble', () => {
-    const count = (finished: boolean, standing: Partial<Standing>, request: Partial<Request> = {}, picture: Partial<Picture> = {}) =>
-      reports(courseOf(standing, request, picture), finished).length;
+    const count = (
+      finished: boolean,
+      progress: Partial<RequestProgress>,
+      request: Partial<MaintenanceRequest> = {},
+      snapshot: Partial<NodeSnapshot> = {},
+    ) => reports(contextOf(progress, request, snapshot), finished).length;
     assert.deepEqual([count(true, {}), count(false, {}), count(true, { granted: false })], [1, 0, 0]);
     assert.equal(count(true, { granted: false }, { stage: 'Announce' }), 1);
     assert.deepEqual([count(false, { failure: 'LeaseLost' }), count(false, { problem: { reason: 'x', message: '' } })], [1, 1]);
@@ -187,20 +195,25 @@ describe('what else is said', () => {
   });
 
   test('one that is written to for another reason is left for the next look', () => {
-    const course = courseOf({ drain: half });
+    const context = contextOf({ drain: half });
     const write = { what: 'claim', method: 'PATCH', path: '/apis/test/v1/plains/one', body: {}, store: 'requests', announce: [] } as const;
-    assert.equal(reports({ ...course, writes: [write] }, true).length, 0);
-    assert.equal(reports({ ...course, writes: [{ ...write, path: '/apis/test/v1/plains/two' }] }, true).length, 1);
+    assert.equal(reports({ ...context, writes: [write] }, true).length, 0);
+    assert.equal(reports({ ...context, writes: [{ ...write, path: '/apis/test/v1/plains/two' }] }, true).length, 1);
   });
 });
 
 describe('when a status is written', () => {
   const draining = history({ state: 'Draining' });
-  const wrote = (secondsAgo: number, gist: 'same' | 'other', standing: Partial<Standing> = {}, request: Partial<Request> = draining) => {
-    const first = courseOf({ drain: half }, request);
+  const wrote = (
+    secondsAgo: number,
+    gist: 'same' | 'other',
+    progress: Partial<RequestProgress> = {},
+    request: Partial<MaintenanceRequest> = draining,
+  ) => {
+    const first = contextOf({ drain: half }, request);
     const gistNow = notesAfter(first, reports(first, true)).reported.get('plains.test//one')?.gist;
     const last = new Map([['plains.test//one', { at: at(100 - secondsAgo), gist: gist === 'same' ? String(gistNow) : 'other' }]]);
-    const [found] = reported({ drain: half, ...standing }, request, { notes: { ...noNotes, reported: last } });
+    const [found] = reported({ drain: half, ...progress }, request, { notes: { ...noNotes, reported: last } });
     return [found?.write !== undefined, found?.again && secondsBetween(at(0), found.again)];
   };
 
@@ -217,17 +230,17 @@ describe('when a status is written', () => {
   });
 
   test('only what differs from what is stored; when it will read differently is looked out for', () => {
-    const stored = reported({ drain: half }, draining)[0]?.write?.body['status'] as Request['status'];
+    const stored = reported({ drain: half }, draining)[0]?.write?.body['status'] as MaintenanceRequest['status'];
     const [found] = reported({ drain: half }, { ...draining, status: stored });
     assert.deepEqual([found?.write, found?.again], [undefined, undefined]);
-    const { dialect } = makeRequest('one');
-    const slowly = { ...draining, dialect: { ...dialect, readsDifferentlyAt: () => at(130) } };
+    const { adapter } = makeRequest('one');
+    const slowly = { ...draining, adapter: { ...adapter, readsDifferentlyAt: () => at(130) } };
     assert.equal(reported({ drain: half }, slowly)[0]?.again?.toString(), at(130).toString());
   });
 
   test('the end is announced once: well, or badly', () => {
-    const announced = (standing: Partial<Standing>, state?: Request['history']['state']) =>
-      reported(standing, history(state === undefined ? {} : { state }))[0]?.write?.announce.map(({ type, reason }) => `${type} ${reason}`);
+    const announced = (progress: Partial<RequestProgress>, state?: MaintenanceRequest['history']['state']) =>
+      reported(progress, history(state === undefined ? {} : { state }))[0]?.write?.announce.map(({ type, reason }) => `${type} ${reason}`);
     assert.deepEqual(announced({ drain: { ...half, complete: true } }, 'Draining'), ['Normal Succeeded']);
     assert.deepEqual(announced({ drain: { ...half, complete: true } }, 'Drained'), []);
     assert.deepEqual(announced({ failure: 'LeaseLost' }), ['Warning Failed']);
@@ -236,7 +249,7 @@ describe('when a status is written', () => {
 });
 
 describe('the notes for the next look', () => {
-  const notes = (course: Course) => notesAfter(course, reports(course, true));
+  const notes = (context: ReconcileContext) => notesAfter(context, reports(context, true));
   test('are of the requests that are still there', () => {
     const tally = { base: 1, seen: new Set<string>() };
     const last = { at: at(99), gist: '' };
@@ -251,41 +264,41 @@ describe('the notes for the next look', () => {
         ['gone', last],
       ]),
     };
-    const after = notes(courseOf({ problem: { reason: 'x', message: '' } }, history({ state: 'Draining' }), { notes: before }));
+    const after = notes(contextOf({ problem: { reason: 'x', message: '' } }, history({ state: 'Draining' }), { notes: before }));
     assert.deepEqual([[...after.tallies.keys()], [...after.reported.keys()]], [['plains.test//one'], ['plains.test//one']]);
     assert.equal(after.reported.get('plains.test//one')?.at.toString(), at(99).toString(), 'nothing was written');
   });
 
   test('keep since when something blocks for as long as nobody has looked at the pods', () => {
     const blockedSince = new Map([['x', at(5)]]);
-    assert.deepEqual([...notes(courseOf({}, {}, { notes: { ...noNotes, blockedSince } })).blockedSince.keys()], ['x']);
-    assert.deepEqual([...notes(courseOf({ drain: half }, {}, { notes: { ...noNotes, blockedSince } })).blockedSince.keys()], []);
-    const two = courseOf({}, {}, { notes: { ...noNotes, blockedSince }, requests: [makeRequest('one'), makeRequest('two')] });
-    const [first, second] = two.standings as [Standing, Standing];
+    assert.deepEqual([...notes(contextOf({}, {}, { notes: { ...noNotes, blockedSince } })).blockedSince.keys()], ['x']);
+    assert.deepEqual([...notes(contextOf({ drain: half }, {}, { notes: { ...noNotes, blockedSince } })).blockedSince.keys()], []);
+    const two = contextOf({}, {}, { notes: { ...noNotes, blockedSince }, requests: [makeRequest('one'), makeRequest('two')] });
+    const [first, second] = two.progresses as [RequestProgress, RequestProgress];
     assert.deepEqual(
-      [...notes({ ...two, standings: [first, { ...second, drain: half }] }).blockedSince.keys()],
+      [...notes({ ...two, progresses: [first, { ...second, drain: half }] }).blockedSince.keys()],
       [],
       'one that has looked is enough',
     );
   });
 
   test('a seat in the quorum is taken from the moment that a node is to be held until it is seen to be', () => {
-    const seat = (standing: Partial<Standing>, node = makeNode()) => notes(courseOf(standing, {}, { node })).seat;
+    const seat = (progress: Partial<RequestProgress>, node = makeNode()) => notes(contextOf(progress, {}, { node })).seat;
     assert.deepEqual([seat({}), seat({ granted: false }), seat({ holds: false }), seat({}, heldNode)], [true, false, false, false]);
-    const two = courseOf({}, {}, { node: makeNode(), requests: [makeRequest('one'), makeRequest('two')] });
-    const [first, second] = two.standings as [Standing, Standing];
-    assert.equal(notes({ ...two, standings: [first, { ...second, granted: false }] }).seat, true);
+    const two = contextOf({}, {}, { node: makeNode(), requests: [makeRequest('one'), makeRequest('two')] });
+    const [first, second] = two.progresses as [RequestProgress, RequestProgress];
+    assert.equal(notes({ ...two, progresses: [first, { ...second, granted: false }] }).seat, true);
   });
 
   test('a lease that was missed is remembered', () => {
-    assert.equal(notes({ ...courseOf(), leaseMissedAt: at(98) }).leaseMissedAt?.toString(), at(98).toString());
-    assert.equal('leaseMissedAt' in notes(courseOf()), false);
+    assert.equal(notes({ ...contextOf(), leaseMissedAt: at(98) }).leaseMissedAt?.toString(), at(98).toString());
+    assert.equal('leaseMissedAt' in notes(contextOf()), false);
   });
 });
 
 describe('what the node says', () => {
   type State = 'Draining' | 'Detaching' | 'Drained' | 'Cordoned' | 'Failed' | 'Pending';
-  const standings: Record<State, Partial<Standing>> = {
+  const progresses: Record<State, Partial<RequestProgress>> = {
     Draining: { drain: half },
     Detaching: { drain: { ...half, emptied: true } },
     Drained: { drain: { ...half, complete: true } },
@@ -293,12 +306,12 @@ describe('what the node says', () => {
     Failed: { failure: 'DeadlineExceeded' satisfies Failure },
     Pending: { holds: false, problem: { reason: 'x', message: '' } },
   };
-  const said = (states: readonly State[], over: Partial<Request> = {}, held?: boolean) =>
+  const said = (states: readonly State[], over: Partial<MaintenanceRequest> = {}, held?: boolean) =>
     nodeWords(
       states.flatMap((state, n) =>
         reports(
-          courseOf(
-            { ...standings[state], ...(held !== undefined && { holds: held }) },
+          contextOf(
+            { ...progresses[state], ...(held !== undefined && { holds: held }) },
             { name: `m${n}`, ...(state === 'Cordoned' && { stage: 'Cordon' }), ...over },
           ),
           true,
@@ -330,7 +343,7 @@ describe('what the node says', () => {
   });
 
   test('whose it is, and why', () => {
-    const owners = (over: Partial<Request> = {}) => said(['Drained', 'Drained'], over).Drained?.message;
+    const owners = (over: Partial<MaintenanceRequest> = {}) => said(['Drained', 'Drained'], over).Drained?.message;
     assert.equal(owners(), 'Plain m0, Plain m1');
     assert.equal(owners({ reason: 'disk' }), 'Plain m0 (disk), Plain m1 (disk)');
     assert.equal(owners({ reason: '' }), 'Plain m0, Plain m1');

@@ -1,4 +1,4 @@
-import { type Blocker, blockerId, type Hindrance, needsHelp } from '../../drain/blocker.ts';
+import { type Blocker, type BlockerInfo, blockerId, needsHelp } from '../../drain/blocker.ts';
 import { estimateEnd } from '../../drain/tally.ts';
 import { mergePatch } from '../../json.ts';
 import { pathOf } from '../../request/request.ts';
@@ -6,9 +6,9 @@ import type { State } from '../../request/words.ts';
 import { earliest, isBefore, secondsAfter } from '../../time.ts';
 import { nothingTracked } from '../../vm/tracking.ts';
 import { isOnItsWay } from '../../vm/vm-status.ts';
-import type { Announcement, Write } from '../decision.ts';
+import type { KubeEvent, Write } from '../decision.ts';
 import { statusPatch } from '../problem.ts';
-import { announcement, type Course, type DrainStanding, type Standing } from '../reconcile-context.ts';
+import { announcement, type DrainProgress, type ReconcileContext, type RequestProgress } from '../reconcile-context.ts';
 import type { Report } from '../report.ts';
 import type { Notes } from '../snapshot.ts';
 import { givenBack } from './drain.ts';
@@ -19,7 +19,7 @@ const progressEvery = 5;
 /** And when nothing but the words about a blocker has changed, this often. */
 const wordsEvery = 60;
 
-const stateOf = ({ request, failure, granted, holds, drain }: Standing): State => {
+const stateOf = ({ request, failure, granted, holds, drain }: RequestProgress): State => {
   if (failure !== undefined) return 'Failed';
   if (request.stage === 'Announce') return 'Announced';
   if (drain?.complete === true) return 'Drained';
@@ -31,26 +31,26 @@ const stateOf = ({ request, failure, granted, holds, drain }: Standing): State =
 };
 
 /** There is something to say: the steps have come far enough for this request, or it is clear what keeps them. */
-const isInformed = (standing: Standing, finished: boolean): boolean =>
-  standing.problem !== undefined ||
-  standing.failure !== undefined ||
-  (finished && (standing.granted || standing.request.stage === 'Announce'));
+const isInformed = (progress: RequestProgress, finished: boolean): boolean =>
+  progress.problem !== undefined ||
+  progress.failure !== undefined ||
+  (finished && (progress.granted || progress.request.stage === 'Announce'));
 
 const order = (one: Blocker, other: Blocker): number =>
   Number(needsHelp(other)) - Number(needsHelp(one)) || (blockerId(one) < blockerId(other) ? -1 : 1);
 
-const blockersOf = ({ drain, request }: Standing, { picture, now }: Course): readonly Blocker[] => {
-  const since = (one: Hindrance): Temporal.Instant => {
+const blockersOf = ({ drain, request }: RequestProgress, { snapshot, now }: ReconcileContext): readonly Blocker[] => {
+  const since = (one: BlockerInfo): Temporal.Instant => {
     const id = blockerId(one);
-    return picture.notes.blockedSince.get(id) ?? request.history.blockedSince.get(id) ?? now;
+    return snapshot.notes.blockedSince.get(id) ?? request.history.blockedSince.get(id) ?? now;
   };
-  return (drain?.hindrances ?? []).map(one => ({ ...one, since: since(one) })).sort(order);
+  return (drain?.blockerInfos ?? []).map(one => ({ ...one, since: since(one) })).sort(order);
 };
 
 /** VMs take as long as they are big; pods leave at the rate seen so far. */
 const endOf = (
   startedAt: Temporal.Instant,
-  { count, vms, vmsMovedAt }: DrainStanding,
+  { count, vms, vmsMovedAt }: DrainProgress,
   now: Temporal.Instant,
 ): Temporal.Instant | undefined => {
   const pods = estimateEnd(startedAt, now, count);
@@ -60,7 +60,7 @@ const endOf = (
     : vmsMovedAt;
 };
 
-const timesOf = ({ request, drain, restarts }: Standing, blockers: readonly Blocker[], now: Temporal.Instant): Partial<Report> => {
+const timesOf = ({ request, drain, restarts }: RequestProgress, blockers: readonly Blocker[], now: Temporal.Instant): Partial<Report> => {
   const { history } = request;
   if (restarts) return {};
   const drainStartedAt = history.drainStartedAt ?? (drain === undefined ? undefined : now);
@@ -70,41 +70,44 @@ const timesOf = ({ request, drain, restarts }: Standing, blockers: readonly Bloc
   return { ...(drainStartedAt && { drainStartedAt }), ...(drainedAt && { drainedAt }), ...(estimatedEnd && { estimatedEnd }) };
 };
 
-const vmsOf = (drain: DrainStanding | undefined, { vms: tracked = nothingTracked }: Course): Pick<Report, 'vms' | 'vmsBefore'> => {
+const vmsOf = (
+  drain: DrainProgress | undefined,
+  { vms: tracked = nothingTracked }: ReconcileContext,
+): Pick<Report, 'vms' | 'vmsBefore'> => {
   const { moved, stopped } = tracked.before;
   return drain === undefined || drain.vms.length + moved + stopped === 0 ? {} : { vms: drain.vms, vmsBefore: tracked.before };
 };
 
-const reportOf = (standing: Standing, course: Course): Report => {
-  const { drain, failure, leaseErrors, holds } = standing;
-  const problem = standing.problem ?? (failure === undefined ? course.picture.trouble : failure === 'GivenBack' ? givenBack : undefined);
-  const blockers = blockersOf(standing, course);
+const reportOf = (progress: RequestProgress, context: ReconcileContext): Report => {
+  const { drain, failure, leaseErrors, holds } = progress;
+  const problem = progress.problem ?? (failure === undefined ? context.snapshot.trouble : failure === 'GivenBack' ? givenBack : undefined);
+  const blockers = blockersOf(progress, context);
   return {
-    state: stateOf(standing),
+    state: stateOf(progress),
     held: holds,
     leaseErrors,
     waiting: drain?.waiting ?? [],
     blockers,
-    ...vmsOf(drain, course),
+    ...vmsOf(drain, context),
     ...(failure !== undefined && { failure }),
     ...(problem !== undefined && { problem }),
     ...(drain !== undefined && { pods: { ...drain.count, total: drain.total } }),
-    ...timesOf(standing, blockers, course.now),
-    ...(standing.startsAt && { startsAt: standing.startsAt }),
+    ...timesOf(progress, blockers, context.now),
+    ...(progress.startsAt && { startsAt: progress.startsAt }),
   };
 };
 
-const announcements = ({ request }: Standing, { state }: Report): readonly Announcement[] => {
+const announcements = ({ request }: RequestProgress, { state }: Report): readonly KubeEvent[] => {
   const { state: before } = request.history;
   if (state === before) return [];
-  if (state === 'Drained') return [announcement(request, 'Normal', request.dialect.events.succeeded)];
-  if (state === 'Failed') return [announcement(request, 'Warning', request.dialect.events.failed)];
+  if (state === 'Drained') return [announcement(request, 'Normal', request.adapter.events.succeeded)];
+  if (state === 'Failed') return [announcement(request, 'Warning', request.adapter.events.failed)];
   return [];
 };
 
 /** One report and what is to be written of it. */
 export type Reported = {
-  readonly standing: Standing;
+  readonly progress: RequestProgress;
   readonly report: Report;
   readonly write?: Write;
   readonly again?: Temporal.Instant;
@@ -115,62 +118,62 @@ const gistOf = ({ state, pods, problem, failure, blockers, vms }: Report, genera
   JSON.stringify([state, pods, problem, failure, generation, blockers.map(blockerId), vms?.map(vm => [vm.id, vm.state, vm.target])]);
 
 /** When the status may be written next, unless it is a transition; undefined: it may be now. */
-const dueAt = ({ request }: Standing, report: Report, { picture }: Course): Temporal.Instant | undefined => {
-  const last = picture.notes.reported.get(request.key);
+const dueAt = ({ request }: RequestProgress, report: Report, { snapshot }: ReconcileContext): Temporal.Instant | undefined => {
+  const last = snapshot.notes.reported.get(request.key);
   if (last === undefined) return undefined;
   const pause = last.gist === gistOf(report, request.generation) ? wordsEvery : progressEvery;
-  return earliest([secondsAfter(last.at, pause), request.dialect.readsDifferentlyAt(report, last.at)]);
+  return earliest([secondsAfter(last.at, pause), request.adapter.readsDifferentlyAt(report, last.at)]);
 };
 
-const statusWrite = (standing: Standing, report: Report, course: Course): Pick<Reported, 'write' | 'again'> => {
-  const { request } = standing;
+const statusWrite = (progress: RequestProgress, report: Report, context: ReconcileContext): Pick<Reported, 'write' | 'again'> => {
+  const { request } = progress;
   const { state, leaseErrors } = request.history;
   const isTransition = report.state !== state || report.leaseErrors !== leaseErrors;
-  const due = dueAt(standing, report, course);
+  const due = dueAt(progress, report, context);
   // Not even looked at before it is due: most looks at a node come from its pods leaving one by one.
-  if (!isTransition && due !== undefined && isBefore(course.now, due)) return { again: due };
-  const patch = mergePatch(request.status, request.dialect.status(report, request, course.now));
-  const later = request.dialect.readsDifferentlyAt(report, course.now);
+  if (!isTransition && due !== undefined && isBefore(context.now, due)) return { again: due };
+  const patch = mergePatch(request.status, request.adapter.status(report, request, context.now));
+  const later = request.adapter.readsDifferentlyAt(report, context.now);
   const again = later && { again: later };
   if (patch === undefined) return { ...again };
-  return { ...again, write: { ...statusPatch(request, report.state, patch), announce: announcements(standing, report) } };
+  return { ...again, write: { ...statusPatch(request, report.state, patch), announce: announcements(progress, report) } };
 };
 
 /**
  * What there is to say of each request, and the writes that say it: only what differs from what is stored. `finished`: all steps before
  * have had their turn. A request that is written to for another reason is left for the next look.
  */
-export const reports = (course: Course, finished: boolean): readonly Reported[] => {
-  const touched = new Set(course.writes.map(({ path }) => path));
-  return course.standings
-    .filter(standing => isInformed(standing, finished) || course.picture.trouble !== undefined)
+export const reports = (context: ReconcileContext, finished: boolean): readonly Reported[] => {
+  const touched = new Set(context.writes.map(({ path }) => path));
+  return context.progresses
+    .filter(progress => isInformed(progress, finished) || context.snapshot.trouble !== undefined)
     .filter(({ request }) => !touched.has(pathOf(request)))
-    .map(standing => {
-      const report = reportOf(standing, course);
-      return { standing, report, ...statusWrite(standing, report, course) };
+    .map(progress => {
+      const report = reportOf(progress, context);
+      return { progress, report, ...statusWrite(progress, report, context) };
     });
 };
 
 /** The notes for the next look. */
-export const notesAfter = (course: Course, reported: readonly Reported[]): Notes => {
-  const { notes, requests } = course.picture;
+export const notesAfter = (context: ReconcileContext, reported: readonly Reported[]): Notes => {
+  const { notes, requests } = context.snapshot;
   const present = new Set(requests.map(({ key }) => key));
   const kept = <T>(map: ReadonlyMap<string, T>): (readonly [string, T])[] => [...map].filter(([key]) => present.has(key));
-  const tallies = course.standings.flatMap(({ request, drain }) => (drain ? [[request.key, drain.tally] as const] : []));
-  const written = reported.flatMap(({ standing: { request }, report, write }) =>
-    write ? [[request.key, { at: course.now, gist: gistOf(report, request.generation) }] as const] : [],
+  const tallies = context.progresses.flatMap(({ request, drain }) => (drain ? [[request.key, drain.tally] as const] : []));
+  const written = reported.flatMap(({ progress: { request }, report, write }) =>
+    write ? [[request.key, { at: context.now, gist: gistOf(report, request.generation) }] as const] : [],
   );
-  const drained = course.standings.some(({ drain }) => drain !== undefined);
+  const drained = context.progresses.some(({ drain }) => drain !== undefined);
   return {
     tallies: new Map([...kept(notes.tallies), ...tallies]),
-    returns: course.plan.returns,
-    recalled: course.recalled,
-    ...(course.vms && { vms: course.vms }),
-    seat: course.picture.node?.before === undefined && course.standings.some(({ granted, holds }) => granted && holds),
+    recreations: context.plan.recreations,
+    recalled: context.recalled,
+    ...(context.vms && { vms: context.vms }),
+    seat: context.snapshot.node?.holdRecord === undefined && context.progresses.some(({ granted, holds }) => granted && holds),
     reported: new Map([...kept(notes.reported), ...written]),
     blockedSince: drained
       ? new Map(reported.flatMap(({ report }) => report.blockers.map(blocker => [blockerId(blocker), blocker.since] as const)))
       : notes.blockedSince,
-    ...(course.leaseMissedAt && { leaseMissedAt: course.leaseMissedAt }),
+    ...(context.leaseMissedAt && { leaseMissedAt: context.leaseMissedAt }),
   };
 };

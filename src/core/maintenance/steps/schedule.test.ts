@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { noHistory, type Start } from '../../request/request.ts';
-import { at, makeNode, makePicture, makeRequest } from '../../testing/make.ts';
+import { at, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
 import type { MaintenanceWindow, Span } from '../../window/window.ts';
-import { type Course, type Standing, startCourse } from '../reconcile-context.ts';
-import type { Picture } from '../snapshot.ts';
+import { type ReconcileContext, type RequestProgress, startContext } from '../reconcile-context.ts';
+import type { NodeSnapshot } from '../snapshot.ts';
 import { schedule } from './schedule.ts';
 
 const hour = 3600;
@@ -33,20 +33,20 @@ type Wish = {
 };
 
 /** Where a request of this kind stands at `now` (seconds), and when to look again. */
-const looked = (windows: readonly MaintenanceWindow[], now: number, wish: Wish = {}, picture: Partial<Picture> = {}) => {
+const looked = (windows: readonly MaintenanceWindow[], now: number, wish: Wish = {}, snapshot: Partial<NodeSnapshot> = {}) => {
   const request = makeRequest('one', {
     start: wish.start ?? { windows: 'Respect' },
     ...(wish.stage && { stage: wish.stage }),
     history: { ...noHistory, ...(wish.state && { state: wish.state }) },
   });
-  const course: Course = startCourse(makePicture({ node: makeNode(), requests: [request], windows, ...picture }), at(now));
-  const { standings, moments } = schedule(course).course;
-  const [standing] = standings as [Standing];
-  return { standing, moments: moments.map(moment => (moment.epochMilliseconds - at(0).epochMilliseconds) / 1000) };
+  const context: ReconcileContext = startContext(makeSnapshot({ node: makeNode(), requests: [request], windows, ...snapshot }), at(now));
+  const { progresses, moments } = schedule(context).context;
+  const [progress] = progresses as [RequestProgress];
+  return { progress, moments: moments.map(moment => (moment.epochMilliseconds - at(0).epochMilliseconds) / 1000) };
 };
 
 const free = { barred: false, reason: undefined, moments: [] };
-const brief = ({ standing: { barred, problem }, moments }: ReturnType<typeof looked>) => ({ barred, reason: problem?.reason, moments });
+const brief = ({ progress: { barred, problem }, moments }: ReturnType<typeof looked>) => ({ barred, reason: problem?.reason, moments });
 
 describe('before it begins', () => {
   const rows: readonly (readonly [string, Parameters<typeof looked>, ReturnType<typeof brief>])[] = [
@@ -84,8 +84,8 @@ describe('before it begins', () => {
 
   test('what keeps it is said with the time that it begins at', () => {
     const said = (...args: Parameters<typeof looked>) => {
-      const { standing } = looked(...args);
-      return [standing.problem?.message, standing.startsAt?.toString()];
+      const { progress } = looked(...args);
+      return [progress.problem?.message, progress.startsAt?.toString()];
     };
     const ten = '2026-11-21T10:00:00Z';
     const frozen = makeWindow({ openings: [], freezes: [{ ...span(-hour, 2 * hour), reason: 'black friday' }] });
@@ -115,7 +115,7 @@ describe('whether it has begun', () => {
     ['Draining', true],
   ] as const) {
     test(`${state ?? 'without a status'}: ${begun ? 'yes' : 'no'}`, () => {
-      assert.equal(looked([makeWindow()], 0, state && { state }).standing.barred, !begun);
+      assert.equal(looked([makeWindow()], 0, state && { state }).progress.barred, !begun);
     });
   }
 });
@@ -124,19 +124,19 @@ describe('while it is under way', () => {
   const draining = { state: 'Draining' } as const;
   const pausing = makeWindow({ atEnd: 'Pause' });
   const givingBack = makeWindow({ atEnd: 'GiveBack' });
-  const course = (found: ReturnType<typeof looked>) => {
-    const { barred, paused = false, restarts = false, problem } = found.standing;
+  const context = (found: ReturnType<typeof looked>) => {
+    const { barred, paused = false, restarts = false, problem } = found.progress;
     return { barred, paused, restarts, said: problem?.message, moments: found.moments };
   };
   const goesOn = { barred: false, paused: false, restarts: false, said: undefined, moments: [] };
 
   test('in the window it goes on, and its end is looked out for', () => {
-    assert.deepEqual(course(looked([pausing], 11 * hour, draining)), { ...goesOn, moments: [14 * hour] });
+    assert.deepEqual(context(looked([pausing], 11 * hour, draining)), { ...goesOn, moments: [14 * hour] });
   });
 
   test('outside of it, it pauses, or gives back, or goes on, as the window says', () => {
     const after = (window: MaintenanceWindow) =>
-      course(looked([window, makeWindow({ openings: [span(30 * hour, 34 * hour)] })], 20 * hour, draining));
+      context(looked([window, makeWindow({ openings: [span(30 * hour, 34 * hour)] })], 20 * hour, draining));
     const next = '2026-11-22T14:00:00Z';
     assert.deepEqual(after(makeWindow()), goesOn);
     assert.deepEqual(after(pausing), {
@@ -155,7 +155,7 @@ describe('while it is under way', () => {
   });
 
   test('where no opening is in sight, it looks again a day later', () => {
-    assert.deepEqual(course(looked([pausing], 20 * hour, draining)), {
+    assert.deepEqual(context(looked([pausing], 20 * hour, draining)), {
       ...goesOn,
       paused: true,
       said: 'paused, because the window has closed: no opening is in sight',
@@ -165,35 +165,35 @@ describe('while it is under way', () => {
 
   test('once drained it stays, whatever the window does', () => {
     const request = makeRequest('one', { start: { windows: 'Respect' }, history: { ...noHistory, state: 'Drained', drainedAt: at(hour) } });
-    const { standings } = schedule(
-      startCourse(makePicture({ node: makeNode(), requests: [request], windows: [givingBack] }), at(20 * hour)),
-    ).course;
+    const { progresses } = schedule(
+      startContext(makeSnapshot({ node: makeNode(), requests: [request], windows: [givingBack] }), at(20 * hour)),
+    ).context;
     assert.deepEqual(
-      standings.map(({ barred, restarts }) => [barred, restarts]),
+      progresses.map(({ barred, restarts }) => [barred, restarts]),
       [[false, undefined]],
     );
   });
 
   test('near its deadline it goes on, as late as leaves it the time that it takes', () => {
     const start: Start = { windows: 'Respect', deadline: at(25 * hour), expectedSeconds: hour };
-    const paused = (now: number) => looked([pausing], now, { ...draining, start }).standing.paused === true;
+    const paused = (now: number) => looked([pausing], now, { ...draining, start }).progress.paused === true;
     assert.deepEqual([paused(24 * hour - 1), paused(24 * hour), paused(24 * hour + 1)], [true, false, false]);
-    assert.equal(looked([pausing], 24 * hour, draining).standing.paused, true, 'without one it does not');
+    assert.equal(looked([pausing], 24 * hour, draining).progress.paused, true, 'without one it does not');
   });
 });
 
 test('each request of a node is looked at by itself, and a node that is gone by nobody', () => {
   const requests = [makeRequest('one', { start: { windows: 'Respect' } }), makeRequest('two', { start: { windows: 'Ignore' } })];
-  const picture = makePicture({ node: makeNode(), requests, windows: [makeWindow()] });
-  const { standings, moments } = schedule(startCourse(picture, at(0))).course;
+  const snapshot = makeSnapshot({ node: makeNode(), requests, windows: [makeWindow()] });
+  const { progresses, moments } = schedule(startContext(snapshot, at(0))).context;
   assert.deepEqual(
-    standings.map(({ barred }) => barred),
+    progresses.map(({ barred }) => barred),
     [true, false],
   );
   assert.equal(moments.length, 1);
-  const { node: _, ...gone } = picture;
+  const { node: _, ...gone } = snapshot;
   assert.deepEqual(
-    schedule(startCourse(gone, at(0))).course.standings.map(({ barred }) => barred),
+    schedule(startContext(gone, at(0))).context.progresses.map(({ barred }) => barred),
     [false, false],
   );
 });

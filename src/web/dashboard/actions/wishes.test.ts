@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { maintenance } from '../../../apis/maintenance.ts';
 import { medik8s } from '../../../apis/medik8s.ts';
-import type { Dialect } from '../../../core/request/request.ts';
+import type { KindAdapter } from '../../../core/request/request.ts';
 import type { Api, ApiAnswer, ApiCall } from '../../../operator/ports.ts';
 import { maintain, makerAmong, readOrder, readRelease, release } from './wishes.ts';
 
@@ -88,7 +88,7 @@ test('a kind that destroys unasked is made only for somebody who has agreed to i
   assert.deepEqual(specOf(api.calls[0]), { nodeName: 'w1' });
 });
 
-const answers: readonly (readonly [what: string, maker: Dialect | undefined, api: Api, status: number, words: RegExp])[] = [
+const answers: readonly (readonly [what: string, maker: KindAdapter | undefined, api: Api, status: number, words: RegExp])[] = [
   ['nothing is served', undefined, answering(500), 409, /drydock install/],
   ['the kind has just gone', full, answering(404), 409, /drydock install/],
   ['the user may not', full, answering(403, { message: 'maintenances is forbidden' }), 403, /^maintenances is forbidden$/],

@@ -1,13 +1,13 @@
 import { isObject } from '../../../core/json.ts';
 import {
   creation,
+  type MaintenanceInput,
   maintenanceObject,
   nodeMaintenanceObject,
   notServed,
   removal,
-  type Wish,
 } from '../../../core/request/maintenance-input.ts';
-import type { Dialect, Request } from '../../../core/request/request.ts';
+import type { KindAdapter, MaintenanceRequest } from '../../../core/request/request.ts';
 import { saidBy } from '../../../core/status.ts';
 import type { Api, ApiAnswer, ApiCall } from '../../../operator/ports.ts';
 import type { MaintainOrder, ReleaseOrder } from '../scene.ts';
@@ -21,7 +21,7 @@ const seed = 'nodemaintenances.nodemaintenance.medik8s.io';
 export const reply = (status: number, message: string): Reply => ({ status, body: { message } });
 
 /** The kind to make: the one with a policy, or else the one that it replaces. */
-export const makerAmong = (served: readonly Dialect[]): Dialect | undefined =>
+export const makerAmong = (served: readonly KindAdapter[]): KindAdapter | undefined =>
   served.find(({ name }) => name === full) ?? served.find(({ name }) => name === seed);
 
 /** Reads an order from JSON; a string says what is wrong with it. */
@@ -60,15 +60,15 @@ export const isReply = (answer: ApiAnswer | Reply): answer is Reply => !('header
 export const isGood = ({ status }: ApiAnswer): boolean => status >= 200 && status < 300;
 
 /** Destruction is always asked for, and the replaced kind destroys unasked: it is made only for somebody who has agreed to both. */
-const bodyOf = (maker: Dialect, order: MaintainOrder): ReturnType<typeof maintenanceObject> | string => {
+const bodyOf = (maker: KindAdapter, order: MaintainOrder): ReturnType<typeof maintenanceObject> | string => {
   const { node, reason, force, deleteEmptyDirData } = order;
-  const wish: Wish = { node, ...(reason.trim() !== '' && { reason: reason.trim() }), drain: { force, deleteEmptyDirData } };
+  const wish: MaintenanceInput = { node, ...(reason.trim() !== '' && { reason: reason.trim() }), drain: { force, deleteEmptyDirData } };
   if (maker.name === full) return maintenanceObject(wish);
   if (force && deleteEmptyDirData) return nodeMaintenanceObject(maker, wish);
   return 'this cluster serves NodeMaintenance only, which always evicts pods without a controller and pods with local data: agree to both, or install the kind Maintenance (drydock install)';
 };
 
-export const maintain = async (api: Api, maker: Dialect | undefined, order: MaintainOrder): Promise<Reply> => {
+export const maintain = async (api: Api, maker: KindAdapter | undefined, order: MaintainOrder): Promise<Reply> => {
   if (maker === undefined) return reply(409, notServed);
   const body = bodyOf(maker, order);
   if (typeof body === 'string') return reply(422, body);
@@ -78,7 +78,7 @@ export const maintain = async (api: Api, maker: Dialect | undefined, order: Main
   return isGood(answer) ? reply(201, `${order.node} goes into maintenance`) : reply(answer.status, saidBy(answer));
 };
 
-export const release = async (api: Api, request: Request): Promise<Reply> => {
+export const release = async (api: Api, request: MaintenanceRequest): Promise<Reply> => {
   const answer = await asked(api, removal(request));
   if (isReply(answer)) return answer;
   // Gone already is what was wanted.

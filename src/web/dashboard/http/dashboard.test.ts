@@ -49,7 +49,7 @@ describe('the page', { timeout: 30_000 }, () => {
   before(async () => {
     at = place(systemClock);
     at.make('deployments.apps', deployment('web', 4));
-    const common = { watcher: at.ports, dialects: at.dialects, cluster: 'test', port: 0, clock: systemClock, log: silentLog };
+    const common = { watcher: at.ports, adapters: at.adapters, cluster: 'test', port: 0, clock: systemClock, log: silentLog };
     link = await startDashboard({ ...common, access: { kind: 'link', token, api: at.ports } });
     looking = await startDashboard({ ...common, access: { kind: 'read-only' } });
     await listen(link.port, bearer, told => told.includes('"loading":[]'));
@@ -241,7 +241,7 @@ describe('the page', { timeout: 30_000 }, () => {
         return node === 'w2' ? 'w2 is no machine' : undefined;
       },
     };
-    const common = { watcher: at.ports, dialects: at.dialects, cluster: 'test', port: 0, clock: systemClock, log: silentLog };
+    const common = { watcher: at.ports, adapters: at.adapters, cluster: 'test', port: 0, clock: systemClock, log: silentLog };
     const simulated = await startDashboard({ ...common, hosts, access: { kind: 'link', token, api: at.ports } });
     const send = (order: unknown): Promise<Answer> => ask(simulated.port, '/api/announce', json, 'POST', JSON.stringify(order));
     try {
@@ -263,7 +263,7 @@ describe('the page', { timeout: 30_000 }, () => {
   });
 
   test('a taken port is said at once', async () => {
-    const common = { watcher: at.ports, dialects: at.dialects, cluster: 'test', clock: systemClock, log: silentLog };
+    const common = { watcher: at.ports, adapters: at.adapters, cluster: 'test', clock: systemClock, log: silentLog };
     await assert.rejects(startDashboard({ ...common, access: { kind: 'read-only' }, port: link.port }), { code: 'EADDRINUSE' });
   });
 

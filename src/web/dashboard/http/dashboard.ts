@@ -1,6 +1,6 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Dialect } from '../../../core/request/request.ts';
+import type { KindAdapter } from '../../../core/request/request.ts';
 import type { Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import type { Log } from '../../../support/log.ts';
@@ -16,7 +16,7 @@ import { type Access, answer, type Served } from './routes.ts';
 export type DashboardOptions = {
   /** Follows the cluster that is shown. */
   readonly watcher: Watcher;
-  readonly dialects: readonly Dialect[];
+  readonly adapters: readonly KindAdapter[];
   /** Reads what is announced about machines; they are not looked at when left out. */
   readonly machines?: MachineReader;
   /** The hosts of a simulated cloud: whoever may act has something announced about them. */
@@ -63,10 +63,10 @@ const urlOf = (host: string, port: number, access: Access): string => {
 
 /** Serves the page and follows the cluster for it. Rejects when the address cannot be had. */
 export const startDashboard = async (options: DashboardOptions): Promise<Dashboard> => {
-  const { watcher, dialects, machines, hosts, access, cluster, host = '127.0.0.1', clock, log } = options;
+  const { watcher, adapters, machines, hosts, access, cluster, host = '127.0.0.1', clock, log } = options;
   const assets = readAssets();
   const simulated = hosts !== undefined;
-  const observer = new Observer({ watcher, dialects, ...(machines && { machines }), simulated, access: access.kind, cluster, clock, log });
+  const observer = new Observer({ watcher, adapters, ...(machines && { machines }), simulated, access: access.kind, cluster, clock, log });
   const readers = new Readers(observer, clock);
   let names: ReadonlySet<string> = new Set();
   const server = createServer((request, response) => {

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { maintenance } from '../../../apis/maintenance.ts';
 import { medik8s } from '../../../apis/medik8s.ts';
 import type { JsonObject } from '../../../core/json.ts';
-import type { Dialect } from '../../../core/request/request.ts';
+import type { KindAdapter } from '../../../core/request/request.ts';
 import { createCluster, type EmbeddedCluster } from '../../../embedded/cluster.ts';
 import { Life } from '../../../embedded/cluster-runtime.ts';
 import { writesOn } from '../../../embedded/controllers/writes.ts';
@@ -32,7 +32,7 @@ const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 
 export type Place = {
   readonly cluster: EmbeddedCluster;
   readonly ports: Api & Watcher;
-  readonly dialects: readonly Dialect[];
+  readonly adapters: readonly KindAdapter[];
   /** Throws when the cluster refuses it. */
   make(resource: string, draft: JsonObject): void;
   /** Starts the operator. */
@@ -81,7 +81,7 @@ export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['ma
   life.start();
   for (const [name, zone] of workers) make('nodes', worker(name, zone));
   const ports = inProcess(cluster, { userAgent: 'drydock' });
-  const dialects = [maintenance('medik8s-leases'), medik8s('medik8s-leases')];
+  const adapters = [maintenance('medik8s-leases'), medik8s('medik8s-leases')];
   const done = new AbortController();
   let running: Promise<void> | undefined;
   const operate = (): void => {
@@ -93,7 +93,7 @@ export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['ma
       fence: { mayAct: () => true },
       clock,
       log: silentLog,
-      dialects,
+      adapters,
       terms: { durationSeconds: 3600, renewEverySeconds: 900 },
     }).run(done.signal);
   };
@@ -102,5 +102,5 @@ export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['ma
     await running;
     life.stop();
   };
-  return { cluster, ports, dialects, make, operate, stop };
+  return { cluster, ports, adapters, make, operate, stop };
 };

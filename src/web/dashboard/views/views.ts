@@ -1,12 +1,12 @@
-import { budgetHindrance, needsHelp } from '../../../core/drain/blocker.ts';
-import type { Blocked } from '../../../core/drain/blocker-groups.ts';
+import { budgetBlockerInfo, needsHelp } from '../../../core/drain/blocker.ts';
+import type { BlockerSummary } from '../../../core/drain/blocker-groups.ts';
 import { type Budget, neverAllows } from '../../../core/drain/budget.ts';
 import { conditionOf, type Node, taintId } from '../../../core/hold/node.ts';
 import { instanceOf } from '../../../core/machine/machine.ts';
 import { storedVms } from '../../../core/maintenance/vms-now.ts';
 import { isDaemonSetPod, isFinished, isTerminating, type Pod } from '../../../core/pod/pod.ts';
 import { endsOf, isDraining, messageOf, phaseOf } from '../../../core/request/display.ts';
-import type { Request } from '../../../core/request/request.ts';
+import type { MaintenanceRequest } from '../../../core/request/request.ts';
 import { timeText } from '../../../core/time.ts';
 import type { BlockerView, BudgetView, HoldView, NodeView, PodPhase, PodView } from '../scene.ts';
 
@@ -51,19 +51,19 @@ export const missingNodeView = (name: string, holds: readonly HoldView[], replac
   ...(replaced && { replaced }),
 });
 
-export const blockerView = (blocker: Blocked): BlockerView => ({
+export const blockerView = (blocker: BlockerSummary): BlockerView => ({
   ...blocker,
   // The words are the core's own: they come from a status that the operator wrote.
   stuck: needsHelp({ cause: blocker.cause, message: blocker.message } as Parameters<typeof needsHelp>[0]),
 });
 
-export const holdView = (request: Request, blockers: readonly Blocked[]): HoldView => {
-  const { dialect, history, namespace, reason, requester } = request;
+export const holdView = (request: MaintenanceRequest, blockers: readonly BlockerSummary[]): HoldView => {
+  const { adapter, history, namespace, reason, requester } = request;
   const ends = endsOf(request);
   const vms = storedVms(request);
   return {
-    store: dialect.name,
-    kind: dialect.kind,
+    store: adapter.name,
+    kind: adapter.kind,
     ...(namespace !== undefined && { namespace }),
     name: request.name,
     phase: phaseOf(request),
@@ -116,7 +116,7 @@ const budgetTrouble = (budget: Budget): BudgetView['trouble'] => {
   const isHelpless = budget.syncFailure !== undefined || neverAllows(budget);
   const isShort = budget.fresh && budget.currentHealthy < budget.desiredHealthy;
   if (!isHelpless && !isShort) return undefined;
-  const { message, remedy } = budgetHindrance({ namespace: budget.namespace, name: '' } as Pod, budget);
+  const { message, remedy } = budgetBlockerInfo({ namespace: budget.namespace, name: '' } as Pod, budget);
   return { message, ...(remedy !== undefined && { remedy }) };
 };
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { machineTongue } from '../../../apis/machine-adapter.ts';
+import { machineAdapter } from '../../../apis/machine-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Api, ApiAnswer, ApiCall, Watcher } from '../../../operator/ports.ts';
 import { silentLog } from '../../../support/log.ts';
@@ -34,8 +34,8 @@ const maintenance = (events: readonly JsonObject[]): JsonObject => ({
 const observing = async (at: Place, clock: HandClock, watcher: Watcher = at.ports) => {
   const observer = new Observer({
     watcher,
-    dialects: at.dialects,
-    machines: machineTongue,
+    adapters: at.adapters,
+    machines: machineAdapter,
     access: 'link',
     cluster: 'test',
     clock,
@@ -201,7 +201,7 @@ test('an approval that the API server refuses is answered in its words', async (
       return { status, headers: {}, body };
     },
   });
-  const read = machineTongue.readMaintenance({ ...maintenance([]), status: { phase: 'AwaitingApproval' } });
+  const read = machineAdapter.readMaintenance({ ...maintenance([]), status: { phase: 'AwaitingApproval' } });
   if (typeof read === 'string') assert.fail(read);
   const refused = await approve(answering(403, { kind: 'Status', message: 'not you' }), read);
   assert.deepEqual(refused, { status: 403, body: { message: 'not you' } });

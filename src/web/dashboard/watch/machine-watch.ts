@@ -1,4 +1,4 @@
-import type { MachineTongue } from '../../../core/machine/adapter.ts';
+import type { MachineAdapter } from '../../../core/machine/adapter.ts';
 import type { MachineRequest } from '../../../core/machine/request.ts';
 import { machineMaintenancesPath } from '../../../core/machine/writes.ts';
 import { type MaintenanceWindow, windowsPath } from '../../../core/window/window.ts';
@@ -9,7 +9,7 @@ import { Shelf } from '../views/view-store.ts';
 import type { Collections } from './collections.ts';
 
 /** How the kinds about machines are read. */
-export type MachineReader = Pick<MachineTongue, 'readMaintenance' | 'readWindow'>;
+export type MachineReader = Pick<MachineAdapter, 'readMaintenance' | 'readWindow'>;
 
 /** What is announced about machines, and when something may be done about it. */
 export class MachineWatch {

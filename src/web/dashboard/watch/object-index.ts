@@ -1,8 +1,8 @@
 import type { Budget } from '../../../core/drain/budget.ts';
 import type { Node } from '../../../core/hold/node.ts';
-import type { Glance } from '../../../core/maintenance/drain-inputs.ts';
+import type { DrainInputs } from '../../../core/maintenance/drain-inputs.ts';
 import { isDaemonSetPod, type Pod } from '../../../core/pod/pod.ts';
-import { byAge, type Request } from '../../../core/request/request.ts';
+import { byAge, type MaintenanceRequest } from '../../../core/request/request.ts';
 import type { Change, Watched } from '../../../operator/ports.ts';
 
 /** Objects of one kind by key, and by one group of each. */
@@ -62,15 +62,15 @@ export class Known {
   readonly nodes = new Group<Node>(({ name }) => name);
   readonly pods = new Group<Pod>(({ nodeName }) => nodeName);
   readonly budgets = new Group<Budget>(({ namespace }) => namespace);
-  readonly requests = new Group<Request>(({ nodeName }) => nodeName);
+  readonly requests = new Group<MaintenanceRequest>(({ nodeName }) => nodeName);
 
   /** The maintenances of a node, oldest first. */
-  requestsOn(node: string): readonly Request[] {
+  requestsOn(node: string): readonly MaintenanceRequest[] {
     return this.requests.in(node).toSorted(byAge);
   }
 
   /** What a drain of the node would look at. The DaemonSets are those that its pods name: nobody reads them for a page. */
-  glanceAt(node: string): Glance {
+  drainInputsAt(node: string): DrainInputs {
     const pods = this.pods.in(node);
     const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];
     const daemonSets = pods.flatMap(pod => (isDaemonSetPod(pod) ? [`${pod.namespace}/${pod.owner?.name ?? ''}`] : []));

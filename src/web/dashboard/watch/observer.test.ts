@@ -33,7 +33,7 @@ class Mirror {
 }
 
 const watching = async (at: Place, clock: HandClock) => {
-  const observer = new Observer({ watcher: at.ports, dialects: at.dialects, access: 'link', cluster: 'test', clock, log: silentLog });
+  const observer = new Observer({ watcher: at.ports, adapters: at.adapters, access: 'link', cluster: 'test', clock, log: silentLog });
   const mirror = new Mirror();
   observer.listen((_revision, delta) => mirror.apply(delta));
   const done = new AbortController();
@@ -188,7 +188,7 @@ test('of 1,000 nodes and 10,000 pods, a change of one pod is a delta of one pod'
   load(cluster.machine, many(1000, 10));
   const observer = new Observer({
     watcher: inProcess(cluster, { userAgent: 'test' }),
-    dialects: [],
+    adapters: [],
     access: 'read-only',
     cluster: '',
     clock,

@@ -3,7 +3,7 @@ import { type Node, readNode } from '../../../core/hold/node.ts';
 import { blockersNow } from '../../../core/maintenance/blockers-now.ts';
 import { type Pod, readPod } from '../../../core/pod/pod.ts';
 import { isDraining } from '../../../core/request/display.ts';
-import type { Dialect, Request } from '../../../core/request/request.ts';
+import type { KindAdapter, MaintenanceRequest } from '../../../core/request/request.ts';
 import type { Change, Watched, Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import type { Log } from '../../../support/log.ts';
@@ -23,7 +23,7 @@ const batchMs = 100;
 
 export type ObserverOptions = {
   readonly watcher: Watcher;
-  readonly dialects: readonly Dialect[];
+  readonly adapters: readonly KindAdapter[];
   /** Reads what is announced about machines; they are not looked at when left out. */
   readonly machines?: MachineReader;
   /** The machines are a simulation. */
@@ -36,7 +36,7 @@ export type ObserverOptions = {
 
 type Listener = (revision: number, delta: Delta) => void;
 
-type Wanted = Watched & { readonly request: Request };
+type Wanted = Watched & { readonly request: MaintenanceRequest };
 
 const budgetsPath = '/apis/policy/v1/poddisruptionbudgets';
 
@@ -71,8 +71,8 @@ export class Observer {
   /** Follows everything until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true;
-    const { dialects, machines } = this.#options;
-    const components = [...new Set(dialects.map(({ component }) => component))];
+    const { adapters, machines } = this.#options;
+    const components = [...new Set(adapters.map(({ component }) => component))];
     const follow = <T extends Watched>(
       what: string,
       path: string,
@@ -83,7 +83,7 @@ export class Observer {
       follow('nodes', '/api/v1/nodes', readNode, change => this.#nodeTold(change)),
       follow('pods', '/api/v1/pods', readPod, change => this.#podTold(change)),
       follow('disruption budgets', budgetsPath, readBudget, change => this.#budgetTold(change)),
-      ...dialects.map(dialect => this.#followKind(dialect, signal)),
+      ...adapters.map(adapter => this.#followKind(adapter, signal)),
       ...components.map(component => this.#followEvents(component, signal)),
       ...(machines ? [this.#machines.run(this.#collections, machines, signal)] : []),
     ]);
@@ -111,7 +111,7 @@ export class Observer {
   }
 
   /** A maintenance that is there at this moment. */
-  find(store: string, namespace: string | undefined, name: string): Request | undefined {
+  find(store: string, namespace: string | undefined, name: string): MaintenanceRequest | undefined {
     return this.#known.requests.get(`${store}/${namespace ?? ''}/${name}`);
   }
 
@@ -125,12 +125,12 @@ export class Observer {
   }
 
   outlook(node: string, choice: Parameters<typeof outlookOf>[2]): Outlook {
-    return outlookOf(node, this.#known.glanceAt(node), choice, this.#options.clock.now());
+    return outlookOf(node, this.#known.drainInputsAt(node), choice, this.#options.clock.now());
   }
 
   /** The kind to make maintenances of; undefined when none is served. */
-  maker(): Dialect | undefined {
-    return makerAmong(this.#options.dialects.filter(({ name }) => !this.#collections.lacks(name)));
+  maker(): KindAdapter | undefined {
+    return makerAmong(this.#options.adapters.filter(({ name }) => !this.#collections.lacks(name)));
   }
 
   #factsNow(): Facts {
@@ -145,14 +145,14 @@ export class Observer {
     };
   }
 
-  #followKind(dialect: Dialect, signal: AbortSignal): Promise<void> {
+  #followKind(adapter: KindAdapter, signal: AbortSignal): Promise<void> {
     const project = (raw: unknown): Wanted | undefined => {
-      const request = dialect.read(raw);
+      const request = adapter.read(raw);
       if (typeof request === 'string') return undefined;
       return { key: request.key, uid: request.uid, resourceVersion: request.resourceVersion, request };
     };
     const told = (change: Change<Wanted>): void => this.#requestTold(change);
-    const { name: what, path } = dialect;
+    const { name: what, path } = adapter;
     return this.#collections.follow({ what, collection: { path }, project, told, mayLack: true }, signal);
   }
 
@@ -203,9 +203,11 @@ export class Observer {
     const requests = this.#known.requestsOn(name);
     if (node === undefined && requests.length === 0) return void this.#nodes.drop(name);
     const draining = requests.some(isDraining);
-    const glance = draining ? this.#known.glanceAt(name) : undefined;
+    const drainInputs = draining ? this.#known.drainInputsAt(name) : undefined;
     const now = this.#options.clock.now();
-    const holds = requests.map(request => holdView(request, glance && isDraining(request) ? blockersNow(request, glance, now) : []));
+    const holds = requests.map(request =>
+      holdView(request, drainInputs && isDraining(request) ? blockersNow(request, drainInputs, now) : []),
+    );
     const zone = this.#nodes.get(name)?.zone ?? '';
     const view = node === undefined ? missingNodeView(name, holds, this.#machines.isWorkedOn(name), zone) : nodeView(node, holds);
     this.#nodes.put(view);
