@@ -190,10 +190,10 @@ describe('etcd on OpenShift', () => {
     ['allows 1', 1, 'True', 'allowed'],
     ['is not there', undefined, 'True', message3],
   ];
-  for (const [what, allowed, ready, answer] of rows) {
+  for (const [what, allowed, ready, response] of rows) {
     for (const labels of [controlPlane, master]) {
       test(`3: the budget ${what} ${Object.keys(labels)[0]}`, async () =>
-        assert.equal(await create(cluster(allowed, ready, labels)), answer));
+        assert.equal(await create(cluster(allowed, ready, labels)), response));
     }
   }
 
@@ -642,12 +642,12 @@ describe('a flood of forged reviews', () => {
         for (let quiet = 0; quiet < 30; quiet += 1) await new Promise(resolve => setImmediate(resolve));
       };
       for (let before = 0; before < 20; before += 1) await turn();
-      const answers: Verdict[] = [];
+      const responses: Verdict[] = [];
       const asked = clock.now().epochMilliseconds;
-      void gates[0]?.decide(maintenance, creation(maintenance, object('honest', 'cp-0'))).then(verdict => answers.push(verdict));
-      while (answers.length === 0 && clock.now().epochMilliseconds - asked < 12_000) await turn();
+      void gates[0]?.decide(maintenance, creation(maintenance, object('honest', 'cp-0'))).then(verdict => responses.push(verdict));
+      while (responses.length === 0 && clock.now().epochMilliseconds - asked < 12_000) await turn();
       const waited = clock.now().epochMilliseconds - asked;
-      assert.deepEqual(answers, [{ kind: 'allowed' }]);
+      assert.deepEqual(responses, [{ kind: 'allowed' }]);
       assert.ok(waited < 9000, `it took ${waited} ms; the API server gives up after 15,000`);
       await Promise.all([...gates.map(gate => gate.close()), clock.advance(20_000)]);
     });

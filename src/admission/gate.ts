@@ -20,7 +20,7 @@ export type GateOptions = {
 };
 
 /** The API server gives the webhook 15 seconds; a refusal with a reason is worth more than its own. */
-const answerWithinMs = 12_000;
+const responseWithinMs = 12_000;
 
 /** A reservation is looked at again after so many milliseconds, ever more of them up to the second number: a crowd that waits must not keep the API server busy. Whoever has waited
  * long enough is not kept off by others who write it all the time. */
@@ -62,7 +62,7 @@ export class Gate {
     // It becomes part of a path: whoever calls could choose what is read with the operator's rights.
     if (review.version !== '' && !kind.versions.includes(review.version))
       return denied(`${kind.name} is known in version ${kind.versions.join(' and ')} only`);
-    using deadline = new Deadline(this.#options.clock, answerWithinMs, [this.#over.signal]);
+    using deadline = new Deadline(this.#options.clock, responseWithinMs, [this.#over.signal]);
     const { signal } = deadline;
     const agreed = await consent(this.#options.api, kind, review, signal);
     if (agreed.kind === 'denied' || !isAdmissionKind(kind)) return agreed;

@@ -16,10 +16,10 @@ export const textOf = (error: unknown): string => (error instanceof Error ? erro
 /** One object, or the first page of a collection, which is all of it: no limit is given. */
 const read = async (api: Api, path: string, query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Found<JsonObject>> => {
   try {
-    const answer = await api.call({ method: 'GET', path, query }, signal);
-    if (answer.status === 404) return { kind: 'missing' };
-    if (answer.status !== 200 || !isObject(answer.body)) return { kind: 'unreadable', why: saidBy(answer) };
-    return { kind: 'found', value: answer.body };
+    const response = await api.call({ method: 'GET', path, query }, signal);
+    if (response.status === 404) return { kind: 'missing' };
+    if (response.status !== 200 || !isObject(response.body)) return { kind: 'unreadable', why: saidBy(response) };
+    return { kind: 'found', value: response.body };
   } catch (error) {
     return { kind: 'unreadable', why: textOf(error) };
   }

@@ -132,11 +132,11 @@ export class Reservations {
   ): Promise<Try> {
     const body = this.#leaseFor(name, subject, resourceVersion);
     try {
-      const answer = await this.#options.api.call({ method, path, body }, signal);
+      const response = await this.#options.api.call({ method, path, body }, signal);
       // Somebody was quicker; the next look shows who. A Lease that is gone in the meantime is free.
-      if (answer.status === 409 || (answer.status === 404 && method === 'PUT')) return { kind: 'taken' };
-      if (answer.status !== 200 && answer.status !== 201) return { kind: 'failed', why: saidBy(answer) };
-      const { metadata } = answer.body as Stored;
+      if (response.status === 409 || (response.status === 404 && method === 'PUT')) return { kind: 'taken' };
+      if (response.status !== 200 && response.status !== 201) return { kind: 'failed', why: saidBy(response) };
+      const { metadata } = response.body as Stored;
       return { kind: 'held', reservation: { name, resourceVersion: metadata.resourceVersion, subject } };
     } catch (error) {
       return { kind: 'failed', why: textOf(error) };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { allowed, answerTo, denied, type Review, readReview } from './review.ts';
+import { allowed, denied, type Review, readReview, responseTo } from './review.ts';
 
 const request = {
   uid: 'u1',
@@ -42,8 +42,12 @@ describe('a review', () => {
   for (const version of ['admission.k8s.io/v1', 'admission.k8s.io/v1beta1']) {
     test(`is answered in the version that it was asked in: ${version}`, () => {
       const review = read(body({}, version));
-      assert.deepEqual(answerTo(review, allowed), { apiVersion: version, kind: 'AdmissionReview', response: { uid: 'u1', allowed: true } });
-      assert.deepEqual(answerTo(review, denied('no')), {
+      assert.deepEqual(responseTo(review, allowed), {
+        apiVersion: version,
+        kind: 'AdmissionReview',
+        response: { uid: 'u1', allowed: true },
+      });
+      assert.deepEqual(responseTo(review, denied('no')), {
         apiVersion: version,
         kind: 'AdmissionReview',
         response: { uid: 'u1', allowed: false, status: { code: 403, reason: 'Forbidden', message: 'no' } },

@@ -74,7 +74,7 @@ export const readReview = (body: string): Review | string => {
 };
 
 /** The answer, with the code and reason that controller-runtime gives to a denial. */
-export const answerTo = ({ apiVersion, uid }: Review, verdict: Verdict): JsonObject => ({
+export const responseTo = ({ apiVersion, uid }: Review, verdict: Verdict): JsonObject => ({
   apiVersion,
   kind: 'AdmissionReview',
   response:

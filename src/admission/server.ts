@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type WebhookKind, webhookKinds } from '../apis/admission.ts';
 import type { Log } from '../support/log.ts';
 import { Crowd } from './crowd.ts';
-import { answerTo, type Review, readReview, type Verdict } from './review.ts';
+import { type Review, readReview, responseTo, type Verdict } from './review.ts';
 
 /** Serves the webhook over TLS. */
 
@@ -95,7 +95,7 @@ const serve = async (request: IncomingMessage, response: ServerResponse, crowd: 
     const { kind, review } = await reviewOf(request);
     const verdict = await decide(kind, review);
     if (verdict.kind === 'denied') log.info('denied', { webhook: kind.webhook, operation: review.operation, message: verdict.message });
-    send(response, 200, 'application/json', JSON.stringify(answerTo(review, verdict)));
+    send(response, 200, 'application/json', JSON.stringify(responseTo(review, verdict)));
   } catch (error) {
     if (request.destroyed && !request.complete) return;
     if (error instanceof BadRequest) return send(response, error.status, 'text/plain; charset=utf-8', `${error.message}\n`);

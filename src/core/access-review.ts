@@ -14,7 +14,7 @@ export const reviewCall = (kind: ReviewKind, spec: JsonObject) => {
 };
 
 /** The status that the API server gave the review; a text says why there is none. */
-export const reviewed = (answer: { readonly status: number; readonly body: unknown }): JsonObject | string => {
-  const status = isObject(answer.body) ? answer.body['status'] : undefined;
-  return answer.status === 201 && isObject(status) ? status : saidBy(answer);
+export const reviewed = (response: { readonly status: number; readonly body: unknown }): JsonObject | string => {
+  const status = isObject(response.body) ? response.body['status'] : undefined;
+  return response.status === 201 && isObject(status) ? status : saidBy(response);
 };

@@ -1,4 +1,4 @@
-import type { Api, ApiAnswer, ApiCall } from '../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { type Failure, unnamed } from './failure.ts';
 
@@ -30,7 +30,7 @@ const refusals: readonly (readonly [code: number, why: string])[] = [
   [504, 'the server was unable to return a response in the time allotted'],
 ];
 
-const answerWith = (failure: Failure): ApiAnswer => ({
+const answerWith = (failure: Failure): ApiResponse => ({
   status: failure.code,
   headers: { 'content-type': 'application/json', ...(failure.code === 429 && { 'retry-after': '1' }) },
   body: failure,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Change, Watched } from '../operator/ports.ts';
+import type { CachedObject, Change } from '../operator/ports.ts';
 import { HandClock } from '../support/virtual-clock.ts';
 import { createCluster, type EmbeddedCluster } from './cluster.ts';
 import { inProcess } from './in-process.ts';
@@ -19,7 +19,7 @@ const start = (): { readonly cluster: EmbeddedCluster; readonly clock: HandClock
   return { clock, cluster: createCluster({ clock, random: numbers(1) }) };
 };
 
-type Seen = Watched & { readonly phase: string };
+type Seen = CachedObject & { readonly phase: string };
 const project = (raw: unknown): Seen => {
   const { metadata, status } = raw as Stored & { readonly status?: { readonly phase?: string } };
   return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion, phase: status?.phase ?? '' };

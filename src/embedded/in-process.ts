@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../core/json.ts';
-import type { Api, ApiAnswer, ApiCall, Change, Collection, Sink, Watched, Watcher } from '../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse, CachedObject, Change, Collection, Watcher, WatchHandler } from '../operator/ports.ts';
 import type { Request, WatchEvent } from './api/message.ts';
 import type { EmbeddedCluster } from './cluster.ts';
 import { objects, type Stored } from './object.ts';
@@ -42,7 +42,7 @@ export const inProcess = (cluster: EmbeddedCluster, { userAgent, delays = {} }: 
     if (milliseconds > 0) await cluster.clock.sleep(milliseconds, signal);
     signal?.throwIfAborted();
   };
-  const call = async (asked: ApiCall, signal?: AbortSignal): Promise<ApiAnswer> => {
+  const call = async (asked: ApiCall, signal?: AbortSignal): Promise<ApiResponse> => {
     signal?.throwIfAborted();
     await wait(delays.call?.(asked) ?? 0, signal);
     const response = await cluster.respond(requestOf(asked, userAgent));
@@ -53,12 +53,12 @@ export const inProcess = (cluster: EmbeddedCluster, { userAgent, delays = {} }: 
   };
   return {
     call,
-    watch: async (collection, project, sink, signal) => {
-      const follower = new Follower(cluster, collection, project, sink, delays.watch);
+    watch: async (collection, project, handler, signal) => {
+      const follower = new Follower(cluster, collection, project, handler, delays.watch);
       while (!signal.aborted) {
         const problem = follower.begin(userAgent);
         if (problem === undefined) break;
-        sink.failing?.({ ...problem, retryInMs: retryMs });
+        handler.failing?.({ ...problem, retryInMs: retryMs });
         await cluster.clock.sleep(retryMs, signal);
       }
       await untilAborted(signal);
@@ -76,11 +76,11 @@ const untilAborted = (signal: AbortSignal): Promise<void> =>
 type Problem = { readonly message: string; readonly status: number };
 
 /** One followed collection: a list first, then every change, each told to the sink in its turn. */
-class Follower<T extends Watched> {
+class Follower<T extends CachedObject> {
   readonly #cluster: EmbeddedCluster;
   readonly #collection: Collection;
   readonly #project: (raw: unknown) => T | undefined;
-  readonly #sink: Sink<T>;
+  readonly #handler: WatchHandler<T>;
   readonly #delay: ((collection: Collection) => number) | undefined;
   readonly #known = new Map<string, T>();
   #close = (): void => {};
@@ -92,13 +92,13 @@ class Follower<T extends Watched> {
     cluster: EmbeddedCluster,
     collection: Collection,
     project: (raw: unknown) => T | undefined,
-    sink: Sink<T>,
+    handler: WatchHandler<T>,
     delay: ((collection: Collection) => number) | undefined,
   ) {
     this.#cluster = cluster;
     this.#collection = collection;
     this.#project = project;
-    this.#sink = sink;
+    this.#handler = handler;
     this.#delay = delay;
   }
 
@@ -113,7 +113,7 @@ class Follower<T extends Watched> {
     const body = listed.body as JsonObject;
     const version = (body['metadata'] as { readonly resourceVersion: string }).resourceVersion;
     for (const item of objects(body['items'])) this.#later(() => this.#put(item as Stored));
-    this.#later(() => this.#sink.synced());
+    this.#later(() => this.#handler.synced());
     // An hour and more: in the same process no watch is ever ended by the server.
     const watch = this.#cluster.answer(call({ watch: 1, resourceVersion: version, timeoutSeconds: 1_000_000_000 }));
     if (watch.kind !== 'watch') return problemOf(watch.kind === 'object' ? watch : undefined);
@@ -156,7 +156,7 @@ class Follower<T extends Watched> {
     this.#known.set(key, object);
     const change: Change<T> =
       before === undefined || before.uid !== object.uid ? { type: 'added', object } : { type: 'changed', object, before };
-    this.#sink.changed(change);
+    this.#handler.changed(change);
   }
 
   #remove(raw: Stored): void {
@@ -170,7 +170,7 @@ class Follower<T extends Watched> {
   #forget(key: string, last: T | undefined): void {
     if (last === undefined) return;
     this.#known.delete(key);
-    this.#sink.changed({ type: 'removed', object: last });
+    this.#handler.changed({ type: 'removed', object: last });
   }
 }
 

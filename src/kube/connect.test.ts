@@ -11,7 +11,7 @@ import { HandClock } from '../support/virtual-clock.ts';
 import { type Connection, connect } from './connect.ts';
 import { ConnectionError } from './http/connection-error.ts';
 import { clientA, clientB, serverPair, testAuthority } from './testing/certificates.ts';
-import { type Answer, FaultServer, json } from './testing/fault-server.ts';
+import { FaultServer, json, type Response } from './testing/fault-server.ts';
 
 const tls = { ...serverPair, ca: testAuthority, requestCert: true, rejectUnauthorized: false };
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -19,20 +19,20 @@ const authority = `certificate-authority-data: ${base64(testAuthority)}`;
 const get = { method: 'GET', path: '/api' } as const;
 
 /** The common name of the client's certificate, as the test server sees it. */
-const peers = (): { readonly names: string[]; readonly answer: Answer } => {
+const peers = (): { readonly names: string[]; readonly response: Response } => {
   const names: string[] = [];
   return {
     names,
-    answer: (_, response) => {
-      const subject = (response.socket as TLSSocket).getPeerCertificate().subject as { readonly CN?: string } | undefined;
+    response: (_, incoming) => {
+      const subject = (incoming.socket as TLSSocket).getPeerCertificate().subject as { readonly CN?: string } | undefined;
       names.push(subject?.CN ?? 'nobody');
-      json(response, 200, {});
+      json(incoming, 200, {});
     },
   };
 };
 
-const workplace = async (answer: Answer, secure = true) => {
-  const server = await FaultServer.start(answer, secure ? tls : undefined);
+const workplace = async (response: Response, secure = true) => {
+  const server = await FaultServer.start(response, secure ? tls : undefined);
   const home = await mkdtemp(join(tmpdir(), 'drydock-connect-'));
   const clock = new HandClock();
   const open: Connection[] = [];
@@ -69,8 +69,8 @@ const rejected = async (promise: Promise<unknown>): Promise<ConnectionError> => 
 };
 
 test('a client certificate from files: one connection for many calls, and a replaced file is used', async () => {
-  const { names, answer } = peers();
-  await using it = await workplace(answer);
+  const { names, response } = peers();
+  await using it = await workplace(response);
   await it.write('c.crt', clientA.cert);
   await it.write('c.key', clientA.key);
   const connection = await it.connect('{client-certificate: c.crt, client-key: c.key}');
@@ -89,15 +89,15 @@ test('a client certificate from files: one connection for many calls, and a repl
 });
 
 test('a client certificate in the kubeconfig', async () => {
-  const { names, answer } = peers();
-  await using it = await workplace(answer);
+  const { names, response } = peers();
+  await using it = await workplace(response);
   const connection = await it.connect(`{client-certificate-data: ${base64(clientA.cert)}, client-key-data: ${base64(clientA.key)}}`);
   await connection.call(get);
   assert.deepEqual(names, ['client-a']);
 });
 
 test('an authority that did not sign the server is refused, before anything is sent; insecure and server name as the kubeconfig says', async () => {
-  await using it = await workplace((_, response) => json(response, 200, {}));
+  await using it = await workplace((_, incoming) => json(incoming, 200, {}));
   const strict = await it.connect('{token: t}', `certificate-authority-data: ${base64(clientA.cert)}`);
   const error = await rejected(strict.call({ ...get, method: 'POST' }));
   assert.deepEqual([error.reason, error.mayHaveHappened, it.server.requests.length], ['tls', false, 0]);
@@ -111,8 +111,8 @@ test('an authority that did not sign the server is refused, before anything is s
 
 test('a token file is read again when it is due, and at once after 401', async () => {
   const accepted = new Set(['Bearer one', 'Bearer two']);
-  await using it = await workplace((request, response) =>
-    json(response, accepted.has(request.headers.authorization ?? '') ? 200 : 401, {}),
+  await using it = await workplace((request, incoming) =>
+    json(incoming, accepted.has(request.headers.authorization ?? '') ? 200 : 401, {}),
   );
   await it.write('token', 'one\n');
   const connection = await it.connect('{tokenFile: token}');
@@ -131,7 +131,7 @@ test('a token file is read again when it is due, and at once after 401', async (
 });
 
 test('a password, and acting as somebody else', async () => {
-  await using it = await workplace((_, response) => json(response, 200, {}));
+  await using it = await workplace((_, incoming) => json(incoming, 200, {}));
   const connection = await it.connect('{username: u, password: p, as: jane, as-groups: [x, y], as-user-extra: {Scope: [s]}}');
   await connection.call(get);
   const headers = it.server.requests[0]?.headers ?? {};
@@ -140,7 +140,7 @@ test('a password, and acting as somebody else', async () => {
 });
 
 test('what would let others be this user is not sent to an http:// server, where everybody on the way can read it', async () => {
-  await using it = await workplace((_, response) => json(response, 200, {}), false);
+  await using it = await workplace((_, incoming) => json(incoming, 200, {}), false);
   const warnings: string[] = [];
   const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
   for (const user of [
@@ -172,8 +172,8 @@ const exec = (command: string, more = ''): string =>
 
 test('a credential program runs once for 20 calls, is told about the cluster, and again after a 401', async () => {
   let accepted = 'first';
-  await using it = await workplace((request, response) =>
-    json(response, request.headers.authorization === `Bearer ${accepted}` ? 200 : 401, {}),
+  await using it = await workplace((request, incoming) =>
+    json(incoming, request.headers.authorization === `Bearer ${accepted}` ? 200 : 401, {}),
   );
   const command = await plugin(
     it,
@@ -184,8 +184,8 @@ test('a credential program runs once for 20 calls, is told about the cluster, an
     exec(command, ', provideClusterInfo: true, env: [{name: EXTRA, value: "yes"}]'),
     `${authority}\n    extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: x}}]`,
   );
-  const answers = await Promise.all(Array.from({ length: 20 }, () => connection.call(get)));
-  assert.deepEqual([new Set(answers.map(({ status }) => status)), await runs(it)], [new Set([200]), 1]);
+  const responses = await Promise.all(Array.from({ length: 20 }, () => connection.call(get)));
+  assert.deepEqual([new Set(responses.map(({ status }) => status)), await runs(it)], [new Set([200]), 1]);
   const info = JSON.parse(await readFile(join(it.home, 'info'), 'utf8'));
   assert.deepEqual(
     [info.apiVersion, info.spec.interactive, info.spec.cluster.server, info.spec.cluster.config],
@@ -200,7 +200,7 @@ test('a credential program runs once for 20 calls, is told about the cluster, an
 });
 
 test('a credential program is run again shortly before its credentials expire, and they are used meanwhile', async () => {
-  await using it = await workplace((_, response) => json(response, 200, {}));
+  await using it = await workplace((_, incoming) => json(incoming, 200, {}));
   const expirationTimestamp = it.clock.now().add({ minutes: 10 }).toString();
   const command = await plugin(it, `echo '${credential({ token: 't', expirationTimestamp })}'`);
   const connection = await it.connect(exec(command));
@@ -215,8 +215,8 @@ test('a credential program is run again shortly before its credentials expire, a
 });
 
 test('a client certificate from a credential program', async () => {
-  const { names, answer } = peers();
-  await using it = await workplace(answer);
+  const { names, response } = peers();
+  await using it = await workplace(response);
   await it.write('out', credential({ clientCertificateData: clientA.cert, clientKeyData: clientA.key }));
   const connection = await it.connect(exec(await plugin(it, `cat '${it.home}/out'`)));
   await connection.call(get);
@@ -249,8 +249,8 @@ test('what kubectl refuses, and what is not supported, is refused with a reason'
 });
 
 test('proxy-url: five calls to an https server are one CONNECT and one TLS connection, with the client certificate', async () => {
-  const { names, answer } = peers();
-  await using it = await workplace(answer);
+  const { names, response } = peers();
+  await using it = await workplace(response);
   const asked: string[] = [];
   const proxy = createServer().on('connect', (request, socket, head) => {
     asked.push(request.url ?? '');
@@ -275,7 +275,7 @@ test('proxy-url: five calls to an https server are one CONNECT and one TLS conne
 });
 
 test('precedence: --kubeconfig, KUBECONFIG, ~/.kube/config, then the pod; else a message that names all four', async () => {
-  await using it = await workplace((_, response) => json(response, 200, {}));
+  await using it = await workplace((_, incoming) => json(incoming, 200, {}));
   const pod = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(it.server.port) };
   const options = { userAgent: 't', serviceAccountFolder: it.home };
   const file = (server: string): string =>
@@ -296,7 +296,7 @@ test('precedence: --kubeconfig, KUBECONFIG, ~/.kube/config, then the pod; else a
 });
 
 test('in a pod: token, authority and namespace of the service account', async () => {
-  await using it = await workplace((_, response) => json(response, 200, {}));
+  await using it = await workplace((_, incoming) => json(incoming, 200, {}));
   await it.write('token', 'pod-token');
   await it.write('ca.crt', testAuthority);
   await it.write('namespace', 'drydock-system\n');

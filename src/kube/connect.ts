@@ -33,7 +33,7 @@ export type ConnectOptions = {
   /** Uniform in [0, 1). */
   readonly random?: () => number;
   /** Told of every finished call, for metrics. */
-  readonly onAnswer?: (seen: Seen) => void;
+  readonly onResponse?: (seen: Seen) => void;
   readonly onDefect?: OnDefect;
   /** Credential programs may ask the person at the terminal. */
   readonly interactive?: boolean;
@@ -72,7 +72,7 @@ export const connect = async (options: ConnectOptions): Promise<Connection> => {
     userAgent: options.userAgent,
     clock,
     proxyEnv: proxyFor(target.server, target.proxyUrl, options.env),
-    onAnswer: options.onAnswer,
+    onResponse: options.onResponse,
   });
   const watcher = reflectorWatcher({ api: transport, clock, log, random, onDefect: options.onDefect });
   return {

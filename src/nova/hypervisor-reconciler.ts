@@ -6,7 +6,7 @@ import { defaultLimits, type HostSnapshot, type MigrationLimits } from '../core/
 import { flights } from '../core/hypervisor/turn.ts';
 import { secondsAfter } from '../core/time.ts';
 import type { DesiredHostState, HostView } from '../core/vm/host.ts';
-import type { Fence, Hosts } from '../operator/ports.ts';
+import type { Fence, Hypervisors } from '../operator/ports.ts';
 import { Backoff } from '../support/backoff.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
@@ -48,7 +48,7 @@ const troubleMs = 5000;
 const nothingKnown: HostView = { vms: [], empty: false };
 
 /** Empties the hypervisors that nodes are, and gives them back. */
-export class HostKeeper implements Hosts {
+export class HostKeeper implements Hypervisors {
   readonly #options: KeeperOptions;
   readonly #limits: MigrationLimits;
   readonly #wishes = new Map<string, DesiredHostState>();

@@ -14,13 +14,13 @@ export const listAll = async (
   const items: unknown[] = [];
   let next: string | undefined = '';
   while (next !== undefined) {
-    const answer = await api.call(
+    const response = await api.call(
       { method: 'GET', path, query: { ...query, limit: pageSize, continue: next === '' ? undefined : next } },
       signal,
     );
-    if (answer.status === 404 && missing === 'none if missing') return [];
-    if (answer.status !== 200) throw new Error(`cannot read ${path}: ${saidBy(answer)}`);
-    const list = answer.body as { readonly items?: readonly unknown[]; readonly metadata?: { readonly continue?: string } };
+    if (response.status === 404 && missing === 'none if missing') return [];
+    if (response.status !== 200) throw new Error(`cannot read ${path}: ${saidBy(response)}`);
+    const list = response.body as { readonly items?: readonly unknown[]; readonly metadata?: { readonly continue?: string } };
     items.push(...(list.items ?? []));
     next = list.metadata?.continue === '' ? undefined : list.metadata?.continue;
   }

@@ -21,7 +21,7 @@ export type ApiCall = {
 };
 
 /** What the server said, whatever the status code. The body is parsed when it is JSON, else a string. */
-export type ApiAnswer = {
+export type ApiResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: unknown;
@@ -33,11 +33,11 @@ export interface Api {
    * Resolves with the server's answer, errors of the server included. Rejects with a `ConnectionError` when there was none: see its
    * `mayHaveHappened`. A call whose signal is aborted rejects with the signal's reason.
    */
-  call(call: ApiCall, signal?: AbortSignal): Promise<ApiAnswer>;
+  call(call: ApiCall, signal?: AbortSignal): Promise<ApiResponse>;
 }
 
 /** What every watched object can say of itself after projection. */
-export type Watched = { readonly key: string; readonly uid: string; readonly resourceVersion: string };
+export type CachedObject = { readonly key: string; readonly uid: string; readonly resourceVersion: string };
 
 /** Something that happened to one object of a watched collection. */
 export type Change<T> =
@@ -61,7 +61,7 @@ export type Collection = {
 };
 
 /** Who is told about a followed collection. Calls come in order and never overlap; one that throws is reported and does not stop the watch. */
-export interface Sink<T> {
+export interface WatchHandler<T> {
   changed(change: Change<T>): void;
   /** The first complete list has been told. Called once. */
   synced(): void;
@@ -75,10 +75,10 @@ export interface Watcher {
    * Lists and watches until the signal is aborted, through every kind of failure; resolves then. `project` keeps what is needed of each
    * object; it returns undefined for objects to leave out.
    */
-  watch<T extends Watched>(
+  watch<T extends CachedObject>(
     collection: Collection,
     project: (raw: unknown) => T | undefined,
-    sink: Sink<T>,
+    handler: WatchHandler<T>,
     signal: AbortSignal,
   ): Promise<void>;
 }
@@ -124,7 +124,7 @@ export type Overview = {
 };
 
 /** The hypervisors that nodes are, and whoever moves the VMs on them that are no pods. */
-export interface Hosts {
+export interface Hypervisors {
   /** unknown: it has not been found out yet. none: the node is no hypervisor. */
   of(nodeName: string): HostView | 'unknown' | 'none';
   /** It is to be empty, or nobody wants that any more. Told at every look at the node; the same wish again changes nothing. */

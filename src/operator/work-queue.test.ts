@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { HandClock } from '../support/virtual-clock.ts';
 import { Defects } from './defects.ts';
 import { Lines, settle, Tallies } from './testing/fakes.ts';
-import { Queue } from './work-queue.ts';
+import { WorkQueue } from './work-queue.ts';
 
 /** Knows how many timers are open. */
 class CountingClock extends HandClock {
@@ -28,7 +28,7 @@ const bench = (options: { readonly atOnce?: number; readonly ranks?: Readonly<Re
   const clock = new CountingClock();
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
-  const queue = new Queue({
+  const queue = new WorkQueue({
     clock,
     defects: new Defects({ log: new Lines(), meter: new Tallies() }),
     controller: 'Node',
@@ -52,7 +52,15 @@ test('work begins when it is told to: what comes until then is one run', async (
   const begin: (() => void)[] = [];
   const soon = (one: () => void): void => void begin.push(one);
   const defects = new Defects({ log: new Lines(), meter: new Tallies() });
-  const queue = new Queue({ clock, defects, controller: 'Node', atOnce: 10, rank: () => 0, work: async key => void begun.push(key), soon });
+  const queue = new WorkQueue({
+    clock,
+    defects,
+    controller: 'Node',
+    atOnce: 10,
+    rank: () => 0,
+    work: async key => void begun.push(key),
+    soon,
+  });
   queue.add('a');
   await settle();
   queue.add('a');
@@ -166,10 +174,10 @@ test('a closed queue leaves no timer behind that would keep the process alive', 
 });
 
 /** A queue in which work on `odd` throws, and so does whatever the case wants. */
-const troubled = (over: Partial<ConstructorParameters<typeof Queue>[0]> = {}) => {
+const troubled = (over: Partial<ConstructorParameters<typeof WorkQueue>[0]> = {}) => {
   const [clock, log, meter] = [new CountingClock(), new Lines(), new Tallies()];
   const [begun, told]: [string[], string[]] = [[], []];
-  const queue = new Queue({
+  const queue = new WorkQueue({
     clock,
     defects: new Defects({ log, meter }),
     controller: 'MaintenanceWindow',

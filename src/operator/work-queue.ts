@@ -27,7 +27,7 @@ type QueueOptions = {
  * Runs work by key: one key once at a time, many keys at once, many wishes for one key folded into one run. Work that throws is told and tried again, ever more
  * slowly; nothing leaves the queue.
  */
-export class Queue {
+export class WorkQueue {
   readonly #waiting = new Set<string>();
   readonly #running = new Set<string>();
   readonly #timers = new Map<string, { readonly at: number; readonly cancel: () => void }>();

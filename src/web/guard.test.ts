@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import { request as ask } from 'node:https';
 import { test } from 'node:test';
 import { makeAuthority, makeServing } from '../admission/certificates/make.ts';
-import type { Api, ApiAnswer, ApiCall } from '../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
 import { HandClock } from '../support/virtual-clock.ts';
 import { Guard } from './guard.ts';
 import { listenSecurely } from './server.ts';
 
-const answer = (body: unknown, status = 201): ApiAnswer => ({ status, headers: {}, body });
+const answer = (body: unknown, status = 201): ApiResponse => ({ status, headers: {}, body });
 
 /** Knows the token `good` of `prometheus`, who may get /metrics, and `other` of somebody who may not. */
 class Reviewer implements Api {
   readonly calls: ApiCall[] = [];
   broken = false;
 
-  async call(call: ApiCall): Promise<ApiAnswer> {
+  async call(call: ApiCall): Promise<ApiResponse> {
     this.calls.push(call);
     if (this.broken) throw new Error('connection refused');
     const { spec } = call.body as {

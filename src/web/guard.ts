@@ -7,7 +7,7 @@ import type { Clock } from '../support/clock.ts';
 /** Why a request is not answered. */
 export type Refused = { readonly status: 401 | 403 | 503; readonly text: string };
 
-type Known = { readonly answer: 'allowed' | Refused; readonly untilMs: number };
+type Known = { readonly response: 'allowed' | Refused; readonly untilMs: number };
 
 /** Milliseconds for which an answer counts, as controller-runtime's metrics server keeps them; tokens that are remembered; reviews at the same time. */
 const allowedForMs = 60_000;
@@ -38,13 +38,13 @@ export class Guard {
     if (token === undefined) return { status: 401, text: 'send the token of a service account as Authorization: Bearer <token>' };
     const key = createHash('sha256').update(`${path}\n${token}`).digest('base64');
     const known = this.#known.get(key);
-    if (known !== undefined && known.untilMs > this.#nowMs()) return known.answer;
+    if (known !== undefined && known.untilMs > this.#nowMs()) return known.response;
     if (this.#asking >= atOnce) return { status: 503, text: 'too many callers at the same time, please try again' };
     this.#asking += 1;
     try {
-      const answer = await this.#ask(token, path);
-      this.#remember(key, answer);
-      return answer;
+      const response = await this.#ask(token, path);
+      this.#remember(key, response);
+      return response;
     } catch (error) {
       return { status: 503, text: `the API server could not be asked: ${error instanceof Error ? error.message : String(error)}` };
     } finally {
@@ -52,12 +52,12 @@ export class Guard {
     }
   }
 
-  #remember(key: string, answer: 'allowed' | Refused): void {
-    if (answer !== 'allowed' && answer.status === 503) return;
+  #remember(key: string, response: 'allowed' | Refused): void {
+    if (response !== 'allowed' && response.status === 503) return;
     const [oldest] = this.#known.keys();
     if (this.#known.size >= remembered && oldest !== undefined) this.#known.delete(oldest);
     this.#known.delete(key);
-    this.#known.set(key, { answer, untilMs: this.#nowMs() + (answer === 'allowed' ? allowedForMs : refusedForMs) });
+    this.#known.set(key, { response, untilMs: this.#nowMs() + (response === 'allowed' ? allowedForMs : refusedForMs) });
   }
 
   async #ask(token: string, path: string): Promise<'allowed' | Refused> {

@@ -1,8 +1,8 @@
 import type { WatchEvent } from '../../src/embedded/api/message.ts';
 import { type Failure, unnamed } from '../../src/embedded/failure.ts';
 import { ConnectionError } from '../../src/kube/http/connection-error.ts';
-import type { StreamAnswer, StreamRequest, Streams } from '../../src/kube/http/transport.ts';
-import type { Api, ApiAnswer, ApiCall } from '../../src/operator/ports.ts';
+import type { StreamRequest, StreamResponse, Streams } from '../../src/kube/http/transport.ts';
+import type { Api, ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import type { Clock } from '../../src/support/clock.ts';
 import { type Caller, never, type World } from './world.ts';
 
@@ -20,7 +20,7 @@ const conflict = unnamed(
   'Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version',
 );
 
-const answerWith = (failure: Failure): ApiAnswer => ({
+const responseWith = (failure: Failure): ApiResponse => ({
   status: failure.code,
   headers: { 'content-type': 'application/json', ...(failure.code === 429 && { 'retry-after': '1' }) },
   body: { ...failure, ...(failure.code === 409 && { reason: 'Conflict' }) },
@@ -46,7 +46,7 @@ export class Line implements Api, Streams {
     this.#clock = clock;
   }
 
-  async call(call: ApiCall, signal?: AbortSignal): Promise<ApiAnswer> {
+  async call(call: ApiCall, signal?: AbortSignal): Promise<ApiResponse> {
     if (!this.#caller.isAlive()) return never();
     signal?.throwIfAborted();
     this.#world.audit.sends(this.#caller, call);
@@ -55,15 +55,15 @@ export class Line implements Api, Streams {
     await this.#pass(this.#transitMs(slow), signal);
     if (behavior === 'lost') return this.#broken(call, false, signal);
     if (behavior === 'refused') return this.#refusal();
-    if (behavior === 'conflict') return answerWith(conflict);
-    const answer = await this.#world.serve(this.#caller, this.#staleOf(call));
+    if (behavior === 'conflict') return responseWith(conflict);
+    const response = await this.#world.serve(this.#caller, this.#staleOf(call));
     if (!this.#caller.isAlive()) return never();
     if (behavior === 'unanswered') return this.#broken(call, true, signal);
     await this.#pass(this.#transitMs(slow), signal);
-    return answer;
+    return response;
   }
 
-  async stream(request: StreamRequest, signal: AbortSignal): Promise<StreamAnswer> {
+  async stream(request: StreamRequest, signal: AbortSignal): Promise<StreamResponse> {
     if (!this.#caller.isAlive()) return never();
     signal.throwIfAborted();
     await this.#pass(this.#transitMs(false), signal);
@@ -106,9 +106,9 @@ export class Line implements Api, Streams {
     signal?.throwIfAborted();
   }
 
-  #refusal(): ApiAnswer {
+  #refusal(): ApiResponse {
     const [code, why] = refusals[Math.floor(this.#world.chance() * refusals.length)] ?? [500, ''];
-    return answerWith(unnamed(code, why));
+    return responseWith(unnamed(code, why));
   }
 
   /** At once, or when the call's time is up. */
@@ -129,13 +129,13 @@ export class Line implements Api, Streams {
     return { ...call, query: { ...call.query, resourceVersion: version, resourceVersionMatch: 'Exact' } };
   }
 
-  #open(request: StreamRequest, signal: AbortSignal): StreamAnswer {
+  #open(request: StreamRequest, signal: AbortSignal): StreamResponse {
     const { story, chance } = this.#world;
     const query = new Map(
       Object.entries(request.query ?? {}).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])),
     );
     const isExpired = this.#world.isFaulty() && chance() < story.watches.expired * (story.watches.cutEveryMs > 0 ? 1 : 0);
-    if (isExpired) return { kind: 'refused', answer: answerWith({ ...unnamed(410, 'too old resource version'), reason: 'Expired' }) };
+    if (isExpired) return { kind: 'refused', response: responseWith({ ...unnamed(410, 'too old resource version'), reason: 'Expired' }) };
     const response = this.#world.cluster.answer({
       method: 'GET',
       path: request.path,
@@ -145,7 +145,7 @@ export class Line implements Api, Streams {
       userAgent: 'drydock',
       body: { kind: 'none' },
     });
-    if (response.kind !== 'watch') return { kind: 'refused', answer: { status: response.status, headers: {}, body: response.body } };
+    if (response.kind !== 'watch') return { kind: 'refused', response: { status: response.status, headers: {}, body: response.body } };
     const flow = new Flow(this.#world.clock, signal, () => this.#lagMs());
     this.#flows.add(flow);
     const watching = response.open({ event: event => flow.tell(event), ended: () => flow.end() });

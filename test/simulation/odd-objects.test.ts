@@ -7,8 +7,8 @@ import { isObject } from '../../src/core/json.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
 import { Store } from '../../src/kube/watch/reflector-store.ts';
 import { namespacesOf } from '../../src/operator/cache/namespaces.ts';
-import { MachineRoom } from '../../src/operator/machines/machine-manager.ts';
-import { Operator } from '../../src/operator/node/node-reconciler.ts';
+import { MachineManager } from '../../src/operator/machines/machine-manager.ts';
+import { NodeReconciler } from '../../src/operator/node/node-reconciler.ts';
 import type { Watcher } from '../../src/operator/ports.ts';
 import { Cluster } from '../../src/operator/testing/cluster.ts';
 import { Lines, Notebook, settle, Tallies } from '../../src/operator/testing/fakes.ts';
@@ -62,14 +62,14 @@ const fed = async (seed: number, objects: number, wrongTypes: number) => {
     adapters,
     namespaces,
   };
-  const operator = new Operator({
+  const operator = new NodeReconciler({
     ...common,
     readWindow: machineAdapter.readWindow,
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
   });
-  const room = new MachineRoom({
+  const manager = new MachineManager({
     ...common,
-    world: operator.world,
+    cache: operator.cache,
     adapter: machineAdapter,
     limits: { perSet: 1, perZone: 1 },
     drainLeadSeconds: 1800,
@@ -78,7 +78,7 @@ const fed = async (seed: number, objects: number, wrongTypes: number) => {
     signals,
   });
   const stop = new AbortController();
-  const running = Promise.all([operator.run(stop.signal), room.run(stop.signal)]);
+  const running = Promise.all([operator.run(stop.signal), manager.run(stop.signal)]);
   const chance = seeded(seed);
   for (let index = 0; index < objects; index += 1) {
     const [path, object] = oddObject(chance, index % 40, wrongTypes);

@@ -1,5 +1,5 @@
 import { seeded } from '../../src/embedded/seeded.ts';
-import type { ApiAnswer, ApiCall } from '../../src/operator/ports.ts';
+import type { ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import { Audit, type Violation } from './audit/audit.ts';
 import { endOf, unfinished } from './ending.ts';
 import { warmUpMs } from './generate.ts';
@@ -219,7 +219,7 @@ class Play {
     for (const task of this.#triggers.get(`${number} ${side}`) ?? []) task();
   }
 
-  async #serve(caller: Caller, call: ApiCall): Promise<ApiAnswer> {
+  async #serve(caller: Caller, call: ApiCall): Promise<ApiResponse> {
     this.#served += 1;
     const number = this.#served;
     this.#fire('before', number);

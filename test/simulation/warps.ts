@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../src/core/json.ts';
 import { at, objects, part, type Stored, text } from '../../src/embedded/object.ts';
-import type { ApiAnswer, ApiCall } from '../../src/operator/ports.ts';
+import type { ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import { recordKey } from './audit/marks.ts';
 import type { Warp, World } from './world.ts';
 
@@ -50,7 +50,7 @@ const pastBudgets: Warp = (api, world) => ({
 const adding =
   (when: (call: ApiCall) => boolean, more: (call: ApiCall, world: World) => ApiCall | undefined): Warp =>
   (api, world) => ({
-    call: async (call, signal): Promise<ApiAnswer> => {
+    call: async (call, signal): Promise<ApiResponse> => {
       const answer = await api.call(call, signal);
       const next = when(call) ? more(call, world) : undefined;
       if (next !== undefined) await api.call(next, signal).catch(() => undefined);

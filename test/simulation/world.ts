@@ -1,6 +1,6 @@
 import type { EmbeddedCluster } from '../../src/embedded/cluster.ts';
 import type { SimulatedCloud } from '../../src/embedded/machines/cloud.ts';
-import type { Api, ApiAnswer, ApiCall } from '../../src/operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import type { Audit } from './audit/audit.ts';
 import type { SimClock } from './sim-clock.ts';
 import type { Story } from './story.ts';
@@ -27,7 +27,7 @@ export type World = {
   /** Milliseconds since the operator was first started. */
   readonly sinceStart: () => number;
   /** The server does one call of a process of the operator: counted, watched, and interrupted where the story says so. */
-  readonly serve: (caller: Caller, call: ApiCall) => Promise<ApiAnswer>;
+  readonly serve: (caller: Caller, call: ApiCall) => Promise<ApiResponse>;
 };
 
 /** The process that calls. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { webhookConfiguration, webhooks } from '../../apis/admission.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { ApiAnswer, ApiCall, Sink, Watched, Watcher } from '../../operator/ports.ts';
+import type { ApiCall, ApiResponse, CachedObject, Watcher, WatchHandler } from '../../operator/ports.ts';
 import { Lines, ScriptedApi } from '../../operator/testing/fakes.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
 import { bundlePatch, TrustKeeper } from './ca-bundle-injector.ts';
@@ -61,12 +61,12 @@ class Scene {
   readonly log = new Lines();
   readonly over = new AbortController();
   stored: JsonObject | undefined = fresh();
-  refuse: ApiAnswer | undefined;
+  refuse: ApiResponse | undefined;
   /** Runs before a patch is applied. */
   meanwhile: () => void = () => {};
   followed: readonly string[] = [];
-  readonly #sinks: Sink<Watched>[] = [];
-  readonly api = new ScriptedApi(call => this.#answer(call));
+  readonly #sinks: WatchHandler<CachedObject>[] = [];
+  readonly api = new ScriptedApi(call => this.#response(call));
   readonly watcher: Watcher = {
     watch: (collection, _project, sink, signal) => {
       this.followed = [...this.followed, `${collection.path}?${collection.fieldSelector}`];
@@ -94,7 +94,7 @@ class Scene {
     await this.keeper.done();
   }
 
-  #answer({ method, body }: ApiCall): ApiAnswer {
+  #response({ method, body }: ApiCall): ApiResponse {
     if (this.refuse !== undefined) return this.refuse;
     if (this.stored === undefined) return { status: 404, headers: {}, body: {} };
     if (method === 'GET') return { status: 200, headers: {}, body: this.stored };

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { saidBy } from '../../core/status.ts';
-import type { Api, Watched, Watcher } from '../../operator/ports.ts';
+import type { Api, CachedObject, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { textOf } from '../live.ts';
@@ -41,7 +41,7 @@ export const bundlePatch = (configuration: JsonObject, pem: string): readonly Js
   ];
 };
 
-const project = (raw: unknown): Watched => {
+const project = (raw: unknown): CachedObject => {
   const { metadata } = raw as { readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string } };
   return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion };
 };
@@ -100,10 +100,10 @@ export class TrustKeeper {
       if (found.status !== 200 || !isObject(found.body)) return this.#problem(saidBy(found));
       const body = bundlePatch(found.body, this.#wanted);
       if (body === undefined) return true;
-      const answer = await api.call({ method: 'PATCH', path, body, contentType: 'application/json-patch+json' }, this.#signal);
+      const response = await api.call({ method: 'PATCH', path, body, contentType: 'application/json-patch+json' }, this.#signal);
       // 422: the test has failed, for somebody was quicker. The next look tells whether it was that.
-      if (answer.status === 409 || answer.status === 422) return false;
-      if (answer.status !== 200) return this.#problem(saidBy(answer));
+      if (response.status === 409 || response.status === 422) return false;
+      if (response.status !== 200) return this.#problem(saidBy(response));
       log.info('caBundle written', { configuration });
       this.#lastProblem = '';
       return true;

@@ -90,15 +90,15 @@ export const selfMade = async (options: SelfMadeOptions, signal: AbortSignal): P
     if (set !== undefined && due === 'nothing') return set;
     const next = await made(set, due === 'nothing' ? 'everything' : due, names, clock.now());
     const body = secretFor(next, namespace, stored?.metadata.resourceVersion);
-    const answer = await api.call(
+    const response = await api.call(
       stored === undefined ? { method: 'POST', path: collection, body } : { method: 'PUT', path, body },
       signal,
     );
-    if (answer.status === 200 || answer.status === 201) {
+    if (response.status === 200 || response.status === 201) {
       log.info('webhook certificate made', { secret: `${namespace}/${secretName}`, made: due });
       return next;
     }
-    if (answer.status !== 409) throw new Error(`cannot write Secret ${namespace}/${secretName}: ${saidBy(answer)}`);
+    if (response.status !== 409) throw new Error(`cannot write Secret ${namespace}/${secretName}: ${saidBy(response)}`);
   }
   throw new Error(`Secret ${namespace}/${secretName} is written by somebody else all the time`);
 };

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
-import type { Api, ApiAnswer, ApiCall } from '../../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 
 /** An API server in memory, as far as admission needs one: consistent, with optimistic concurrency, and no faster than a turn. */
 
@@ -13,7 +13,7 @@ const metadataOf = (object: JsonObject): Metadata => (isObject(object['metadata'
 
 const collectionOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
 
-const status = (code: number, message: string): ApiAnswer => ({ status: code, headers: {}, body: { kind: 'Status', code, message } });
+const status = (code: number, message: string): ApiResponse => ({ status: code, headers: {}, body: { kind: 'Status', code, message } });
 
 const matches = (object: JsonObject, selector: unknown): boolean => {
   if (typeof selector !== 'string' || selector === '') return true;
@@ -33,7 +33,7 @@ export class MemoryServer implements Api {
   /** Collections that are served although they are empty. */
   readonly served: Set<string>;
   /** Answers in the server's place; undefined leaves it to the server. */
-  intercept: (call: ApiCall) => ApiAnswer | Promise<ApiAnswer> | undefined = () => undefined;
+  intercept: (call: ApiCall) => ApiResponse | Promise<ApiResponse> | undefined = () => undefined;
 
   constructor(served: readonly string[]) {
     this.served = new Set(served);
@@ -63,7 +63,7 @@ export class MemoryServer implements Api {
     this.#objects.delete(path);
   }
 
-  async call(call: ApiCall, signal?: AbortSignal): Promise<ApiAnswer> {
+  async call(call: ApiCall, signal?: AbortSignal): Promise<ApiResponse> {
     this.calls.push(call);
     signal?.throwIfAborted();
     const answered = await this.intercept(call);
@@ -72,7 +72,7 @@ export class MemoryServer implements Api {
     return answered ?? this.#do(call);
   }
 
-  #do({ method, path, body, query }: ApiCall): ApiAnswer {
+  #do({ method, path, body, query }: ApiCall): ApiResponse {
     const object = isObject(body) ? body : {};
     if (path === '/apis/authorization.k8s.io/v1/subjectaccessreviews') return this.#reviewed(object);
     if (method === 'POST') return this.#create(`${path}/${metadataOf(object).name}`, object);
@@ -89,18 +89,18 @@ export class MemoryServer implements Api {
     return { status: 200, headers: {}, body: this.put(path, object) };
   }
 
-  #reviewed(review: JsonObject): ApiAnswer {
+  #reviewed(review: JsonObject): ApiResponse {
     const spec = review['spec'] as { readonly user?: string; readonly resourceAttributes: { readonly verb: string } };
     const allowed = !this.denied.has(`${spec.user} ${spec.resourceAttributes.verb}`);
     return { status: 201, headers: {}, body: { ...review, status: { allowed } } };
   }
 
-  #create(path: string, object: JsonObject): ApiAnswer {
+  #create(path: string, object: JsonObject): ApiResponse {
     if (this.#objects.has(path)) return status(409, `${path} already exists`);
     return { status: 201, headers: {}, body: this.put(path, object) };
   }
 
-  #list(path: string, query: ApiCall['query']): ApiAnswer {
+  #list(path: string, query: ApiCall['query']): ApiResponse {
     if (!this.served.has(path)) return status(404, 'the server could not find the requested resource');
     const items = [...this.#objects].filter(([key, object]) => collectionOf(key) === path && matches(object, query?.['labelSelector']));
     return { status: 200, headers: {}, body: { items: items.map(([, object]) => object) } };

@@ -1,6 +1,6 @@
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import type { Connection } from '../../kube/connect.ts';
-import { Operator } from '../../operator/node/node-reconciler.ts';
+import { NodeReconciler } from '../../operator/node/node-reconciler.ts';
 import { noMeter } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -22,14 +22,14 @@ type Options = {
 export class DrainEngine {
   readonly #drains = new Map<string, NodeDrain>();
   readonly #options: Options;
-  readonly #operator: Operator;
+  readonly #operator: NodeReconciler;
   readonly #done = new AbortController();
   #allAsked = false;
 
   constructor(options: Options) {
     this.#options = options;
     const { connection, clock, log } = options;
-    this.#operator = new Operator({
+    this.#operator = new NodeReconciler({
       api: connection,
       watcher: connection,
       recorder: { record: () => {} },

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
-import type { Api, ApiAnswer } from '../../operator/ports.ts';
+import type { Api, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Manifest } from './install-files.ts';
 import { type Located, Locator } from './install-locate.ts';
@@ -35,7 +35,7 @@ const conflictText = ({ details }: Status): string => {
   return `others have set ${texts.join(', ')}; --force-conflicts takes these fields over`;
 };
 
-const refusalOf = ({ status, body }: ApiAnswer): string => {
+const refusalOf = ({ status, body }: ApiResponse): string => {
   const said: Status = typeof body === 'object' && body !== null ? body : {};
   if (status === 409 && said.details?.causes !== undefined) return conflictText(said);
   const { message = `the API server answered ${status}` } = said;

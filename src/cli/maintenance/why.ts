@@ -3,7 +3,7 @@ import { type Pod, readPod } from '../../core/pod/pod.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { seedPolicy } from '../../core/request/policy.ts';
 import type { Connection } from '../../kube/connect.ts';
-import type { ApiAnswer } from '../../operator/ports.ts';
+import type { ApiResponse } from '../../operator/ports.ts';
 import { RefusedError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { drainInputsAt } from '../shared/drain-inputs.ts';
@@ -35,7 +35,7 @@ export const targetOf = (text: string, namespace: string): Target => {
   return { kind: 'pod', namespace: first, name: second };
 };
 
-const get = (connection: Connection, path: string): Promise<ApiAnswer> => connection.call({ method: 'GET', path });
+const get = (connection: Connection, path: string): Promise<ApiResponse> => connection.call({ method: 'GET', path });
 
 const podPath = (namespace: string, name: string): string =>
   `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;

@@ -2,18 +2,18 @@ import { machineAdapter } from '../../apis/machine-adapter.ts';
 import type { MachineEvent } from '../../core/machine/event.ts';
 import { HostKeeper } from '../../nova/hypervisor-reconciler.ts';
 import type { NovaMeter } from '../../nova/perform.ts';
-import type { World } from '../../operator/cache/cluster-cache.ts';
+import type { ClusterCache } from '../../operator/cache/cluster-cache.ts';
 import { namespacesOf } from '../../operator/cache/namespaces.ts';
-import { MachineRoom, type MachineRoomOptions, type Reception } from '../../operator/machines/machine-manager.ts';
-import { Operator, type OperatorOptions } from '../../operator/node/node-reconciler.ts';
+import { MachineManager, type MachineManagerOptions, type Reception } from '../../operator/machines/machine-manager.ts';
+import { NodeReconciler, type NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
 import { countedByState } from '../../operator/node/overview.ts';
 import type { Overview } from '../../operator/ports.ts';
 import type { OpenStackTerms } from './openstack.ts';
 import { scanner, signals } from './scanner.ts';
 
 /** What the crew is told about machines. */
-export type MachineTerms = Pick<MachineRoomOptions, 'limits' | 'drainLeadSeconds' | 'namespace'> &
-  Partial<Pick<MachineRoomOptions, 'scanner'>> & {
+export type MachineTerms = Pick<MachineManagerOptions, 'limits' | 'drainLeadSeconds' | 'namespace'> &
+  Partial<Pick<MachineManagerOptions, 'scanner'>> & {
     /** Whose objects count beside those of `namespace`, of MachineMaintenances and of the one older kind that may have namespaces. */
     readonly watchNamespaces?: readonly string[];
     /** Of machines whose providerIDs do not tell it, where the cluster does not say it either. */
@@ -22,7 +22,7 @@ export type MachineTerms = Pick<MachineRoomOptions, 'limits' | 'drainLeadSeconds
     readonly awsEndpoints?: readonly string[];
   };
 
-type CrewOptions = Omit<OperatorOptions, 'readWindow' | 'decide' | 'scope' | 'hosts'> & {
+type CrewOptions = Omit<NodeReconcilerOptions, 'readWindow' | 'decide' | 'scope' | 'hypervisors'> & {
   readonly machines: MachineTerms;
   readonly openStack?: OpenStackTerms | undefined;
   readonly novaMeter?: NovaMeter;
@@ -37,7 +37,7 @@ export type Crew = {
 };
 
 /** Nodes that are out of service, or are to be; undefined as long as that is not known. */
-const heldNodes = ({ unsynced, nodes, requests }: World): ReadonlySet<string> | undefined => {
+const heldNodes = ({ unsynced, nodes, requests }: ClusterCache): ReadonlySet<string> | undefined => {
   if (unsynced.length > 0) return undefined;
   const held = [...nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined).map(({ name }) => name);
   const wanted = [...requests.values()].filter(({ deleting }) => !deleting).map(({ nodeName }) => nodeName);
@@ -45,7 +45,11 @@ const heldNodes = ({ unsynced, nodes, requests }: World): ReadonlySet<string> | 
 };
 
 /** Who empties the hypervisors that nodes are. It looks at the world of the operator, which is there by the time that it runs. */
-const keeperOf = ({ nova, limits }: OpenStackTerms, { clock, log, fence, novaMeter }: CrewOptions, operator: () => Operator): HostKeeper =>
+const keeperOf = (
+  { nova, limits }: OpenStackTerms,
+  { clock, log, fence, novaMeter }: CrewOptions,
+  operator: () => NodeReconciler,
+): HostKeeper =>
   new HostKeeper({
     nova,
     limits,
@@ -54,8 +58,8 @@ const keeperOf = ({ nova, limits }: OpenStackTerms, { clock, log, fence, novaMet
     fence,
     ...(novaMeter && { meter: novaMeter }),
     touched: nodeName => operator().touch(nodeName),
-    held: () => heldNodes(operator().world),
-    nodes: () => [...operator().world.nodes.values()],
+    held: () => heldNodes(operator().cache),
+    nodes: () => [...operator().cache.nodes.values()],
   });
 
 /** Puts it together. */
@@ -63,30 +67,34 @@ export const crew = (all: CrewOptions): Crew => {
   const { machines, openStack, novaMeter: _meter, ...options } = all;
   const keeper = openStack && keeperOf(openStack, all, () => operator);
   const namespaces = namespacesOf(machines.namespace, machines.watchNamespaces ?? []);
-  const operator: Operator = new Operator({
+  const operator: NodeReconciler = new NodeReconciler({
     ...options,
     namespaces,
     readWindow: machineAdapter.readWindow,
-    ...(keeper && { hosts: keeper }),
+    ...(keeper && { hypervisors: keeper }),
   });
   const { api, clock } = options;
-  const room = new MachineRoom({
+  const manager = new MachineManager({
     scanner: scanner({ api, clock, ...machines }),
     ...options,
     ...machines,
     namespaces,
-    world: operator.world,
+    cache: operator.cache,
     adapter: machineAdapter,
     signals,
   });
   return {
     run: async signal => {
-      await Promise.all([operator.run(signal), room.run(signal), keeper?.run(signal)]);
+      await Promise.all([operator.run(signal), manager.run(signal), keeper?.run(signal)]);
     },
-    receive: events => room.receive(events),
+    receive: events => manager.receive(events),
     overview: () => {
       const { maintenances, unsynced, ...rest } = operator.overview();
-      return { ...rest, maintenances: [...maintenances, ...countedByState(room.states())], unsynced: [...unsynced, ...room.unsynced] };
+      return {
+        ...rest,
+        maintenances: [...maintenances, ...countedByState(manager.states())],
+        unsynced: [...unsynced, ...manager.unsynced],
+      };
     },
   };
 };

@@ -1,6 +1,6 @@
 import { type KindAdapter, leaseNames } from '../../core/request/request.ts';
 import { saidBy } from '../../core/status.ts';
-import type { Api, ApiAnswer } from '../../operator/ports.ts';
+import type { Api, ApiResponse } from '../../operator/ports.ts';
 import type { Log } from '../../support/log.ts';
 
 /** The namespaces in which the operators of a cluster agree on who works on a node, made at the start where they are missing, as medik8s' operator makes its own. */
@@ -12,7 +12,7 @@ const lease = (namespace: string) => ({
 });
 
 /** Stores nothing: it says whether the namespace is there, and whether leases may be made in it. */
-const tryLease = (api: Api, namespace: string, signal: AbortSignal): Promise<ApiAnswer> =>
+const tryLease = (api: Api, namespace: string, signal: AbortSignal): Promise<ApiResponse> =>
   api.call(
     {
       method: 'POST',
@@ -23,7 +23,7 @@ const tryLease = (api: Api, namespace: string, signal: AbortSignal): Promise<Api
     signal,
   );
 
-const make = (api: Api, name: string, signal: AbortSignal): Promise<ApiAnswer> =>
+const make = (api: Api, name: string, signal: AbortSignal): Promise<ApiResponse> =>
   api.call({ method: 'POST', path: '/api/v1/namespaces', body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } } }, signal);
 
 const prepare = async (api: Api, namespace: string, log: Log, signal: AbortSignal): Promise<void> => {

@@ -5,7 +5,7 @@ import { type Connection, connect } from '../../kube/connect.ts';
 import { EventRecorder } from '../../kube/events/events.ts';
 import { elect } from '../../kube/leader/leader.ts';
 import { Defects } from '../../operator/defects.ts';
-import type { OperatorOptions } from '../../operator/node/node-reconciler.ts';
+import type { NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
 import type { Fence } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -83,7 +83,7 @@ const crewOf = (
   { connection, recorder, metrics, settings, log }: Parts,
   found: Found,
   fence: Fence,
-  self: OperatorOptions['self'],
+  self: NodeReconcilerOptions['self'],
   namespace: string,
 ): Crew =>
   crew({
@@ -157,7 +157,7 @@ const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defe
     env,
     userAgent: `drydock/${version()}`,
     log,
-    onAnswer: seen => all.apiCall({ ...seen, status: seen.status ?? 0 }),
+    onResponse: seen => all.apiCall({ ...seen, status: seen.status ?? 0 }),
     onDefect: (path, object, error) => defects.tell('Watch', `${path} ${object}`, error),
   });
 

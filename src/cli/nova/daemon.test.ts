@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { hypervisorKey } from '../../core/hypervisor/match.ts';
 import { defaultServerPolicy } from '../../core/vm/server-policy.ts';
 import { makeBed } from '../../nova/testing/harness.ts';
-import type { Change, Sink, Watched, Watcher } from '../../operator/ports.ts';
+import type { CachedObject, Change, Watcher, WatchHandler } from '../../operator/ports.ts';
 import type { Log } from '../../support/log.ts';
 import { followNode } from './daemon.ts';
 
@@ -14,10 +14,10 @@ const nodeOf = (more: { readonly unschedulable?: boolean; readonly annotations?:
 
 /** A watch that is told by hand what happens. */
 const handWatch = () => {
-  let tell: (raw: unknown, type: Change<Watched>['type']) => void = () => {};
+  let tell: (raw: unknown, type: Change<CachedObject>['type']) => void = () => {};
   let synced: () => void = () => {};
   const watcher: Watcher = {
-    watch: <T extends Watched>(_: unknown, project: (raw: unknown) => T | undefined, sink: Sink<T>, signal: AbortSignal) => {
+    watch: <T extends CachedObject>(_: unknown, project: (raw: unknown) => T | undefined, sink: WatchHandler<T>, signal: AbortSignal) => {
       tell = (raw, type) => {
         const object = project(raw);
         if (object !== undefined) sink.changed(type === 'changed' ? { type, object, before: object } : { type, object });
@@ -26,7 +26,7 @@ const handWatch = () => {
       return new Promise(resolve => signal.addEventListener('abort', () => resolve()));
     },
   };
-  return { watcher, tell: (raw: unknown, type: Change<Watched>['type'] = 'changed') => tell(raw, type), synced: () => synced() };
+  return { watcher, tell: (raw: unknown, type: Change<CachedObject>['type'] = 'changed') => tell(raw, type), synced: () => synced() };
 };
 
 const follow = (host = 'compute-1', isHostGiven = false) => {

@@ -1,10 +1,10 @@
 import { hostname, networkInterfaces } from 'node:os';
 import { beforeAnnotation } from '../../core/hold/node.ts';
 import type { NodeIdentity } from '../../core/hypervisor/match.ts';
-import type { Collection, Watched, Watcher } from '../../operator/ports.ts';
+import type { CachedObject, Collection, Watcher } from '../../operator/ports.ts';
 
 /** A node as the daemon of its hypervisor sees it. */
-export type OwnNode = Watched &
+export type OwnNode = CachedObject &
   NodeIdentity & {
     /** Cordoned, or held by Drydock. */
     readonly isHeld: boolean;

@@ -1,6 +1,6 @@
 import { isObject } from '../../core/json.ts';
 import { saidBy } from '../../core/status.ts';
-import type { ApiAnswer } from '../../operator/ports.ts';
+import type { ApiResponse } from '../../operator/ports.ts';
 
 /** The API server said no; the words are kubectl's (`Error from server (NotFound): nodes "x" not found`). */
 export class RefusedError extends Error {
@@ -8,7 +8,7 @@ export class RefusedError extends Error {
 }
 
 /** The error that kubectl would print for this answer, without its prefix `error: `. */
-export const refusedError = (answer: ApiAnswer): RefusedError => {
+export const refusedError = (answer: ApiResponse): RefusedError => {
   const { body, status } = answer;
   if (status === 401) return new RefusedError(`error: You must be logged in to the server (${saidBy(answer)})`);
   const reason = isObject(body) && typeof body['reason'] === 'string' && body['reason'] !== '' ? ` (${body['reason']})` : '';

@@ -1,10 +1,10 @@
 import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
-import type { Watched, Watcher } from '../../operator/ports.ts';
+import type { CachedObject, Watcher } from '../../operator/ports.ts';
 
 /** The object as it is now, or that it is gone. Answers whether enough has been seen. */
 type Look = (request: MaintenanceRequest | undefined) => 'enough' | 'go on';
 
-type Followed = Watched & { readonly request: MaintenanceRequest };
+type Followed = CachedObject & { readonly request: MaintenanceRequest };
 
 const project =
   (adapter: KindAdapter) =>

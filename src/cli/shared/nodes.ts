@@ -1,6 +1,6 @@
 import { type Node, readNode } from '../../core/hold/node.ts';
 import { parseSelector } from '../../core/pod/parse-selector.ts';
-import type { Api, ApiAnswer } from '../../operator/ports.ts';
+import type { Api, ApiResponse } from '../../operator/ports.ts';
 import { refusedError } from './api-error.ts';
 import { UsageError } from './fail.ts';
 
@@ -29,7 +29,7 @@ const plainName = (text: string): string => {
 
 export const nodePath = (name: string): string => `/api/v1/nodes/${encodeURIComponent(name)}`;
 
-const bodyOf = (answer: ApiAnswer): unknown => {
+const bodyOf = (answer: ApiResponse): unknown => {
   if (answer.status !== 200) throw refusedError(answer);
   return answer.body;
 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answer, Lines, ScriptedApi } from '../../operator/testing/fakes.ts';
+import { Lines, response, ScriptedApi } from '../../operator/testing/fakes.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
 import { isOpenShift } from './openshift.ts';
 
@@ -11,7 +11,7 @@ for (const [status, is] of [
   [404, false],
 ] as const) {
   test(`a cluster that answers ${status} for config.openshift.io/v1 is ${is ? 'one' : 'none'}`, async () => {
-    const api = new ScriptedApi(() => answer(status));
+    const api = new ScriptedApi(() => response(status));
     assert.equal(await isOpenShift(api, new HandClock(), new Lines(), never), is);
     assert.deepEqual(api.asked, ['GET /apis/config.openshift.io/v1']);
   });
@@ -20,8 +20,8 @@ for (const [status, is] of [
 test('it is asked until there is a yes or a no', async () => {
   const clock = new HandClock();
   const log = new Lines();
-  const answers = [() => Promise.reject(new Error('connection refused')), () => answer(503), () => answer(200)];
-  const api = new ScriptedApi(() => (answers.shift() ?? (() => answer(500)))());
+  const responses = [() => Promise.reject(new Error('connection refused')), () => response(503), () => response(200)];
+  const api = new ScriptedApi(() => (responses.shift() ?? (() => response(500)))());
   const asking = isOpenShift(api, clock, log, never);
   await clock.advance(5000);
   assert.equal(await asking, true);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { maintenance } from '../../apis/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { Operator } from '../../operator/node/node-reconciler.ts';
+import { NodeReconciler } from '../../operator/node/node-reconciler.ts';
 import { noMeter } from '../../operator/ports.ts';
 import { silentLog } from '../../support/log.ts';
 import { type Faults, withFaults } from '../faults.ts';
@@ -27,7 +27,7 @@ export const drill = ({ seed, nodes, faults = { refused: 0, lost: 0, unanswered:
   make('namespaces', { metadata: { name: 'medik8s-leases' } });
   for (const name of nodes) make('nodes', node(name));
   const ports = inProcess(cluster, { userAgent: 'drydock' });
-  const operator = new Operator({
+  const operator = new NodeReconciler({
     api: withFaults(ports, faults, seeded(seed + 1), clock),
     watcher: ports,
     recorder: { record: () => {} },

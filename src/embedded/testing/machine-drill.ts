@@ -5,8 +5,8 @@ import { maintenance } from '../../apis/maintenance.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Limits } from '../../core/machine/snapshot.ts';
 import { namespacesOf } from '../../operator/cache/namespaces.ts';
-import { MachineRoom } from '../../operator/machines/machine-manager.ts';
-import { Operator } from '../../operator/node/node-reconciler.ts';
+import { MachineManager } from '../../operator/machines/machine-manager.ts';
+import { NodeReconciler } from '../../operator/node/node-reconciler.ts';
 import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
 import { silentLog } from '../../support/log.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
@@ -105,14 +105,14 @@ const startedOn = ({ clock, cloud }: Furnished, api: Api, watcher: Watcher, limi
     log: silentLog,
     adapters,
   };
-  const operator = new Operator({
+  const operator = new NodeReconciler({
     ...common,
     readWindow: machineAdapter.readWindow,
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
   });
-  const room = new MachineRoom({
+  const manager = new MachineManager({
     ...common,
-    world: operator.world,
+    cache: operator.cache,
     adapter: machineAdapter,
     limits,
     drainLeadSeconds: 1800,
@@ -122,7 +122,7 @@ const startedOn = ({ clock, cloud }: Furnished, api: Api, watcher: Watcher, limi
     signals: () => [],
   });
   const stop = new AbortController();
-  const running = Promise.all([operator.run(stop.signal), room.run(stop.signal)]);
+  const running = Promise.all([operator.run(stop.signal), manager.run(stop.signal)]);
   return async (): Promise<void> => {
     stop.abort();
     await ended(running, clock);

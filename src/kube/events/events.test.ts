@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiAnswer, ApiCall, KubeEventNote } from '../../operator/ports.ts';
+import type { ApiCall, ApiResponse, KubeEventNote } from '../../operator/ports.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
 import { ConnectionError } from '../http/connection-error.ts';
@@ -12,17 +12,17 @@ type Body = {
   readonly message: string;
 } & Readonly<Record<string, unknown>>;
 
-const answer = (status: number, message = ''): ApiAnswer => ({ status, headers: {}, body: { message } });
+const response = (status: number, message = ''): ApiResponse => ({ status, headers: {}, body: { message } });
 const cut = (happened: boolean): ConnectionError =>
   new ConnectionError({ method: 'POST', path: '/', server: 's' }, 'reset', happened, new Error('cut'));
 
-const setting = (reply: (call: ApiCall, n: number) => ApiAnswer | ConnectionError = () => answer(201), limits = {}) => {
+const setting = (reply: (call: ApiCall, n: number) => ApiResponse | ConnectionError = () => response(201), limits = {}) => {
   const clock = new HandClock();
   const calls: ApiCall[] = [];
   const lines: string[] = [];
   const log: Log = { ...silentLog, warn: message => lines.push(message) };
   const api = {
-    call: (call: ApiCall): Promise<ApiAnswer> => {
+    call: (call: ApiCall): Promise<ApiResponse> => {
       calls.push(call);
       const result = reply(call, calls.length - 1);
       return result instanceof Error ? Promise.reject(result) : Promise.resolve(result);
@@ -86,7 +86,7 @@ test('the same note again raises the count; another one is another event; a burs
 });
 
 test('the server has forgotten the event: a new one is made', async () => {
-  const it = setting(({ method }) => answer(method === 'PATCH' ? 404 : 201));
+  const it = setting(({ method }) => response(method === 'PATCH' ? 404 : 201));
   it.recorder.record(note());
   await it.clock.advance(0);
   it.recorder.record(note());
@@ -98,7 +98,7 @@ test('the server has forgotten the event: a new one is made', async () => {
 });
 
 test('no answer: tried once more under the same name, and "there already" is success then', async () => {
-  const it = setting((_, n) => (n === 0 ? cut(true) : n === 1 ? answer(409) : answer(200)));
+  const it = setting((_, n) => (n === 0 ? cut(true) : n === 1 ? response(409) : response(200)));
   it.recorder.record(note());
   await it.clock.advance(1000);
   it.recorder.record(note());
@@ -114,10 +114,10 @@ test('no answer: tried once more under the same name, and "there already" is suc
 test('failures are logged, the first of a row only, and stop nothing; a terminating namespace is not worth a line', async () => {
   const it = setting((_, n) =>
     n === 0
-      ? answer(403, 'unable to create new content in namespace x because it is being terminated')
+      ? response(403, 'unable to create new content in namespace x because it is being terminated')
       : n < 3
-        ? answer(403, 'forbidden')
-        : answer(201),
+        ? response(403, 'forbidden')
+        : response(201),
   );
   for (const reason of ['A', 'B', 'C', 'D']) it.recorder.record(note({ reason }));
   await it.clock.advance(0);

@@ -1,4 +1,4 @@
-import type { Api, ApiAnswer, KubeEventNote, Recorder } from '../../operator/ports.ts';
+import type { Api, ApiResponse, KubeEventNote, Recorder } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { ConnectionError, textOf } from '../http/connection-error.ts';
@@ -22,7 +22,7 @@ export type EventRecorderOptions = {
 type Waiting = { readonly note: KubeEventNote; readonly first: Temporal.Instant; last: Temporal.Instant; times: number };
 type Sent = { readonly name: string; count: number };
 /** Undefined: there was no answer, and it has been reported. */
-type Reply = { readonly answer: ApiAnswer; readonly again: boolean } | undefined;
+type Reply = { readonly response: ApiResponse; readonly again: boolean } | undefined;
 
 /**
  * Records core/v1 Events one after the other, in the background. The same note about the same object raises the count of its event instead of
@@ -90,7 +90,7 @@ export class EventRecorder implements Recorder {
     );
     if (reply === undefined) return;
     // The server forgets events after an hour.
-    if (reply.answer.status === 404) return this.#create(key, waiting);
+    if (reply.response.status === 404) return this.#create(key, waiting);
     this.#judge(reply, waiting.note, key, { name: before.name, count });
   }
 
@@ -101,25 +101,25 @@ export class EventRecorder implements Recorder {
     if (reply !== undefined) this.#judge(reply, note, key, { name, count: times });
   }
 
-  #judge({ answer, again }: Exclude<Reply, undefined>, note: KubeEventNote, key: string, sent: Sent): void {
+  #judge({ response, again }: Exclude<Reply, undefined>, note: KubeEventNote, key: string, sent: Sent): void {
     // There already, and asked for twice: the first try had come through, only its answer had not.
-    const isDone = answer.status < 300 || (again && answer.status === 409);
+    const isDone = response.status < 300 || (again && response.status === 409);
     if (isDone) {
       this.#failing = false;
       this.#remember(key, sent);
-    } else if (isNamespaceGone(answer)) this.#options.log.debug('an event was dropped with its namespace', facts(note));
-    else this.#complain('an event could not be recorded', note, `the API server answered ${answer.status} ${messageOf(answer)}`);
+    } else if (isNamespaceGone(response)) this.#options.log.debug('an event was dropped with its namespace', facts(note));
+    else this.#complain('an event could not be recorded', note, `the API server answered ${response.status} ${messageOf(response)}`);
   }
 
   async #call(call: Parameters<Api['call']>[0], note: KubeEventNote): Promise<Reply> {
     const { api, clock } = this.#options;
     try {
-      return { answer: await api.call(call), again: false };
+      return { response: await api.call(call), again: false };
     } catch (error) {
       if (!(error instanceof ConnectionError) || error.reason === 'closed') throw error;
       this.#options.log.debug('recording an event is tried once more', { ...facts(note), error: textOf(error) });
       await clock.sleep(1000);
-      return { answer: await api.call(call), again: error.mayHaveHappened };
+      return { response: await api.call(call), again: error.mayHaveHappened };
     }
   }
 
@@ -151,8 +151,8 @@ const facts = ({ reason, message, about }: KubeEventNote): Readonly<Record<strin
   message,
 });
 
-const isNamespaceGone = (answer: ApiAnswer): boolean =>
-  (answer.status === 403 && /is being terminated/.test(messageOf(answer))) || answer.status === 404;
+const isNamespaceGone = (response: ApiResponse): boolean =>
+  (response.status === 403 && /is being terminated/.test(messageOf(response))) || response.status === 404;
 
-const messageOf = ({ body }: ApiAnswer): string =>
+const messageOf = ({ body }: ApiResponse): string =>
   typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';

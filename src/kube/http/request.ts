@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ApiAnswer, ApiCall } from '../../operator/ports.ts';
+import type { ApiCall, ApiResponse } from '../../operator/ports.ts';
 import type { Headers } from './exchange.ts';
 
 /** The path on the wire: the server's own path, the call's, and the query without what is undefined. */
@@ -24,9 +24,9 @@ export const requestHeaders = (call: ApiCall, body: string | undefined, userAgen
 });
 
 /** Headers of an answer, several of one name joined. */
-export const answerHeaders = (headers: IncomingHttpHeaders): ApiAnswer['headers'] =>
+export const responseHeaders = (headers: IncomingHttpHeaders): ApiResponse['headers'] =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]));
 
 /** The body of an answer: parsed where its content type is JSON. Throws a SyntaxError when it is not the JSON that it says it is. */
-export const answerBody = (text: string, contentType: string | undefined): unknown =>
+export const responseBody = (text: string, contentType: string | undefined): unknown =>
   text !== '' && /^application\/([\w.-]+\+)?json\b/.test(contentType ?? '') ? JSON.parse(text) : text;

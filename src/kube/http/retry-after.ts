@@ -1,4 +1,4 @@
-import type { ApiAnswer } from '../../operator/ports.ts';
+import type { ApiResponse } from '../../operator/ports.ts';
 
 /** A server that asks for more than this is not believed: somebody's clock or unit is wrong. */
 const longestMs = 60_000;
@@ -18,10 +18,10 @@ type Status = {
  * webhook's refusal. Rule: k8s.io/apiserver pkg/server/filters/maxinflight.go and priority-and-fairness.go against
  * k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go.
  */
-export const pauseAsked = (answer: ApiAnswer, now: Temporal.Instant): number | undefined => {
-  if (answer.status !== 429 && answer.status !== 503) return undefined;
-  if (answer.status === 429 && isAboutOneObject(answer.body)) return undefined;
-  return retryAfterMs(answer.headers['retry-after'], now);
+export const pauseAsked = (response: ApiResponse, now: Temporal.Instant): number | undefined => {
+  if (response.status !== 429 && response.status !== 503) return undefined;
+  if (response.status === 429 && isAboutOneObject(response.body)) return undefined;
+  return retryAfterMs(response.headers['retry-after'], now);
 };
 
 const isAboutOneObject = (body: unknown): boolean => {

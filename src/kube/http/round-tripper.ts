@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import type { ApiAnswer, ApiCall } from '../../operator/ports.ts';
+import type { ApiCall, ApiResponse } from '../../operator/ports.ts';
 import { type Deadline, orAborted } from '../../support/deadline.ts';
 import { ConnectionError, type FailureReason, reasonOf } from './connection-error.ts';
 import type { Agents } from './connection-pools.ts';
 import type { Credentials, Grant } from './credentials.ts';
 import { readText, type Sent, send, type Wire } from './exchange.ts';
-import { answerBody, answerHeaders, requestBody, requestHeaders, requestPath } from './request.ts';
+import { requestBody, requestHeaders, requestPath, responseBody, responseHeaders } from './request.ts';
 
 /** One call on its way. */
 export type Trip = {
@@ -53,11 +53,11 @@ export class Courier {
   }
 
   /** The whole answer. */
-  async read(trip: Trip, response: IncomingMessage): Promise<ApiAnswer> {
+  async read(trip: Trip, response: IncomingMessage): Promise<ApiResponse> {
     try {
       const text = await readText(response);
-      const body = answerBody(text, response.headers['content-type']);
-      return { status: response.statusCode ?? 0, headers: answerHeaders(response.headers), body };
+      const body = responseBody(text, response.headers['content-type']);
+      return { status: response.statusCode ?? 0, headers: responseHeaders(response.headers), body };
     } catch (error) {
       if (error instanceof SyntaxError) throw this.#error(trip, 'garbled', true, error);
       throw this.failure(trip, error, { established: true, sent: true });

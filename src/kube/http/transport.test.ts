@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
-import { type Answer, FaultServer, json, until } from '../testing/fault-server.ts';
+import { FaultServer, json, type Response, until } from '../testing/fault-server.ts';
 import { ConnectionError } from './connection-error.ts';
 import { Credentials, constant } from './credentials.ts';
 import { type Seen, Transport, type TransportOptions } from './transport.ts';
 
-const start = async (answer: Answer, setting: Partial<TransportOptions> = {}) => {
-  const server = await FaultServer.start(answer);
+const start = async (response: Response, setting: Partial<TransportOptions> = {}) => {
+  const server = await FaultServer.start(response);
   const credentials = new Credentials([constant({ authorization: 'Bearer t' })], { headers: {}, tls: {} });
   const transport = new Transport({ server: server.url, credentials, userAgent: 'drydock/test', clock: systemClock, ...setting });
   return {
@@ -35,14 +35,14 @@ const failure = async (promise: Promise<unknown>): Promise<ConnectionError> => {
 
 test('one connection serves call after call; headers, query and body arrive, JSON comes back parsed', async () => {
   const seen: Seen[] = [];
-  await using it = await start((_, response) => json(response, 201, { ok: true }), { onAnswer: one => seen.push(one) });
+  await using it = await start((_, incoming) => json(incoming, 201, { ok: true }), { onResponse: one => seen.push(one) });
   for (let n = 0; n < 3; n += 1) {
-    const answer = await it.transport.call({
+    const response = await it.transport.call({
       ...post,
       path: '/api/v1/namespaces/x/pods/y/eviction',
       query: { dryRun: 'All', left: undefined },
     });
-    assert.deepEqual([answer.status, answer.body, answer.headers['content-type']], [201, { ok: true }, 'application/json']);
+    assert.deepEqual([response.status, response.body, response.headers['content-type']], [201, { ok: true }, 'application/json']);
   }
   const [first] = it.server.requests;
   assert.deepEqual(
@@ -55,9 +55,9 @@ test('one connection serves call after call; headers, query and body arrive, JSO
 });
 
 test('what is not JSON comes back as text; JSON that is none is an error', async () => {
-  await using it = await start((request, response) => {
-    if (request.path === '/text') response.end('ok');
-    else response.writeHead(200, { 'content-type': 'application/json' }).end('{"cut');
+  await using it = await start((request, incoming) => {
+    if (request.path === '/text') incoming.end('ok');
+    else incoming.writeHead(200, { 'content-type': 'application/json' }).end('{"cut');
   });
   assert.equal((await it.transport.call({ method: 'GET', path: '/text' })).body, 'ok');
   assert.equal((await failure(it.transport.call(get))).reason, 'garbled');
@@ -81,9 +81,9 @@ test('nobody listens: unreachable, and nothing can have happened', async () => {
 
 test('a kept connection that is closed under a GET: asked again once on a new one', async () => {
   let resets = 1;
-  await using it = await start((request, response) => {
-    if (request.connection === 1 && it.server.requests.length > 1 && resets-- > 0) response.socket?.resetAndDestroy();
-    else json(response, 200, {});
+  await using it = await start((request, incoming) => {
+    if (request.connection === 1 && it.server.requests.length > 1 && resets-- > 0) incoming.socket?.resetAndDestroy();
+    else json(incoming, 200, {});
   });
   await it.transport.call(get);
   assert.equal((await it.transport.call(get)).status, 200);
@@ -91,14 +91,14 @@ test('a kept connection that is closed under a GET: asked again once on a new on
 });
 
 test('a GET on a new connection that is cut is not asked again', async () => {
-  await using it = await start((_, response) => void response.socket?.resetAndDestroy());
+  await using it = await start((_, incoming) => void incoming.socket?.resetAndDestroy());
   const error = await failure(it.transport.call(get));
   assert.deepEqual([error.reason, error.mayHaveHappened, it.server.requests.length], ['reset', true, 1]);
 });
 
 test('a change on a kept connection that is cut is never made twice, and may have happened', async () => {
-  await using it = await start((request, response) =>
-    request.method === 'POST' ? void response.socket?.resetAndDestroy() : json(response, 200, {}),
+  await using it = await start((request, incoming) =>
+    request.method === 'POST' ? void incoming.socket?.resetAndDestroy() : json(incoming, 200, {}),
   );
   await it.transport.call(get);
   const error = await failure(it.transport.call(post));
@@ -107,9 +107,9 @@ test('a change on a kept connection that is cut is never made twice, and may hav
 });
 
 test('an answer that is cut off within its body: reset', async () => {
-  await using it = await start((_, response) => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{');
-    setTimeout(() => response.socket?.destroy(), 20);
+  await using it = await start((_, incoming) => {
+    incoming.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{');
+    setTimeout(() => incoming.socket?.destroy(), 20);
   });
   assert.deepEqual([(await failure(it.transport.call(post))).reason], ['reset']);
 });
@@ -151,7 +151,7 @@ test('closing rejects what is on its way, what waits and what comes later', asyn
 
 test('bulk calls leave places for normal ones, and those for vital ones; first come, first served', async () => {
   const ends: (() => void)[] = [];
-  await using it = await start((_, response) => void ends.push(() => json(response, 200, {})));
+  await using it = await start((_, incoming) => void ends.push(() => json(incoming, 200, {})));
   const all = [
     ...Array.from({ length: 30 }, (_, n) => it.transport.call({ ...post, path: `/bulk/${n}`, lane: 'bulk' })),
     ...Array.from({ length: 10 }, (_, n) => it.transport.call({ ...get, path: `/normal/${n}` })),
@@ -171,13 +171,13 @@ test('bulk calls leave places for normal ones, and those for vital ones; first c
 test('priority & fairness says wait: normal and bulk calls wait, vital ones do not', async () => {
   const clock = new HandClock();
   let isBusy = true;
-  const answer: Answer = (_, response) =>
+  const response: Response = (_, incoming) =>
     isBusy
-      ? void response
+      ? void incoming
           .writeHead(429, { 'retry-after': '7', 'content-type': 'text/plain' })
           .end('Too many requests, please try again later.\n')
-      : json(response, 200, {});
-  await using it = await start(answer, { clock });
+      : json(incoming, 200, {});
+  await using it = await start(response, { clock });
   assert.equal((await it.transport.call(get)).status, 429);
   isBusy = false;
   let done = 0;
@@ -204,7 +204,7 @@ for (const [what, body] of [
 ] as const) {
   test(`a 429 of ${what} holds nothing back`, async () => {
     const clock = new HandClock();
-    await using it = await start((_, response) => json(response, 429, body, { 'retry-after': '10' }), { clock });
+    await using it = await start((_, incoming) => json(incoming, 429, body, { 'retry-after': '10' }), { clock });
     await it.transport.call({ ...post, lane: 'bulk' });
     assert.equal((await it.transport.call({ ...post, lane: 'bulk' })).status, 429);
   });
@@ -213,7 +213,7 @@ for (const [what, body] of [
 test('503 with Retry-After holds back, at most a minute', async () => {
   const clock = new HandClock();
   await using it = await start(
-    (_, response) => json(response, it.server.requests.length === 1 ? 503 : 200, {}, { 'retry-after': '86400' }),
+    (_, incoming) => json(incoming, it.server.requests.length === 1 ? 503 : 200, {}, { 'retry-after': '86400' }),
     { clock },
   );
   await it.transport.call(get);
@@ -226,7 +226,7 @@ test('503 with Retry-After holds back, at most a minute', async () => {
 
 test('a call that is held back longer than its time is given up, and has not happened', async () => {
   const clock = new HandClock();
-  await using it = await start((_, response) => json(response, 503, {}, { 'retry-after': '60' }), { clock });
+  await using it = await start((_, incoming) => json(incoming, 503, {}, { 'retry-after': '60' }), { clock });
   await it.transport.call(get);
   const waiting = failure(it.transport.call({ ...post, lane: 'bulk' }));
   await clock.advance(30_000);
@@ -245,19 +245,19 @@ test('401: the credentials are renewed once for all calls, and each call is made
     },
   };
   const credentials = new Credentials([source], { headers: {}, tls: {} });
-  await using it = await start((request, response) => json(response, request.headers.authorization === 'Bearer new' ? 200 : 401, {}), {
+  await using it = await start((request, incoming) => json(incoming, request.headers.authorization === 'Bearer new' ? 200 : 401, {}), {
     credentials,
   });
-  const answers = await Promise.all(Array.from({ length: 5 }, () => it.transport.call(post)));
+  const responses = await Promise.all(Array.from({ length: 5 }, () => it.transport.call(post)));
   assert.deepEqual(
-    answers.map(({ status }) => status),
+    responses.map(({ status }) => status),
     [200, 200, 200, 200, 200],
   );
   assert.ok(renewals >= 1 && renewals <= 5);
 });
 
 test('401 with nothing else to offer: the answer is given, and the call was made once', async () => {
-  await using it = await start((_, response) => json(response, 401, { message: 'Unauthorized' }));
+  await using it = await start((_, incoming) => json(incoming, 401, { message: 'Unauthorized' }));
   assert.equal((await it.transport.call(get)).status, 401);
   assert.equal(it.server.requests.length, 1);
 });
@@ -274,9 +274,9 @@ test('no credentials: nothing is sent', async () => {
 });
 
 test('watches have their own connections: any number of them leaves the places of the calls alone', async () => {
-  const answer: Answer = (request, response) =>
-    request.path === '/watch' ? response.writeHead(200).flushHeaders() : json(response, 200, {});
-  await using it = await start(answer, { places: 2 });
+  const response: Response = (request, incoming) =>
+    request.path === '/watch' ? incoming.writeHead(200).flushHeaders() : json(incoming, 200, {});
+  await using it = await start(response, { places: 2 });
   const stop = new AbortController();
   await Promise.all(Array.from({ length: 5 }, () => it.transport.stream({ path: '/watch' }, stop.signal)));
   assert.equal((await it.transport.call(get)).status, 200);
@@ -285,7 +285,7 @@ test('watches have their own connections: any number of them leaves the places o
 });
 
 test('the server has a path of its own: it comes before that of every call', async () => {
-  await using server = await FaultServer.start((_, response) => json(response, 200, {}));
+  await using server = await FaultServer.start((_, incoming) => json(incoming, 200, {}));
   const clock: Clock = systemClock;
   const transport = new Transport({
     server: `${server.url}/k8s/clusters/c-1/`,

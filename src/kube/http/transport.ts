@@ -1,4 +1,4 @@
-import type { Api, ApiAnswer, ApiCall } from '../../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
 import { Agents, type ProxyEnv } from './connection-pools.ts';
@@ -32,16 +32,16 @@ export type TransportOptions = {
   /** Calls on the wire at one time; 32 when left out. Watches are not counted. */
   readonly places?: number;
   /** Told of every finished call. Must not throw. */
-  readonly onAnswer?: ((seen: Seen) => void) | undefined;
+  readonly onResponse?: ((seen: Seen) => void) | undefined;
 };
 
 /** What a stream is asked for. It is always a GET. */
 export type StreamRequest = Pick<ApiCall, 'path' | 'query' | 'accept' | 'timeoutMs'>;
 
 /** An open stream, or an answer that is none. */
-export type StreamAnswer =
+export type StreamResponse =
   | { readonly kind: 'open'; readonly chunks: AsyncIterable<Uint8Array> }
-  | { readonly kind: 'refused'; readonly answer: ApiAnswer };
+  | { readonly kind: 'refused'; readonly response: ApiResponse };
 
 /** Opens streams: the part of the transport that watches need. */
 export interface Streams {
@@ -49,7 +49,7 @@ export interface Streams {
    * Resolves when the head of the answer has come; `timeoutMs` (30,000 when left out) counts until then. The signal cuts the stream at any
    * time. Rejects like `Api.call`.
    */
-  stream(request: StreamRequest, signal: AbortSignal): Promise<StreamAnswer>;
+  stream(request: StreamRequest, signal: AbortSignal): Promise<StreamResponse>;
 }
 
 const defaultTimeoutMs = 30_000;
@@ -78,20 +78,20 @@ export class Transport implements Api, Streams {
   }
 
   /** See `Api.call`. The time limit counts from the call on, so waiting for a place is within it. */
-  async call(call: ApiCall, signal?: AbortSignal): Promise<ApiAnswer> {
+  async call(call: ApiCall, signal?: AbortSignal): Promise<ApiResponse> {
     using deadline = this.#deadline(call, signal);
     const trip: Trip = { call, pool: 'calls', deadline, signal };
     // Awaited here, or the deadline would be disposed of before it can count.
     return await this.#observed(
       trip,
-      answer => answer.status,
+      response => response.status,
       async () => {
         const leave = await this.#place(trip);
         try {
-          const answer = await this.#courier.read(trip, await this.#courier.fetch(trip));
-          const pause = pauseAsked(answer, this.#options.clock.now());
+          const response = await this.#courier.read(trip, await this.#courier.fetch(trip));
+          const pause = pauseAsked(response, this.#options.clock.now());
           if (pause !== undefined) this.#lanes.holdFor(pause);
-          return answer;
+          return response;
         } finally {
           leave();
         }
@@ -100,7 +100,7 @@ export class Transport implements Api, Streams {
   }
 
   /** See `Streams.stream`. */
-  async stream(request: StreamRequest, signal: AbortSignal): Promise<StreamAnswer> {
+  async stream(request: StreamRequest, signal: AbortSignal): Promise<StreamResponse> {
     const call: ApiCall = { method: 'GET', ...request };
     const deadline = this.#deadline(call, signal);
     try {
@@ -118,16 +118,16 @@ export class Transport implements Api, Streams {
     this.#agents.close();
   }
 
-  async #open(trip: Trip): Promise<StreamAnswer> {
-    const response = await this.#courier.fetch(trip);
-    if (response.statusCode === 200) {
+  async #open(trip: Trip): Promise<StreamResponse> {
+    const incoming = await this.#courier.fetch(trip);
+    if (incoming.statusCode === 200) {
       trip.deadline.lift();
-      response.once('close', () => trip.deadline[Symbol.dispose]());
-      return { kind: 'open', chunks: response };
+      incoming.once('close', () => trip.deadline[Symbol.dispose]());
+      return { kind: 'open', chunks: incoming };
     }
-    const answer = await this.#courier.read(trip, response);
+    const response = await this.#courier.read(trip, incoming);
     trip.deadline[Symbol.dispose]();
-    return { kind: 'refused', answer };
+    return { kind: 'refused', response };
   }
 
   #deadline(call: ApiCall, signal: AbortSignal | undefined): Deadline {
@@ -154,7 +154,7 @@ export class Transport implements Api, Streams {
       const { call, pool } = trip;
       const seconds = (this.#nowMs() - began) / 1000;
       const lane = pool === 'streams' ? 'watch' : (call.lane ?? 'normal');
-      this.#options.onAnswer?.({ method: call.method, path: pathTemplate(call.path), status, seconds, lane });
+      this.#options.onResponse?.({ method: call.method, path: pathTemplate(call.path), status, seconds, lane });
     }
   }
 
@@ -163,4 +163,4 @@ export class Transport implements Api, Streams {
   }
 }
 
-const statusOf = (answer: StreamAnswer): number => (answer.kind === 'open' ? 200 : answer.answer.status);
+const statusOf = (response: StreamResponse): number => (response.kind === 'open' ? 200 : response.response.status);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Api, ApiAnswer, ApiCall, Fence } from '../../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse, Fence } from '../../operator/ports.ts';
 import { silentLog } from '../../support/log.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
 import { ConnectionError } from '../http/connection-error.ts';
@@ -16,14 +16,14 @@ class LeaseServer implements Api {
   readonly writes: Lease[] = [];
   #version = 0;
 
-  call(call: ApiCall, signal?: AbortSignal): Promise<ApiAnswer> {
+  call(call: ApiCall, signal?: AbortSignal): Promise<ApiResponse> {
     const fault = this.fault(call);
     const lost = (happened: boolean): ConnectionError =>
       new ConnectionError({ method: call.method, path: call.path, server: 'test' }, 'reset', happened, new Error('cut'));
     if (fault === 'never arrives') return Promise.reject(lost(false));
     if (fault === 'hangs') return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
-    const answer = this.#handle(call);
-    return fault === 'lost answer' ? Promise.reject(lost(true)) : Promise.resolve({ headers: {}, ...answer });
+    const response = this.#handle(call);
+    return fault === 'lost answer' ? Promise.reject(lost(true)) : Promise.resolve({ headers: {}, ...response });
   }
 
   #handle(call: ApiCall): { readonly status: number; readonly body: unknown } {

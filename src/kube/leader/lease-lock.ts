@@ -1,4 +1,4 @@
-import type { Api, ApiAnswer, ApiCall } from '../../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { textOf } from '../http/connection-error.ts';
 import { heldBy, holderOf, type Lease, leaseOf, released } from './lease-record.ts';
@@ -62,8 +62,8 @@ export class LeaseClaim {
     try {
       const lease = await this.#read(signal);
       if (lease === undefined || holderOf(lease) !== this.#options.identity) return false;
-      const answer = await this.#call('PUT', `/${this.#options.name}`, signal, released(lease, this.#options.clock.now()));
-      return answer.status === 200;
+      const response = await this.#call('PUT', `/${this.#options.name}`, signal, released(lease, this.#options.clock.now()));
+      return response.status === 200;
     } catch {
       return false;
     }
@@ -73,12 +73,12 @@ export class LeaseClaim {
   async #write(lease: Lease, signal: AbortSignal): Promise<Claim | undefined> {
     const { clock, identity, durationMs, name } = this.#options;
     const began = this.#moment();
-    const answer = await this.#call('PUT', `/${name}`, signal, heldBy(lease, identity, durationMs, clock.now()));
-    if (answer.status === 409 || answer.status === 404) {
-      if (answer.status === 404) this.#seen = undefined;
+    const response = await this.#call('PUT', `/${name}`, signal, heldBy(lease, identity, durationMs, clock.now()));
+    if (response.status === 409 || response.status === 404) {
+      if (response.status === 404) this.#seen = undefined;
       return undefined;
     }
-    return this.#written(answer, began);
+    return this.#written(response, began);
   }
 
   async #create(signal: AbortSignal): Promise<Claim> {
@@ -88,17 +88,17 @@ export class LeaseClaim {
     return this.#written(await this.#call('POST', '', signal, heldBy(lease, identity, durationMs, clock.now())), began);
   }
 
-  #written(answer: ApiAnswer, began: { readonly sinceMs: number; readonly sinceUptimeMs: number }): Claim {
-    if (answer.status !== 200 && answer.status !== 201) return { kind: 'failed', why: explain(answer) };
-    this.#observe(leaseOf(answer));
+  #written(response: ApiResponse, began: { readonly sinceMs: number; readonly sinceUptimeMs: number }): Claim {
+    if (response.status !== 200 && response.status !== 201) return { kind: 'failed', why: explain(response) };
+    this.#observe(leaseOf(response));
     return { kind: 'held', ...began };
   }
 
   async #read(signal: AbortSignal): Promise<Lease | undefined> {
-    const answer = await this.#call('GET', `/${this.#options.name}`, signal);
-    if (answer.status === 404) return undefined;
-    if (answer.status !== 200) throw new Error(explain(answer));
-    const lease = leaseOf(answer);
+    const response = await this.#call('GET', `/${this.#options.name}`, signal);
+    if (response.status === 404) return undefined;
+    if (response.status !== 200) throw new Error(explain(response));
+    const lease = leaseOf(response);
     this.#observe(lease);
     return lease;
   }
@@ -122,13 +122,13 @@ export class LeaseClaim {
     return { sinceMs: this.#options.clock.now().epochMilliseconds, sinceUptimeMs: this.#options.uptime() };
   }
 
-  #call(method: ApiCall['method'], suffix: string, signal: AbortSignal, body?: Lease): Promise<ApiAnswer> {
+  #call(method: ApiCall['method'], suffix: string, signal: AbortSignal, body?: Lease): Promise<ApiResponse> {
     const { api, timeoutMs } = this.#options;
     return api.call({ method, path: `${this.#path}${suffix}`, body, lane: 'vital', timeoutMs }, signal);
   }
 }
 
-const explain = ({ status, body }: ApiAnswer): string => {
+const explain = ({ status, body }: ApiResponse): string => {
   const message = typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';
   return `the API server answered ${status}${message === '' ? '' : `: ${message}`}`;
 };

@@ -1,4 +1,4 @@
-import type { ApiAnswer } from '../../operator/ports.ts';
+import type { ApiResponse } from '../../operator/ports.ts';
 
 /** The spec of a coordination.k8s.io/v1 Lease; fields that are not named here are kept as they are. */
 type LeaseSpec = {
@@ -18,7 +18,7 @@ export type Lease = {
 };
 
 /** The Lease of an answer with status 200 or 201. */
-export const leaseOf = (answer: ApiAnswer): Lease => answer.body as Lease;
+export const leaseOf = (response: ApiResponse): Lease => response.body as Lease;
 
 /** Who holds it; empty when nobody does. */
 export const holderOf = (lease: Lease): string => lease.spec?.holderIdentity ?? '';

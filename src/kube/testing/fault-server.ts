@@ -14,7 +14,7 @@ export type SeenRequest = {
 };
 
 /** Answers a request, well or badly. */
-export type Answer = (request: SeenRequest, response: ServerResponse) => void | Promise<void>;
+export type Response = (request: SeenRequest, incoming: ServerResponse) => void | Promise<void>;
 
 /** An API server that does as a test tells it, misbehaviour included, on 127.0.0.1. */
 export class FaultServer implements AsyncDisposable {
@@ -24,20 +24,20 @@ export class FaultServer implements AsyncDisposable {
   readonly requests: SeenRequest[] = [];
   /** How many connections there have been. */
   connections = 0;
-  answer: Answer;
+  response: Response;
 
-  private constructor(answer: Answer, tls: ServerOptions | undefined) {
-    this.answer = answer;
+  private constructor(response: Response, tls: ServerOptions | undefined) {
+    this.response = response;
     this.#secure = tls !== undefined;
-    const listener = (request: IncomingMessage, response: ServerResponse): void => void this.#handle(request, response);
+    const listener = (request: IncomingMessage, incoming: ServerResponse): void => void this.#handle(request, incoming);
     this.#server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener);
     this.#server.keepAliveTimeout = 60_000;
     this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => this.#welcome(socket));
     this.#server.on('tlsClientError', () => {});
   }
 
-  static async start(answer: Answer, tls?: ServerOptions): Promise<FaultServer> {
-    const server = new FaultServer(answer, tls);
+  static async start(response: Response, tls?: ServerOptions): Promise<FaultServer> {
+    const server = new FaultServer(response, tls);
     await new Promise<void>(resolve => server.#server.listen(0, '127.0.0.1', resolve));
     return server;
   }
@@ -72,8 +72,8 @@ export class FaultServer implements AsyncDisposable {
     socket.once('close', () => this.#sockets.delete(socket));
   }
 
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    response.on('error', () => {});
+  async #handle(request: IncomingMessage, incoming: ServerResponse): Promise<void> {
+    incoming.on('error', () => {});
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) body += String(chunk);
     const { pathname, searchParams } = new URL(request.url ?? '/', this.url);
@@ -86,13 +86,13 @@ export class FaultServer implements AsyncDisposable {
       connection: this.#sockets.get(request.socket) ?? 0,
     };
     this.requests.push(seen);
-    await this.answer(seen, response);
+    await this.response(seen, incoming);
   }
 }
 
 /** Answers with JSON. */
-export const json = (response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void => {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+export const json = (incoming: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void => {
+  incoming.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 };
 
 /** Waits until something is so; fails after 20 s. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { type Answer, json, type SeenRequest } from './fault-server.ts';
+import { json, type Response, type SeenRequest } from './fault-server.ts';
 
 /** An object as it goes over the wire. */
 export const pod = (name: string, version: number, uid = `uid-${name}`, note = ''): unknown => ({
@@ -30,7 +30,7 @@ export const status = (code: number, reason: string): unknown => ({
 export const bookmark = (version: number): string => line('BOOKMARK', { kind: 'Pod', metadata: { resourceVersion: String(version) } });
 
 /** Answers the n-th list or watch, counted from 0. */
-export type Turn = (response: ServerResponse, request: SeenRequest, n: number) => void | Promise<void>;
+export type Turn = (incoming: ServerResponse, request: SeenRequest, n: number) => void | Promise<void>;
 
 /** A collection whose lists and watches follow a script each; the last entry stands for all later ones. */
 export class ScriptedCollection {
@@ -46,38 +46,38 @@ export class ScriptedCollection {
     this.#watchTurns = watchTurns;
   }
 
-  readonly answer: Answer = async (request, response) => {
+  readonly response: Response = async (request, incoming) => {
     const isWatch = request.query.has('watch');
     const [seen, turns] = isWatch ? [this.watches, this.#watchTurns] : [this.lists, this.#listTurns];
     seen.push(request);
     const n = seen.length - 1;
     if (isWatch) {
-      this.open.add(response);
-      response.once('close', () => this.open.delete(response));
+      this.open.add(incoming);
+      incoming.once('close', () => this.open.delete(incoming));
     }
-    await turns[Math.min(n, turns.length - 1)]?.(response, request, n);
+    await turns[Math.min(n, turns.length - 1)]?.(incoming, request, n);
   };
 }
 
 /** A turn that gives a whole list. */
 export const lists =
   (version: number, ...items: readonly unknown[]): Turn =>
-  response =>
-    json(response, 200, podList(version, items));
+  incoming =>
+    json(incoming, 200, podList(version, items));
 
 /** A turn that answers with a Status. */
 export const refuses =
   (code: number, reason: string, headers: Readonly<Record<string, string>> = {}): Turn =>
-  response =>
-    json(response, code, status(code, reason), headers);
+  incoming =>
+    json(incoming, code, status(code, reason), headers);
 
 /** A turn that opens a watch, says these lines, and then does what comes after. */
 export const says =
   (lines: readonly string[], after: 'stays' | 'closes' | 'resets' = 'stays'): Turn =>
-  response => {
-    response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
-    for (const text of lines) response.write(text);
-    if (after === 'closes') response.end();
+  incoming => {
+    incoming.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+    for (const text of lines) incoming.write(text);
+    if (after === 'closes') incoming.end();
     // A moment later, so that what was said arrives: a reset throws away what the other side has not read.
-    if (after === 'resets') setTimeout(() => response.socket?.resetAndDestroy(), 50);
+    if (after === 'resets') setTimeout(() => incoming.socket?.resetAndDestroy(), 50);
   };

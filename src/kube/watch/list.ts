@@ -1,11 +1,11 @@
-import type { Api, ApiAnswer, Collection } from '../../operator/ports.ts';
+import type { Api, ApiResponse, Collection } from '../../operator/ports.ts';
 import { versionOf } from './raw-object.ts';
 import { type Refusal, refusalOf } from './status-error.ts';
 
 /** One page of a list, or why there is none. */
 export type Page =
   | { readonly kind: 'page'; readonly items: readonly unknown[]; readonly version: string; readonly last: boolean }
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly headers: ApiAnswer['headers'] };
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly headers: ApiResponse['headers'] };
 
 type List = { readonly items?: readonly unknown[] | null; readonly metadata?: { readonly continue?: string } };
 

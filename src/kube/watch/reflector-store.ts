@@ -1,4 +1,4 @@
-import type { Change, Sink, Watched } from '../../operator/ports.ts';
+import type { CachedObject, Change, WatchHandler } from '../../operator/ports.ts';
 import type { Log } from '../../support/log.ts';
 import { textOf } from '../http/connection-error.ts';
 import type { RawObject } from './raw-object.ts';
@@ -15,10 +15,10 @@ type Projected<T> = { readonly kind: 'kept'; readonly object: T } | { readonly k
  * What is known of a collection, by name, and who is told when it changes. A `project` or a sink that throws is reported, and nothing else
  * happens: one odd object or handler does not stop the rest.
  */
-export class Store<T extends Watched> {
+export class Store<T extends CachedObject> {
   readonly #objects = new Map<string, T>();
   readonly #project: Project<T>;
-  readonly #sink: Sink<T>;
+  readonly #handler: WatchHandler<T>;
   readonly #path: string;
   readonly #onDefect: OnDefect;
   #synced = false;
@@ -26,12 +26,12 @@ export class Store<T extends Watched> {
   constructor(
     path: string,
     project: Project<T>,
-    sink: Sink<T>,
+    handler: WatchHandler<T>,
     { log, onDefect }: { readonly log: Log; readonly onDefect?: OnDefect | undefined },
   ) {
     this.#path = path;
     this.#project = project;
-    this.#sink = sink;
+    this.#handler = handler;
     this.#onDefect =
       onDefect ??
       ((collection, object, error) =>
@@ -66,12 +66,12 @@ export class Store<T extends Watched> {
     for (const name of this.#objects.keys()) if (!names.has(name)) this.#forget(name);
     if (this.#synced) return;
     this.#synced = true;
-    this.#guard('synced', () => this.#sink.synced());
+    this.#guard('synced', () => this.#handler.synced());
   }
 
   /** See `Sink.failing`. */
   failing(message: string, status: number | undefined, retryInMs: number): void {
-    this.#guard('failing', () => this.#sink.failing?.({ message, retryInMs, ...(status === undefined ? {} : { status }) }));
+    this.#guard('failing', () => this.#handler.failing?.({ message, retryInMs, ...(status === undefined ? {} : { status }) }));
   }
 
   #forget(name: string, last = this.#objects.get(name)): void {
@@ -81,7 +81,7 @@ export class Store<T extends Watched> {
   }
 
   #tell(change: Change<T>): void {
-    this.#guard(change.type, () => this.#sink.changed(change), change.object.key);
+    this.#guard(change.type, () => this.#handler.changed(change), change.object.key);
   }
 
   #guard(what: string, tell: () => void, object?: string): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Change, Sink, Watched } from '../../operator/ports.ts';
+import type { CachedObject, Change, WatchHandler } from '../../operator/ports.ts';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
@@ -21,7 +21,7 @@ import {
 } from '../testing/scripted-collection.ts';
 import { reflectorWatcher } from './reflector.ts';
 
-type Pod = Watched & { readonly note: string };
+type Pod = CachedObject & { readonly note: string };
 
 const project = (raw: unknown): Pod | undefined => {
   const { name, namespace, uid, resourceVersion, annotations } = (
@@ -53,7 +53,7 @@ type Setting = {
 
 const follow = async (listTurns: readonly Turn[], watchTurns: readonly Turn[], setting: Setting = {}) => {
   const script = new ScriptedCollection(listTurns, watchTurns);
-  const server = await FaultServer.start(script.answer);
+  const server = await FaultServer.start(script.response);
   const transport = new Transport({
     server: server.url,
     credentials: new Credentials([constant({})], { headers: {}, tls: {} }),
@@ -61,7 +61,7 @@ const follow = async (listTurns: readonly Turn[], watchTurns: readonly Turn[], s
     clock: systemClock,
   });
   const told: Told = { lines: [], problems: [] };
-  const sink: Sink<Pod> = {
+  const handler: WatchHandler<Pod> = {
     changed: change => {
       told.lines.push(`${change.type} ${change.object.key} ${change.object.uid}@${change.object.resourceVersion}`);
       setting.onChange?.(change);
@@ -72,7 +72,7 @@ const follow = async (listTurns: readonly Turn[], watchTurns: readonly Turn[], s
   const stop = new AbortController();
   const { clock = hasty, log = silentLog, quietMs, metadataOnly = false } = setting;
   const watcher = reflectorWatcher({ api: transport, clock, log, random: () => 0.5, ...(quietMs === undefined ? {} : { quietMs }) });
-  const done = watcher.watch({ path: '/api/v1/pods', metadataOnly }, project, sink, stop.signal);
+  const done = watcher.watch({ path: '/api/v1/pods', metadataOnly }, project, handler, stop.signal);
   return {
     script,
     server,
@@ -103,7 +103,7 @@ test('lists, then tells of what is added, changed and removed', async () => {
 });
 
 test('the list is consistent and in pages; the watch asks for bookmarks and an end within 5 to 10 minutes', async () => {
-  const first: Turn = response => json(response, 200, podList(10, [pod('a', 5)], 'page-2'));
+  const first: Turn = incoming => json(incoming, 200, podList(10, [pod('a', 5)], 'page-2'));
   await using it = await follow([first, lists(10, pod('b', 6))], [says([])]);
   await until('a watch', () => it.script.watches.length === 1);
   assert.deepEqual(
@@ -137,7 +137,7 @@ test('2. 410 as the HTTP status of the watch: lists anew', async () => {
 });
 
 test('410 in the middle of a list: the list starts again from its first page', async () => {
-  const first: Turn = response => json(response, 200, podList(10, [pod('a', 5)], 'page-2'));
+  const first: Turn = incoming => json(incoming, 200, podList(10, [pod('a', 5)], 'page-2'));
   await using it = await follow([first, refuses(410, 'Expired'), lists(30, pod('b', 25))], [says([])]);
   await until('the watch', () => it.script.watches.length === 1);
   assert.deepEqual(it.told.lines, ['added ns/a uid-a@5', 'added ns/b uid-b@25', 'removed ns/a uid-a@5', 'synced']);
@@ -285,10 +285,10 @@ test('15. 400 changes come in order, in chunks of any size', async () => {
 test('16. UTF-8 split over chunks', async () => {
   const notes: string[] = [];
   const bytes = Buffer.from(line('ADDED', pod('a', 11, 'uid-a', 'Größe 🚢 維持')));
-  const dribble: Turn = async response => {
-    response.writeHead(200).flushHeaders();
+  const dribble: Turn = async incoming => {
+    incoming.writeHead(200).flushHeaders();
     for (const byte of bytes) {
-      response.write(Buffer.from([byte]));
+      incoming.write(Buffer.from([byte]));
       await new Promise(resolve => setImmediate(resolve));
     }
   };
@@ -348,11 +348,11 @@ test('a server that never answers a list at all is given up after the time limit
   });
   const stop = new AbortController();
   const problems: string[] = [];
-  const sink: Sink<Pod> = { changed: () => {}, synced: () => {}, failing: ({ message }) => problems.push(message) };
+  const handler: WatchHandler<Pod> = { changed: () => {}, synced: () => {}, failing: ({ message }) => problems.push(message) };
   const done = reflectorWatcher({ api: transport, clock, log: silentLog, random: () => 0 }).watch(
     { path: '/api/v1/pods' },
     project,
-    sink,
+    handler,
     stop.signal,
   );
   await until('the list', () => server.requests.length === 1);
@@ -383,7 +383,7 @@ test('a line that was cut off by the end of the stream comes again with the next
 
 test('a version from the future: lists anew', async () => {
   const future = { ...(status(504, 'Timeout') as object), details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } };
-  await using it = await follow([lists(10), lists(5, pod('a', 4))], [response => json(response, 504, future), says([])]);
+  await using it = await follow([lists(10), lists(5, pod('a', 4))], [incoming => json(incoming, 504, future), says([])]);
   await it.lines(2);
   assert.equal(it.script.lists.length, 2);
 });
@@ -426,9 +426,9 @@ test('metadata only: asks for it in list and watch', async () => {
 test('a watch that the server ends after a long time is opened again at once', async () => {
   const clock = new HandClock();
   const ends = new Set<() => void>();
-  const stays: Turn = response => {
-    void says([])(response, undefined as never, 0);
-    ends.add(() => response.end());
+  const stays: Turn = incoming => {
+    void says([])(incoming, undefined as never, 0);
+    ends.add(() => incoming.end());
   };
   await using it = await follow([lists(10)], [stays], { clock });
   await until('the watch', () => it.script.watches.length === 1);

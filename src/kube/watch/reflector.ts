@@ -1,4 +1,4 @@
-import type { Api, ApiAnswer, Collection, Sink, Watched, Watcher } from '../../operator/ports.ts';
+import type { Api, ApiResponse, CachedObject, Collection, Watcher, WatchHandler } from '../../operator/ports.ts';
 import { Backoff } from '../../support/backoff.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -45,12 +45,12 @@ const missingRetryMs = 10_000;
 
 /** Follows collections with LIST and WATCH, as client-go's Reflector does. */
 export const reflectorWatcher = (options: ReflectorOptions): Watcher => ({
-  watch: <T extends Watched>(collection: Collection, project: Project<T>, sink: Sink<T>, signal: AbortSignal) =>
-    new Reflector(options, collection, new Store(collection.path, project, sink, options)).run(signal),
+  watch: <T extends CachedObject>(collection: Collection, project: Project<T>, handler: WatchHandler<T>, signal: AbortSignal) =>
+    new Reflector(options, collection, new Store(collection.path, project, handler, options)).run(signal),
 });
 
 /** Follows one collection: a list whenever no version is known to go on from, else a watch from the last version seen. */
-class Reflector<T extends Watched> {
+class Reflector<T extends CachedObject> {
   readonly #options: ReflectorOptions;
   readonly #collection: Collection;
   readonly #store: Store<T>;
@@ -166,7 +166,7 @@ class Reflector<T extends Watched> {
     this.#version = undefined;
   }
 
-  #refused(verb: 'list' | 'watch', refusal: Refusal, headers: ApiAnswer['headers']): Step {
+  #refused(verb: 'list' | 'watch', refusal: Refusal, headers: ApiResponse['headers']): Step {
     const why = `cannot ${verb}: ${refusal.message}`;
     if (refusal.about !== 'other') this.#version = undefined;
     if (refusal.about === 'version' && refusal.status !== 400) return { kind: 'again', why };

@@ -1,4 +1,4 @@
-import type { ApiAnswer, Collection } from '../../operator/ports.ts';
+import type { ApiResponse, Collection } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Streams } from '../http/transport.ts';
 import { Silence } from './idle-timeout.ts';
@@ -11,7 +11,7 @@ export type WatchEnd =
   | { readonly kind: 'closed' }
   | { readonly kind: 'broken'; readonly error: unknown }
   | { readonly kind: 'garbled'; readonly why: string }
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly headers: ApiAnswer['headers']; readonly opened: boolean };
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly headers: ApiResponse['headers']; readonly opened: boolean };
 
 /** One watch, from one version on. */
 export type WatchRequest = {
@@ -40,14 +40,14 @@ export const watchOnce = async (
   const cut = new AbortController();
   try {
     const { quietMs, seconds } = request;
-    const answer = await streams.stream(queryOf(request), AbortSignal.any([signal, cut.signal]));
-    if (answer.kind === 'refused') {
-      const { status, body, headers } = answer.answer;
+    const response = await streams.stream(queryOf(request), AbortSignal.any([signal, cut.signal]));
+    if (response.kind === 'refused') {
+      const { status, body, headers } = response.response;
       return { kind: 'refused', refusal: refusalOf(status, body), headers, opened: false };
     }
     using silence = new Silence({ clock, quietMs, longestMs: seconds * 1000 + graceMs });
     silence.signal.addEventListener('abort', () => cut.abort(silence.signal.reason));
-    return await follow(answer.chunks, silence, tell);
+    return await follow(response.chunks, silence, tell);
   } catch (error) {
     return { kind: 'broken', error };
   } finally {

@@ -7,7 +7,7 @@ import type { Cache } from './cache.ts';
 type Known = { readonly edition: number; readonly keys: readonly string[] };
 
 /** Which budgets guard which pods. It is asked at every look at a node, and changes only when a selector does. */
-export class Guards {
+export class BudgetIndex {
   readonly #budgets: Cache<Budget>;
   readonly #known = new WeakMap<Pod, Known>();
   #edition = 0;

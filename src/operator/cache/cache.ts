@@ -1,5 +1,5 @@
 import { compareVersions } from '../../core/version.ts';
-import type { Change, Watched } from '../ports.ts';
+import type { CachedObject, Change } from '../ports.ts';
 
 /** Objects that are gone are remembered by uid for as long as an answer about them may still be under way. */
 const remembered = 1000;
@@ -8,7 +8,7 @@ const remembered = 1000;
  * What is known of one collection, by key and by one index. It is fed by a watch and by the answers to our own writes; whichever is newer
  * counts, so that what was written is seen at once and is not forgotten when the watch comes limping behind.
  */
-export class Cache<T extends Watched> {
+export class Cache<T extends CachedObject> {
   readonly #objects = new Map<string, T>();
   readonly #groups = new Map<string, Set<string>>();
   readonly #gone = new Set<string>();

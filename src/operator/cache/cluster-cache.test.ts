@@ -9,7 +9,7 @@ import { HandClock } from '../../support/virtual-clock.ts';
 import type { Collection } from '../ports.ts';
 import { Cluster } from '../testing/cluster.ts';
 import { Lines, settle } from '../testing/fakes.ts';
-import { World } from './cluster-cache.ts';
+import { ClusterCache } from './cluster-cache.ts';
 import { type Namespaces, namespacesOf } from './namespaces.ts';
 
 const adapter = maintenance('leases');
@@ -46,12 +46,12 @@ const watched = async (
   const [touched, foreign]: [string[], string[]] = [[], []];
   const collections: Collection[] = [];
   const stop = new AbortController();
-  const world = new World({
+  const clusterCache = new ClusterCache({
     api: cluster,
     watcher: {
-      watch: (collection, project, sink, signal) => {
+      watch: (collection, project, handler, signal) => {
         collections.push(collection);
-        return cluster.watch(collection, project, sink, signal);
+        return cluster.watch(collection, project, handler, signal);
       },
     },
     clock: new HandClock(),
@@ -67,7 +67,7 @@ const watched = async (
     ...more,
     ...(scope && { scope }),
   });
-  const running = world.run(stop.signal);
+  const running = clusterCache.run(stop.signal);
   await settle();
   /** Nodes that are touched by what happens. */
   const by = async (happens: () => unknown): Promise<readonly string[]> => {
@@ -80,11 +80,11 @@ const watched = async (
     stop.abort();
     await running;
   };
-  return { cluster, world, foreign, collections, first: [...new Set(touched)].sort(), by, end };
+  return { cluster, clusterCache, foreign, collections, first: [...new Set(touched)].sort(), by, end };
 };
 
 test('once all has been read, the nodes that somebody wants, and those with something of ours, are looked at', async () => {
-  const { first, world, end } = await watched(cluster => {
+  const { first, clusterCache, end } = await watched(cluster => {
     for (const name of ['wanted', 'plain', 'leased', 'held']) cluster.put(node(name), rawNode(name));
     cluster.put(node('held'), { metadata: { name: 'held', annotations: { 'drydock.dev/before': '{}' } }, spec: {}, status: {} });
     cluster.put(request('wanted'), rawRequest('wanted'));
@@ -98,7 +98,7 @@ test('once all has been read, the nodes that somebody wants, and those with some
     });
   });
   assert.deepEqual(first, ['held', 'leased', 'wanted']);
-  assert.deepEqual(world.unsynced, []);
+  assert.deepEqual(clusterCache.unsynced, []);
   await end();
 });
 
@@ -165,16 +165,16 @@ describe('a node is looked at again', () => {
   });
 
   test('when a DaemonSet comes or goes, and pods of the node are watched', async () => {
-    const { cluster, world, collections, by, end } = await watched(one);
+    const { cluster, clusterCache, collections, by, end } = await watched(one);
     const path = '/apis/apps/v1/namespaces/shop/daemonsets/agent';
     const agent = (labels = {}): JsonObject => ({ metadata: { namespace: 'shop', name: 'agent', labels } });
     assert.deepEqual(await by(() => cluster.put(path, agent())), []);
-    world.pods.start('n1');
+    clusterCache.pods.start('n1');
     await settle();
-    assert.deepEqual([...(world.daemonSetNames ?? [])], ['shop/agent']);
+    assert.deepEqual([...(clusterCache.daemonSetNames ?? [])], ['shop/agent']);
     assert.deepEqual(await by(() => cluster.put(path, agent({ x: 'y' }))), []);
     assert.deepEqual(await by(() => cluster.remove(path)), ['n1']);
-    assert.deepEqual([...(world.daemonSetNames ?? ['x'])], []);
+    assert.deepEqual([...(clusterCache.daemonSetNames ?? ['x'])], []);
     const asked = collections.filter(({ metadataOnly }) => metadataOnly);
     assert.deepEqual(
       asked.map(({ path: collection }) => collection),
@@ -204,7 +204,7 @@ describe('a node is looked at again', () => {
       cluster.hold('/api/v1/nodes');
       cluster.put(vm('n1'), rawVm('n1', 'Running'));
     });
-    assert.deepEqual(unread.world.unsynced, ['nodes']);
+    assert.deepEqual(unread.clusterCache.unsynced, ['nodes']);
     assert.deepEqual(await unread.by(() => unread.cluster.put(vm('n1'), rawVm('n1', 'Succeeded'))), [], 'not before all has been read');
     await unread.end();
   });
@@ -221,7 +221,7 @@ describe('a node is looked at again', () => {
   });
 
   test('when another one of its quorum comes, goes or is held', async () => {
-    const { cluster, world, by, end } = await watched(cluster => {
+    const { cluster, clusterCache, by, end } = await watched(cluster => {
       for (const name of ['m1', 'm2', 'm3']) cluster.put(node(name), rawNode(name, {}, member));
       cluster.put(node('w'), rawNode('w'));
       for (const name of ['m1', 'm2', 'w']) cluster.put(request(name), rawRequest(name));
@@ -240,16 +240,20 @@ describe('a node is looked at again', () => {
     const held = (annotations: JsonObject): unknown => ({
       metadata: { name: 'm1', uid: `uid-${node('m1')}`, resourceVersion: '9999', labels: member, annotations },
     });
-    assert.deepEqual(await by(() => world.observeNode(readNode(held({ 'drydock.dev/before': '{}' })))), ['m2'], 'by a write of ours');
-    assert.deepEqual(await by(() => world.observeNode(readNode(held({ 'drydock.dev/before': '{}' })))), []);
+    assert.deepEqual(
+      await by(() => clusterCache.observeNode(readNode(held({ 'drydock.dev/before': '{}' })))),
+      ['m2'],
+      'by a write of ours',
+    );
+    assert.deepEqual(await by(() => clusterCache.observeNode(readNode(held({ 'drydock.dev/before': '{}' })))), []);
     await end();
   });
 });
 
 test('who listens hears of nodes when something of them matters, and of every maintenance', async () => {
-  const { cluster, world, by, end } = await watched(cluster => cluster.put(node('n1'), rawNode('n1')));
+  const { cluster, clusterCache, by, end } = await watched(cluster => cluster.put(node('n1'), rawNode('n1')));
   const heard: string[] = [];
-  const stop = world.subscribe({ node: ({ name }) => heard.push(name), request: ({ name }) => heard.push(`wish ${name}`) });
+  const stop = clusterCache.subscribe({ node: ({ name }) => heard.push(name), request: ({ name }) => heard.push(`wish ${name}`) });
   await by(() => cluster.put(node('n1'), rawNode('n1')));
   assert.deepEqual(heard, []);
   await by(() => cluster.put(node('n1'), rawNode('n1', { spec: { unschedulable: true } })));
@@ -265,10 +269,10 @@ test('who listens hears of nodes when something of them matters, and of every ma
 
 test('kinds that the cluster does not have are known to have no objects; anything else that is missing is waited for', async () => {
   const missing = async (...paths: readonly string[]) => {
-    const { world, end } = await watched(cluster => {
+    const { clusterCache, end } = await watched(cluster => {
       for (const path of paths) cluster.missing.add(path);
     });
-    const found = [world.unsynced, [...world.missingKinds]];
+    const found = [clusterCache.unsynced, [...clusterCache.missingKinds]];
     await end();
     return found;
   };
@@ -278,16 +282,16 @@ test('kinds that the cluster does not have are known to have no objects; anythin
 });
 
 test('of two kinds, either may not be installed', async () => {
-  const { world, end } = await watched(cluster => cluster.missing.add(other.path), undefined, { adapters: [adapter, other] });
-  assert.deepEqual([world.unsynced, [...world.missingKinds]], [[], [other.name]]);
+  const { clusterCache, end } = await watched(cluster => cluster.missing.add(other.path), undefined, { adapters: [adapter, other] });
+  assert.deepEqual([clusterCache.unsynced, [...clusterCache.missingKinds]], [[], [other.name]]);
   await end();
 });
 
 test('what may not be read is waited for, but for VMs, and for all that a drain alone can do without', async () => {
   const [budgets, vms] = ['/apis/policy/v1/poddisruptionbudgets', '/apis/kubevirt.io/v1/virtualmachineinstances'];
   const unsynced = async (lack: 'missing' | 'withheld', path: string, scope?: 'drain') => {
-    const { world, end } = await watched(cluster => cluster[lack].add(path), scope);
-    const found = world.unsynced;
+    const { clusterCache, end } = await watched(cluster => cluster[lack].add(path), scope);
+    const found = clusterCache.unsynced;
     await end();
     return found;
   };
@@ -313,8 +317,8 @@ test('of a kind that has namespaces, what is elsewhere than where it counts is t
         cluster.put(request(name), { metadata: { name, namespace: name, generation: 1 }, spec: { nodeName: name } });
       cluster.put(request('wide'), rawRequest('wide'));
     };
-    const { world, foreign, end } = await watched(fill, undefined, { adapters: [inNamespaces], ...(namespaces && { namespaces }) });
-    const names = [...world.requests.values()].map(({ name }) => name);
+    const { clusterCache, foreign, end } = await watched(fill, undefined, { adapters: [inNamespaces], ...(namespaces && { namespaces }) });
+    const names = [...clusterCache.requests.values()].map(({ name }) => name);
     await end();
     return [names, foreign];
   };
@@ -324,9 +328,9 @@ test('of a kind that has namespaces, what is elsewhere than where it counts is t
 });
 
 test('for a drain alone, nodes and their maintenances are not watched', async () => {
-  const { cluster, world, end } = await watched(() => {}, 'drain');
+  const { cluster, clusterCache, end } = await watched(() => {}, 'drain');
   assert.ok(!cluster.followed.includes('/api/v1/nodes'));
-  assert.deepEqual(world.unsynced, []);
-  assert.deepEqual([...(world.daemonSetNames ?? ['x'])], []);
+  assert.deepEqual(clusterCache.unsynced, []);
+  assert.deepEqual([...(clusterCache.daemonSetNames ?? ['x'])], []);
   await end();
 });

@@ -8,17 +8,17 @@ import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api, Change, Watcher } from '../ports.ts';
-import { Guards } from './budget-index.ts';
+import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';
-import { Following } from './informer-set.ts';
+import { InformerSet } from './informer-set.ts';
 import { type Named, readNamed } from './named.ts';
 import type { Namespaces } from './namespaces.ts';
-import { essence, isMarked, isMember, standsFor } from './node-predicates.ts';
+import { fingerprint, isMarked, isMember, standsFor } from './node-predicates.ts';
 import { PodWatches } from './pod-watches.ts';
 import { Vms, vmCollections } from './vms.ts';
 
 /** What the world tells the loop. */
-export type WorldEvents = {
+export type ClusterCacheEvents = {
   /** Something about this node has changed. */
   readonly touched: (nodeName: string) => void;
   readonly budgetChanged: (budget: Budget, change: Change<Budget>['type']) => void;
@@ -46,11 +46,11 @@ export type Listener = {
 const windowsName = 'maintenancewindows.drydock.dev';
 
 /** Everything that is known of the cluster, kept up to date by watches. It only watches and tells; it never decides. */
-export class World {
+export class ClusterCache {
   readonly nodes = new Cache<Node>(({ name }) => name);
   readonly requests = new Cache<MaintenanceRequest>(({ nodeName }) => nodeName);
   readonly budgets = new Cache<Budget>(({ namespace }) => namespace);
-  readonly guards = new Guards(this.budgets);
+  readonly budgetIndex = new BudgetIndex(this.budgets);
   readonly leases = new Cache<Lease>(() => '');
   readonly daemonSets = new Cache<Named>(() => '');
   readonly attachments = new Cache<Attachment>(({ nodeName }) => nodeName);
@@ -60,11 +60,11 @@ export class World {
   readonly windows = new Cache<MaintenanceWindow>(() => '');
   readonly vms: Vms;
 
-  readonly #following: Following;
+  readonly #informers: InformerSet;
   readonly #readWindow: ((raw: unknown) => MaintenanceWindow) | undefined;
   readonly #listeners = new Set<Listener>();
   readonly #adapters: readonly KindAdapter[];
-  readonly #events: WorldEvents;
+  readonly #events: ClusterCacheEvents;
   readonly #log: Log;
   readonly #scope: Scope;
   readonly #namespaces: Namespaces | undefined;
@@ -80,7 +80,7 @@ export class World {
     readonly readWindow?: ((raw: unknown) => MaintenanceWindow) | undefined;
     /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
     readonly namespaces?: Namespaces | undefined;
-    readonly events: WorldEvents;
+    readonly events: ClusterCacheEvents;
     readonly log: Log;
   }) {
     this.#adapters = options.adapters;
@@ -90,13 +90,13 @@ export class World {
     this.#readWindow = options.readWindow;
     this.#namespaces = options.namespaces;
     this.pods = new PodWatches(options);
-    this.#following = new Following({
+    this.#informers = new InformerSet({
       watcher: options.watcher,
       log: options.log,
       lacks: (name, status) => this.#lacks(name, status),
       complete: () => this.#touchAll(),
     });
-    this.vms = new Vms(options, this.#following, nodeName => {
+    this.vms = new Vms(options, this.#informers, nodeName => {
       if (this.unsynced.length === 0 && this.concerns(nodeName)) this.#events.touched(nodeName);
     });
   }
@@ -114,14 +114,14 @@ export class World {
 
   async #followForDrains(signal: AbortSignal): Promise<void> {
     await Promise.all([
-      this.#following.follow(
+      this.#informers.follow(
         'poddisruptionbudgets',
         { path: '/apis/policy/v1/poddisruptionbudgets' },
         readBudget,
         change => this.#budgetChanged(change),
         signal,
       ),
-      this.#following.follow(
+      this.#informers.follow(
         'daemonsets',
         { path: '/apis/apps/v1/daemonsets', metadataOnly: true },
         readNamed,
@@ -135,11 +135,11 @@ export class World {
   async #followForMaintenances(signal: AbortSignal): Promise<void> {
     const leaseNamespaces = new Set(leaseNames(this.#adapters, 'x').map(({ namespace }) => namespace));
     await Promise.all([
-      this.#following.follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
+      this.#informers.follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
       ...this.#adapters.map(adapter => this.#followRequests(adapter, signal)),
       this.#followWindows(signal),
       ...[...leaseNamespaces].map(namespace =>
-        this.#following.follow(
+        this.#informers.follow(
           `leases in ${namespace}`,
           { path: `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases` },
           readLease,
@@ -147,7 +147,7 @@ export class World {
           signal,
         ),
       ),
-      this.#following.follow(
+      this.#informers.follow(
         'volumeattachments',
         { path: '/apis/storage.k8s.io/v1/volumeattachments' },
         readAttachment,
@@ -159,12 +159,12 @@ export class World {
 
   /** Collections that have not been read completely yet. As long as there is one, nothing may be decided. */
   get unsynced(): readonly string[] {
-    return this.#following.unsynced;
+    return this.#informers.unsynced;
   }
 
   /** Kinds that this cluster does not have (yet), by name. */
   get missingKinds(): ReadonlySet<string> {
-    return this.#following.missing;
+    return this.#informers.missing;
   }
 
   /** There is something to decide about this node: somebody wants it, or something of ours is left on it or about it. */
@@ -181,7 +181,7 @@ export class World {
 
   /** `namespace/name` of all DaemonSets; undefined as long as they are not known. */
   get daemonSetNames(): ReadonlySet<string> | undefined {
-    if (!this.#following.isKnown('daemonsets')) return undefined;
+    if (!this.#informers.isKnown('daemonsets')) return undefined;
     this.#daemonSetNames ??= new Set([...this.daemonSets.values()].map(({ key }) => key));
     return this.#daemonSetNames;
   }
@@ -214,7 +214,7 @@ export class World {
       if (before !== undefined && before.nodeName !== change.object.nodeName) this.#events.touched(before.nodeName);
       this.#events.touched(change.object.nodeName);
     };
-    await this.#following.follow(adapter.name, { path: adapter.path }, project, changed, signal);
+    await this.#informers.follow(adapter.name, { path: adapter.path }, project, changed, signal);
   }
 
   #isForeign(request: MaintenanceRequest): boolean {
@@ -232,7 +232,7 @@ export class World {
       if (change.type === 'changed' && change.before.generation === change.object.generation) return;
       if (this.unsynced.length === 0) this.#touchAll();
     };
-    await this.#following.follow(windowsName, { path: windowsPath }, this.#readWindow, changed, signal);
+    await this.#informers.follow(windowsName, { path: windowsPath }, this.#readWindow, changed, signal);
   }
 
   #tell(tell: (listener: Listener) => void): void {
@@ -255,12 +255,15 @@ export class World {
   #nodeChanged(change: Change<Node>): void {
     const before = this.nodes.apply(change);
     const { name } = change.object;
-    if (this.#listeners.size > 0 && (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object))) {
+    if (
+      this.#listeners.size > 0 &&
+      (change.type !== 'changed' || before === undefined || fingerprint(before) !== fingerprint(change.object))
+    ) {
       this.#tell(listener => listener.node?.(change.object));
     }
     if (standsFor(before) !== standsFor(change.type === 'removed' ? undefined : change.object)) this.#touchMembers(name);
     if (!isMarked(before) && !isMarked(change.object) && this.requests.in(name).length === 0) return;
-    if (change.type !== 'removed' && before !== undefined && essence(before) === essence(change.object)) return;
+    if (change.type !== 'removed' && before !== undefined && fingerprint(before) === fingerprint(change.object)) return;
     this.#events.touched(name);
   }
 
@@ -280,7 +283,7 @@ export class World {
   }
 
   #budgetChanged(change: Change<Budget>): void {
-    this.guards.changed(this.budgets.apply(change), change.object);
+    this.budgetIndex.changed(this.budgets.apply(change), change.object);
     this.#events.budgetChanged(change.object, change.type);
   }
 

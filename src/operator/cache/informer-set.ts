@@ -1,9 +1,9 @@
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { Api, Change, Collection, Sink, Watched, Watcher } from '../ports.ts';
+import type { Api, CachedObject, Change, Collection, Watcher, WatchHandler } from '../ports.ts';
 
 /** Why a collection is done without: the cluster does not serve it, or this user may not read it. */
-type Lack = 'missing' | 'withheld';
+type MissingReason = 'missing' | 'withheld';
 
 type Problem = { readonly message: string; readonly status?: number; readonly retryInMs: number };
 
@@ -25,21 +25,21 @@ const isServed = async (api: Api, { path }: Collection, signal: AbortSignal): Pr
 };
 
 /** Follows collections, and knows which of them have been read completely. */
-export class Following {
+export class InformerSet {
   /** Not served (any more), by name. */
   readonly missing = new Set<string>();
   readonly #unsynced = new Set<string>();
   readonly #withheld = new Set<string>();
   readonly #watcher: Watcher;
   readonly #log: Log;
-  readonly #lacks: (name: string, status: number) => Lack | undefined;
+  readonly #lacks: (name: string, status: number) => MissingReason | undefined;
   readonly #complete: () => void;
 
   /** `lacks` says which collections can be done without; `complete` is told whenever the last that was waited for has been read. */
   constructor(options: {
     readonly watcher: Watcher;
     readonly log: Log;
-    readonly lacks: (name: string, status: number) => Lack | undefined;
+    readonly lacks: (name: string, status: number) => MissingReason | undefined;
     readonly complete: () => void;
   }) {
     this.#watcher = options.watcher;
@@ -59,7 +59,7 @@ export class Following {
   }
 
   /** Follows the collection until the signal is aborted. */
-  async follow<T extends Watched>(
+  async follow<T extends CachedObject>(
     name: string,
     collection: Collection,
     project: (raw: unknown) => T | undefined,
@@ -67,15 +67,15 @@ export class Following {
     signal: AbortSignal,
   ): Promise<void> {
     this.#unsynced.add(name);
-    const sink: Sink<T> = { changed, synced: () => this.#synced(name), failing: problem => this.#failing(name, problem) };
-    await this.#watcher.watch(collection, project, sink, signal);
+    const handler: WatchHandler<T> = { changed, synced: () => this.#synced(name), failing: problem => this.#failing(name, problem) };
+    await this.#watcher.watch(collection, project, handler, signal);
   }
 
   /**
    * The same for a kind that many clusters do not have: nothing is asked of it before it is served, so that nobody needs a right to what is not there, and a refusal
    * is one.
    */
-  async followOnceServed<T extends Watched>(
+  async followOnceServed<T extends CachedObject>(
     { api, clock }: { readonly api: Api; readonly clock: Clock },
     ...[name, collection, project, changed, signal]: Parameters<typeof this.follow<T>>
   ): Promise<void> {
@@ -100,15 +100,15 @@ export class Following {
 
   #failing(name: string, problem: Problem): void {
     const { message, status, retryInMs } = problem;
-    const lack = status === undefined ? undefined : this.#lacks(name, status);
-    if (lack === undefined) {
+    const reason = status === undefined ? undefined : this.#lacks(name, status);
+    if (reason === undefined) {
       this.#log.warn('cannot read a collection; trying again', { collection: name, error: message, retryInMs });
       return;
     }
-    const known = lack === 'missing' ? this.missing : this.#withheld;
+    const known = reason === 'missing' ? this.missing : this.#withheld;
     if (known.has(name)) return;
     known.add(name);
-    if (lack === 'missing') this.#log.info('kind is not installed in this cluster; it is served as soon as it is', { kind: name });
+    if (reason === 'missing') this.#log.info('kind is not installed in this cluster; it is served as soon as it is', { kind: name });
     else this.#log.warn('may not read a collection; going on without it', { collection: name, error: message });
     this.#done(name);
   }

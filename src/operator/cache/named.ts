@@ -1,7 +1,7 @@
-import type { Watched } from '../ports.ts';
+import type { CachedObject } from '../ports.ts';
 
 /** What is kept of an object of which only the name counts, for example a DaemonSet. */
-export type Named = Watched;
+export type Named = CachedObject;
 
 /** Reads its metadata. */
 export const readNamed = (raw: unknown): Named => {

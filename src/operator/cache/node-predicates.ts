@@ -5,7 +5,7 @@ import { memberLabels } from '../../core/quorum/quorum.ts';
 /** What of a node matters to its maintenances and to those of others. */
 
 /** Nodes change all the time by their heartbeats; only this much of them matters. */
-export const essence = (node: Node): string =>
+export const fingerprint = (node: Node): string =>
   JSON.stringify([
     node.unschedulable,
     node.taints,

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readPod } from '../../core/pod/pod.ts';
 import { silentLog } from '../../support/log.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
-import type { Collection, Sink, Watched } from '../ports.ts';
+import type { CachedObject, Collection, WatchHandler } from '../ports.ts';
 import { PodWatches } from './pod-watches.ts';
 
 const raw = (name: string, version = '5') => ({
@@ -14,7 +14,7 @@ const raw = (name: string, version = '5') => ({
 /** A node whose pods are listed as given, and whose watch tells what the test has it tell. */
 const bench = (listed: () => readonly object[]) => {
   const clock = new HandClock();
-  const sinks: Sink<Watched>[] = [];
+  const handlers: WatchHandler<CachedObject>[] = [];
   const lists: number[] = [];
   const touched: string[] = [];
   const left: string[] = [];
@@ -27,9 +27,9 @@ const bench = (listed: () => readonly object[]) => {
       },
     },
     watcher: {
-      watch: async (collection, _project, sink) => {
+      watch: async (collection, _project, handler) => {
         collections.push(collection);
-        sinks.push(sink);
+        handlers.push(handler);
       },
     },
     clock,
@@ -42,16 +42,16 @@ const bench = (listed: () => readonly object[]) => {
     },
   });
   watches.start('n1');
-  const [sink] = sinks;
-  assert.ok(sink);
+  const [handler] = handlers;
+  assert.ok(handler);
   const names = (): readonly string[] => watches.of('n1')?.map(({ name }) => name) ?? [];
-  return { clock, watches, sink, names, lists, touched, left, collections };
+  return { clock, watches, handler, names, lists, touched, left, collections };
 };
 
 test('a pod that was read, and has come and gone while the watch was behind, does not stay for ever', async () => {
   let present: readonly object[] = [raw('short')];
-  const { clock, watches, sink, names } = bench(() => present);
-  sink.synced();
+  const { clock, watches, handler, names } = bench(() => present);
+  handler.synced();
   watches.confirm('n1');
   await clock.advance(10);
   assert.deepEqual([watches.isConfirmed('n1'), names()], [true, ['short']]);
@@ -63,9 +63,9 @@ test('a pod that was read, and has come and gone while the watch was behind, doe
 });
 
 test('a pod that the server calls gone is forgotten at once, and its successor of the same name is not', async () => {
-  const { watches, sink, names } = bench(() => []);
-  sink.synced();
-  sink.changed({ type: 'added', object: readPod(raw('web')) });
+  const { watches, handler, names } = bench(() => []);
+  handler.synced();
+  handler.changed({ type: 'added', object: readPod(raw('web')) });
   const before = watches.of('n1')?.[0];
   assert.ok(before);
   watches.forget('n1', { ...before, uid: 'another' });
@@ -76,47 +76,47 @@ test('a pod that the server calls gone is forgotten at once, and its successor o
 });
 
 test('a pod of which the watch tells is left to the watch, and nothing more is read', async () => {
-  const { clock, watches, sink, names, lists } = bench(() => [raw('web')]);
-  sink.synced();
+  const { clock, watches, handler, names, lists } = bench(() => [raw('web')]);
+  handler.synced();
   watches.confirm('n1');
   await clock.advance(10);
-  sink.changed({ type: 'added', object: readPod(raw('web')) });
+  handler.changed({ type: 'added', object: readPod(raw('web')) });
   await clock.advance(120_000);
   assert.deepEqual([names(), lists.length], [['web'], 1]);
 });
 
 test('nobody is woken before the pods are known, nor by a watch that is over', () => {
-  const { watches, sink, touched, collections } = bench(() => []);
+  const { watches, handler, touched, collections } = bench(() => []);
   const [web, late] = [readPod(raw('web')), readPod(raw('late'))];
-  sink.changed({ type: 'added', object: web });
+  handler.changed({ type: 'added', object: web });
   assert.deepEqual([touched.length, watches.of('n1')], [0, undefined]);
-  sink.synced();
+  handler.synced();
   assert.equal(touched.length, 1);
-  sink.changed({ type: 'removed', object: web });
+  handler.changed({ type: 'removed', object: web });
   assert.equal(touched.length, 2);
   watches.stop('n1');
-  sink.changed({ type: 'added', object: late });
+  handler.changed({ type: 'added', object: late });
   assert.deepEqual([touched.length, watches.of('n1')], [2, undefined]);
   assert.equal(collections[0]?.beginWithCache, true, 'it begins at once, and reads once more before a node is called empty');
 });
 
 test('a pod leaves when it is being deleted, and when it is gone', () => {
-  const { sink, left } = bench(() => []);
-  sink.changed({ type: 'added', object: readPod(raw('web')) });
+  const { handler, left } = bench(() => []);
+  handler.changed({ type: 'added', object: readPod(raw('web')) });
   assert.deepEqual(left, []);
   const [before, going] = [
     readPod(raw('web')),
     readPod({ ...raw('web', '6'), metadata: { ...raw('web', '6').metadata, deletionTimestamp: '2026-01-01T00:00:30Z' } }),
   ];
-  sink.changed({ type: 'changed', before, object: going });
+  handler.changed({ type: 'changed', before, object: going });
   assert.deepEqual(left, ['web']);
-  sink.changed({ type: 'removed', object: readPod(raw('other')) });
+  handler.changed({ type: 'removed', object: readPod(raw('other')) });
   assert.deepEqual(left, ['web', 'other']);
 });
 
 test('a look for pods that the watch has not told of wakes the node, as long as its watch goes on', async () => {
-  const { clock, watches, sink, touched, lists } = bench(() => [raw('short')]);
-  sink.synced();
+  const { clock, watches, handler, touched, lists } = bench(() => [raw('short')]);
+  handler.synced();
   watches.confirm('n1');
   await clock.advance(10);
   const [woken, read] = [touched.length, lists.length];

@@ -32,7 +32,7 @@ const confirmAgainMs = 1000;
 const hearWithinMs = 30_000;
 
 /** Half of a pod's updates say nothing that matters here. */
-const essence = ({ uid, phase, ready, labels, deletionTimestamp, finalizers, owner }: Pod): string =>
+const fingerprint = ({ uid, phase, ready, labels, deletionTimestamp, finalizers, owner }: Pod): string =>
   JSON.stringify([uid, phase, ready, labels, deletionTimestamp?.epochMilliseconds, finalizers, owner?.uid]);
 
 const collection = '/api/v1/pods';
@@ -157,7 +157,7 @@ export class PodWatches {
           if (watch.unheard.get(change.object.key) === change.object.uid) watch.unheard.delete(change.object.key);
           const before = watch.pods.apply(change);
           this.#tell(change, nodeName);
-          if (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object)) touch();
+          if (change.type !== 'changed' || before === undefined || fingerprint(before) !== fingerprint(change.object)) touch();
         },
         synced: () => {
           watch.synced = true;

@@ -5,21 +5,21 @@ import { at, heldNode, makeNode, makeRequest } from '../../core/testing/make.ts'
 import { listAll } from '../list.ts';
 import { longestDrain } from '../node/overview.ts';
 import { lookUp } from '../node/resolve-claims.ts';
-import type { ApiAnswer, ApiCall } from '../ports.ts';
-import { answer, failure, Lines, ScriptedApi } from '../testing/fakes.ts';
-import { essence, isMarked, isMember, standsFor } from './node-predicates.ts';
+import type { ApiCall, ApiResponse } from '../ports.ts';
+import { failure, Lines, response, ScriptedApi } from '../testing/fakes.ts';
+import { fingerprint, isMarked, isMember, standsFor } from './node-predicates.ts';
 
 describe('a whole collection', () => {
-  const page = (items: readonly number[], next?: string): ApiAnswer =>
-    answer(200, { items, metadata: next === undefined ? {} : { continue: next } });
-  const read = async (reply: (call: ApiCall) => ApiAnswer, ...rest: readonly ['none if missing'] | readonly []) => {
+  const page = (items: readonly number[], next?: string): ApiResponse =>
+    response(200, { items, metadata: next === undefined ? {} : { continue: next } });
+  const read = async (reply: (call: ApiCall) => ApiResponse, ...rest: readonly ['none if missing'] | readonly []) => {
     const api = new ScriptedApi(reply);
     const items = await listAll(api, '/things', { labelSelector: 'a' }, ...rest);
     return { items, asked: api.calls.map(({ query }) => query?.['continue']) };
   };
 
   test('is read page by page, to the last', async () => {
-    const pages: Record<string, ApiAnswer> = { first: page([1, 2], 'second'), second: page([3], 'third'), third: page([4], '') };
+    const pages: Record<string, ApiResponse> = { first: page([1, 2], 'second'), second: page([3], 'third'), third: page([4], '') };
     const { items, asked } = await read(({ query }) => pages[String(query?.['continue'] ?? 'first')] ?? failure(400, 'no such page'));
     assert.deepEqual(
       [items, asked],
@@ -28,7 +28,7 @@ describe('a whole collection', () => {
         [undefined, 'second', 'third'],
       ],
     );
-    assert.deepEqual((await read(() => answer(200, {}))).items, []);
+    assert.deepEqual((await read(() => response(200, {}))).items, []);
   });
 
   test('that is not served is empty only where that is said to be right; everything else is an error', async () => {
@@ -45,17 +45,17 @@ describe('a whole collection', () => {
 });
 
 describe('the volumes of claims', () => {
-  const look = async (reply: () => ApiAnswer) => {
+  const look = async (reply: () => ApiResponse) => {
     const [volumes, log] = [new Map<string, string | null>(), new Lines()];
     const found = await lookUp(new ScriptedApi(reply), ['shop/disk'], volumes, log);
     return [found, volumes.get('shop/disk'), log.of('warn').length];
   };
   test('are looked up; what could not be asked stays unknown', async () => {
-    assert.deepEqual(await look(() => answer(200, { spec: { volumeName: 'v1' } })), [true, 'v1', 0]);
-    assert.deepEqual(await look(() => answer(200, { spec: {} })), [true, null, 0], 'it is not bound');
+    assert.deepEqual(await look(() => response(200, { spec: { volumeName: 'v1' } })), [true, 'v1', 0]);
+    assert.deepEqual(await look(() => response(200, { spec: {} })), [true, null, 0], 'it is not bound');
     assert.deepEqual(await look(() => failure(404, 'not found')), [true, null, 0], 'there is no such claim');
     assert.deepEqual(await look(() => failure(500, 'broken')), [false, undefined, 1]);
-    const down = (): ApiAnswer => {
+    const down = (): ApiResponse => {
       throw new Error('no answer');
     };
     assert.deepEqual(await look(down), [false, undefined, 1]);
@@ -90,8 +90,8 @@ describe('what of a node matters', () => {
   test('heartbeats and versions do not matter, what is decided by does', () => {
     const node = makeNode({ conditions: [{ ...word, lastTransitionTime: at(0) }] });
     assert.equal(
-      essence(node),
-      essence({ ...node, resourceVersion: '6', conditions: [{ ...word, message: 'seen', lastTransitionTime: at(9) }] }),
+      fingerprint(node),
+      fingerprint({ ...node, resourceVersion: '6', conditions: [{ ...word, message: 'seen', lastTransitionTime: at(9) }] }),
     );
     const changes = [
       { unschedulable: true },
@@ -102,7 +102,7 @@ describe('what of a node matters', () => {
       { labels: { a: '' } },
       { conditions: [{ ...word, status: 'False' }] },
     ];
-    for (const change of changes) assert.notEqual(essence(node), essence({ ...node, ...change }), JSON.stringify(change));
+    for (const change of changes) assert.notEqual(fingerprint(node), fingerprint({ ...node, ...change }), JSON.stringify(change));
   });
 });
 

@@ -3,18 +3,18 @@ import { test } from 'node:test';
 import { launcherOf, makeVmi } from '../../core/testing/make-vms.ts';
 import { silentLog } from '../../support/log.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
-import type { Api, Sink, Watcher } from '../ports.ts';
-import { Following } from './informer-set.ts';
+import type { Api, Watcher, WatchHandler } from '../ports.ts';
+import { InformerSet } from './informer-set.ts';
 import { Vms, vmCollections } from './vms.ts';
 
 /** Collections that a test fills by hand. */
 const hands = () => {
-  const sinks = new Map<string, { readonly project: (raw: unknown) => unknown; readonly sink: Sink<never> }>();
+  const handlers = new Map<string, { readonly project: (raw: unknown) => unknown; readonly handler: WatchHandler<never> }>();
   const watcher: Watcher = {
-    watch: async ({ path }, project, sink) => void sinks.set(path.split('/').at(-1) ?? '', { project, sink }),
+    watch: async ({ path }, project, handler) => void handlers.set(path.split('/').at(-1) ?? '', { project, handler }),
   };
   const touched: string[] = [];
-  const following = new Following({
+  const informers = new InformerSet({
     watcher,
     log: silentLog,
     complete: () => {},
@@ -22,17 +22,17 @@ const hands = () => {
   });
   const resources = ['virtualmachineinstances', 'virtualmachineinstancemigrations', 'kubevirts'].map(name => ({ name }));
   const api: Api = { call: async () => ({ status: 200, headers: {}, body: { resources } }) };
-  const vms = new Vms({ api, clock: new HandClock() }, following, name => touched.push(name));
+  const vms = new Vms({ api, clock: new HandClock() }, informers, name => touched.push(name));
   const tell = (collection: string, raw: object, type: 'added' | 'changed' | 'removed' = 'added'): void => {
-    const { project, sink } = sinks.get(collection) ?? {};
+    const { project, handler } = handlers.get(collection) ?? {};
     const object = project?.(raw) as never;
-    sink?.changed(type === 'changed' ? { type, object, before: object } : { type, object });
+    handler?.changed(type === 'changed' ? { type, object, before: object } : { type, object });
   };
-  const each = (act: (sink: Sink<never>) => void): void => sinks.forEach(({ sink }) => act(sink));
-  const only = (collection: string): Sink<never> => {
-    const found = sinks.get(collection);
+  const each = (act: (handler: WatchHandler<never>) => void): void => handlers.forEach(({ handler }) => act(handler));
+  const only = (collection: string): WatchHandler<never> => {
+    const found = handlers.get(collection);
     assert.ok(found);
-    return found.sink;
+    return found.handler;
   };
   return { vms, tell, touched, each, only };
 };
@@ -47,16 +47,16 @@ test('nothing is known before all has been read, nor where it is missing or with
   const { vms, each } = hands();
   await vms.follow(new AbortController().signal);
   assert.equal(vms.of('n1', [], new Set()), undefined);
-  each(sink => sink.failing?.({ message: 'forbidden', status: 403, retryInMs: 1 }));
+  each(handler => handler.failing?.({ message: 'forbidden', status: 403, retryInMs: 1 }));
   assert.equal(vms.of('n1', [], new Set()), undefined);
-  each(sink => sink.synced());
+  each(handler => handler.synced());
   assert.deepEqual(vms.of('n1', [], new Set())?.vmis, []);
 });
 
 test('a node is told its VMs, those of its pods and those that it had; what others have under way is counted', async () => {
   const { vms, tell, each } = hands();
   await vms.follow(new AbortController().signal);
-  each(sink => sink.synced());
+  each(handler => handler.synced());
   tell('virtualmachineinstances', raw('here', { nodeName: 'n1' }));
   tell('virtualmachineinstances', raw('had', { nodeName: 'n3' }));
   tell('virtualmachineinstances', raw('comes', { nodeName: 'n2', evacuationNodeName: 'n2' }));
@@ -76,7 +76,7 @@ test('a node is told its VMs, those of its pods and those that it had; what othe
 test('a change that matters touches its nodes and those that wait for room; what agents say all the time does not', async () => {
   const { vms, tell, touched, each } = hands();
   await vms.follow(new AbortController().signal);
-  each(sink => sink.synced());
+  each(handler => handler.synced());
   tell('virtualmachineinstances', raw('a', { nodeName: 'n1' }));
   vms.setWaiting('n9', true);
   touched.length = 0;
@@ -96,7 +96,7 @@ test('of VMs nothing is known as long as one of the two collections is not', asy
     await vms.follow(new AbortController().signal);
     only(first).synced();
     assert.equal(vms.of('n1', [], new Set()), undefined, first);
-    each(sink => sink.synced());
+    each(handler => handler.synced());
     assert.deepEqual(vms.of('n1', [], new Set())?.vmis, []);
   }
 });
@@ -104,7 +104,7 @@ test('of VMs nothing is known as long as one of the two collections is not', asy
 test('a VM that goes, or is told of as changed before it was known, touches its node', async () => {
   const { vms, tell, touched, each } = hands();
   await vms.follow(new AbortController().signal);
-  each(sink => sink.synced());
+  each(handler => handler.synced());
   tell('virtualmachineinstances', raw('a', { nodeName: 'n1' }), 'changed');
   assert.deepEqual(touched, ['n1']);
   tell('virtualmachineinstances', raw('a', { nodeName: 'n1' }, '2'), 'removed');

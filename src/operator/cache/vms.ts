@@ -16,7 +16,7 @@ import type { VmsKnown } from '../../core/vm/vm-pod.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Api, Change } from '../ports.ts';
 import { Cache } from './cache.ts';
-import type { Following } from './informer-set.ts';
+import type { InformerSet } from './informer-set.ts';
 
 const names = {
   vmis: 'virtualmachineinstances.kubevirt.io',
@@ -28,7 +28,7 @@ const names = {
 export const vmCollections: ReadonlySet<string> = new Set(Object.values(names));
 
 /** VMs change all the time by what their agents say; only this much of them matters. */
-const essence = ({ uid, phase, deleting, nodeName, evacuatedFrom, strategy, migratable, notMigratable }: Vmi): string =>
+const fingerprint = ({ uid, phase, deleting, nodeName, evacuatedFrom, strategy, migratable, notMigratable }: Vmi): string =>
   JSON.stringify([uid, phase, deleting, nodeName, evacuatedFrom, strategy, migratable, notMigratable]);
 
 /** KubeVirt's VMs, kept up to date by watches, and the nodes that wait for them. It only watches and tells. */
@@ -36,7 +36,7 @@ export class Vms {
   readonly #vmis = new Cache<Vmi>(({ nodeName = '' }) => nodeName);
   readonly #migrations = new Cache<Migration>(({ vmi }) => vmi);
   readonly #settings = new Cache<KubeVirtSettings>(() => '');
-  readonly #following: Following;
+  readonly #informers: InformerSet;
   readonly #touched: (nodeName: string) => void;
   /** Nodes whose VMs wait until KubeVirt has less to do. */
   readonly #waiting = new Set<string>();
@@ -46,18 +46,18 @@ export class Vms {
 
   readonly #reach: { readonly api: Api; readonly clock: Clock };
 
-  constructor(reach: { readonly api: Api; readonly clock: Clock }, following: Following, touched: (nodeName: string) => void) {
+  constructor(reach: { readonly api: Api; readonly clock: Clock }, informers: InformerSet, touched: (nodeName: string) => void) {
     this.#reach = reach;
-    this.#following = following;
+    this.#informers = informers;
     this.#touched = touched;
   }
 
   /** Watches until the signal is aborted. */
   async follow(signal: AbortSignal): Promise<void> {
-    const following = this.#following;
+    const informers = this.#informers;
     await Promise.all([
-      following.followOnceServed(this.#reach, names.vmis, { path: vmisPath }, readVmi, change => this.#vmChanged(change), signal),
-      following.followOnceServed(
+      informers.followOnceServed(this.#reach, names.vmis, { path: vmisPath }, readVmi, change => this.#vmChanged(change), signal),
+      informers.followOnceServed(
         this.#reach,
         names.migrations,
         { path: migrationsPath },
@@ -65,7 +65,7 @@ export class Vms {
         change => this.#migrationChanged(change),
         signal,
       ),
-      following.followOnceServed(
+      informers.followOnceServed(
         this.#reach,
         names.settings,
         { path: settingsPath },
@@ -82,7 +82,8 @@ export class Vms {
     const { uid, key } = change.object;
     if (change.type === 'removed') this.#byUid.delete(uid);
     else this.#byUid.set(uid, key);
-    if (change.type !== 'changed' || before === undefined || essence(before) !== essence(change.object)) this.#touch(before, change.object);
+    if (change.type !== 'changed' || before === undefined || fingerprint(before) !== fingerprint(change.object))
+      this.#touch(before, change.object);
   }
 
   #migrationChanged(change: Change<Migration>): void {
@@ -99,7 +100,7 @@ export class Vms {
 
   /** What concerns one node; undefined where there is no KubeVirt, or where it may not be read. */
   of(nodeName: string, pods: readonly Pod[], remembered: ReadonlySet<string>): VmsKnown | undefined {
-    if (!this.#following.isKnown(names.vmis) || !this.#following.isKnown(names.migrations)) return undefined;
+    if (!this.#informers.isKnown(names.vmis) || !this.#informers.isKnown(names.migrations)) return undefined;
     const [settings = defaultSettings] = this.#settings.values();
     this.#traffic ??= trafficOf({ settings, vmis: [...this.#vmis.values()], migrations: [...this.#migrations.values()] });
     const own = [...ownersOf(pods), ...remembered].flatMap(uid => this.#vmis.get(this.#byUid.get(uid) ?? '') ?? []);

@@ -1,5 +1,5 @@
 /** Which nodes wait for which budgets, so that a budget that allows more wakes those and no others. */
-export class Waiters {
+export class BudgetWaiters {
   readonly #byBudget = new Map<string, Set<string>>();
   readonly #byNode = new Map<string, readonly string[]>();
   /** Nodes that have had this version of the budget offered. */

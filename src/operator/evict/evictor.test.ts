@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { PodCall } from '../../core/drain/plan.ts';
 import { at, makeBudget, makePod } from '../../core/testing/make.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
-import { answer, failure, Lines, Notebook, SlowApi, settle, Tallies } from '../testing/fakes.ts';
+import { failure, Lines, Notebook, response, SlowApi, settle, Tallies } from '../testing/fakes.ts';
 import { Evictor } from './evictor.ts';
 import { InFlightEvictions } from './in-flight-evictions.ts';
 
@@ -63,7 +63,7 @@ test('a deletion that overrules a budget waits for the evictions that are under 
   evictor.launch(callOf('c', { method: 'delete', overrules }), 'n2');
   await settle();
   assert.equal(asked().length, 1);
-  api.next().answer(answer(201));
+  api.next().response(response(201));
   await settle();
   assert.deepEqual(asked(), ['DELETE /api/v1/namespaces/shop/pods/b', 'DELETE /api/v1/namespaces/shop/pods/c']);
 });
@@ -72,9 +72,9 @@ test('that a pod is no more is told at once, and only when the server says so of
   const { api, evictor, gone } = bench();
   for (const name of ['a', 'b', 'c']) evictor.launch(callOf(name), 'n1');
   await settle();
-  api.next().answer(answer(404, { reason: 'NotFound', details: { name: 'a', kind: 'pods' } }));
-  api.next().answer(answer(404));
-  api.next().answer(answer(201));
+  api.next().response(response(404, { reason: 'NotFound', details: { name: 'a', kind: 'pods' } }));
+  api.next().response(response(404));
+  api.next().response(response(201));
   await settle();
   assert.deepEqual(gone, ['a on n1']);
 });
@@ -90,7 +90,7 @@ test('evictions of one budget go one after the other, those of others and of non
   const paths = (names: readonly string[]): readonly string[] => names.map(name => `POST /api/v1/namespaces/shop/pods/${name}/eviction`);
   assert.deepEqual(asked(), paths(['a', 'c', 'd']));
   assert.deepEqual(states(), { a: 'sent', b: 'queued', c: 'sent', d: 'sent' });
-  api.next().answer(answer(201));
+  api.next().response(response(201));
   await settle();
   assert.deepEqual(asked(), paths(['c', 'd', 'b']));
 });
@@ -112,7 +112,7 @@ test('what is queued can be called back until it is sent; what may still leave i
   await settle();
   evictor.recall('n1', new Set([uidOf('c')]));
   assert.deepEqual(states(), { a: 'sent', c: 'queued', x: 'queued' }, 'the one that is sent is beyond recall, other nodes are not meant');
-  api.next().answer(answer(201));
+  api.next().response(response(201));
   await settle();
   assert.deepEqual(asked(), ['POST /api/v1/namespaces/shop/pods/c/eviction'], 'b is never sent');
 });
@@ -131,7 +131,7 @@ test('a fence that closes meanwhile stops those that queue', async () => {
   evictor.launch(callOf('b', { budget: web }), 'n1');
   await settle();
   leader.yes = false;
-  api.next().answer(answer(201));
+  api.next().response(response(201));
   await settle();
   assert.deepEqual(asked(), []);
   assert.deepEqual(states(), { a: 'accepted' });
@@ -142,8 +142,8 @@ test('what was accepted counts against its budget until the budget shows it; wit
   evictor.launch(callOf('a', { budget: web }), 'n1');
   evictor.launch(callOf('b'), 'n2');
   await settle();
-  api.next().answer(answer(201));
-  api.next().answer(answer(201));
+  api.next().response(response(201));
+  api.next().response(response(201));
   await settle();
   assert.deepEqual(states(), { a: 'accepted' });
   assert.deepEqual(answered, ['n1', 'n2'], 'the nodes have their turn again');
@@ -166,7 +166,7 @@ test('a refusal takes nothing from the budget, and is remembered with the versio
   evictor.launch(callOf('a', { budget: web }), 'n1');
   await settle();
   await clock.advance(2000);
-  api.next().answer(failure(429, 'needs 3 healthy pods', 'DisruptionBudget'));
+  api.next().response(failure(429, 'needs 3 healthy pods', 'DisruptionBudget'));
   await settle();
   assert.deepEqual(states(), {});
   const attempt = evictor.attemptsOf('n1').get(uidOf('a'));
@@ -184,9 +184,9 @@ test('the seconds of an eviction are those from sending to answer, not those in 
   evictor.launch(callOf('a', { budget: web }), 'n1');
   evictor.launch(callOf('b', { budget: web }), 'n1');
   await clock.advance(3000);
-  api.next().answer(answer(201));
+  api.next().response(response(201));
   await clock.advance(1000);
-  api.next().answer(answer(201));
+  api.next().response(response(201));
   await settle();
   assert.deepEqual(meter.seconds, [3, 1]);
 });
@@ -196,7 +196,7 @@ test('attempts are counted as long as the outcome is the same, and forgotten wit
   const refuse = async (name: string, node: string, status: number): Promise<void> => {
     evictor.launch(callOf(name), node);
     await settle();
-    api.next().answer(failure(status, 'no'));
+    api.next().response(failure(status, 'no'));
     await settle();
   };
   const tries = (node: string): readonly number[] => [...evictor.attemptsOf(node).values()].map(({ tries }) => tries);
@@ -220,7 +220,7 @@ test('past its deadline a pod is marked as disrupted first and deleted then, wit
   const mark = api.next();
   assert.equal(`${mark.call.method} ${mark.call.path}`, 'PATCH /api/v1/namespaces/shop/pods/a/status');
   assert.match(JSON.stringify(mark.call.body), /"uid":"uid-shop-a".*"type":"DisruptionTarget","status":"True"/);
-  mark.answer(answer(200));
+  mark.response(response(200));
   await settle();
   const deletion = api.next();
   assert.equal(`${deletion.call.method} ${deletion.call.path}`, 'DELETE /api/v1/namespaces/shop/pods/a');
@@ -231,7 +231,7 @@ test('past its deadline a pod is marked as disrupted first and deleted then, wit
     gracePeriodSeconds: 7,
   });
   assert.deepEqual(recorder.reasons, ['DeletedPastDeadline']);
-  deletion.answer(answer(200));
+  deletion.response(response(200));
   await settle();
   assert.deepEqual(meter.evictions, ['delete accepted'], 'the mark is no eviction');
 });
@@ -240,7 +240,7 @@ test('a mark that cannot be set is told and does not stop the deletion', async (
   const { api, evictor, log } = bench();
   evictor.launch(callOf('a', { method: 'delete', escalated: true }), 'n1');
   await settle();
-  api.next().answer(failure(403, 'no'));
+  api.next().response(failure(403, 'no'));
   await settle();
   assert.equal(api.next().call.method, 'DELETE');
   assert.deepEqual(log.of('warn'), ['cannot mark a pod as disrupted']);
@@ -251,7 +251,7 @@ test('a lease that is lost while a pod is marked keeps it from being deleted', a
   evictor.launch(callOf('a', { method: 'delete', escalated: true }), 'n1');
   await settle();
   leader.yes = false;
-  api.next().answer(answer(200));
+  api.next().response(response(200));
   await settle();
   assert.equal(api.waiting.length, 0);
 });
@@ -264,20 +264,20 @@ test('a plain deletion, as the policy may ask for, is neither marked nor announc
   assert.deepEqual(recorder.reasons, []);
 });
 
-const notThere = (name: string) => answer(404, { reason: 'NotFound', details: { name, kind: 'pods' } });
+const notThere = (name: string) => response(404, { reason: 'NotFound', details: { name, kind: 'pods' } });
 
 test('the log tells what becomes of each pod: evicted, deleted, or why it cannot go', async () => {
   const { api, evictor, log } = bench();
-  const said = async (name: string, over: Partial<PodCall>, reply: ReturnType<typeof answer>): Promise<unknown> => {
+  const said = async (name: string, over: Partial<PodCall>, reply: ReturnType<typeof response>): Promise<unknown> => {
     evictor.launch(callOf(name, over), 'n1');
     await settle();
-    api.next().answer(reply);
+    api.next().response(reply);
     await settle();
     const { message, fields } = log.lines.at(-1)!;
     return [message, fields['outcome'], fields['message']];
   };
-  assert.deepEqual(await said('a', {}, answer(201)), ['pod is being evicted', undefined, undefined]);
-  assert.deepEqual(await said('b', { method: 'delete' }, answer(200)), ['pod is being deleted', undefined, undefined]);
+  assert.deepEqual(await said('a', {}, response(201)), ['pod is being evicted', undefined, undefined]);
+  assert.deepEqual(await said('b', { method: 'delete' }, response(200)), ['pod is being deleted', undefined, undefined]);
   const [message, outcome, why] = (await said('c', {}, failure(403, 'not by you'))) as readonly string[];
   assert.deepEqual([message, outcome], ['pod cannot go yet', 'forbidden']);
   assert.match(why ?? '', /not by you/);
@@ -286,12 +286,12 @@ test('the log tells what becomes of each pod: evicted, deleted, or why it cannot
 
 test('a pod that is gone when it is to be marked is no trouble', async () => {
   const { api, evictor, log } = bench();
-  for (const reply of [answer(200), notThere('a')]) {
+  for (const reply of [response(200), notThere('a')]) {
     evictor.launch(callOf('a', { method: 'delete', escalated: true, budget: web }), 'n1');
     await settle();
-    api.next().answer(reply);
+    api.next().response(reply);
     await settle();
-    api.next().answer(answer(200));
+    api.next().response(response(200));
     await settle();
     evictor.forget(uidOf('a'), 'n1');
   }
@@ -313,7 +313,7 @@ test('whoever comes when the first of two has been answered still waits for the 
   const { api, evictor, asked } = bench();
   for (const name of ['a', 'b']) evictor.launch(callOf(name, { budget: web }), 'n1');
   await settle();
-  api.next().answer(answer(201));
+  api.next().response(response(201));
   await settle();
   evictor.launch(callOf('c', { budget: web }), 'n1');
   await settle();
@@ -325,7 +325,7 @@ test('of a pod that had ended when it was asked to go, that is remembered', asyn
   const ended = async (name: string, phase: string): Promise<boolean> => {
     evictor.launch(callOf(name, { pod: makePod(name, { phase }) }), 'n1');
     await settle();
-    api.next().answer(failure(403, 'no'));
+    api.next().response(failure(403, 'no'));
     await settle();
     return evictor.attemptsOf('n1').get(uidOf(name))?.ended === true;
   };

@@ -10,34 +10,34 @@ import { at, makeNode } from '../../core/testing/make.ts';
 import { makeEvent, makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
 import type { Clock } from '../../support/clock.ts';
 import { Cache } from '../cache/cache.ts';
-import type { World } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { Lines, ScriptedApi } from '../testing/fakes.ts';
 import type { Writer, Written } from '../write/writer.ts';
-import { Intake } from './event-ingester.ts';
-import { MachineWorld } from './machine-cache.ts';
+import { EventIngester } from './event-ingester.ts';
+import { MachineCache } from './machine-cache.ts';
 
 type Known = { readonly machines?: readonly Machine[]; readonly nodes?: readonly Node[]; readonly requests?: readonly MachineRequest[] };
 
 /** An intake that knows these objects, whose writes are answered one after the other; the last answer counts for all that follow. */
-const bench = ({ machines = [], nodes = [], requests = [] }: Known, answers: readonly Written[] = [{ result: 'stored' }]) => {
+const bench = ({ machines = [], nodes = [], requests = [] }: Known, responses: readonly Written[] = [{ result: 'stored' }]) => {
   const writes: Write[] = [];
   const about: string[] = [];
   const pauses: number[] = [];
   const writer = {
     write: (write: Write, name: string): Promise<Written> => {
       about.push(name);
-      return Promise.resolve(answers[writes.push(write) - 1] ?? answers.at(-1)!);
+      return Promise.resolve(responses[writes.push(write) - 1] ?? responses.at(-1)!);
     },
   } as unknown as Writer;
   const clock = { now: () => at(0), sleep: (ms: number) => Promise.resolve(void pauses.push(ms)) } as unknown as Clock;
   const unused = { api: new ScriptedApi(), watcher: {} as never, namespaces: {} as never, changes: {} as never, log: new Lines() };
-  const machineWorld = new MachineWorld({ ...unused, clock, adapter: machineAdapter });
-  for (const machine of machines) machineWorld.machines.observe(machine);
-  for (const request of requests) machineWorld.requests.observe(request);
-  const world = { nodes: new Cache<Node>(() => '') };
-  for (const node of nodes) world.nodes.observe(node);
-  const options = { machines: machineWorld, world: world as unknown as World, writer, adapter: machineAdapter, clock };
-  return { intake: new Intake({ ...options, namespace: 'drydock-system' }), writes, about, pauses };
+  const machineCache = new MachineCache({ ...unused, clock, adapter: machineAdapter });
+  for (const machine of machines) machineCache.machines.observe(machine);
+  for (const request of requests) machineCache.requests.observe(request);
+  const cache = { nodes: new Cache<Node>(() => '') };
+  for (const node of nodes) cache.nodes.observe(node);
+  const options = { machines: machineCache, cache: cache as unknown as ClusterCache, writer, adapter: machineAdapter, clock };
+  return { ingester: new EventIngester({ ...options, namespace: 'drydock-system' }), writes, about, pauses };
 };
 
 const own = makeMachine({ providerId: 'aws:///a/i-1' });
@@ -45,11 +45,11 @@ const { nodeName: _none, ...nodeless } = own;
 const node = makeNode({ providerId: 'aws:///a/i-n' });
 
 describe('whom an announcement is about', () => {
-  const target = (known: Known, by: (intake: Intake) => Target | undefined) => by(bench(known).intake);
+  const target = (known: Known, by: (ingester: EventIngester) => Target | undefined) => by(bench(known).ingester);
 
   test('what the cloud calls a machine: the machine, else the node, else nobody', () => {
     assert.deepEqual(
-      target({ machines: [own], nodes: [node] }, intake => intake.targetOf('i-1')),
+      target({ machines: [own], nodes: [node] }, ingester => ingester.targetOf('i-1')),
       {
         name: 'm1',
         instance: 'i-1',
@@ -58,30 +58,30 @@ describe('whom an announcement is about', () => {
       },
     );
     assert.deepEqual(
-      target({ machines: [nodeless] }, intake => intake.targetOf('i-1')),
+      target({ machines: [nodeless] }, ingester => ingester.targetOf('i-1')),
       { name: 'm1', instance: 'i-1', machine: nodeless },
     );
     assert.deepEqual(
-      target({ nodes: [node] }, intake => intake.targetOf('i-n')),
+      target({ nodes: [node] }, ingester => ingester.targetOf('i-n')),
       { name: 'n1', instance: 'i-n', nodeName: 'n1' },
     );
     assert.equal(
-      target({ nodes: [node] }, intake => intake.targetOf('i-9')),
+      target({ nodes: [node] }, ingester => ingester.targetOf('i-9')),
       undefined,
     );
   });
 
   test('a node: its machine, under the name that the machine, else the node has in the cloud, else under the node’s own', () => {
-    const instance = (known: Known) => target(known, intake => intake.targetOfNode('n1'))?.instance;
+    const instance = (known: Known) => target(known, ingester => ingester.targetOfNode('n1'))?.instance;
     assert.equal(instance({ machines: [own], nodes: [node] }), 'i-1');
     assert.equal(instance({ machines: [makeMachine()], nodes: [node] }), 'i-n');
     assert.equal(instance({ machines: [makeMachine()], nodes: [makeNode()] }), 'n1');
     assert.deepEqual(
-      target({ nodes: [node] }, intake => intake.targetOfNode('n1')),
+      target({ nodes: [node] }, ingester => ingester.targetOfNode('n1')),
       { name: 'n1', instance: 'i-n', nodeName: 'n1' },
     );
     assert.equal(
-      target({ nodes: [makeNode({ key: 'n2', name: 'n2' })] }, intake => intake.targetOfNode('n1')),
+      target({ nodes: [makeNode({ key: 'n2', name: 'n2' })] }, ingester => ingester.targetOfNode('n1')),
       undefined,
     );
   });
@@ -89,7 +89,7 @@ describe('whom an announcement is about', () => {
   test('a Machine by its name, under that name where the cloud has none for it', () => {
     const bare = makeMachine();
     assert.deepEqual(
-      target({ machines: [bare] }, intake => intake.targetNamed('m1')),
+      target({ machines: [bare] }, ingester => ingester.targetNamed('m1')),
       {
         name: 'm1',
         instance: 'm1',
@@ -98,7 +98,7 @@ describe('whom an announcement is about', () => {
       },
     );
     assert.deepEqual(
-      target({ machines: [nodeless] }, intake => intake.targetNamed('m1')),
+      target({ machines: [nodeless] }, ingester => ingester.targetNamed('m1')),
       {
         name: 'm1',
         instance: 'i-1',
@@ -115,13 +115,13 @@ describe('what is taken in', () => {
   test('a machine of which one thing is pending gets an object, one of which all is over does not', async () => {
     const over = makeEvent({ id: 'e0', state: 'Completed' });
     const both = bench({});
-    assert.equal(await both.intake.take(look(about, [over, makeEvent()])), undefined);
+    assert.equal(await both.ingester.take(look(about, [over, makeEvent()])), undefined);
     assert.deepEqual(
       both.writes.map(({ method }) => method),
       ['POST'],
     );
     const ended = bench({});
-    assert.equal(await ended.intake.take(look(about, [over])), undefined);
+    assert.equal(await ended.ingester.take(look(about, [over])), undefined);
     assert.deepEqual(ended.writes, []);
   });
 
@@ -139,8 +139,8 @@ describe('what is taken in', () => {
 
   for (const [what, request, target, method] of objects) {
     test(`where there is an object for ${what}: ${method === 'POST' ? 'a new one' : method === 'PATCH' ? 'it is noted there' : 'nothing'}`, async () => {
-      const { intake, writes } = bench({ requests: [request] });
-      assert.equal(await intake.take(look(target)), undefined);
+      const { ingester, writes } = bench({ requests: [request] });
+      assert.equal(await ingester.take(look(target)), undefined);
       assert.equal(writes.map(write => write.method).join(), method);
     });
   }
@@ -148,8 +148,8 @@ describe('what is taken in', () => {
   test('the object of a machine whose name is taken has its namespace in its name, that of a node says so', async () => {
     const taken = makeMachineRequest({ instance: 'i-9' });
     const nameFor = async (target: Target): Promise<unknown> => {
-      const { intake, writes } = bench({ requests: [taken] });
-      await intake.take(look(target));
+      const { ingester, writes } = bench({ requests: [taken] });
+      await ingester.take(look(target));
       const { name } = (writes[0]?.body['metadata'] ?? {}) as { readonly name?: string };
       return name;
     };
@@ -159,9 +159,9 @@ describe('what is taken in', () => {
   test('of what was known and what is new, only the news is told, by its code or else its kind', async () => {
     const [old, moved] = [makeEvent({ id: 'old' }), makeEvent({ id: 'moved', code: 'instance-stop' })];
     const request = makeMachineRequest({ events: [old, moved] });
-    const { intake, writes } = bench({ requests: [request] });
+    const { ingester, writes } = bench({ requests: [request] });
     const { deadline: _none, ...fresh } = makeEvent({ id: 'fresh', kind: 'freeze' });
-    await intake.take(look(about, [old, { ...moved, deadline: at(60) }, fresh]));
+    await ingester.take(look(about, [old, { ...moved, deadline: at(60) }, fresh]));
     assert.deepEqual(writes.flatMap(({ announce }) => announce.map(({ message }) => message)).toSorted(), [
       'aws says: freeze scheduled',
       'aws says: instance-stop scheduled, deadline 2026-11-21T08:01:00Z',
@@ -175,13 +175,13 @@ describe('what is taken in', () => {
       [{ result: 'postponed', ...later }, 'refused a moment ago'],
       [{ result: 'refused', message: 'no', ...later }, 'no'],
     ];
-    for (const [answer, problem] of ends) {
-      const { intake, writes, pauses, about: names } = bench({}, [answer]);
-      assert.equal(await intake.take(look()), problem);
+    for (const [response, problem] of ends) {
+      const { ingester, writes, pauses, about: names } = bench({}, [response]);
+      assert.equal(await ingester.take(look()), problem);
       assert.deepEqual([writes.length, pauses, names[0]], [6, [100, 200, 400, 800, 1600, 3200], 'n1']);
     }
     const won = bench({}, [{ result: 'conflict' }, { result: 'stored' }]);
-    assert.equal(await won.intake.take(look({ name: 'm1', instance: 'i-1', machine: nodeless })), undefined);
+    assert.equal(await won.ingester.take(look({ name: 'm1', instance: 'i-1', machine: nodeless })), undefined);
     assert.deepEqual([won.pauses, won.about], [[100], ['m1', 'm1']]);
   });
 });

@@ -8,12 +8,12 @@ import type { EventSource } from '../../core/machine/source.ts';
 import { announce, machineMaintenanceApi, ownWrite } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { World } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Writer, Written } from '../write/writer.ts';
-import type { MachineWorld } from './machine-cache.ts';
+import type { MachineCache } from './machine-cache.ts';
 
 /** What somebody has seen of one machine. */
-export type Look = {
+export type MachineObservation = {
   readonly target: Target;
   readonly events: readonly MachineEvent[];
   /** Name of the source, as its events have it. */
@@ -25,8 +25,8 @@ export type Look = {
 };
 
 type Options = {
-  readonly machines: MachineWorld;
-  readonly world: World;
+  readonly machines: MachineCache;
+  readonly cache: ClusterCache;
   readonly writer: Writer;
   readonly adapter: MachineAdapter;
   readonly clock: Clock;
@@ -39,7 +39,7 @@ const tries = 6;
 const pauseMs = 100;
 
 /** Turns what is announced into MachineMaintenances, and keeps these up to date. */
-export class Intake {
+export class EventIngester {
   readonly #options: Options;
 
   constructor(options: Options) {
@@ -48,19 +48,19 @@ export class Intake {
 
   /** The machine or node that the cloud calls so; undefined for one that this cluster does not have. */
   targetOf(instance: string): Target | undefined {
-    const { machines, world } = this.#options;
+    const { machines, cache } = this.#options;
     const machine = machines.byInstance(instance);
     if (machine !== undefined)
       return { name: machine.name, instance, machine, ...(machine.nodeName !== undefined && { nodeName: machine.nodeName }) };
-    const node = [...world.nodes.values()].find(({ providerId }) => instanceOf(providerId) === instance);
+    const node = [...cache.nodes.values()].find(({ providerId }) => instanceOf(providerId) === instance);
     return node && { name: node.name, instance, nodeName: node.name };
   }
 
   /** The machine of a node, or the node itself where it has none. */
   targetOfNode(nodeName: string): Target | undefined {
-    const { machines, world } = this.#options;
+    const { machines, cache } = this.#options;
     const machine = [...machines.machines.values()].find(one => one.nodeName === nodeName);
-    const node = world.nodes.get(nodeName);
+    const node = cache.nodes.get(nodeName);
     const instance = instanceOf(machine?.providerId ?? node?.providerId) ?? nodeName;
     if (machine !== undefined) return { name: machine.name, instance, machine, nodeName };
     return node && { name: nodeName, instance, nodeName };
@@ -68,8 +68,8 @@ export class Intake {
 
   /** Whatever somebody calls a machine: the name of a node, of a Machine, or what the cloud calls it. */
   targetNamed(name: string): Target | undefined {
-    const { machines, world } = this.#options;
-    if (world.nodes.get(name) !== undefined) return this.targetOfNode(name);
+    const { machines, cache } = this.#options;
+    if (cache.nodes.get(name) !== undefined) return this.targetOfNode(name);
     const [machine, ...others] = machines.machines.in(name);
     if (machine === undefined || others.length > 0) return this.targetOf(name);
     const { nodeName, providerId } = machine;
@@ -77,7 +77,7 @@ export class Intake {
   }
 
   /** Answers undefined when everything is stored, else what went wrong. */
-  async take(look: Look): Promise<string | undefined> {
+  async take(look: MachineObservation): Promise<string | undefined> {
     let problem: string | undefined;
     for (let attempt = 0; attempt < tries; attempt += 1) {
       const write = this.#writeFor(look);
@@ -91,7 +91,7 @@ export class Intake {
     return problem;
   }
 
-  #writeFor(look: Look): Write | undefined {
+  #writeFor(look: MachineObservation): Write | undefined {
     const { adapter, clock } = this.#options;
     const known = this.#requestOf(look.target);
     const events = sorted(afterLook(known?.events ?? [], look.events, look, clock.now()));
@@ -119,7 +119,7 @@ export class Intake {
     return machines.requests.get(`${namespace}/${usual}`) === undefined ? usual : `mm-${machine?.namespace ?? 'node'}-${name}`;
   }
 
-  #creation({ target, response }: Look, events: readonly MachineEvent[]): Write {
+  #creation({ target, response }: MachineObservation, events: readonly MachineEvent[]): Write {
     const { namespace, adapter } = this.#options;
     const place = { namespace, name: this.#nameFor(target) };
     return {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Node } from '../../core/hold/node.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { answer, failure } from '../testing/fakes.ts';
+import { failure, response } from '../testing/fakes.ts';
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
 
 const request = paths.request('mm-m1');
@@ -33,7 +33,7 @@ describe('a cloud that is asked', () => {
     const bench = machineBench(scanned);
     bench.cloud.events = [freeze];
     await bench.wait(1);
-    await bench.room.receive([announced('m1', { id: 'sent', kind: 'freeze', source: 'sender' })]);
+    await bench.manager.receive([announced('m1', { id: 'sent', kind: 'freeze', source: 'sender' })]);
     bench.cloud.events = [];
     await bench.wait(3600);
     assert.deepEqual(statesOf(bench), ['e-i-m1 Cancelled', 'sent Scheduled']);
@@ -114,7 +114,7 @@ describe('what nodes and their agents say', () => {
     });
     await bench.wait(1);
     let tries = 0;
-    bench.server.answers = ({ method, path }) =>
+    bench.server.responses = ({ method, path }) =>
       method === 'DELETE' && path === paths.notice('n-m1') && (tries += 1) === 1 ? failure(500, 'broken') : undefined;
     bench.cluster.remove(paths.node('n-m1'));
     await bench.calm();
@@ -153,7 +153,7 @@ test('what is sent about nobody is refused', async () => {
   });
   await bench.wait(1);
   const { instance: _nobody, ...event } = freeze;
-  assert.deepEqual(await bench.room.receive([event]), { refused: 'no node or machine of this cluster is called ' });
+  assert.deepEqual(await bench.manager.receive([event]), { refused: 'no node or machine of this cluster is called ' });
   await bench.end();
 });
 
@@ -170,7 +170,7 @@ describe('machine APIs', () => {
     });
     await bench.wait(1);
     const { waitingFor } = bench.part(request, 'status');
-    const found = [waitingFor, bench.room.unsynced];
+    const found = [waitingFor, bench.manager.unsynced];
     await bench.end();
     return found;
   };
@@ -214,18 +214,18 @@ describe('machine APIs', () => {
       cluster.withheld.add(path);
     });
     await bench.wait(1);
-    assert.deepEqual(bench.room.unsynced, ['machinemaintenances.machinemaintenance.managed.openshift.io']);
+    assert.deepEqual(bench.manager.unsynced, ['machinemaintenances.machinemaintenance.managed.openshift.io']);
     await bench.end();
   });
 
   test('why they are not known is in the log, and what nobody has looked at yet is pending', async () => {
-    const answers = ({ method, path }: { readonly method: string; readonly path: string }) =>
-      method === 'GET' && path === paths.api ? answer(503, { message: 'busy' }) : undefined;
-    const bench = machineBench((_, cluster) => asked(cluster), { answers });
+    const responses = ({ method, path }: { readonly method: string; readonly path: string }) =>
+      method === 'GET' && path === paths.api ? response(503, { message: 'busy' }) : undefined;
+    const bench = machineBench((_, cluster) => asked(cluster), { responses });
     await bench.wait(1);
     const [line] = bench.log.lines.filter(({ message }) => message.startsWith('cannot ask the API server for its machine APIs'));
     assert.equal(line?.fields['error'], 'cannot find out what machine.openshift.io/v1beta1 serves: busy');
-    assert.deepEqual(bench.room.states(), [['MachineMaintenance', 'Pending']]);
+    assert.deepEqual(bench.manager.states(), [['MachineMaintenance', 'Pending']]);
     await bench.end();
   });
 });

@@ -6,13 +6,13 @@ import { type EventSource, type Notice, noticesPath, type ScanResult } from '../
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { World } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Defects } from '../defects.ts';
 import type { Recorder } from '../ports.ts';
-import { Queue } from '../work-queue.ts';
+import { WorkQueue } from '../work-queue.ts';
 import type { Writer } from '../write/writer.ts';
-import type { Intake } from './event-ingester.ts';
-import type { MachineWorld } from './machine-cache.ts';
+import type { EventIngester } from './event-ingester.ts';
+import type { MachineCache } from './machine-cache.ts';
 import { reportScan } from './report-scan.ts';
 
 /** Asks a cloud about these machines: providerID by instance. Never rejects but for an aborted signal: what goes wrong is `trouble`. */
@@ -24,11 +24,11 @@ export interface EventScanner {
 export type SignalReader = (node: Node, source: EventSource) => readonly MachineEvent[];
 
 type Options = {
-  readonly machines: MachineWorld;
-  readonly world: World;
+  readonly machines: MachineCache;
+  readonly cache: ClusterCache;
   readonly writer: Writer;
   readonly recorder: Recorder;
-  readonly intake: Intake;
+  readonly ingester: EventIngester;
   readonly adapter: MachineAdapter;
   readonly scanner: EventScanner;
   readonly signals: SignalReader;
@@ -44,16 +44,16 @@ const soon = 300;
 const afterTrouble = 300;
 
 /** Follows every source of announcements and hands what it hears to the intake. */
-export class Sources {
+export class EventSourceReconciler {
   readonly #options: Options;
-  readonly #queue: Queue;
+  readonly #queue: WorkQueue;
   /** Sources (by key and generation) that have been scanned since this process began to act. */
   readonly #due = new Map<string, Temporal.Instant>();
   readonly #stop = new AbortController();
 
   constructor(options: Options) {
     this.#options = options;
-    this.#queue = new Queue({
+    this.#queue = new WorkQueue({
       ...options,
       controller: 'MachineEventSource',
       work: key => this.#work(key),
@@ -86,7 +86,7 @@ export class Sources {
   /** Looks at all nodes and notices, after a start and after a change of what is to be looked for. */
   everything(): void {
     // Nobody looks at nodes where no source does: ten thousand of them in the queue would cost seconds.
-    if (this.#signalSources().length > 0) for (const { name } of this.#options.world.nodes.values()) this.#queue.add(`node/${name}`);
+    if (this.#signalSources().length > 0) for (const { name } of this.#options.cache.nodes.values()) this.#queue.add(`node/${name}`);
     for (const { key } of this.#options.machines.notices.values()) this.#queue.add(`notice/${key}`);
     for (const { name } of this.#options.machines.sources.values()) this.#queue.add(`scan/${name}`);
   }
@@ -101,8 +101,8 @@ export class Sources {
   }
 
   async #work(key: string): Promise<void> {
-    const { machines, world } = this.#options;
-    if (machines.unsynced.length > 0 || world.unsynced.length > 0) return;
+    const { machines, cache } = this.#options;
+    if (machines.unsynced.length > 0 || cache.unsynced.length > 0) return;
     const slash = key.indexOf('/');
     const [what, name] = [key.slice(0, slash), key.slice(slash + 1)];
     if (what === 'scan') await this.#scan(name);
@@ -119,9 +119,9 @@ export class Sources {
   }
 
   async #lookAtNode(name: string): Promise<void> {
-    const { world, intake, signals } = this.#options;
-    const node = world.nodes.get(name);
-    const target = node && intake.targetOfNode(name);
+    const { cache, ingester, signals } = this.#options;
+    const node = cache.nodes.get(name);
+    const target = node && ingester.targetOfNode(name);
     if (node === undefined || target === undefined) return;
     for (const source of this.#signalSources()) {
       await this.#take({ target, events: signals(node, source), source: source.name, complete: true, response: source }, `node/${name}`);
@@ -130,12 +130,12 @@ export class Sources {
 
   /** An agent speaks for its own node only: a notice about another machine is not believed. */
   async #takeNotice(name: string): Promise<void> {
-    const { machines, world, intake, recorder } = this.#options;
+    const { machines, cache, ingester, recorder } = this.#options;
     const notice = machines.notices.get(name);
-    if (notice !== undefined && world.nodes.get(name) === undefined) return this.#forgetNotice(notice);
-    const target = intake.targetOfNode(name);
+    if (notice !== undefined && cache.nodes.get(name) === undefined) return this.#forgetNotice(notice);
+    const target = ingester.targetOfNode(name);
     if (notice === undefined || target === undefined) return;
-    const said = instanceOf(world.nodes.get(name)?.providerId);
+    const said = instanceOf(cache.nodes.get(name)?.providerId);
     if (said !== undefined && said !== notice.instance) {
       const about = {
         apiVersion: 'drydock.dev/v1alpha1',
@@ -170,9 +170,9 @@ export class Sources {
     if (result !== 'stored') this.#queue.addAt(`notice/${key}`, secondsAfter(clock.now(), 5));
   }
 
-  async #take(look: Parameters<Intake['take']>[0], key: string): Promise<void> {
-    const { intake, log, clock } = this.#options;
-    const problem = await intake.take(look);
+  async #take(look: Parameters<EventIngester['take']>[0], key: string): Promise<void> {
+    const { ingester, log, clock } = this.#options;
+    const problem = await ingester.take(look);
     if (problem === undefined) return;
     log.warn('cannot store what is announced; trying again', { machine: look.target.name, error: problem });
     this.#queue.addAt(key, secondsAfter(clock.now(), 5));
@@ -203,9 +203,9 @@ export class Sources {
 
   /** Machines of this cloud, by the providerIDs of Machines and nodes, each once. */
   #instances(): { readonly instances: ReadonlyMap<string, string>; readonly without: readonly string[] } {
-    const { machines, world } = this.#options;
+    const { machines, cache } = this.#options;
     const all = [...machines.machines.values()];
-    const ids = [...all, ...world.nodes.values()].flatMap(({ providerId }) => (providerId?.startsWith('aws:') ? [providerId] : []));
+    const ids = [...all, ...cache.nodes.values()].flatMap(({ providerId }) => (providerId?.startsWith('aws:') ? [providerId] : []));
     const without = all
       .filter(({ providerId, deleting }) => providerId === undefined && !deleting)
       .map(({ namespace, name }) => `${namespace}/${name}`);
@@ -217,11 +217,11 @@ export class Sources {
   }
 
   async #ask(source: EventSource): Promise<{ readonly result: ScanResult; readonly nextAt: Temporal.Instant }> {
-    const { scanner, intake, log, clock } = this.#options;
+    const { scanner, ingester, log, clock } = this.#options;
     const { instances, without } = this.#instances();
     const seen = await scanner.scan(source, instances, this.#stop.signal);
     for (const instance of this.#concerned(seen)) {
-      const target = intake.targetOf(instance);
+      const target = ingester.targetOf(instance);
       if (target === undefined) continue;
       const events = seen.events.filter(event => event.instance === instance);
       await this.#take({ target, events, source: source.name, complete: true, response: source }, `scan/${source.name}`);

@@ -4,7 +4,7 @@ import { readMachineMaintenance } from '../../apis/machine-maintenance.ts';
 import { type MachineKind, readMachine } from '../../core/machine/machine.ts';
 import { Cache } from '../cache/cache.ts';
 import { machineOf } from './gather.ts';
-import type { MachineWorld } from './machine-cache.ts';
+import type { MachineCache } from './machine-cache.ts';
 
 const kind: MachineKind = { api: 'capi', apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', plural: 'machines' };
 
@@ -20,5 +20,5 @@ test('of two Machines of one name it is the one that the cloud calls so, in an A
     spec: { maintenancescheduled: false, machineid: 'pool-two_0', machinelink: 'm' },
   });
   assert.ok(typeof request !== 'string');
-  assert.equal(machineOf({ machines } as MachineWorld, request)?.namespace, 'two');
+  assert.equal(machineOf({ machines } as MachineCache, request)?.namespace, 'two');
 });

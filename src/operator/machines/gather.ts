@@ -8,8 +8,8 @@ import type { Limits, MachineSnapshot, OtherMaintenance, ReplacementSet } from '
 import { childDrain, childName } from '../../core/machine/writes.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { secondsBetween } from '../../core/time.ts';
-import type { World } from '../cache/cluster-cache.ts';
-import type { MachineWorld } from './machine-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { MachineCache } from './machine-cache.ts';
 
 /** Puts together what is known about one machine maintenance. */
 
@@ -17,7 +17,7 @@ import type { MachineWorld } from './machine-cache.ts';
 const longestChain = 3;
 
 /** What would make another machine when this one is gone: the uppermost owner that is known. */
-const setOf = ({ sets }: MachineWorld, { api, namespace, owner }: Pick<Machine, 'api' | 'namespace' | 'owner'>): MachineSet | undefined => {
+const setOf = ({ sets }: MachineCache, { api, namespace, owner }: Pick<Machine, 'api' | 'namespace' | 'owner'>): MachineSet | undefined => {
   let found: MachineSet | undefined;
   let next = owner;
   for (let step = 0; step < longestChain && next !== undefined; step += 1) {
@@ -30,7 +30,7 @@ const setOf = ({ sets }: MachineWorld, { api, namespace, owner }: Pick<Machine, 
 };
 
 /** The one that the request names; the only one of that name where it names no namespace. */
-export const machineOf = ({ machines }: MachineWorld, request: MachineRequest): Machine | undefined => {
+export const machineOf = ({ machines }: MachineCache, request: MachineRequest): Machine | undefined => {
   if (request.nodeOnly) return undefined;
   const named = machines.in(request.machineName);
   const { machineNamespace } = request;
@@ -39,21 +39,21 @@ export const machineOf = ({ machines }: MachineWorld, request: MachineRequest): 
 };
 
 /** A node that this cluster does not have belongs to another one: what its machine API says has to do. */
-const isReady = (machine: Machine, { nodes }: World): boolean => {
+const isReady = (machine: Machine, { nodes }: ClusterCache): boolean => {
   if (machine.deleting || machine.nodeName === undefined) return false;
   const node = nodes.get(machine.nodeName);
   return node === undefined ? machine.available : conditionOf(node, 'Ready')?.status === 'True';
 };
 
-const replacementOf = (machines: MachineWorld, world: World, set: MachineSet | undefined): ReplacementSet | undefined => {
+const replacementOf = (machines: MachineCache, cache: ClusterCache, set: MachineSet | undefined): ReplacementSet | undefined => {
   if (set === undefined) return undefined;
   const members = [...machines.machines.values()].filter(machine => setOf(machines, machine)?.key === set.key);
-  const others = members.filter(machine => !isReady(machine, world));
+  const others = members.filter(machine => !isReady(machine, cache));
   const failed = others.filter(({ phase, deleting }) => phase === 'Failed' && !deleting);
   return { set, members, ready: members.length - others.length, failed };
 };
 
-const otherOf = (machines: MachineWorld, request: MachineRequest): OtherMaintenance => {
+const otherOf = (machines: MachineCache, request: MachineRequest): OtherMaintenance => {
   const machine = machineOf(machines, request);
   const set = request.history.set ?? (machine && setOf(machines, machine)?.key);
   return {
@@ -92,10 +92,10 @@ const isChanged = (child: MaintenanceRequest, request: MachineRequest, drainPoli
 const childOf = (
   request: MachineRequest,
   nodeName: string | undefined,
-  world: World,
+  cache: ClusterCache,
   drainPolicy: MachineAdapter['drainPolicy'],
 ): Pick<MachineSnapshot, 'child' | 'childChanged' | 'stranger'> => {
-  const found = world.requests.get(`maintenances.drydock.dev//${childName(request)}`);
+  const found = cache.requests.get(`maintenances.drydock.dev//${childName(request)}`);
   if (found === undefined) return {};
   const nodes = [nodeName, request.history.nodeName].filter(name => name !== undefined);
   if (found.part?.of !== request.key || !nodes.includes(found.nodeName)) return { stranger: found };
@@ -103,7 +103,7 @@ const childOf = (
 };
 
 /** Agents speak of their own node only, and a cloud that is asked of its machines; what a node says of itself, or a sender of CloudEvents, does not press. */
-const urgentSourcesOf = ({ events }: MachineRequest, { sources }: MachineWorld): ReadonlySet<string> => {
+const urgentSourcesOf = ({ events }: MachineRequest, { sources }: MachineCache): ReadonlySet<string> => {
   const agents = events.map(({ source }) => source).filter(source => source.startsWith('agent/'));
   const clouds = [...sources.values()].filter(({ aws, urgency }) => aws !== undefined && urgency === 'Heeded').map(({ name }) => name);
   return new Set([...agents, ...clouds]);
@@ -112,21 +112,21 @@ const urgentSourcesOf = ({ events }: MachineRequest, { sources }: MachineWorld):
 /** The picture of one request at this moment. */
 export const snapshotOf = (
   request: MachineRequest,
-  machines: MachineWorld,
-  world: World,
+  machines: MachineCache,
+  cache: ClusterCache,
   settings: { readonly limits: Limits; readonly drainLeadSeconds: number; readonly drainPolicy: MachineAdapter['drainPolicy'] },
 ): MachineSnapshot => {
   const machine = machineOf(machines, request);
   const nodeName = machine?.nodeName ?? request.nodeName ?? request.history.nodeName;
-  const node = nodeName === undefined ? undefined : world.nodes.get(nodeName);
+  const node = nodeName === undefined ? undefined : cache.nodes.get(nodeName);
   const recorded = request.history.set === undefined ? undefined : machines.sets.get(request.history.set);
-  const replacement = replacementOf(machines, world, recorded ?? (machine && setOf(machines, machine)));
+  const replacement = replacementOf(machines, cache, recorded ?? (machine && setOf(machines, machine)));
   const notice = nodeName === undefined ? undefined : machines.notices.get(nodeName);
   return {
     request,
     machineApi: machines.hasMachineApi,
     surged: [...machines.sets.values()].filter(set => set.surges.has(request.uid) && !isCopy(set)),
-    windows: [...world.windows.values()],
+    windows: [...cache.windows.values()],
     others: [...machines.requests.values()].map(other => otherOf(machines, other)),
     seen: seenOf(machines.requests.values()),
     limits: settings.limits,
@@ -134,7 +134,7 @@ export const snapshotOf = (
     ...(machine && { machine }),
     ...(node && { node }),
     ...(replacement && { replacement }),
-    ...childOf(request, nodeName, world, settings.drainPolicy),
+    ...childOf(request, nodeName, cache, settings.drainPolicy),
     urgentSources: urgentSourcesOf(request, machines),
     ...(notice && { notice }),
   };

@@ -14,9 +14,9 @@ import { machineMaintenancesPath } from '../../core/machine/writes.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { Cache } from '../cache/cache.ts';
-import { Following } from '../cache/informer-set.ts';
+import { InformerSet } from '../cache/informer-set.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
-import type { Api, Change, Watched, Watcher } from '../ports.ts';
+import type { Api, CachedObject, Change, Watcher } from '../ports.ts';
 import { machineKindsHere } from './machine-kinds.ts';
 
 /** What is told of the machines. */
@@ -53,7 +53,7 @@ const discoverEvery = 300;
 const discoverAgainAfter = 5;
 
 /** Everything that is known of machines and of what is announced about them, kept up to date by watches. */
-export class MachineWorld {
+export class MachineCache {
   readonly requests = new Cache<MachineRequest>(({ machineName }) => machineName);
   readonly machines = new Cache<Machine>(({ name }) => name);
   readonly sets = new Cache<MachineSet>(() => '');
@@ -61,12 +61,12 @@ export class MachineWorld {
   readonly notices = new Cache<Notice>(() => '');
   readonly kinds = new Map<string, MachineKind>();
   readonly #options: Options;
-  readonly #following: Following;
+  readonly #informers: InformerSet;
   #discovered = false;
 
   constructor(options: Options) {
     this.#options = options;
-    this.#following = new Following({
+    this.#informers = new InformerSet({
       watcher: options.watcher,
       log: options.log,
       lacks: (name, status) => {
@@ -79,12 +79,12 @@ export class MachineWorld {
 
   /** Collections that have not been read completely yet. */
   get unsynced(): readonly string[] {
-    return this.#discovered ? this.#following.unsynced : ['machine APIs', ...this.#following.unsynced];
+    return this.#discovered ? this.#informers.unsynced : ['machine APIs', ...this.#informers.unsynced];
   }
 
   /** Whether there are machines can be known: at least one machine API is served and read. */
   get hasMachineApi(): boolean {
-    return [...this.kinds].some(([name, { kind }]) => kind === 'Machine' && this.#following.isKnown(name));
+    return [...this.kinds].some(([name, { kind }]) => kind === 'Machine' && this.#informers.isKnown(name));
   }
 
   /** The machine that the cloud calls so. */
@@ -124,7 +124,7 @@ export class MachineWorld {
     ]);
   }
 
-  async #follow<T extends Watched>(
+  async #follow<T extends CachedObject>(
     name: string,
     path: string,
     read: (raw: unknown) => T | undefined,
@@ -136,7 +136,7 @@ export class MachineWorld {
       cache.apply(change);
       told(change);
     };
-    await this.#following.follow(name, { path }, read, changed, signal);
+    await this.#informers.follow(name, { path }, read, changed, signal);
   }
 
   #read(raw: unknown): MachineRequest | undefined {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answer, failure, ScriptedApi } from '../testing/fakes.ts';
+import { failure, response, ScriptedApi } from '../testing/fakes.ts';
 import { machineKindsHere } from './machine-kinds.ts';
 
 const kindsOf = async (served: Readonly<Record<string, readonly string[]>>): Promise<readonly string[]> => {
   const api = new ScriptedApi(({ path }) => {
     const names = served[path.replace('/apis/', '')];
-    return names === undefined ? failure(404, 'not found') : answer(200, { resources: names.map(name => ({ name })) });
+    return names === undefined ? failure(404, 'not found') : response(200, { resources: names.map(name => ({ name })) });
   });
   const kinds = await machineKindsHere(api, new AbortController().signal);
   return kinds.map(({ api: name, apiVersion, plural }) => `${name} ${plural}.${apiVersion}`);

@@ -42,10 +42,10 @@ const groups: readonly { readonly group: string; readonly versions: readonly str
 
 /** The resources of one version; none when it is not served. Throws when that cannot be found out. */
 const resourcesOf = async (api: Api, version: string, signal: AbortSignal): Promise<ReadonlySet<string>> => {
-  const answer = await api.call({ method: 'GET', path: `/apis/${version}` }, signal);
-  if (answer.status === 404) return new Set();
-  if (answer.status !== 200) throw new Error(`cannot find out what ${version} serves: ${saidBy(answer)}`);
-  const { resources = [] } = answer.body as { readonly resources?: readonly { readonly name: string }[] };
+  const response = await api.call({ method: 'GET', path: `/apis/${version}` }, signal);
+  if (response.status === 404) return new Set();
+  if (response.status !== 200) throw new Error(`cannot find out what ${version} serves: ${saidBy(response)}`);
+  const { resources = [] } = response.body as { readonly resources?: readonly { readonly name: string }[] };
   return new Set(resources.map(({ name }) => name));
 };
 

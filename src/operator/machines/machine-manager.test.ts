@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../../core/json.ts';
 import { isObject } from '../../core/json.ts';
-import { answer, failure } from '../testing/fakes.ts';
+import { failure, response } from '../testing/fakes.ts';
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
 
 const request = paths.request('mm-m1');
@@ -77,7 +77,7 @@ describe('a machine that is to be retired', () => {
   test('what the API server refuses is told where people look, and tried again ever more slowly until it is stored', async () => {
     const bench = machineBench(furnished);
     let refused = 0;
-    bench.server.answers = ({ method, path }) =>
+    bench.server.responses = ({ method, path }) =>
       method === 'DELETE' && path === paths.machine('m1') && (refused += 1) < 5 ? failure(422, 'not now') : undefined;
     bench.cloud.events = [announced('i-m1')];
     await bench.wait(4);
@@ -131,10 +131,14 @@ const asked = (furniture: Furniture, cluster: Bench['cluster']): void => {
 describe('the loop of the machines', () => {
   test('a machine that is gone when it is asked to go is not asked for for ever, however late the watch is', async () => {
     const bench = machineBench(asked);
-    bench.server.answers = ({ method, path }) => {
+    bench.server.responses = ({ method, path }) => {
       if (method !== 'DELETE' || path !== paths.machine('m1')) return undefined;
       bench.cluster.silent = true;
-      return answer(404, { kind: 'Status', reason: 'NotFound', details: { name: 'm1', group: 'machine.openshift.io', kind: 'machines' } });
+      return response(404, {
+        kind: 'Status',
+        reason: 'NotFound',
+        details: { name: 'm1', group: 'machine.openshift.io', kind: 'machines' },
+      });
     };
     await bench.wait(60);
     assert.equal(phase(bench), 'Replacing Replacement');
@@ -145,10 +149,10 @@ describe('the loop of the machines', () => {
 
   test('a machine that its finalizers keep is asked for once', async () => {
     const bench = machineBench(asked);
-    bench.server.answers = ({ method, path }) => {
+    bench.server.responses = ({ method, path }) => {
       if (method !== 'DELETE' || path !== paths.machine('m1')) return undefined;
       const { metadata, ...rest } = bench.cluster.get(path) as { metadata: JsonObject };
-      return answer(200, { ...rest, metadata: { ...metadata, resourceVersion: '9999', deletionTimestamp: '2026-01-01T00:00:00Z' } });
+      return response(200, { ...rest, metadata: { ...metadata, resourceVersion: '9999', deletionTimestamp: '2026-01-01T00:00:00Z' } });
     };
     await bench.wait(60);
     assert.equal(phase(bench), 'Replacing MachineDeletion');
@@ -160,7 +164,7 @@ describe('the loop of the machines', () => {
   test('every step of the way is told once, what does not go on by itself as a warning', async () => {
     const bench = machineBench(furnished);
     bench.cloud.events = [announced('i-m1')];
-    bench.server.answers = ({ method, path }) =>
+    bench.server.responses = ({ method, path }) =>
       method === 'DELETE' && path === paths.machine('m1') ? failure(422, 'not now') : undefined;
     await bench.wait(30);
     const told = bench.recorder.notes
@@ -189,7 +193,7 @@ describe('the loop of the machines', () => {
   test('what is refused is asked for again after ever longer pauses, a minute at most', async () => {
     const bench = machineBench(furnished);
     const times: number[] = [];
-    bench.server.answers = ({ method, path }) => {
+    bench.server.responses = ({ method, path }) => {
       if (method !== 'DELETE' || path !== paths.machine('m1')) return undefined;
       times.push(bench.clock.now().epochMilliseconds);
       return failure(409, 'the object has been modified');
@@ -299,14 +303,14 @@ describe('what is announced', () => {
   test('a race for the object is run again, and given up after a while until the next look', async () => {
     const bench = machineBench(furnished);
     let lost = 0;
-    bench.server.answers = ({ method, path }) =>
+    bench.server.responses = ({ method, path }) =>
       method === 'POST' && path.endsWith('/machinemaintenances') && (lost += 1) <= 3 ? failure(409, 'already exists') : undefined;
     bench.cloud.events = [announced('i-m1', { kind: 'freeze' })];
     await bench.wait(0.7);
     assert.deepEqual([lost, bench.cluster.get(request) !== undefined], [4, true]);
     await bench.end();
     const losing = machineBench(furnished);
-    losing.server.answers = ({ method, path }) =>
+    losing.server.responses = ({ method, path }) =>
       method === 'POST' && path.endsWith('/machinemaintenances') ? failure(409, 'already exists') : undefined;
     losing.cloud.events = [announced('i-m1', { kind: 'freeze' })];
     await losing.wait(20);
@@ -510,7 +514,7 @@ describe('what nodes say', () => {
 
 describe('what somebody sends', () => {
   const send = (bench: Bench, ...instances: readonly string[]) =>
-    bench.room.receive(instances.map(instance => announced(instance, { kind: 'freeze', source: 'sender' })));
+    bench.manager.receive(instances.map(instance => announced(instance, { kind: 'freeze', source: 'sender' })));
 
   test('is stored, whatever he calls the machine: its node, its name, or what the cloud calls it', async () => {
     for (const name of ['n-m1', 'm1', 'i-m1']) {
@@ -534,7 +538,7 @@ describe('what somebody sends', () => {
     const bench = machineBench(furnished);
     await bench.wait(1);
     await send(bench, 'm1');
-    const sent = bench.room.receive([announced('m1', { id: 'e2', kind: 'freeze', source: 'sender' })]);
+    const sent = bench.manager.receive([announced('m1', { id: 'e2', kind: 'freeze', source: 'sender' })]);
     await bench.wait(5);
     assert.equal(await sent, 'stored');
     assert.deepEqual(
@@ -553,7 +557,7 @@ describe('what somebody sends', () => {
     assert.deepEqual(await send(bench, 'm1'), { later: 'the cluster has not been read yet' });
     bench.cluster.letGo('/api/v1/nodes');
     await bench.wait(1);
-    bench.server.answers = ({ method }) => (method === 'POST' ? answer(500, { message: 'broken' }) : undefined);
+    bench.server.responses = ({ method }) => (method === 'POST' ? response(500, { message: 'broken' }) : undefined);
     const sent = send(bench, 'm1');
     await bench.wait(30);
     assert.match(JSON.stringify(await sent), /"later":/);
@@ -583,16 +587,16 @@ describe('machine APIs', () => {
 
   test('as long as nobody knows which there are, nothing is done', async () => {
     const api = { isDown: true };
-    const answers = ({ method, path }: { method: string; path: string }) =>
+    const responses = ({ method, path }: { method: string; path: string }) =>
       api.isDown && method === 'GET' && path === paths.api ? failure(503, 'busy') : undefined;
-    const bench = machineBench(furnished, { answers });
+    const bench = machineBench(furnished, { responses });
     bench.cloud.events = [announced('i-m1', { kind: 'freeze' })];
     await bench.wait(4);
-    assert.deepEqual([bench.cloud.looks, bench.room.unsynced.includes('machine APIs')], [[], true]);
+    assert.deepEqual([bench.cloud.looks, bench.manager.unsynced.includes('machine APIs')], [[], true]);
     api.isDown = false;
     await bench.wait(5);
-    assert.deepEqual([bench.cloud.looks.length, bench.room.unsynced], [1, []]);
-    assert.deepEqual(bench.room.states(), [['MachineMaintenance', 'Notified']]);
+    assert.deepEqual([bench.cloud.looks.length, bench.manager.unsynced], [1, []]);
+    assert.deepEqual(bench.manager.states(), [['MachineMaintenance', 'Notified']]);
     await bench.end();
   });
 });

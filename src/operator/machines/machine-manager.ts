@@ -1,13 +1,13 @@
 import type { MachineEvent } from '../../core/machine/event.ts';
-import { Intake } from './event-ingester.ts';
-import { type EventScanner, type SignalReader, Sources } from './event-source-reconciler.ts';
-import { Machines, type MachinesOptions } from './machine-reconciler.ts';
-import { WindowKeeper } from './window-reconciler.ts';
+import { EventIngester } from './event-ingester.ts';
+import { type EventScanner, EventSourceReconciler, type SignalReader } from './event-source-reconciler.ts';
+import { MachineReconciler, type MachinesOptions } from './machine-reconciler.ts';
+import { WindowReconciler } from './window-reconciler.ts';
 
 /** What has become of events that somebody has sent. */
 export type Reception = 'stored' | { readonly later: string } | { readonly refused: string };
 
-export type MachineRoomOptions = MachinesOptions & {
+export type MachineManagerOptions = MachinesOptions & {
   /** Where new MachineMaintenances are made. */
   readonly namespace: string;
   readonly scanner: EventScanner;
@@ -15,25 +15,25 @@ export type MachineRoomOptions = MachinesOptions & {
 };
 
 /** Everything about machines beside the loop of the nodes: what is announced, what is done about it, and when it may be. */
-export class MachineRoom {
-  readonly #intake: Intake;
-  readonly #machines: Machines;
-  readonly #sources: Sources;
-  readonly #windows: WindowKeeper;
-  readonly #options: MachineRoomOptions;
+export class MachineManager {
+  readonly #ingester: EventIngester;
+  readonly #machines: MachineReconciler;
+  readonly #sources: EventSourceReconciler;
+  readonly #windows: WindowReconciler;
+  readonly #options: MachineManagerOptions;
 
-  constructor(options: MachineRoomOptions) {
+  constructor(options: MachineManagerOptions) {
     this.#options = options;
-    const { clock, world, adapter } = options;
-    this.#machines = new Machines(options, {
+    const { clock, cache, adapter } = options;
+    this.#machines = new MachineReconciler(options, {
       source: (source, change) => this.#sources.sourceChanged(source, change),
       notice: notice => this.#sources.noticed(notice),
       complete: () => this.#sources.everything(),
     });
     const { machines, writer, defects } = this.#machines;
-    this.#intake = new Intake({ ...options, machines, writer });
-    this.#sources = new Sources({ ...options, machines, writer, defects, intake: this.#intake });
-    this.#windows = new WindowKeeper({ world, writer, clock, defects, windowStatus: adapter.windowStatus });
+    this.#ingester = new EventIngester({ ...options, machines, writer });
+    this.#sources = new EventSourceReconciler({ ...options, machines, writer, defects, ingester: this.#ingester });
+    this.#windows = new WindowReconciler({ cache, writer, clock, defects, windowStatus: adapter.windowStatus });
   }
 
   /** Collections that have not been read yet. */
@@ -48,13 +48,13 @@ export class MachineRoom {
 
   /** Takes in what somebody has sent about machines, whatever he calls them. Nothing of it is stored when one of them is not known here. */
   async receive(events: readonly MachineEvent[]): Promise<Reception> {
-    if (this.unsynced.length > 0 || this.#options.world.unsynced.length > 0) return { later: 'the cluster has not been read yet' };
-    const looks = events.map(event => ({ event, target: this.#intake.targetNamed(event.instance ?? '') }));
+    if (this.unsynced.length > 0 || this.#options.cache.unsynced.length > 0) return { later: 'the cluster has not been read yet' };
+    const looks = events.map(event => ({ event, target: this.#ingester.targetNamed(event.instance ?? '') }));
     const stranger = looks.find(({ target }) => target === undefined);
     if (stranger !== undefined) return { refused: `no node or machine of this cluster is called ${stranger.event.instance ?? ''}` };
     for (const { event, target } of looks) {
       if (target === undefined) continue;
-      const problem = await this.#intake.take({ target, events: [event], source: event.source, complete: false });
+      const problem = await this.#ingester.take({ target, events: [event], source: event.source, complete: false });
       if (problem !== undefined) return { later: problem };
     }
     return 'stored';
@@ -62,8 +62,8 @@ export class MachineRoom {
 
   /** Works until the signal is aborted, and ends what it has begun. The loop of the nodes has to run as well. */
   async run(signal: AbortSignal): Promise<void> {
-    const { world } = this.#options;
-    const end = world.subscribe({
+    const { cache } = this.#options;
+    const end = cache.subscribe({
       node: node => this.#sources.nodeChanged(node),
       window: window => this.#windows.changed(window),
       complete: () => {

@@ -8,11 +8,11 @@ import { machineMaintenanceFinalizer } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import { makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
-import type { World } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
-import { answer, Lines, Notebook, ScriptedApi, Tallies } from '../testing/fakes.ts';
+import { Lines, Notebook, response, ScriptedApi, Tallies } from '../testing/fakes.ts';
 import { announced, type Furniture, machineBench, paths } from '../testing/machine-bench.ts';
-import { Machines } from './machine-reconciler.ts';
+import { MachineReconciler } from './machine-reconciler.ts';
 
 const adapter = maintenance('leases');
 const request = paths.request('mm-m1');
@@ -26,18 +26,18 @@ const kinds: readonly MachineKind[] = [
 const deaf = () => {
   const api = new ScriptedApi();
   const observed: string[] = [];
-  const world = {
+  const cache = {
     requests: new Map(),
     observeRequest: ({ name }: { readonly name: string }) => observed.push(name),
     unsynced: [],
-  } as unknown as World;
+  } as unknown as ClusterCache;
   const ports = { api, watcher: {} as never, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true } };
-  const { machines, writer } = new Machines(
+  const { machines, writer } = new MachineReconciler(
     {
       ...ports,
       clock: new HandClock(),
       log: new Lines(),
-      world,
+      cache,
       adapters: [adapter],
       adapter: machineAdapter,
       namespaces: namespacesOf('drydock-system', []),
@@ -48,7 +48,7 @@ const deaf = () => {
   );
   for (const kind of kinds) machines.kinds.set(kind.plural, kind);
   const write = (store: Write['store'], over: Partial<Write>, status: number, body: unknown) => {
-    api.reply = () => answer(status, body);
+    api.reply = () => response(status, body);
     return writer.write({ what: 'try', method: 'PATCH', path: '/x', body: {}, store, announce: [], ...over }, 'n1');
   };
   return { machines, observed, write };

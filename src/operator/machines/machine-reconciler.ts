@@ -11,15 +11,15 @@ import type { KindAdapter } from '../../core/request/request.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { Listener, World } from '../cache/cluster-cache.ts';
+import type { ClusterCache, Listener } from '../cache/cluster-cache.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
 import { Defects } from '../defects.ts';
 import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
-import { Queue } from '../work-queue.ts';
-import { isAbout, isRemoved, type Memory, memoryOf, objectPath } from '../write/cache-updater.ts';
+import { WorkQueue } from '../work-queue.ts';
+import { type CacheUpdater, cacheUpdaterOf, isAbout, isRemoved, objectPath } from '../write/cache-updater.ts';
 import { Writer, type Written } from '../write/writer.ts';
 import { machineOf, snapshotOf } from './gather.ts';
-import { type MachineChanges, MachineWorld } from './machine-cache.ts';
+import { MachineCache, type MachineChanges } from './machine-cache.ts';
 
 export type MachinesOptions = {
   readonly api: Api;
@@ -30,7 +30,7 @@ export type MachinesOptions = {
   readonly clock: Clock;
   readonly log: Log;
   /** Nodes, their maintenances and the windows: the loop of the nodes keeps it up to date. */
-  readonly world: World;
+  readonly cache: ClusterCache;
   readonly adapters: readonly KindAdapter[];
   readonly adapter: MachineAdapter;
   /** Whose MachineMaintenances count. */
@@ -47,12 +47,12 @@ const longestPause = 60;
 const atOnce = 1;
 
 /** The loop of the machine maintenances: something happens to one, its picture is taken, the core decides, and what it decides is done. */
-export class Machines {
-  readonly machines: MachineWorld;
+export class MachineReconciler {
+  readonly machines: MachineCache;
   readonly writer: Writer;
   readonly defects: Defects;
   readonly #options: MachinesOptions;
-  readonly #queue: Queue;
+  readonly #queue: WorkQueue;
   readonly #failures = new Map<string, number>();
   /** What was refused last, by the request's key. */
   readonly #troubles = new Map<string, string>();
@@ -62,7 +62,7 @@ export class Machines {
     const { api, recorder, meter, fence, log, clock } = options;
     this.#options = options;
     this.defects = new Defects(options);
-    this.machines = new MachineWorld({
+    this.machines = new MachineCache({
       ...options,
       changes: {
         ...told,
@@ -77,8 +77,8 @@ export class Machines {
         },
       },
     });
-    this.writer = new Writer({ api, memory: this.#memory(), recorder, meter, fence, log, clock });
-    this.#queue = new Queue({
+    this.writer = new Writer({ api, cacheUpdater: this.#cacheUpdater(), recorder, meter, fence, log, clock });
+    this.#queue = new WorkQueue({
       clock,
       defects: this.defects,
       controller: 'MachineMaintenance',
@@ -97,7 +97,7 @@ export class Machines {
       request: ({ name }) => this.#childChanged(name),
       window: () => this.#touch(() => true),
     };
-    const end = this.#options.world.subscribe(listener);
+    const end = this.#options.cache.subscribe(listener);
     try {
       await this.machines.run(signal);
     } finally {
@@ -139,8 +139,8 @@ export class Machines {
 
   /** Looks at one machine maintenance and does what is to be done. Rejects for defects only. */
   async #pass(key: string): Promise<void> {
-    const { fence, world } = this.#options;
-    if (!this.#acting || !fence.mayAct() || world.unsynced.length > 0 || this.machines.unsynced.length > 0) return;
+    const { fence, cache } = this.#options;
+    if (!this.#acting || !fence.mayAct() || cache.unsynced.length > 0 || this.machines.unsynced.length > 0) return;
     const request = this.machines.requests.get(key);
     if (request !== undefined) await this.#carryOut(request);
   }
@@ -159,10 +159,10 @@ export class Machines {
   }
 
   async #carryOut(request: MachineRequest): Promise<void> {
-    const { clock, world } = this.#options;
+    const { clock, cache } = this.#options;
     const now = clock.now();
     const { limits, drainLeadSeconds, adapter } = this.#options;
-    const snapshot = snapshotOf(request, this.machines, world, { limits, drainLeadSeconds, drainPolicy: adapter.drainPolicy });
+    const snapshot = snapshotOf(request, this.machines, cache, { limits, drainLeadSeconds, drainPolicy: adapter.drainPolicy });
     const verdict = this.#withTrouble(request.key, decideMachine(snapshot, now));
     this.#queue.clearAppointment(request.key);
     if (verdict.again !== undefined) this.#queue.addAt(request.key, verdict.again);
@@ -220,9 +220,9 @@ export class Machines {
   }
 
   /** What the server answers to our writes is seen at once. */
-  #memory(): Memory {
-    const { world, adapters, adapter } = this.#options;
-    const ofNodes = memoryOf(world, adapters);
+  #cacheUpdater(): CacheUpdater {
+    const { cache, adapters, adapter } = this.#options;
+    const ofNodes = cacheUpdaterOf(cache, adapters);
     return {
       learn: (write, body) => {
         // A machine or a Maintenance that is being deleted is told as it is by then; of the rest the watch tells.
@@ -238,7 +238,7 @@ export class Machines {
   }
 
   /** It is gone, and the watch is behind: it would be asked for again and again, and the watch may never tell. */
-  #forget(write: Write, ofNodes: Memory): void {
+  #forget(write: Write, ofNodes: CacheUpdater): void {
     const { requests, machines } = this.machines;
     const path = objectPath(write.path);
     const request = [...requests.values()].find(one => pathOfRequest(one) === path);

@@ -8,9 +8,9 @@ import type { EventSource, Notice } from '../../core/machine/source.ts';
 import { at, makeNode } from '../../core/testing/make.ts';
 import { isReady, makeChild, makeEvent, makeMachine, makeMachineRequest, makeNotice, makeSet } from '../../core/testing/make-machine.ts';
 import { Cache } from '../cache/cache.ts';
-import type { World } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { machineOf, snapshotOf } from './gather.ts';
-import type { MachineWorld } from './machine-cache.ts';
+import type { MachineCache } from './machine-cache.ts';
 
 type Known = {
   readonly machines?: readonly Machine[];
@@ -42,7 +42,7 @@ const pictured = (request: MachineRequest, known: Known = {}) => {
     sources = [],
     children = [],
   } = known;
-  const world = { nodes: cacheOf(nodes), requests: cacheOf(children), windows: cacheOf([]) } as unknown as World;
+  const cache = { nodes: cacheOf(nodes), requests: cacheOf(children), windows: cacheOf([]) } as unknown as ClusterCache;
   const found = {
     machines: cacheOf(machines, ({ name }) => name),
     sets: cacheOf(sets),
@@ -50,8 +50,8 @@ const pictured = (request: MachineRequest, known: Known = {}) => {
     notices: cacheOf(notices),
     sources: cacheOf(sources),
     hasMachineApi: true,
-  } as unknown as MachineWorld;
-  return snapshotOf(request, found, world, {
+  } as unknown as MachineCache;
+  return snapshotOf(request, found, cache, {
     limits: { perSet: 1, perZone: 0 },
     drainLeadSeconds: 1800,
     drainPolicy: machineAdapter.drainPolicy,
@@ -132,7 +132,7 @@ describe('whose machine, node, notice and Maintenance', () => {
       member('m1', { key: 'x', uid: 'x', namespace: 'two', providerId: 'aws:///a/i-2' }),
     ];
     const found = (machines: readonly Machine[], over: Parameters<typeof makeMachineRequest>[0] = {}) =>
-      machineOf({ machines: cacheOf(machines, ({ name }) => name) } as unknown as MachineWorld, makeMachineRequest(over))?.namespace;
+      machineOf({ machines: cacheOf(machines, ({ name }) => name) } as unknown as MachineCache, makeMachineRequest(over))?.namespace;
     assert.equal(found([one, two], { machineNamespace: 'two' }), 'two');
     assert.equal(found([one, two], { instance: 'i-2' }), 'two');
     assert.equal(found([one, two], { instance: 'i-9' }), undefined);

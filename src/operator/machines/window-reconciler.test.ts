@@ -33,10 +33,12 @@ test('a window says whether it is open, once each time that changes', async () =
 });
 
 test('what a window says is written a little later where it was refused', async () => {
-  const { wait, isOpen, told, server, end } = bench({ answers: ({ method }) => (method === 'PATCH' ? failure(500, 'broken') : undefined) });
+  const { wait, isOpen, told, server, end } = bench({
+    responses: ({ method }) => (method === 'PATCH' ? failure(500, 'broken') : undefined),
+  });
   await wait(1);
   assert.equal(isOpen(), undefined);
-  server.answers = () => undefined;
+  server.responses = () => undefined;
   await wait(10);
   assert.deepEqual([isOpen(), told()], [false, 2]);
   await end();

@@ -4,13 +4,13 @@ import type { Write } from '../../core/maintenance/decision.ts';
 import { secondsAfter, timeText } from '../../core/time.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { World } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Defects } from '../defects.ts';
-import { Queue } from '../work-queue.ts';
+import { WorkQueue } from '../work-queue.ts';
 import type { Writer } from '../write/writer.ts';
 
 type Options = {
-  readonly world: World;
+  readonly cache: ClusterCache;
   readonly writer: Writer;
   readonly clock: Clock;
   readonly defects: Defects;
@@ -21,13 +21,13 @@ type Options = {
 const againAfter = 5;
 
 /** Says of every window whether it is open, and when it will be. Nothing is decided by that: it is for people. */
-export class WindowKeeper {
+export class WindowReconciler {
   readonly #options: Options;
-  readonly #queue: Queue;
+  readonly #queue: WorkQueue;
 
   constructor(options: Options) {
     this.#options = options;
-    this.#queue = new Queue({
+    this.#queue = new WorkQueue({
       ...options,
       controller: 'MaintenanceWindow',
       work: name => this.#work(name),
@@ -46,8 +46,8 @@ export class WindowKeeper {
   }
 
   async #work(name: string): Promise<void> {
-    const { world, writer, clock, windowStatus } = this.#options;
-    const window = world.windows.get(name);
+    const { cache, writer, clock, windowStatus } = this.#options;
+    const window = cache.windows.get(name);
     if (window === undefined) return;
     const now = clock.now();
     const { status, until } = windowStatus(window, now);
@@ -61,8 +61,8 @@ export class WindowKeeper {
 
   /** Nothing is known of when it is open: nothing begins in it. */
   async #broken(name: string, message: string): Promise<void> {
-    const { world, writer, clock } = this.#options;
-    const window = world.windows.get(name);
+    const { cache, writer, clock } = this.#options;
+    const window = cache.windows.get(name);
     if (window === undefined) return;
     const condition = { type: 'Valid', status: 'Unknown', reason: 'InternalError', message, lastTransitionTime: timeText(clock.now()) };
     await writer.write(statusWrite(name, { open: false, conditions: [condition] }), name);

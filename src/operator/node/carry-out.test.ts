@@ -6,10 +6,10 @@ import { type NodeSnapshot, noNotes } from '../../core/maintenance/snapshot.ts';
 import { readPod } from '../../core/pod/pod.ts';
 import { at } from '../../core/testing/make.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
-import type { ApiAnswer } from '../ports.ts';
+import type { ApiResponse } from '../ports.ts';
 import { Cluster } from '../testing/cluster.ts';
-import { answer, failure, Lines, Notebook, settle, Tallies } from '../testing/fakes.ts';
-import { Operator, type OperatorOptions } from './node-reconciler.ts';
+import { failure, Lines, Notebook, response, settle, Tallies } from '../testing/fakes.ts';
+import { NodeReconciler, type NodeReconcilerOptions } from './node-reconciler.ts';
 
 /** What the operator makes of decisions, whatever they are: the test decides in place of the core. */
 
@@ -33,7 +33,10 @@ const nothing: Decision = {
 };
 
 /** Node n1, which somebody wants, and an operator that decides as the test says. */
-const bench = (decision: Partial<Decision> | ((snapshot: NodeSnapshot) => Partial<Decision>), over: Partial<OperatorOptions> = {}) => {
+const bench = (
+  decision: Partial<Decision> | ((snapshot: NodeSnapshot) => Partial<Decision>),
+  over: Partial<NodeReconcilerOptions> = {},
+) => {
   const [cluster, clock, meter, log] = [new Cluster(), new HandClock(), new Tallies(), new Lines()];
   const snapshots: NodeSnapshot[] = [];
   const leader = { yes: true };
@@ -43,7 +46,7 @@ const bench = (decision: Partial<Decision> | ((snapshot: NodeSnapshot) => Partia
     if (isWanted) cluster.put(requestPath(name), { metadata: { name, generation: 1 }, spec: { nodeName: name } });
   };
   put('n1');
-  const operator = new Operator({
+  const operator = new NodeReconciler({
     api: cluster,
     watcher: cluster,
     recorder: new Notebook(),
@@ -169,7 +172,7 @@ test('who is stopped while he reads decides nothing any more', async () => {
   await run();
   script.decision = {};
   const { promise, resolve } = Promise.withResolvers<undefined>();
-  cluster.intercept = ({ method }) => (method === 'GET' ? (promise as unknown as Promise<ApiAnswer>) : undefined);
+  cluster.intercept = ({ method }) => (method === 'GET' ? (promise as unknown as Promise<ApiResponse>) : undefined);
   await wait(10);
   const looks = snapshots.length;
   await end();
@@ -221,7 +224,7 @@ test('a claim that cannot be looked up is asked for again a little later; where 
   script.decision = ({ volumes }) => ({ lookups: volumes.has('shop/data') ? [] : ['shop/data'] });
   await wake();
   const looks = snapshots.length;
-  cluster.intercept = ({ path }) => (path === claim ? answer(200, { spec: { volumeName: 'v' } }) : undefined);
+  cluster.intercept = ({ path }) => (path === claim ? response(200, { spec: { volumeName: 'v' } }) : undefined);
   await wait(4);
   assert.equal(snapshots.length, looks);
   await wait(2);

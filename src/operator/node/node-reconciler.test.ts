@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { maintenance } from '../../apis/maintenance.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
-import type { ApiAnswer, ApiCall } from '../ports.ts';
+import type { ApiCall, ApiResponse } from '../ports.ts';
 import { Cluster } from '../testing/cluster.ts';
-import { answer, failure, Lines, Notebook, settle, Tallies } from '../testing/fakes.ts';
-import { Operator } from './node-reconciler.ts';
+import { failure, Lines, Notebook, response, settle, Tallies } from '../testing/fakes.ts';
+import { NodeReconciler } from './node-reconciler.ts';
 
 const adapter = maintenance('leases');
 const nodePath = (name: string): string => `/api/v1/nodes/${name}`;
@@ -42,7 +42,7 @@ const bench = (fill: (cluster: Cluster) => void) => {
   const [cluster, clock, recorder, meter, log] = [new Cluster(), new HandClock(), new Notebook(), new Tallies(), new Lines()];
   fill(cluster);
   const leader = { yes: true };
-  const operator = new Operator({
+  const operator = new NodeReconciler({
     api: cluster,
     watcher: cluster,
     recorder,
@@ -80,13 +80,13 @@ const evictions = (cluster: Cluster): readonly string[] =>
 
 /** Keeps the answers to evictions back until the test lets one go. */
 const slowEvictions = (cluster: Cluster) => {
-  const waiting: { readonly name: string; readonly go: (answer: ApiAnswer | undefined) => void }[] = [];
+  const waiting: { readonly name: string; readonly go: (response: ApiResponse | undefined) => void }[] = [];
   cluster.intercept = (call: ApiCall) => {
     if (!call.path.endsWith('/eviction')) return undefined;
-    const { promise, resolve } = Promise.withResolvers<ApiAnswer | undefined>();
+    const { promise, resolve } = Promise.withResolvers<ApiResponse | undefined>();
     waiting.push({ name: /pods\/([^/]+)\//.exec(call.path)?.[1] ?? '', go: resolve });
     // The cluster answers by itself once the promise says undefined.
-    return promise as Promise<ApiAnswer>;
+    return promise as Promise<ApiResponse>;
   };
   return waiting;
 };
@@ -287,7 +287,7 @@ test('an eviction whose answer is lost keeps its place until its budget has had 
   allow(cluster, 1);
   await calm();
   cluster.intercept = () => undefined;
-  waiting[0]?.go(answer(504, 'gateway timeout'));
+  waiting[0]?.go(response(504, 'gateway timeout'));
   await calm();
   await clock.advance(5000);
   await calm();
@@ -304,7 +304,7 @@ test('stopping ends cleanly: what has been begun is finished, and nothing new is
     addRequest(cluster, 'n1');
   });
   const { promise, resolve } = Promise.withResolvers<undefined>();
-  cluster.intercept = ({ path }) => (path === nodePath('n1') ? (promise as unknown as Promise<ApiAnswer>) : undefined);
+  cluster.intercept = ({ path }) => (path === nodePath('n1') ? (promise as unknown as Promise<ApiResponse>) : undefined);
   await calm();
   const written = cluster.written.length;
   stop.abort();

@@ -12,23 +12,23 @@ import { earliest, secondsAfter } from '../../core/time.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { type Scope, World } from '../cache/cluster-cache.ts';
+import { ClusterCache, type Scope } from '../cache/cluster-cache.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
 import { Defects } from '../defects.ts';
-import { Waiters } from '../evict/budget-waiters.ts';
+import { BudgetWaiters } from '../evict/budget-waiters.ts';
 import { Evictor } from '../evict/evictor.ts';
 import { InFlightEvictions } from '../evict/in-flight-evictions.ts';
-import type { Api, Fence, Hosts, Meter, Overview, Recorder, Watcher } from '../ports.ts';
-import { Queue } from '../work-queue.ts';
-import { memoryOf } from '../write/cache-updater.ts';
-import { Doubts } from '../write/uncertain-writes.ts';
+import type { Api, Fence, Hypervisors, Meter, Overview, Recorder, Watcher } from '../ports.ts';
+import { WorkQueue } from '../work-queue.ts';
+import { cacheUpdaterOf } from '../write/cache-updater.ts';
+import { UncertainWrites } from '../write/uncertain-writes.ts';
 import { Writer, type Written } from '../write/writer.ts';
-import { Desk } from './node-states.ts';
+import { NodeStates } from './node-states.ts';
 import { countedByState } from './overview.ts';
 import { lookUp } from './resolve-claims.ts';
 import { snapshots } from './take-snapshot.ts';
 
-export type OperatorOptions = {
+export type NodeReconcilerOptions = {
   readonly api: Api;
   readonly watcher: Watcher;
   readonly recorder: Recorder;
@@ -47,7 +47,7 @@ export type OperatorOptions = {
   /** Reads MaintenanceWindows; there are none when left out. */
   readonly readWindow?: (raw: unknown) => MaintenanceWindow;
   /** Those who move the VMs of hypervisors; nobody does when left out. */
-  readonly hosts?: Hosts;
+  readonly hypervisors?: Hypervisors;
   /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
   readonly namespaces?: Namespaces;
   /** What has to be known for it; everything when left out. */
@@ -63,25 +63,25 @@ const lookUpAgainAfter = 5;
 const nodesAtOnce = 64;
 
 /** The loop: something happens to a node, its picture is taken, the core decides, and what it decides is done. */
-export class Operator {
-  readonly world: World;
-  readonly #options: OperatorOptions;
+export class NodeReconciler {
+  readonly cache: ClusterCache;
+  readonly #options: NodeReconcilerOptions;
   readonly #inFlight = new InFlightEvictions();
-  readonly #waiters = new Waiters();
-  readonly #desk = new Desk();
+  readonly #budgetWaiters = new BudgetWaiters();
+  readonly #nodeStates = new NodeStates();
   readonly #defects: Defects;
-  readonly #queue: Queue;
+  readonly #queue: WorkQueue;
   readonly #evictor: Evictor;
   readonly #writer: Writer;
-  readonly #doubts: Doubts;
+  readonly #uncertainWrites: UncertainWrites;
   readonly #takeSnapshot: (nodeName: string) => NodeSnapshot;
   #acting = false;
 
-  constructor(options: OperatorOptions) {
+  constructor(options: NodeReconcilerOptions) {
     const { api, watcher, clock, adapters, fence, log, meter, recorder, scope = 'everything' } = options;
     this.#options = options;
     this.#defects = new Defects(options);
-    this.world = new World({
+    this.cache = new ClusterCache({
       api,
       watcher,
       clock,
@@ -99,7 +99,7 @@ export class Operator {
           void this.#tell(request.nodeName, [request], { reason: 'ForeignNamespace', message: options.namespaces?.remedy ?? '' }),
       },
     });
-    this.#queue = new Queue({
+    this.#queue = new WorkQueue({
       clock,
       defects: this.#defects,
       controller: 'Node',
@@ -110,66 +110,72 @@ export class Operator {
       broken: (nodeName, message) => this.#broken(nodeName, message),
     });
     const answered = (nodeName: string): void => this.#answered(nodeName);
-    const gone = (pod: Pod, nodeName: string): void => this.world.pods.forget(nodeName, pod);
+    const gone = (pod: Pod, nodeName: string): void => this.cache.pods.forget(nodeName, pod);
     this.#evictor = new Evictor({ api, clock, log, recorder, meter, fence, inFlight: this.#inFlight, gone, answered });
-    this.#takeSnapshot = snapshots({ world: this.world, desk: this.#desk, evictor: this.#evictor, inFlight: this.#inFlight, options });
-    const memory = memoryOf(this.world, adapters);
-    this.#doubts = new Doubts(api, memory, log);
-    this.#writer = new Writer({ api, memory, recorder, meter, fence, log, clock });
+    this.#takeSnapshot = snapshots({
+      cache: this.cache,
+      nodeStates: this.#nodeStates,
+      evictor: this.#evictor,
+      inFlight: this.#inFlight,
+      options,
+    });
+    const cacheUpdater = cacheUpdaterOf(this.cache, adapters);
+    this.#uncertainWrites = new UncertainWrites(api, cacheUpdater, log);
+    this.#writer = new Writer({ api, cacheUpdater, recorder, meter, fence, log, clock });
   }
 
   /** Watches and acts until the signal is aborted, and ends what it has begun: no write is cut off in the middle. */
   async run(signal: AbortSignal): Promise<void> {
     this.#acting = true;
     try {
-      await this.world.run(signal);
+      await this.cache.run(signal);
     } finally {
       this.#acting = false;
-      this.world.pods.stopAll();
+      this.cache.pods.stopAll();
       await this.#queue.close();
     }
   }
 
   /** Takes up a request that is not an object of the API: one that somebody makes at a keyboard. */
   ask(request: MaintenanceRequest): void {
-    this.world.requests.apply({ type: 'added', object: request });
+    this.cache.requests.apply({ type: 'added', object: request });
     this.#queue.add(request.nodeName);
   }
 
   /** Something about the node is known that none of the watches tells. */
   touch(nodeName: string): void {
-    if (this.world.concerns(nodeName)) this.#queue.add(nodeName);
+    if (this.cache.concerns(nodeName)) this.#queue.add(nodeName);
   }
 
   /** Gives up such a request: what is queued for it is called back. */
   withdraw(request: MaintenanceRequest): void {
-    this.world.requests.apply({ type: 'removed', object: request });
+    this.cache.requests.apply({ type: 'removed', object: request });
     this.#queue.add(request.nodeName);
   }
 
   /** What can be counted at this moment. */
   overview(): Overview {
-    const { world } = this;
+    const { cache } = this;
     return {
-      maintenances: countedByState([...world.requests.values()].map(({ adapter, history }) => [adapter.kind, history.state ?? 'Pending'])),
-      heldNodes: [...world.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined).length,
-      blockers: [...this.#desk.blockers()].map(([cause, count]) => ({ cause, count })),
-      vms: this.#desk.vms(),
+      maintenances: countedByState([...cache.requests.values()].map(({ adapter, history }) => [adapter.kind, history.state ?? 'Pending'])),
+      heldNodes: [...cache.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined).length,
+      blockers: [...this.#nodeStates.blockers()].map(([cause, count]) => ({ cause, count })),
+      vms: this.#nodeStates.vms(),
       evictionsUnderWay: this.#inFlight.all().length,
       queueDepth: this.#queue.depth,
-      unsynced: world.unsynced,
+      unsynced: cache.unsynced,
     };
   }
 
   #rank(nodeName: string): number {
-    return this.#desk.of(nodeName).remaining;
+    return this.#nodeStates.of(nodeName).remaining;
   }
 
   /** Looks at one node and does what is to be done. Rejects for defects only. */
   async #pass(nodeName: string): Promise<void> {
-    if (!this.#acting || !this.#options.fence.mayAct() || this.world.unsynced.length > 0) return;
+    if (!this.#acting || !this.#options.fence.mayAct() || this.cache.unsynced.length > 0) return;
     const { clock, meter, decide: decideOn = decide } = this.#options;
-    if (!(await this.#doubts.settle(nodeName))) return this.#wait(nodeName);
+    if (!(await this.#uncertainWrites.settle(nodeName))) return this.#wait(nodeName);
     if (!this.#acting || !this.#options.fence.mayAct()) return;
     const started = performance.now();
     const decision = decideOn(this.#takeSnapshot(nodeName), clock.now());
@@ -180,7 +186,7 @@ export class Operator {
   /** A look at the node has thrown: nothing leaves it any more, and its maintenances say so. */
   async #broken(nodeName: string, message: string): Promise<void> {
     this.#evictor.recall(nodeName, new Set());
-    await this.#tell(nodeName, this.world.requests.in(nodeName), { reason: 'InternalError', message });
+    await this.#tell(nodeName, this.cache.requests.in(nodeName), { reason: 'InternalError', message });
   }
 
   async #tell(nodeName: string, requests: readonly MaintenanceRequest[], problem: Problem): Promise<void> {
@@ -191,24 +197,24 @@ export class Operator {
   /** It is not known how the node is held: nothing leaves it meanwhile. */
   #wait(nodeName: string): void {
     this.#evictor.recall(nodeName, new Set());
-    this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), this.#desk.failed(nodeName)));
+    this.#queue.addAt(nodeName, secondsAfter(this.#options.clock.now(), this.#nodeStates.failed(nodeName)));
   }
 
   async #carryOut(nodeName: string, decision: Decision): Promise<void> {
-    this.#desk.note(nodeName, decision.notes, decision.remaining);
+    this.#nodeStates.note(nodeName, decision.notes, decision.remaining);
     this.#evictor.recall(nodeName, decision.evictable);
     this.#keepWatch(nodeName, decision);
     for (const call of decision.calls) this.#evictor.launch(call, nodeName);
     this.#settleWaits(nodeName, decision.waitsFor);
-    this.world.vms.setWaiting(nodeName, decision.waitsForSlots);
-    this.#options.hosts?.want(nodeName, decision.desiredHost);
+    this.cache.vms.setWaiting(nodeName, decision.waitsForSlots);
+    this.#options.hypervisors?.want(nodeName, decision.desiredHost);
     this.#queue.clearAppointment(nodeName);
     if (decision.again !== undefined) this.#queue.addAt(nodeName, decision.again);
-    if (decision.confirmPods) this.world.pods.confirm(nodeName);
+    if (decision.confirmPods) this.cache.pods.confirm(nodeName);
     if (decision.handOver) this.#options.self?.handOver();
     const [written, found] = await Promise.all([
       Promise.all(decision.writes.map(write => this.#writer.write(write, nodeName))),
-      lookUp(this.#options.api, decision.lookups, this.world.volumes, this.#options.log),
+      lookUp(this.#options.api, decision.lookups, this.cache.volumes, this.#options.log),
     ]);
     this.#afterWrites(nodeName, decision.writes, written);
     if (found) this.#queue.add(nodeName);
@@ -217,10 +223,10 @@ export class Operator {
 
   /** Pods are watched while somebody wants them gone; a node that nobody wants any more is forgotten. */
   #keepWatch(nodeName: string, { watchPods }: Decision): void {
-    if (watchPods) return this.world.pods.start(nodeName);
-    this.world.pods.stop(nodeName);
+    if (watchPods) return this.cache.pods.start(nodeName);
+    this.cache.pods.stop(nodeName);
     this.#evictor.forgetNode(nodeName);
-    if (!this.world.concerns(nodeName)) this.#desk.forget(nodeName);
+    if (!this.cache.concerns(nodeName)) this.#nodeStates.forget(nodeName);
   }
 
   /** What was stored may allow the next step, so the node has its turn again; what was not is tried again, ever more slowly. */
@@ -228,27 +234,27 @@ export class Operator {
     const { clock } = this.#options;
     for (const [at, write] of writes.entries()) {
       const one = written[at];
-      if (write.reportOf !== undefined && one?.result !== 'stored') this.#desk.unsaid(nodeName, write.reportOf);
-      if (one?.result === 'refused' && one.mayBeMade) this.#doubts.add(nodeName, write);
+      if (write.reportOf !== undefined && one?.result !== 'stored') this.#nodeStates.unsaid(nodeName, write.reportOf);
+      if (one?.result === 'refused' && one.mayBeMade) this.#uncertainWrites.add(nodeName, write);
     }
     const refused = written.find(one => one.result === 'refused');
-    if (refused !== undefined) this.#desk.refused(nodeName, refused.message);
+    if (refused !== undefined) this.#nodeStates.refused(nodeName, refused.message);
     const later = earliest(written.map(one => ('until' in one ? one.until : undefined)));
     if (written.some(({ result }) => result === 'conflict')) {
-      this.#queue.addAt(nodeName, secondsAfter(clock.now(), this.#desk.failed(nodeName)));
+      this.#queue.addAt(nodeName, secondsAfter(clock.now(), this.#nodeStates.failed(nodeName)));
     } else if (later !== undefined) this.#queue.addAt(nodeName, later);
     else {
-      this.#desk.succeeded(nodeName);
+      this.#nodeStates.succeeded(nodeName);
       if (written.length > 0) this.#queue.add(nodeName);
     }
   }
 
   #settleWaits(nodeName: string, waitsFor: readonly string[]): void {
-    const waited = this.#waiters.budgetsOf(nodeName);
-    this.#waiters.set(nodeName, waitsFor);
+    const waited = this.#budgetWaiters.budgetsOf(nodeName);
+    this.#budgetWaiters.set(nodeName, waitsFor);
     // What this node has left of an offer is offered to the next one.
     for (const key of waited) {
-      const budget = this.world.budgets.get(key);
+      const budget = this.cache.budgets.get(key);
       if (budget !== undefined) this.#offer(budget);
     }
   }
@@ -256,7 +262,7 @@ export class Operator {
   #offer(budget: Budget): void {
     const free = freeOf(budget, this.#inFlight.all(), this.#options.clock.now());
     if (free === 0) return;
-    const nodes = this.#waiters.offer(budget.key, budget.resourceVersion, free, nodeName => this.#rank(nodeName));
+    const nodes = this.#budgetWaiters.offer(budget.key, budget.resourceVersion, free, nodeName => this.#rank(nodeName));
     for (const nodeName of nodes) this.#queue.add(nodeName);
   }
 
@@ -268,7 +274,7 @@ export class Operator {
       this.#offer(budget);
       return;
     }
-    for (const nodeName of this.world.pods.watched()) this.#queue.add(nodeName);
+    for (const nodeName of this.cache.pods.watched()) this.#queue.add(nodeName);
   }
 
   /** An eviction has been answered. Its budget's new status may have come before the answer. */
@@ -277,7 +283,7 @@ export class Operator {
       this.#inFlight.of(nodeName).flatMap(({ budget, overrules = [] }) => [budget ?? [], overrules.map(one => one.budget)].flat()),
     );
     for (const key of keys) {
-      const budget = this.world.budgets.get(key);
+      const budget = this.cache.budgets.get(key);
       if (budget !== undefined) this.#inFlight.settle(budget, this.#options.clock.now());
     }
     this.#queue.add(nodeName);

@@ -7,12 +7,12 @@ import { at, makeBudget, makeNode, makeRequest } from '../../core/testing/make.t
 import { makeVms } from '../../core/testing/make-vms.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
 import { Cache } from '../cache/cache.ts';
-import type { Hosts, Watched } from '../ports.ts';
+import type { CachedObject, Hypervisors } from '../ports.ts';
 import { snapshots } from './take-snapshot.ts';
 
 type Sources = Parameters<typeof snapshots>[0];
 
-const cacheOf = <T extends Watched>(objects: readonly T[], group: (object: T) => string): Cache<T> => {
+const cacheOf = <T extends CachedObject>(objects: readonly T[], group: (object: T) => string): Cache<T> => {
   const cache = new Cache<T>(group);
   for (const object of objects) cache.observe(object);
   return cache;
@@ -39,15 +39,15 @@ const snapshotOf = ({
   seats = [],
   options,
 }: Known = {}): NodeSnapshot => {
-  const none = cacheOf<Watched>([], () => '');
+  const none = cacheOf<CachedObject>([], () => '');
   const etcd = makeBudget('etcd', { key: 'openshift-etcd/etcd', namespace: 'openshift-etcd' });
-  const world = {
+  const cache = {
     nodes: cacheOf(nodes, ({ name }) => name),
     requests: cacheOf(requests, ({ nodeName }) => nodeName),
     windows: cacheOf(windows, () => ''),
     budgets: cacheOf([etcd, makeBudget('web')], ({ namespace }) => namespace),
     pods: { of: () => undefined, isConfirmed: () => false },
-    guards: { over: () => [] },
+    budgetIndex: { over: () => [] },
     leases: none,
     attachments: none,
     volumes: new Map(),
@@ -56,8 +56,8 @@ const snapshotOf = ({
     daemonSetNames,
   };
   const sources = {
-    world,
-    desk: { of: (name: string) => ({ notes: { ...noNotes, seat: seats.includes(name) } }) },
+    cache,
+    nodeStates: { of: (name: string) => ({ notes: { ...noNotes, seat: seats.includes(name) } }) },
     evictor: { attemptsOf: () => new Map() },
     inFlight: { all: () => [] },
     options: { adapters: [], terms: { durationSeconds: 1, renewEverySeconds: 1 }, ...options },
@@ -82,8 +82,8 @@ test('budgets of etcd are looked at on OpenShift only', () => {
 });
 
 test('VMs, hypervisors and DaemonSets are in the picture where somebody knows of them', () => {
-  const hosts: Hosts = { of: () => 'none', want: () => {} };
-  const all: Known = { vms: makeVms(), daemonSetNames: new Set(['shop/agent']), options: { hosts } };
+  const hypervisors: Hypervisors = { of: () => 'none', want: () => {} };
+  const all: Known = { vms: makeVms(), daemonSetNames: new Set(['shop/agent']), options: { hypervisors } };
   const keys = ['vms', 'host', 'daemonSets'];
   assert.deepEqual(
     keys.filter(key => key in snapshotOf(all)),

@@ -3,70 +3,74 @@ import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
 import { etcdNamespace } from '../../core/quorum/etcd-guard.ts';
 import { memberLabels, membersOf } from '../../core/quorum/quorum.ts';
 import { leaseKey, leaseNames } from '../../core/request/request.ts';
-import type { World } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Evictor } from '../evict/evictor.ts';
 import type { InFlightEvictions } from '../evict/in-flight-evictions.ts';
-import type { OperatorOptions } from './node-reconciler.ts';
-import type { Desk } from './node-states.ts';
+import type { NodeReconcilerOptions } from './node-reconciler.ts';
+import type { NodeStates } from './node-states.ts';
 import { longestDrain } from './overview.ts';
 
 /** From what pictures of nodes are taken. */
-type Sources = {
-  readonly world: World;
-  readonly desk: Desk;
+type SnapshotSources = {
+  readonly cache: ClusterCache;
+  readonly nodeStates: NodeStates;
   readonly evictor: Evictor;
   readonly inFlight: InFlightEvictions;
-  readonly options: Pick<OperatorOptions, 'adapters' | 'terms' | 'self' | 'openShift' | 'hosts'>;
+  readonly options: Pick<NodeReconcilerOptions, 'adapters' | 'terms' | 'self' | 'openShift' | 'hypervisors'>;
 };
 
-const quorumOf = (node: Node | undefined, { world, desk, options }: Sources): Pick<NodeSnapshot, 'quorum'> => {
+const quorumOf = (node: Node | undefined, { cache, nodeStates, options }: SnapshotSources): Pick<NodeSnapshot, 'quorum'> => {
   if (node === undefined || !memberLabels.some(label => node.labels[label] !== undefined)) return {};
-  const members = membersOf([...world.nodes.values()]);
-  const seats = members.map(({ name }) => name).filter(name => name !== node.name && desk.of(name).notes.seat);
-  const etcdBudgets = options.openShift === true ? { etcdBudgets: world.budgets.in(etcdNamespace) } : {};
+  const members = membersOf([...cache.nodes.values()]);
+  const seats = members.map(({ name }) => name).filter(name => name !== node.name && nodeStates.of(name).notes.seat);
+  const etcdBudgets = options.openShift === true ? { etcdBudgets: cache.budgets.in(etcdNamespace) } : {};
   return { quorum: { members, seats: new Set(seats), ...etcdBudgets } };
 };
 
-const leasesOf = (nodeName: string, { world, options }: Sources): NodeSnapshot['leases'] => {
-  const leases = leaseNames(options.adapters, nodeName).map(name => world.leases.get(leaseKey(name)));
+const leasesOf = (nodeName: string, { cache, options }: SnapshotSources): NodeSnapshot['leases'] => {
+  const leases = leaseNames(options.adapters, nodeName).map(name => cache.leases.get(leaseKey(name)));
   return new Map(leases.flatMap(lease => (lease ? [[lease.key, lease] as const] : [])));
 };
 
 /** VMs of the node, KubeVirt's and those of its hypervisor, as far as somebody knows of them. */
-const vmsOf = (nodeName: string, pods: NodeSnapshot['pods'], { world, desk, options }: Sources): Pick<NodeSnapshot, 'vms' | 'host'> => {
-  const vms = world.vms.of(nodeName, pods ?? [], new Set(desk.of(nodeName).notes.vms?.vms.keys()));
-  const host = options.hosts?.of(nodeName);
+const vmsOf = (
+  nodeName: string,
+  pods: NodeSnapshot['pods'],
+  { cache, nodeStates, options }: SnapshotSources,
+): Pick<NodeSnapshot, 'vms' | 'host'> => {
+  const vms = cache.vms.of(nodeName, pods ?? [], new Set(nodeStates.of(nodeName).notes.vms?.vms.keys()));
+  const host = options.hypervisors?.of(nodeName);
   return { ...(vms && { vms }), ...(host !== undefined && { host }) };
 };
 
 /** Takes the picture of a node: everything known about it at this moment. */
 export const snapshots =
-  (sources: Sources) =>
+  (snapshotSources: SnapshotSources) =>
   (nodeName: string): NodeSnapshot => {
-    const { world, desk, evictor, inFlight, options } = sources;
+    const { cache, nodeStates, evictor, inFlight, options } = snapshotSources;
     const { adapters, terms, self } = options;
-    const node = world.nodes.get(nodeName);
-    const pods = world.pods.of(nodeName);
-    const { notes, trouble } = desk.of(nodeName);
-    const { daemonSetNames } = world;
+    const node = cache.nodes.get(nodeName);
+    const pods = cache.pods.of(nodeName);
+    const { notes, trouble } = nodeStates.of(nodeName);
+    const { daemonSetNames } = cache;
     return {
       nodeName,
-      requests: world.requests.in(nodeName),
-      podsConfirmed: world.pods.isConfirmed(nodeName),
-      budgets: world.guards.over(pods ?? []),
-      leases: leasesOf(nodeName, sources),
-      attachments: world.attachments.in(nodeName),
-      volumes: world.volumes,
+      requests: cache.requests.in(nodeName),
+      podsConfirmed: cache.pods.isConfirmed(nodeName),
+      budgets: cache.budgetIndex.over(pods ?? []),
+      leases: leasesOf(nodeName, snapshotSources),
+      attachments: cache.attachments.in(nodeName),
+      volumes: cache.volumes,
       attempts: evictor.attemptsOf(nodeName),
       inFlight: inFlight.all(),
       notes,
       adapters,
-      missingKinds: world.missingKinds,
+      missingKinds: cache.missingKinds,
       terms,
-      windows: [...world.windows.values()],
-      ...(world.windows.size > 0 && longestDrain(world.requests.values())),
-      ...quorumOf(node, sources),
-      ...vmsOf(nodeName, pods, sources),
+      windows: [...cache.windows.values()],
+      ...(cache.windows.size > 0 && longestDrain(cache.requests.values())),
+      ...quorumOf(node, snapshotSources),
+      ...vmsOf(nodeName, pods, snapshotSources),
       ...(self && { self: self.pod }),
       ...(node && { node }),
       ...(pods && { pods }),

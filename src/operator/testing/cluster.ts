@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { applyMerge } from '../../core/testing/apply.ts';
-import type { Api, ApiAnswer, ApiCall, Change, Collection, Sink, Watched, Watcher } from '../ports.ts';
-import { answer, failure } from './fakes.ts';
+import type { Api, ApiCall, ApiResponse, CachedObject, Change, Collection, Watcher, WatchHandler } from '../ports.ts';
+import { failure, response } from './fakes.ts';
 
 type Metadata = {
   readonly name: string;
@@ -44,14 +44,14 @@ const changeOf = <T>(before: T | undefined, object: T | undefined): Change<T> | 
 };
 
 /** One watch: it tells what belongs to its collection, a turn later than it happens. */
-class Follower<T extends Watched> {
+class Follower<T extends CachedObject> {
   readonly collection: Collection;
   readonly #project: (raw: unknown) => T | undefined;
-  readonly #sink: Sink<T>;
+  readonly #sink: WatchHandler<T>;
   readonly #signal: AbortSignal;
   readonly #known = new Map<string, T>();
 
-  constructor(collection: Collection, project: (raw: unknown) => T | undefined, sink: Sink<T>, signal: AbortSignal) {
+  constructor(collection: Collection, project: (raw: unknown) => T | undefined, sink: WatchHandler<T>, signal: AbortSignal) {
     this.collection = collection;
     this.#project = project;
     this.#sink = sink;
@@ -89,12 +89,12 @@ class Follower<T extends Watched> {
 /** A small cluster in memory: objects by path, watched and patched as the API server does it. Nothing happens in it by itself. */
 export class Cluster implements Api, Watcher {
   readonly #objects = new Map<string, JsonObject>();
-  readonly #followers = new Set<Pick<Follower<Watched>, 'collection' | 'tell' | 'sync'>>();
+  readonly #followers = new Set<Pick<Follower<CachedObject>, 'collection' | 'tell' | 'sync'>>();
   readonly #held = new Set<string>();
   #version = 100;
   readonly calls: ApiCall[] = [];
   /** Answers a call before the cluster does; undefined leaves it to the cluster. */
-  intercept: (call: ApiCall) => Promise<ApiAnswer> | ApiAnswer | undefined = () => undefined;
+  intercept: (call: ApiCall) => Promise<ApiResponse> | ApiResponse | undefined = () => undefined;
   /** Watches tell nothing after their first list. */
   silent = false;
   /** Collections that the cluster does not have, by path. */
@@ -148,10 +148,10 @@ export class Cluster implements Api, Watcher {
     for (const follower of this.#followers) if (follower.collection.path === collection) follower.sync(this.#objects);
   }
 
-  watch<T extends Watched>(
+  watch<T extends CachedObject>(
     collection: Collection,
     project: (raw: unknown) => T | undefined,
-    sink: Sink<T>,
+    sink: WatchHandler<T>,
     signal: AbortSignal,
   ): Promise<void> {
     const follower = new Follower(collection, project, sink, signal);
@@ -172,7 +172,7 @@ export class Cluster implements Api, Watcher {
     });
   }
 
-  async call(call: ApiCall, signal?: AbortSignal): Promise<ApiAnswer> {
+  async call(call: ApiCall, signal?: AbortSignal): Promise<ApiResponse> {
     if (call.path === '/apis/kubevirt.io/v1') return this.#discovery(call.path);
     this.calls.push(call);
     const answered = await this.intercept(call);
@@ -183,10 +183,10 @@ export class Cluster implements Api, Watcher {
   }
 
   /** Whoever asks which kinds there are is told of those that an operator asks for, unless they are missing; nobody is counted for it. */
-  #discovery(version: string): ApiAnswer {
+  #discovery(version: string): ApiResponse {
     const plurals = ['virtualmachineinstances', 'virtualmachineinstancemigrations', 'kubevirts'];
     const served = plurals.filter(plural => !this.missing.has(`${version}/${plural}`));
-    return answer(200, { resources: served.map(name => ({ name })) });
+    return response(200, { resources: served.map(name => ({ name })) });
   }
 
   /** Collections that somebody follows at the moment. */
@@ -206,37 +206,37 @@ export class Cluster implements Api, Watcher {
     }
   }
 
-  #do(call: ApiCall): ApiAnswer {
+  #do(call: ApiCall): ApiResponse {
     const { method, path } = call;
     const body = isObject(call.body) ? call.body : {};
     if (method === 'GET') return this.#list(call);
     if (path.endsWith('/eviction')) return this.#evict(path.slice(0, -'/eviction'.length));
-    if (method === 'POST') return answer(201, this.put(`${path}/${metadataOf(body).name}`, body));
+    if (method === 'POST') return response(201, this.put(`${path}/${metadataOf(body).name}`, body));
     const target = path.replace(/\/status$/, '');
     const object = this.#objects.get(target);
     if (object === undefined) return failure(404, 'not found');
     if (method === 'DELETE') {
       this.remove(target);
-      return answer(200);
+      return response(200);
     }
     const wanted = isObject(body['metadata']) ? body['metadata']['resourceVersion'] : undefined;
     if (wanted !== undefined && wanted !== metadataOf(object).resourceVersion) return failure(409, 'the object has been modified');
     const strategic = call.contentType?.startsWith('application/strategic') === true;
     const patched = strategic ? applyConditions(object, body) : (applyMerge(object, body) as JsonObject);
-    return answer(200, this.put(target, patched));
+    return response(200, this.put(target, patched));
   }
 
-  #list({ path, query }: ApiCall): ApiAnswer {
+  #list({ path, query }: ApiCall): ApiResponse {
     const found = this.#objects.get(path);
-    if (found !== undefined) return answer(200, found);
+    if (found !== undefined) return response(200, found);
     const fieldSelector = query?.['fieldSelector'];
     const collection: Collection = { path, ...(typeof fieldSelector === 'string' && { fieldSelector }) };
     const items = [...this.#objects].filter(([key, object]) => belongs(key, object, collection)).map(([, object]) => object);
-    return answer(200, { items, metadata: {} });
+    return response(200, { items, metadata: {} });
   }
 
   /** The one budget of the namespace allows it or not, and counts it as the API server does. */
-  #evict(podPath: string): ApiAnswer {
+  #evict(podPath: string): ApiResponse {
     const pod = this.#objects.get(podPath);
     if (pod === undefined) return failure(404, 'not found');
     const namespace = metadataOf(pod).namespace ?? '';
@@ -249,7 +249,7 @@ export class Cluster implements Api, Watcher {
       this.patch(budgetPath, { status: { disruptionsAllowed: allowed - 1, disruptedPods } });
     }
     this.patch(podPath, { metadata: { deletionTimestamp: '2026-01-01T00:10:00Z' } });
-    return answer(201, {});
+    return response(201, {});
   }
 }
 

@@ -1,24 +1,28 @@
 import type { Fields, Log } from '../../support/log.ts';
-import type { Api, ApiAnswer, ApiCall, KubeEventNote, Meter, Recorder } from '../ports.ts';
+import type { Api, ApiCall, ApiResponse, KubeEventNote, Meter, Recorder } from '../ports.ts';
 
 /** Stand-ins for the ports: they remember what they were told. */
 
-export const answer = (status: number, body: unknown = {}, headers: ApiAnswer['headers'] = {}): ApiAnswer => ({ status, headers, body });
+export const response = (status: number, body: unknown = {}, headers: ApiResponse['headers'] = {}): ApiResponse => ({
+  status,
+  headers,
+  body,
+});
 
 /** A Status as the API server answers with it. */
-export const failure = (status: number, message: string, cause?: string): ApiAnswer =>
-  answer(status, { kind: 'Status', code: status, message, ...(cause && { details: { causes: [{ reason: cause, message }] } }) });
+export const failure = (status: number, message: string, cause?: string): ApiResponse =>
+  response(status, { kind: 'Status', code: status, message, ...(cause && { details: { causes: [{ reason: cause, message }] } }) });
 
 /** An API that answers as it is told, and remembers every call. */
 export class ScriptedApi implements Api {
   readonly calls: ApiCall[] = [];
-  reply: (call: ApiCall) => ApiAnswer | Promise<ApiAnswer>;
+  reply: (call: ApiCall) => ApiResponse | Promise<ApiResponse>;
 
-  constructor(reply: (call: ApiCall) => ApiAnswer | Promise<ApiAnswer> = () => answer(200)) {
+  constructor(reply: (call: ApiCall) => ApiResponse | Promise<ApiResponse> = () => response(200)) {
     this.reply = reply;
   }
 
-  async call(call: ApiCall): Promise<ApiAnswer> {
+  async call(call: ApiCall): Promise<ApiResponse> {
     this.calls.push(call);
     return this.reply(call);
   }
@@ -31,10 +35,14 @@ export class ScriptedApi implements Api {
 
 /** An API whose answers the test gives one by one. */
 export class SlowApi implements Api {
-  readonly waiting: { readonly call: ApiCall; readonly answer: (answer: ApiAnswer) => void; readonly fail: (error: Error) => void }[] = [];
+  readonly waiting: {
+    readonly call: ApiCall;
+    readonly response: (response: ApiResponse) => void;
+    readonly fail: (error: Error) => void;
+  }[] = [];
 
-  call(call: ApiCall): Promise<ApiAnswer> {
-    return new Promise((resolve, reject) => this.waiting.push({ call, answer: resolve, fail: reject }));
+  call(call: ApiCall): Promise<ApiResponse> {
+    return new Promise((resolve, reject) => this.waiting.push({ call, response: resolve, fail: reject }));
   }
 
   /** The call that has waited longest. */

@@ -8,11 +8,11 @@ import type { Limits } from '../../core/machine/snapshot.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import type { EventScanner, SignalReader } from '../machines/event-source-reconciler.ts';
-import { MachineRoom } from '../machines/machine-manager.ts';
-import { Operator } from '../node/node-reconciler.ts';
-import type { ApiAnswer, ApiCall } from '../ports.ts';
+import { MachineManager } from '../machines/machine-manager.ts';
+import { NodeReconciler } from '../node/node-reconciler.ts';
+import type { ApiCall, ApiResponse } from '../ports.ts';
 import { Cluster } from './cluster.ts';
-import { answer, Lines, Notebook, settle, Tallies } from './fakes.ts';
+import { Lines, Notebook, response, settle, Tallies } from './fakes.ts';
 
 /** The operator and the room of the machines at work on a small cluster in memory, with a cloud that says what the test wants. */
 
@@ -83,11 +83,11 @@ export const announced = (instance: string, over: Partial<MachineEvent> = {}): M
 });
 
 /** Machine maintenances get a uid of their own: the Maintenances that drain their nodes are named after it. */
-const made = (cluster: Cluster, { method, path, body }: ApiCall): ApiAnswer | undefined => {
+const made = (cluster: Cluster, { method, path, body }: ApiCall): ApiResponse | undefined => {
   if (method !== 'POST' || !path.endsWith('/machinemaintenances') || !isObject(body) || !isObject(body['metadata'])) return undefined;
   const { metadata } = body;
   const { name } = metadata as { readonly name: string };
-  return answer(201, cluster.put(`${path}/${name}`, { ...body, metadata: { ...metadata, uid: `${name.replaceAll('-', '')}-uid` } }));
+  return response(201, cluster.put(`${path}/${name}`, { ...body, metadata: { ...metadata, uid: `${name.replaceAll('-', '')}-uid` } }));
 };
 
 type BenchOptions = {
@@ -96,7 +96,7 @@ type BenchOptions = {
   readonly adapter?: Partial<MachineAdapter>;
   readonly mayAct?: () => boolean;
   /** From the first call on. */
-  readonly answers?: (call: ApiCall) => ApiAnswer | undefined;
+  readonly responses?: (call: ApiCall) => ApiResponse | undefined;
 };
 
 const scannerOf = (cloud: Cloud): EventScanner => ({
@@ -119,10 +119,10 @@ const roomsOf = (
   const ports = { api: cluster, watcher: cluster, recorder, meter: new Tallies(), fence: { mayAct }, clock, log };
   const common = { ...ports, adapters: [adapter] };
   const terms = { durationSeconds: 1e8, renewEverySeconds: 1e7 };
-  const operator = new Operator({ ...common, readWindow: machineAdapter.readWindow, terms });
-  const room = new MachineRoom({
+  const operator = new NodeReconciler({ ...common, readWindow: machineAdapter.readWindow, terms });
+  const manager = new MachineManager({
     ...common,
-    world: operator.world,
+    cache: operator.cache,
     adapter: { ...machineAdapter, ...more },
     limits: limits ?? { perSet: 1, perZone: 0 },
     drainLeadSeconds: 1800,
@@ -131,7 +131,7 @@ const roomsOf = (
     scanner: scannerOf(cloud),
     signals: signals ?? (() => []),
   });
-  return { operator, room };
+  return { operator, manager };
 };
 
 /** Time, and the end. */
@@ -162,14 +162,14 @@ export const machineBench = (fill: (furniture: Furniture, cluster: Cluster) => v
   const furniture = furnish(cluster);
   fill(furniture, cluster);
   /** What the test makes the API server answer, in place of what the cluster would. */
-  const server = { answers: options.answers ?? ((_: ApiCall): ApiAnswer | undefined => undefined) };
-  cluster.intercept = call => server.answers(call) ?? made(cluster, call);
+  const server = { responses: options.responses ?? ((_: ApiCall): ApiResponse | undefined => undefined) };
+  cluster.intercept = call => server.responses(call) ?? made(cluster, call);
   const cloud: Cloud = { events: [], unknown: [], looks: [] };
-  const { operator, room } = roomsOf(props, cloud, options);
-  const hands = handsOf(props.clock, signal => Promise.all([operator.run(signal), room.run(signal)]));
+  const { operator, manager } = roomsOf(props, cloud, options);
+  const hands = handsOf(props.clock, signal => Promise.all([operator.run(signal), manager.run(signal)]));
   const part = (path: string, name: 'spec' | 'status'): JsonObject => {
     const found = cluster.get(path)?.[name];
     return isObject(found) ? found : {};
   };
-  return { ...props, ...hands, server, cloud, room, furniture, part };
+  return { ...props, ...hands, server, cloud, manager, furniture, part };
 };

@@ -3,10 +3,10 @@ import { isObject } from '../../core/json.ts';
 import { readLease } from '../../core/lease/lease.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import { type KindAdapter, type MaintenanceRequest, pathOf } from '../../core/request/request.ts';
-import type { World } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 
 /** Takes over what the server answers to our own writes, so that the next look sees it at once. */
-export interface Memory {
+export interface CacheUpdater {
   /** `body` is the object as it is stored now; undefined when the write found it gone. */
   learn(write: Write, body: unknown): void;
 }
@@ -29,19 +29,19 @@ export const isAbout = (write: Write, { uid, resourceVersion }: Pick<Maintenance
   return version === undefined || version === resourceVersion;
 };
 
-const forgetLease = (write: Write, world: World): void => {
+const forgetLease = (write: Write, cache: ClusterCache): void => {
   const [, namespace, name] = /\/namespaces\/([^/]+)\/leases\/([^/]+)$/.exec(write.path) ?? [];
   if (namespace === undefined || name === undefined) return;
-  world.leases.forget(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`, deletedUid(write));
+  cache.leases.forget(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`, deletedUid(write));
 };
 
 /** Of the object, without a subresource. */
 export const objectPath = (path: string): string => path.replace(/\/status$/, '');
 
 /** It is not there (any more). The watch may never tell: what was made and has gone while it was behind, it has not heard of at all. */
-const forgetRequest = (write: Write, world: World): void => {
-  const request = [...world.requests.values()].find(one => pathOf(one) === objectPath(write.path));
-  if (request !== undefined && isAbout(write, request)) world.forgetRequest(request);
+const forgetRequest = (write: Write, cache: ClusterCache): void => {
+  const request = [...cache.requests.values()].find(one => pathOf(one) === objectPath(write.path));
+  if (request !== undefined && isAbout(write, request)) cache.forgetRequest(request);
 };
 
 /** The answer to a deletion is the object where a finalizer keeps it: it is being deleted from now on. */
@@ -53,16 +53,16 @@ export const isRemoved = ({ deleting, finalizers }: Pick<MaintenanceRequest, 'de
   deleting && finalizers.length === 0;
 
 /** For what is written about nodes and their maintenances. Of what is gone for good the watch tells, but for leases. */
-export const memoryOf = (world: World, adapters: readonly KindAdapter[]): Memory => ({
+export const cacheUpdaterOf = (cache: ClusterCache, adapters: readonly KindAdapter[]): CacheUpdater => ({
   learn: (write, body) => {
-    if (write.store === 'leases' && (write.method === 'DELETE' || body === undefined)) return forgetLease(write, world);
-    if (body === undefined) return write.store === 'requests' ? forgetRequest(write, world) : undefined;
+    if (write.store === 'leases' && (write.method === 'DELETE' || body === undefined)) return forgetLease(write, cache);
+    if (body === undefined) return write.store === 'requests' ? forgetRequest(write, cache) : undefined;
     if (write.method === 'DELETE' && !isStillThere(body)) return undefined;
-    if (write.store === 'nodes') return world.observeNode(readNode(body));
-    if (write.store === 'leases') return world.leases.observe(readLease(body));
+    if (write.store === 'nodes') return cache.observeNode(readNode(body));
+    if (write.store === 'leases') return cache.leases.observe(readLease(body));
     if (write.store !== 'requests') return undefined;
     const request = adapters.find(({ name }) => name === write.adapter)?.read(body);
     if (request === undefined || typeof request === 'string') return undefined;
-    return isRemoved(request) ? world.forgetRequest(request) : world.observeRequest(request);
+    return isRemoved(request) ? cache.forgetRequest(request) : cache.observeRequest(request);
   },
 });

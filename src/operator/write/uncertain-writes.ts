@@ -2,7 +2,7 @@ import { isObject } from '../../core/json.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api } from '../ports.ts';
-import type { Memory } from './cache-updater.ts';
+import type { CacheUpdater } from './cache-updater.ts';
 
 /** The path of the object that a write changes, or makes. */
 const pathOf = ({ method, path, body }: Write): string => {
@@ -16,15 +16,15 @@ const pathOf = ({ method, path, body }: Write): string => {
  * for one that is still there, for as long as the watch is behind. So what they change is read again, from the store itself, before anything is
  * decided about the node.
  */
-export class Doubts {
+export class UncertainWrites {
   readonly #writes = new Map<string, readonly Write[]>();
   readonly #api: Api;
-  readonly #memory: Memory;
+  readonly #cacheUpdater: CacheUpdater;
   readonly #log: Log;
 
-  constructor(api: Api, memory: Memory, log: Log) {
+  constructor(api: Api, cacheUpdater: CacheUpdater, log: Log) {
     this.#api = api;
-    this.#memory = memory;
+    this.#cacheUpdater = cacheUpdater;
     this.#log = log;
   }
 
@@ -47,9 +47,9 @@ export class Doubts {
   async #read(write: Write, nodeName: string): Promise<boolean> {
     try {
       const { status, body } = await this.#api.call({ method: 'GET', path: pathOf(write), lane: 'vital', timeoutMs: 10_000 });
-      if (status === 200) this.#memory.learn({ ...write, method: 'PATCH' }, body);
+      if (status === 200) this.#cacheUpdater.learn({ ...write, method: 'PATCH' }, body);
       // A node that is gone is told by the watch; a lease may have come and gone before it came so far.
-      else if (status === 404 && write.store === 'leases') this.#memory.learn({ ...write, path: pathOf(write) }, undefined);
+      else if (status === 404 && write.store === 'leases') this.#cacheUpdater.learn({ ...write, path: pathOf(write) }, undefined);
       return status === 200 || status === 404;
     } catch (error) {
       this.#log.debug('cannot read what was written; trying again', { node: nodeName, path: write.path, error });

@@ -15,7 +15,7 @@ const keyOf = ({ method, path, body }: Write): string => {
 };
 
 /** Writes that were refused are not tried again before their pause is over, whatever else happens to the node meanwhile. */
-export class Refusals {
+export class WriteBackoff {
   readonly #refused = new Map<string, Refused>();
 
   /** Until when this write has to wait; undefined when it may be tried. */

@@ -5,22 +5,22 @@ import { readNode } from '../../core/hold/node.ts';
 import { readLease } from '../../core/lease/lease.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import { HandClock } from '../../support/virtual-clock.ts';
-import { World } from '../cache/cluster-cache.ts';
-import type { ApiAnswer, ApiCall } from '../ports.ts';
-import { answer, failure, Lines, Notebook, ScriptedApi, Tallies } from '../testing/fakes.ts';
-import { memoryOf } from './cache-updater.ts';
+import { ClusterCache } from '../cache/cluster-cache.ts';
+import type { ApiCall, ApiResponse } from '../ports.ts';
+import { failure, Lines, Notebook, response, ScriptedApi, Tallies } from '../testing/fakes.ts';
+import { cacheUpdaterOf } from './cache-updater.ts';
 import { Writer } from './writer.ts';
 
 const adapter = maintenance('leases');
 
-const bench = (reply: ApiAnswer | Error | ((call: ApiCall) => ApiAnswer) = answer(200)) => {
+const bench = (reply: ApiResponse | Error | ((call: ApiCall) => ApiResponse) = response(200)) => {
   const api = new ScriptedApi(call => {
     if (reply instanceof Error) throw reply;
     return typeof reply === 'function' ? reply(call) : reply;
   });
   const [recorder, meter, log] = [new Notebook(), new Tallies(), new Lines()];
   const clock = new HandClock();
-  const world = new World({
+  const cache = new ClusterCache({
     api,
     watcher: { watch: async () => {} },
     clock,
@@ -29,8 +29,16 @@ const bench = (reply: ApiAnswer | Error | ((call: ApiCall) => ApiAnswer) = answe
     events: { touched: () => {}, budgetChanged: () => {}, podChanged: () => {}, foreign: () => {} },
   });
   const leader = { yes: true };
-  const writer = new Writer({ api, memory: memoryOf(world, [adapter]), recorder, meter, log, clock, fence: { mayAct: () => leader.yes } });
-  return { api, clock, recorder, meter, log, world, writer, leader };
+  const writer = new Writer({
+    api,
+    cacheUpdater: cacheUpdaterOf(cache, [adapter]),
+    recorder,
+    meter,
+    log,
+    clock,
+    fence: { mayAct: () => leader.yes },
+  });
+  return { api, clock, recorder, meter, log, cache, writer, leader };
 };
 
 const about = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u' };
@@ -61,16 +69,16 @@ const leaseDelete: Write = {
 };
 
 test('what was stored is seen in the world at once, logged, counted and announced', async () => {
-  const { api, writer, world, recorder, meter, log } = bench(answer(200, rawNode(8)));
+  const { api, writer, cache, recorder, meter, log } = bench(response(200, rawNode(8)));
   assert.deepEqual(await writer.write(nodeWrite, 'n1'), { result: 'stored' });
-  assert.equal(world.nodes.get('n1')?.resourceVersion, '8');
+  assert.equal(cache.nodes.get('n1')?.resourceVersion, '8');
   assert.deepEqual([recorder.reasons, meter.writes, log.of('info')], [['Said'], ['nodes stored'], ['hold the node']]);
   const [call] = api.calls;
   assert.deepEqual([call?.lane, call?.contentType, call?.body], ['vital', 'application/merge-patch+json', nodeWrite.body]);
 });
 
 test('strategic patches are sent as such, everything else as plain JSON', async () => {
-  const { api, writer } = bench(answer(200, rawNode(8)));
+  const { api, writer } = bench(response(200, rawNode(8)));
   await writer.write({ ...nodeWrite, style: 'strategic' }, 'n1');
   const { style: _style, ...plain } = nodeWrite;
   await writer.write({ ...plain, method: 'POST' }, 'n1');
@@ -81,10 +89,10 @@ test('strategic patches are sent as such, everything else as plain JSON', async 
 });
 
 test('an answer that the watch has overtaken does not turn the world back', async () => {
-  const { writer, world } = bench(answer(200, rawNode(8)));
-  world.nodes.apply({ type: 'added', object: readNode(rawNode(9)) });
+  const { writer, cache } = bench(response(200, rawNode(8)));
+  cache.nodes.apply({ type: 'added', object: readNode(rawNode(9)) });
   await writer.write(nodeWrite, 'n1');
-  assert.equal(world.nodes.get('n1')?.resourceVersion, '9');
+  assert.equal(cache.nodes.get('n1')?.resourceVersion, '9');
 });
 
 test('an object of a served kind is read in its own dialect', async () => {
@@ -92,10 +100,10 @@ test('an object of a served kind is read in its own dialect', async () => {
     metadata: { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z', finalizers: [adapter.finalizer] },
     spec: { nodeName: 'n1' },
   };
-  const { writer, world } = bench(answer(200, raw));
+  const { writer, cache } = bench(response(200, raw));
   await writer.write({ ...nodeWrite, store: 'requests', adapter: adapter.name, path: `${adapter.path}/disk`, announce: [] }, 'n1');
   assert.deepEqual(
-    world.requests.in('n1').map(({ name, finalizers }) => [name, finalizers]),
+    cache.requests.in('n1').map(({ name, finalizers }) => [name, finalizers]),
     [['disk', [adapter.finalizer]]],
   );
 });
@@ -120,27 +128,27 @@ test('a Maintenance that its finalizer keeps is known to be going at once; what 
     path: `${adapter.path}/disk`,
     announce: [],
   } as const;
-  const kept = bench(answer(200, raw));
+  const kept = bench(response(200, raw));
   await kept.writer.write(end, 'n1');
   assert.deepEqual(
-    kept.world.requests.in('n1').map(({ deleting }) => deleting),
+    kept.cache.requests.in('n1').map(({ deleting }) => deleting),
     [true],
   );
-  const gone = bench(answer(200, { kind: 'Status', status: 'Success', metadata: {} }));
+  const gone = bench(response(200, { kind: 'Status', status: 'Success', metadata: {} }));
   await gone.writer.write(end, 'n1');
-  assert.deepEqual(gone.world.requests.in('n1'), []);
+  assert.deepEqual(gone.cache.requests.in('n1'), []);
 });
 
 test('a Maintenance that loses its last finalizer is forgotten: the watch may never tell of it', async () => {
   const metadata = { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z' };
   const going = { ...metadata, deletionTimestamp: '2026-01-01T00:01:00Z', finalizers: [] };
   const spec = { nodeName: 'n1' };
-  const { writer, world } = bench(({ method }) => answer(200, { metadata: method === 'POST' ? metadata : going, spec }));
+  const { writer, cache } = bench(({ method }) => response(200, { metadata: method === 'POST' ? metadata : going, spec }));
   const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', adapter: adapter.name, path: adapter.path, announce: [] };
   await writer.write(make, 'n1');
-  assert.equal(world.requests.in('n1').length, 1);
+  assert.equal(cache.requests.in('n1').length, 1);
   await writer.write({ ...make, method: 'PATCH', path: `${adapter.path}/disk` }, 'n1');
-  assert.equal(world.requests.in('n1').length, 0);
+  assert.equal(cache.requests.in('n1').length, 0);
 });
 
 test('a Maintenance that is gone when it is written or deleted is forgotten: the watch may never tell of it', async () => {
@@ -148,39 +156,39 @@ test('a Maintenance that is gone when it is written or deleted is forgotten: the
     metadata: { name: 'disk', uid: 'm', resourceVersion: '5', creationTimestamp: '2026-01-01T00:00:00Z' },
     spec: { nodeName: 'n1' },
   };
-  const missed = answer(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
+  const missed = response(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
   const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', adapter: adapter.name, path: adapter.path, announce: [] };
-  const after = async (method: 'DELETE' | 'PATCH', path: string, said: ApiAnswer): Promise<readonly unknown[]> => {
-    const { writer, world } = bench(call => (call.method === 'POST' ? answer(201, raw) : said));
+  const after = async (method: 'DELETE' | 'PATCH', path: string, said: ApiResponse): Promise<readonly unknown[]> => {
+    const { writer, cache } = bench(call => (call.method === 'POST' ? response(201, raw) : said));
     await writer.write(make, 'n1');
     const { result } = await writer.write({ ...make, method, path: `${adapter.path}/${path}` }, 'n1');
-    return [result, world.requests.in('n1').length];
+    return [result, cache.requests.in('n1').length];
   };
   assert.deepEqual(await after('DELETE', 'disk', missed), ['stored', 0]);
   assert.deepEqual(await after('PATCH', 'disk', missed), ['conflict', 0]);
   assert.deepEqual(await after('PATCH', 'disk/status', missed), ['conflict', 0]);
   // The kind is not served at the moment: nothing is said of the object.
   for (const method of ['DELETE', 'PATCH'] as const)
-    assert.deepEqual(await after(method, 'disk', answer(404, '404 page not found')), ['conflict', 1]);
+    assert.deepEqual(await after(method, 'disk', response(404, '404 page not found')), ['conflict', 1]);
 });
 
 test('what a slow answer says of a Maintenance does not touch its successor of the same name', async () => {
   const metadata = { name: 'disk', creationTimestamp: '2026-01-01T00:00:00Z' };
   const spec = { nodeName: 'n1' };
   const going = { ...metadata, uid: 'first', resourceVersion: '6', deletionTimestamp: '2026-01-01T00:01:00Z', finalizers: [] };
-  const missed = answer(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
+  const missed = response(404, { reason: 'NotFound', details: { name: 'disk', group: 'drydock.dev', kind: 'maintenances' } });
   const make: Write = { ...nodeWrite, method: 'POST', store: 'requests', adapter: adapter.name, path: adapter.path, announce: [] };
-  const after = async (write: Partial<Write>, said: ApiAnswer): Promise<readonly string[]> => {
+  const after = async (write: Partial<Write>, said: ApiResponse): Promise<readonly string[]> => {
     const successor = { metadata: { ...metadata, uid: 'second', resourceVersion: '8' }, spec };
-    const { writer, world } = bench(call => (call.method === 'POST' ? answer(201, successor) : said));
+    const { writer, cache } = bench(call => (call.method === 'POST' ? response(201, successor) : said));
     await writer.write(make, 'n1');
     await writer.write({ ...make, method: 'PATCH', path: `${adapter.path}/disk`, ...write }, 'n1');
-    return world.requests.in('n1').map(({ uid }) => uid);
+    return cache.requests.in('n1').map(({ uid }) => uid);
   };
   const late = { body: { metadata: { resourceVersion: '5' } } };
-  assert.deepEqual(await after(late, answer(200, { metadata: going, spec })), ['second'], 'its last finalizer has gone');
+  assert.deepEqual(await after(late, response(200, { metadata: going, spec })), ['second'], 'its last finalizer has gone');
   assert.deepEqual(
-    await after(late, answer(200, { metadata: { ...going, finalizers: ['other'] }, spec })),
+    await after(late, response(200, { metadata: { ...going, finalizers: ['other'] }, spec })),
     ['second'],
     'it was still there',
   );
@@ -201,25 +209,25 @@ test('a patch of something that is gone is a conflict: the watch will tell', asy
 });
 
 test('a lease that is gone when it is written is forgotten: the watch may never tell of it', async () => {
-  const { writer, world } = bench(({ method }) => (method === 'PATCH' ? failure(404, 'not found') : answer(201, rawLease(3))));
+  const { writer, cache } = bench(({ method }) => (method === 'PATCH' ? failure(404, 'not found') : response(201, rawLease(3))));
   await writer.write({ ...leaseDelete, method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases' }, 'n1');
-  assert.equal(world.leases.size, 1);
+  assert.equal(cache.leases.size, 1);
   assert.deepEqual(await writer.write({ ...leaseDelete, method: 'PATCH', style: 'merge' }, 'n1'), { result: 'conflict' });
-  assert.equal(world.leases.size, 0);
+  assert.equal(cache.leases.size, 0);
 });
 
 const leaseCreate: Write = { ...leaseDelete, method: 'POST', path: '/apis/coordination.k8s.io/v1/namespaces/leases/leases' };
 
 test('a lease that finds no namespace gets one, and is tried again', async () => {
   const { writer, api } = bench(({ path }) =>
-    path === '/api/v1/namespaces' ? answer(201) : failure(404, 'namespaces "leases" not found'),
+    path === '/api/v1/namespaces' ? response(201) : failure(404, 'namespaces "leases" not found'),
   );
   assert.deepEqual(await writer.write(leaseCreate, 'n1'), { result: 'conflict' });
   assert.deepEqual(api.calls.at(-1)?.body, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'leases' } });
 });
 
 test('a lease that others take away again and again is made ever more slowly; one that was released is made at once', async () => {
-  const { writer, clock, api } = bench(answer(200, rawLease(3)));
+  const { writer, clock, api } = bench(response(200, rawLease(3)));
   const create: Write = { ...leaseCreate, body: { metadata: { name: 'node-n1' } } };
   const other: Write = { ...leaseCreate, body: { metadata: { name: 'node-n2' } } };
   const results: string[] = [];
@@ -245,32 +253,32 @@ test('a namespace that may not be made is a refusal, with the reason', async () 
 });
 
 for (const [how, reply] of [
-  ['done', answer(200)],
+  ['done', response(200)],
   ['found done by somebody else', failure(404, 'not found')],
 ] as const) {
   test(`a deletion that is ${how} takes the lease out of the world`, async () => {
-    const { writer, world } = bench(reply);
-    world.leases.apply({ type: 'added', object: readLease(rawLease(3)) });
+    const { writer, cache } = bench(reply);
+    cache.leases.apply({ type: 'added', object: readLease(rawLease(3)) });
     assert.deepEqual(await writer.write(leaseDelete, 'n1'), { result: 'stored' });
-    assert.equal(world.leases.size, 0);
+    assert.equal(cache.leases.size, 0);
   });
 }
 
 test('a deletion whose precondition fails leaves the lease', async () => {
-  const { writer, world } = bench(failure(409, 'precondition failed'));
-  world.leases.apply({ type: 'added', object: readLease(rawLease(3)) });
+  const { writer, cache } = bench(failure(409, 'precondition failed'));
+  cache.leases.apply({ type: 'added', object: readLease(rawLease(3)) });
   assert.deepEqual(await writer.write(leaseDelete, 'n1'), { result: 'conflict' });
-  assert.equal(world.leases.size, 1);
+  assert.equal(cache.leases.size, 1);
 });
 
 test('a refusal carries what the server said, bounded, and its status', async () => {
-  const refusal = async (reply: ApiAnswer | Error): Promise<string> => {
+  const refusal = async (reply: ApiResponse | Error): Promise<string> => {
     const written = await bench(reply).writer.write(nodeWrite, 'n1');
     return written.result === 'refused' ? written.message : written.result;
   };
   assert.equal(await refusal(failure(403, 'nodes "n1" is forbidden')), 'nodes "n1" is forbidden (HTTP 403)');
-  assert.equal(await refusal(answer(502, 'bad gateway')), 'bad gateway (HTTP 502)');
-  assert.equal(await refusal(answer(500, undefined)), 'the API server answered 500 (HTTP 500)');
+  assert.equal(await refusal(response(502, 'bad gateway')), 'bad gateway (HTTP 502)');
+  assert.equal(await refusal(response(500, undefined)), 'the API server answered 500 (HTTP 500)');
   assert.equal(await refusal(failure(422, 'x'.repeat(9000))), `${'x'.repeat(500)} (HTTP 422)`);
   assert.equal(await refusal(new Error('connect ECONNREFUSED')), 'connect ECONNREFUSED');
 });
@@ -302,12 +310,12 @@ test('what was refused is not sent again before its pause is over, whoever asks'
 });
 
 test('whether a write may have been made is known of those that the server did not come to an end with', async () => {
-  const mayBeMade = async (reply: ApiAnswer | Error): Promise<unknown> => {
+  const mayBeMade = async (reply: ApiResponse | Error): Promise<unknown> => {
     const written = await bench(reply).writer.write(nodeWrite, 'n1');
     return written.result === 'refused' ? written.mayBeMade === true : written.result;
   };
   assert.deepEqual(
-    [await mayBeMade(failure(403, 'no')), await mayBeMade(failure(499, 'no')), await mayBeMade(answer(300))],
+    [await mayBeMade(failure(403, 'no')), await mayBeMade(failure(499, 'no')), await mayBeMade(response(300))],
     [false, false, false],
   );
   assert.deepEqual(
@@ -317,7 +325,7 @@ test('whether a write may have been made is known of those that the server did n
 });
 
 test('what the answer may be is said where it is not JSON', async () => {
-  const { api, writer } = bench(answer(200, rawNode(5)));
+  const { api, writer } = bench(response(200, rawNode(5)));
   await writer.write({ ...nodeWrite, accept: '*/*' }, 'n1');
   await writer.write(nodeWrite, 'n1');
   assert.deepEqual(
@@ -327,11 +335,11 @@ test('what the answer may be is said where it is not JSON', async () => {
 });
 
 test('a lease is renewed as often as somebody wants, and made again at once where a race was lost', async () => {
-  const { writer } = bench(answer(200, rawLease(3)));
+  const { writer } = bench(response(200, rawLease(3)));
   const renew: Write = { ...leaseDelete, method: 'PATCH', style: 'merge' };
   for (let turn = 0; turn < 3; turn += 1) assert.equal((await writer.write(renew, 'n1')).result, 'stored');
-  const replies = [failure(409, 'already exists'), answer(201, rawLease(4))];
-  const racing = bench(() => replies.shift() ?? answer(500));
+  const replies = [failure(409, 'already exists'), response(201, rawLease(4))];
+  const racing = bench(() => replies.shift() ?? response(500));
   const results = [await racing.writer.write(leaseCreate, 'n1'), await racing.writer.write(leaseCreate, 'n1')];
   assert.deepEqual(results, [{ result: 'conflict' }, { result: 'stored' }]);
 });
@@ -341,9 +349,9 @@ test('an answer that says nothing of a Maintenance changes nothing of what is kn
   const path = `${adapter.path}/one`;
   const toRequest = { ...nodeWrite, path, store: 'requests', adapter: adapter.name, announce: [] } as const;
   const known = async (write: Write, body: unknown): Promise<readonly unknown[]> => {
-    const { writer, world } = bench(answer(200, body));
+    const { writer, cache } = bench(response(200, body));
     const { result } = await writer.write(write, 'n1');
-    return [result, world.requests.size];
+    return [result, cache.requests.size];
   };
   assert.deepEqual(await known(toRequest, raw), ['stored', 1]);
   assert.deepEqual(await known({ ...toRequest, adapter: 'nobody.knows' }, raw), ['stored', 0]);

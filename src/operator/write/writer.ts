@@ -4,9 +4,9 @@ import { saidBy } from '../../core/status.ts';
 import { secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { Api, ApiAnswer, Fence, Meter, Recorder } from '../ports.ts';
-import { type Memory, objectPath } from './cache-updater.ts';
-import { Refusals } from './write-backoff.ts';
+import type { Api, ApiResponse, Fence, Meter, Recorder } from '../ports.ts';
+import { type CacheUpdater, objectPath } from './cache-updater.ts';
+import { WriteBackoff } from './write-backoff.ts';
 
 /** What became of a write. */
 export type Written =
@@ -30,10 +30,10 @@ const unledPause = 1;
 
 const contentTypes = { merge: 'application/merge-patch+json', strategic: 'application/strategic-merge-patch+json' } as const;
 
-const messageOf = (answer: ApiAnswer): string => `${saidBy(answer).slice(0, 500)} (HTTP ${answer.status})`;
+const messageOf = (response: ApiResponse): string => `${saidBy(response).slice(0, 500)} (HTTP ${response.status})`;
 
 /** The server says of this very object that it is not there: a path that is not served, or a proxy on the way, says nothing of it. */
-const isMissed = ({ path }: Write, { body }: ApiAnswer): boolean => {
+const isMissed = ({ path }: Write, { body }: ApiResponse): boolean => {
   const details = isObject(body) ? body['details'] : undefined;
   return isObject(details) && details['name'] === decodeURIComponent(objectPath(path).split('/').at(-1) ?? '');
 };
@@ -51,7 +51,7 @@ const creationOf = (write: Write): Write => {
 
 type Options = {
   readonly api: Api;
-  readonly memory: Memory;
+  readonly cacheUpdater: CacheUpdater;
   readonly recorder: Recorder;
   readonly meter: Meter;
   readonly fence: Fence;
@@ -62,7 +62,7 @@ type Options = {
 /** Makes the writes of a decision, and feeds what the server answers back into the world, so that the next look sees it at once. */
 export class Writer {
   readonly #options: Options;
-  readonly #refusals = new Refusals();
+  readonly #writeBackoff = new WriteBackoff();
 
   constructor(options: Options) {
     this.#options = options;
@@ -71,16 +71,16 @@ export class Writer {
   /** Never rejects: what went wrong is the answer. */
   async write(write: Write, nodeName: string): Promise<Written> {
     const { fence, clock } = this.#options;
-    const until = this.#refusals.until(write, clock.now());
+    const until = this.#writeBackoff.until(write, clock.now());
     if (until !== undefined) return { result: 'postponed', until };
     if (!fence.mayAct()) {
       return { result: 'refused', message: 'this process is not the leader any more', until: secondsAfter(clock.now(), unledPause) };
     }
     const answered = await this.#send(write);
     this.#tell(write, answered, nodeName);
-    if (answered.result === 'refused') return { ...answered, until: this.#refusals.add(write, clock.now()) };
+    if (answered.result === 'refused') return { ...answered, until: this.#writeBackoff.add(write, clock.now()) };
     if (write.store === 'leases') this.#paceLease(write, answered);
-    else this.#refusals.clear(write);
+    else this.#writeBackoff.clear(write);
     return answered;
   }
 
@@ -89,9 +89,9 @@ export class Writer {
    * that is gone, and whoever has not heard of that would make it again and again. One that we have released may be made at any time.
    */
   #paceLease(write: Write, { result }: Answered): void {
-    if (write.method === 'POST' && result === 'stored') this.#refusals.add(write, this.#options.clock.now());
-    else this.#refusals.clear(write);
-    if (write.method === 'DELETE') this.#refusals.clear(creationOf(write));
+    if (write.method === 'POST' && result === 'stored') this.#writeBackoff.add(write, this.#options.clock.now());
+    else this.#writeBackoff.clear(write);
+    if (write.method === 'DELETE') this.#writeBackoff.clear(creationOf(write));
   }
 
   #tell(write: Write, written: Answered, nodeName: string): void {
@@ -108,7 +108,7 @@ export class Writer {
   async #send(write: Write): Promise<Answered> {
     const { method, path, body, style, accept } = write;
     try {
-      const answer = await this.#options.api.call({
+      const response = await this.#options.api.call({
         method,
         path,
         body,
@@ -117,8 +117,8 @@ export class Writer {
         ...(style && { contentType: contentTypes[style] }),
         ...(accept !== undefined && { accept }),
       });
-      const homeless = answer.status === 404 && write.method === 'POST' && write.store === 'leases';
-      return homeless ? await this.#makeHome(write) : this.#sort(write, answer);
+      const homeless = response.status === 404 && write.method === 'POST' && write.store === 'leases';
+      return homeless ? await this.#makeHome(write) : this.#sort(write, response);
     } catch (error) {
       return { result: 'refused', message: error instanceof Error ? error.message : String(error), mayBeMade: true };
     }
@@ -128,25 +128,25 @@ export class Writer {
   async #makeHome(write: Write): Promise<Answered> {
     const name = decodeURIComponent(/\/namespaces\/([^/]+)\//.exec(write.path)?.[1] ?? '');
     const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
-    const answer = await this.#options.api.call({ method: 'POST', path: '/api/v1/namespaces', body, lane: 'vital', timeoutMs: 10_000 });
-    if (answer.status !== 201 && answer.status !== 409) return { result: 'refused', message: messageOf(answer) };
+    const response = await this.#options.api.call({ method: 'POST', path: '/api/v1/namespaces', body, lane: 'vital', timeoutMs: 10_000 });
+    if (response.status !== 201 && response.status !== 409) return { result: 'refused', message: messageOf(response) };
     this.#options.log.info('made the namespace of the node leases', { namespace: name });
     return { result: 'conflict' };
   }
 
-  #sort(write: Write, answer: ApiAnswer): Answered {
-    if (answer.status >= 200 && answer.status < 300) {
-      this.#options.memory.learn(write, answer.body);
+  #sort(write: Write, response: ApiResponse): Answered {
+    if (response.status >= 200 && response.status < 300) {
+      this.#options.cacheUpdater.learn(write, response.body);
       return { result: 'stored' };
     }
-    if (answer.status === 409) return { result: 'conflict' };
-    if (answer.status === 404 && write.method !== 'POST') {
-      const isGone = write.store === 'leases' || isMissed(write, answer);
+    if (response.status === 409) return { result: 'conflict' };
+    if (response.status === 404 && write.method !== 'POST') {
+      const isGone = write.store === 'leases' || isMissed(write, response);
       // It may have been made by us and have gone before the watch came so far, which may never tell then.
-      if (isGone) this.#options.memory.learn(write, undefined);
+      if (isGone) this.#options.cacheUpdater.learn(write, undefined);
       // What was to be achieved by its deletion is achieved.
       return { result: write.method === 'DELETE' && isGone ? 'stored' : 'conflict' };
     }
-    return { result: 'refused', message: messageOf(answer), ...(answer.status >= 500 && { mayBeMade: true }) };
+    return { result: 'refused', message: messageOf(response), ...(response.status >= 500 && { mayBeMade: true }) };
   }
 }

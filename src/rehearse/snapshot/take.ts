@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import { saidBy } from '../../core/status.ts';
-import type { Api, ApiAnswer } from '../../operator/ports.ts';
+import type { Api, ApiResponse } from '../../operator/ports.ts';
 import { type CopiedKind, type Copy, copiedKinds, pathOfKind } from './cluster-snapshot.ts';
 import { Shared } from './share.ts';
 import { trimmed } from './trim.ts';
@@ -12,7 +12,7 @@ type Page = { readonly items?: readonly JsonObject[] | null; readonly metadata?:
 
 type Listed =
   | { readonly kind: 'listed'; readonly objects: readonly JsonObject[] }
-  | { readonly kind: 'refused'; readonly answer: ApiAnswer };
+  | { readonly kind: 'refused'; readonly answer: ApiResponse };
 
 const list = async (api: Api, copied: CopiedKind, shared: Shared): Promise<Listed> => {
   const { apiVersion, kind } = copied;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Store } from '../../../src/embedded/store/store.ts';
-import type { ApiAnswer, ApiCall } from '../../../src/operator/ports.ts';
+import type { ApiCall, ApiResponse } from '../../../src/operator/ports.ts';
 import type { SimClock } from '../sim-clock.ts';
 import { type Story, staleMsOf } from '../story.ts';
 import type { Caller } from '../world.ts';
@@ -115,7 +115,7 @@ export class Audit {
     return served;
   }
 
-  after(served: Served, answer: ApiAnswer): void {
+  after(served: Served, answer: ApiResponse): void {
     this.note(`= ${answer.status}${answer.status >= 300 ? ` ${JSON.stringify(answer.body).slice(0, 300)}` : ''}`);
     for (const { after } of this.#checkers) after?.(served, answer);
   }

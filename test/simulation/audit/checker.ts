@@ -1,6 +1,6 @@
 import type { Stored } from '../../../src/embedded/object.ts';
 import type { Change, Store } from '../../../src/embedded/store/store.ts';
-import type { ApiAnswer, ApiCall } from '../../../src/operator/ports.ts';
+import type { ApiCall, ApiResponse } from '../../../src/operator/ports.ts';
 import type { Story } from '../story.ts';
 import type { Records } from './records.ts';
 
@@ -45,7 +45,7 @@ export type Around = {
 /** One part of the audit: told of everything, in the order in which it happens. */
 export type Checker = {
   readonly before?: (served: Served) => void;
-  readonly after?: (served: Served, answer: ApiAnswer) => void;
+  readonly after?: (served: Served, answer: ApiResponse) => void;
   readonly changed?: (change: Change) => void;
 };
 
@@ -64,4 +64,4 @@ export const targetOf = (path: string): Target => {
   };
 };
 
-export const isDone = ({ status }: ApiAnswer): boolean => status >= 200 && status < 300;
+export const isDone = ({ status }: ApiResponse): boolean => status >= 200 && status < 300;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { maintenance } from '../../../apis/maintenance.ts';
 import { medik8s } from '../../../apis/medik8s.ts';
 import type { KindAdapter } from '../../../core/request/request.ts';
-import type { Api, ApiAnswer, ApiCall } from '../../../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
 import { maintain, makerAmong, readOrder, readRelease, release } from './wishes.ts';
 
 const full = maintenance('medik8s-leases');
@@ -15,7 +15,7 @@ const answering = (status: number, body: unknown = {}): Api & { readonly calls: 
   const calls: ApiCall[] = [];
   return {
     calls,
-    call: async (call): Promise<ApiAnswer> => {
+    call: async (call): Promise<ApiResponse> => {
       calls.push(call);
       return { status, headers: {}, body };
     },

@@ -9,7 +9,7 @@ import {
 } from '../../../core/request/maintenance-input.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../../core/request/request.ts';
 import { saidBy } from '../../../core/status.ts';
-import type { Api, ApiAnswer, ApiCall } from '../../../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
 import type { MaintainOrder, ReleaseOrder } from '../scene.ts';
 
 /** What became of a wish: an HTTP status, and a body with words. */
@@ -45,7 +45,7 @@ export const readRelease = (raw: unknown): ReleaseOrder | string => {
 };
 
 /** A call that the API server refuses is answered in its own words; one that does not reach it says so. */
-export const asked = async (api: Api, call: ApiCall): Promise<ApiAnswer | Reply> => {
+export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | Reply> => {
   try {
     return await api.call(call);
   } catch (error) {
@@ -54,10 +54,10 @@ export const asked = async (api: Api, call: ApiCall): Promise<ApiAnswer | Reply>
 };
 
 /** It did not reach the server. */
-export const isReply = (answer: ApiAnswer | Reply): answer is Reply => !('headers' in answer);
+export const isReply = (answer: ApiResponse | Reply): answer is Reply => !('headers' in answer);
 
 /** It is done. */
-export const isGood = ({ status }: ApiAnswer): boolean => status >= 200 && status < 300;
+export const isGood = ({ status }: ApiResponse): boolean => status >= 200 && status < 300;
 
 /** Destruction is always asked for, and the replaced kind destroys unasked: it is made only for somebody who has agreed to both. */
 const bodyOf = (maker: KindAdapter, order: MaintainOrder): ReturnType<typeof maintenanceObject> | string => {

@@ -10,7 +10,7 @@ import { writesOn } from '../../../embedded/controllers/writes.ts';
 import { inProcess } from '../../../embedded/in-process.ts';
 import { seeded } from '../../../embedded/seeded.ts';
 import { EventRecorder } from '../../../kube/events/events.ts';
-import { Operator } from '../../../operator/node/node-reconciler.ts';
+import { NodeReconciler } from '../../../operator/node/node-reconciler.ts';
 import { type Api, noMeter, type Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import { silentLog } from '../../../support/log.ts';
@@ -85,7 +85,7 @@ export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['ma
   const done = new AbortController();
   let running: Promise<void> | undefined;
   const operate = (): void => {
-    running = new Operator({
+    running = new NodeReconciler({
       api: ports,
       watcher: ports,
       recorder: new EventRecorder({ api: ports, clock, log: silentLog, random: seeded(8), instance: 'test' }),

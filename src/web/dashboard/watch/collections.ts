@@ -1,8 +1,8 @@
-import type { Change, Collection, Sink, Watched, Watcher } from '../../../operator/ports.ts';
+import type { CachedObject, Change, Collection, Watcher, WatchHandler } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import { Troubles } from './watch-errors.ts';
 
-type Followed<T extends Watched> = {
+type Followed<T extends CachedObject> = {
   /** As people are told of it. */
   readonly what: string;
   readonly collection: Collection;
@@ -41,9 +41,9 @@ export class Collections {
   }
 
   /** Until the signal is aborted. */
-  follow<T extends Watched>({ what, collection, project, told, mayLack }: Followed<T>, signal: AbortSignal): Promise<void> {
+  follow<T extends CachedObject>({ what, collection, project, told, mayLack }: Followed<T>, signal: AbortSignal): Promise<void> {
     this.#loading.add(what);
-    const sink: Sink<T> = {
+    const sink: WatchHandler<T> = {
       changed: change => {
         this.#heard(what);
         told(change);

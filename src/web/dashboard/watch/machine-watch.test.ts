@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { machineAdapter } from '../../../apis/machine-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
-import type { Api, ApiAnswer, ApiCall, Watcher } from '../../../operator/ports.ts';
+import type { Api, ApiCall, ApiResponse, Watcher } from '../../../operator/ports.ts';
 import { silentLog } from '../../../support/log.ts';
 import { HandClock } from '../../../support/virtual-clock.ts';
 import { approve, readApproval } from '../actions/approval.ts';
@@ -196,7 +196,7 @@ test('somebody agrees to what waits for that, as it was seen, and to nothing els
 test('an approval that the API server refuses is answered in its words', async () => {
   const calls: ApiCall[] = [];
   const answering = (status: number, body: unknown): Api => ({
-    call: async (call): Promise<ApiAnswer> => {
+    call: async (call): Promise<ApiResponse> => {
       calls.push(call);
       return { status, headers: {}, body };
     },

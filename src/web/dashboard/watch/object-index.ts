@@ -3,10 +3,10 @@ import type { Node } from '../../../core/hold/node.ts';
 import type { DrainInputs } from '../../../core/maintenance/drain-inputs.ts';
 import { isDaemonSetPod, type Pod } from '../../../core/pod/pod.ts';
 import { byAge, type MaintenanceRequest } from '../../../core/request/request.ts';
-import type { Change, Watched } from '../../../operator/ports.ts';
+import type { CachedObject, Change } from '../../../operator/ports.ts';
 
 /** Objects of one kind by key, and by one group of each. */
-class Group<T extends Watched> {
+class Group<T extends CachedObject> {
   readonly #objects = new Map<string, T>();
   readonly #keys = new Map<string, Set<string>>();
   readonly #groupOf: (object: T) => string;

@@ -4,7 +4,7 @@ import { blockersNow } from '../../../core/maintenance/blockers-now.ts';
 import { type Pod, readPod } from '../../../core/pod/pod.ts';
 import { isDraining } from '../../../core/request/display.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../../core/request/request.ts';
-import type { Change, Watched, Watcher } from '../../../operator/ports.ts';
+import type { CachedObject, Change, Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import type { Log } from '../../../support/log.ts';
 import { makerAmong } from '../actions/wishes.ts';
@@ -36,7 +36,7 @@ export type ObserverOptions = {
 
 type Listener = (revision: number, delta: Delta) => void;
 
-type Wanted = Watched & { readonly request: MaintenanceRequest };
+type Wanted = CachedObject & { readonly request: MaintenanceRequest };
 
 const budgetsPath = '/apis/policy/v1/poddisruptionbudgets';
 
@@ -73,7 +73,7 @@ export class Observer {
     this.#running = true;
     const { adapters, machines } = this.#options;
     const components = [...new Set(adapters.map(({ component }) => component))];
-    const follow = <T extends Watched>(
+    const follow = <T extends CachedObject>(
       what: string,
       path: string,
       project: (raw: unknown) => T | undefined,
