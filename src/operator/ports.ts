@@ -15,7 +15,7 @@ export type ApiCall = {
   /** Of the answer; `application/json` when left out. */
   readonly accept?: string;
   /** Who waits for whom: `vital` (leases, status) never queues behind `bulk` (evictions). `normal` when left out. */
-  readonly lane?: 'vital' | 'normal' | 'bulk';
+  readonly priority?: 'vital' | 'normal' | 'bulk';
   /** Milliseconds until the call is given up; 30,000 when left out. */
   readonly timeoutMs?: number;
 };

@@ -5,7 +5,7 @@ import { served } from '../../src/apis/served.ts';
 import { signals } from '../../src/cli/manager/scanner.ts';
 import { isObject } from '../../src/core/json.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
-import { Store } from '../../src/kube/watch/reflector-store.ts';
+import { ReflectorStore } from '../../src/kube/watch/reflector-store.ts';
 import { namespacesOf } from '../../src/operator/cache/namespaces.ts';
 import { MachineManager } from '../../src/operator/machines/machine-manager.ts';
 import { NodeReconciler } from '../../src/operator/node/node-reconciler.ts';
@@ -21,7 +21,7 @@ const count = Number(process.env['DRYDOCK_ODD_OBJECTS'] ?? 6000);
 /** As the reflector does it: what a watch cannot read, or a handler throws at, is told, and the watch goes on. */
 const throughStore = (cluster: Cluster, told: (what: string) => void): Watcher => ({
   watch: (collection, project, sink, signal) => {
-    const store = new Store(collection.path, project, sink, {
+    const store = new ReflectorStore(collection.path, project, sink, {
       log: new Lines(),
       onDefect: (path, object, error) => told(`${path} ${object} ${String(error)}`),
     });

@@ -1,9 +1,9 @@
 import { createSecureContext } from 'node:tls';
-import type { Part } from '../http/credentials.ts';
+import type { CredentialPart } from '../http/credentials.ts';
 
 /** What a credential program gave. */
 export type ExecCredential = {
-  readonly part: Part;
+  readonly part: CredentialPart;
   /** Infinite when the program says nothing of it: good until the server refuses it or the process ends. */
   readonly expiresAtMs: number;
 };

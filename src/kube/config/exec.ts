@@ -1,7 +1,7 @@
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { textOf } from '../http/connection-error.ts';
-import type { Part, Source } from '../http/credentials.ts';
+import type { CredentialPart, CredentialSource } from '../http/credentials.ts';
 import { type ExecCredential, readExecCredential } from './exec-credential.ts';
 import type { ExecConfig } from './kubeconfig.ts';
 import { type Env, runProgram } from './program.ts';
@@ -28,7 +28,7 @@ const longestRunMs = 60_000;
  * "client-go credential plugins"). It runs once for all who wait, again shortly before its credentials expire (while those are still used),
  * and after a 401. Rejects with the program's own words and the kubeconfig's installHint.
  */
-export class ExecSource implements Source {
+export class ExecSource implements CredentialSource {
   readonly #options: ExecOptions;
   #credential: ExecCredential | undefined;
   #gotAtMs = Number.NEGATIVE_INFINITY;
@@ -39,7 +39,7 @@ export class ExecSource implements Source {
     this.#options = options;
   }
 
-  async read(): Promise<Part> {
+  async read(): Promise<CredentialPart> {
     const credential = this.#credential;
     const now = this.#nowMs();
     if (credential === undefined || now >= credential.expiresAtMs) return (await this.#run()).part;

@@ -3,7 +3,7 @@ import { createSecureContext } from 'node:tls';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { textOf } from '../http/connection-error.ts';
-import type { Part, Source } from '../http/credentials.ts';
+import type { CredentialPart, CredentialSource } from '../http/credentials.ts';
 
 /** What is needed to look at files from time to time. */
 export type FileOptions = {
@@ -14,21 +14,21 @@ export type FileOptions = {
 };
 
 /** Something read from files: again when it is due, kept when it cannot be read for a moment (files are replaced one by one). */
-class FileSource implements Source {
+class FileSource implements CredentialSource {
   readonly #options: FileOptions;
-  readonly #load: () => Promise<Part>;
+  readonly #load: () => Promise<CredentialPart>;
   readonly #what: string;
-  #good: Part | undefined;
+  #good: CredentialPart | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
-  #reading: Promise<Part> | undefined;
+  #reading: Promise<CredentialPart> | undefined;
 
-  constructor(what: string, options: FileOptions, load: () => Promise<Part>) {
+  constructor(what: string, options: FileOptions, load: () => Promise<CredentialPart>) {
     this.#what = what;
     this.#options = options;
     this.#load = load;
   }
 
-  read(): Promise<Part> {
+  read(): Promise<CredentialPart> {
     const { clock, rereadMs = 10_000 } = this.#options;
     if (this.#good !== undefined && clock.now().epochMilliseconds - this.#readAtMs < rereadMs) return Promise.resolve(this.#good);
     this.#reading ??= this.#reread().finally(() => {
@@ -41,7 +41,7 @@ class FileSource implements Source {
     this.#readAtMs = Number.NEGATIVE_INFINITY;
   }
 
-  async #reread(): Promise<Part> {
+  async #reread(): Promise<CredentialPart> {
     this.#readAtMs = this.#options.clock.now().epochMilliseconds;
     try {
       this.#good = await this.#load();
@@ -54,7 +54,7 @@ class FileSource implements Source {
 }
 
 /** A bearer token in a file, as service accounts have them. `fallback` is used while the file cannot be read. */
-export const tokenFile = (path: string, options: FileOptions, fallback?: string): Source =>
+export const tokenFile = (path: string, options: FileOptions, fallback?: string): CredentialSource =>
   new FileSource(`the token file ${path}`, options, async () => {
     const token = await readTrimmed(path).catch(error => {
       if (fallback === undefined) throw error;
@@ -65,14 +65,14 @@ export const tokenFile = (path: string, options: FileOptions, fallback?: string)
   });
 
 /** A certificate authority in a file. */
-export const caFile = (path: string, options: FileOptions): Source =>
+export const caFile = (path: string, options: FileOptions): CredentialSource =>
   new FileSource(`the certificate authority file ${path}`, options, async () => ({ ca: await readFile(path, 'utf8') }));
 
 /** PEM text: given, or in a file. */
 export type Pem = { readonly data: string } | { readonly file: string };
 
 /** A client certificate and its key. Both are taken over together, and only when they fit each other. */
-export const certificatePair = (cert: Pem, key: Pem, options: FileOptions): Source =>
+export const certificatePair = (cert: Pem, key: Pem, options: FileOptions): CredentialSource =>
   new FileSource(`the client certificate (${nameOf(cert)}, key ${nameOf(key)})`, options, async () => {
     const pair = { cert: await textIn(cert), key: await textIn(key) };
     createSecureContext(pair);

@@ -1,7 +1,7 @@
 import { getCACertificates } from 'node:tls';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { Credentials, constant, type Source } from '../http/credentials.ts';
+import { type CredentialSource, Credentials, constant } from '../http/credentials.ts';
 import type { Headers } from '../http/exchange.ts';
 import type { Chosen } from './context.ts';
 import { ExecSource } from './exec.ts';
@@ -64,7 +64,7 @@ const checkExec = (name: string, exec: ExecConfig): void => {
   }
 };
 
-const authority = (cluster: Cluster, options: FileOptions): Source | undefined => {
+const authority = (cluster: Cluster, options: FileOptions): CredentialSource | undefined => {
   if (cluster['insecure-skip-tls-verify'] === true || !cluster.server?.startsWith('https:')) return undefined;
   const data = cluster['certificate-authority-data'];
   if (data !== undefined && data !== '') return constant({ ca: decode(data) });
@@ -79,7 +79,7 @@ const hasSecret = (user: User): boolean =>
     one => one !== undefined && one !== '',
   );
 
-const clientCertificate = (user: User, options: FileOptions): Source | undefined => {
+const clientCertificate = (user: User, options: FileOptions): CredentialSource | undefined => {
   const cert = pem(user['client-certificate-data'], user['client-certificate']);
   const key = pem(user['client-key-data'], user['client-key']);
   if (cert === undefined && key === undefined) return undefined;
@@ -92,14 +92,14 @@ const pem = (data: string | undefined, file: string | undefined): Pem | undefine
   return file === undefined || file === '' ? undefined : { file };
 };
 
-const bearer = (user: User, options: FileOptions): Source | undefined => {
+const bearer = (user: User, options: FileOptions): CredentialSource | undefined => {
   if (user.tokenFile !== undefined && user.tokenFile !== '') return tokenFile(user.tokenFile, options, user.token);
   if (user.token !== undefined && user.token !== '') return constant({ authorization: `Bearer ${user.token}` });
   if (user.username === undefined || user.username === '') return undefined;
   return constant({ authorization: `Basic ${Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64')}` });
 };
 
-const program = (cluster: Cluster, user: User, options: UserOptions): Source | undefined =>
+const program = (cluster: Cluster, user: User, options: UserOptions): CredentialSource | undefined =>
   // As client-go: whoever has a token or a password needs no program.
   user.exec === undefined || user.token !== undefined || user.tokenFile !== undefined || user.username !== undefined
     ? undefined

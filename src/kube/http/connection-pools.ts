@@ -17,7 +17,7 @@ export type ProxyEnv = Readonly<Record<string, string | undefined>>;
 type Pair = { readonly tls: TlsMaterial; readonly calls: HttpAgent; readonly streams: HttpAgent };
 
 /** Keeps the connections: one pool for calls, one for watches, and new pools only when the TLS material has changed. */
-export class Agents {
+export class ConnectionPools {
   readonly #secure: boolean;
   readonly #places: number;
   readonly #proxyEnv: ProxyEnv | undefined;

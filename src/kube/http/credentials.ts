@@ -2,10 +2,10 @@ import type { TlsMaterial } from './connection-pools.ts';
 import type { Headers } from './exchange.ts';
 
 /** What one request needs to be let in. The same object for as long as nothing changes. */
-export type Grant = { readonly headers: Headers; readonly tls: TlsMaterial };
+export type RequestAuth = { readonly headers: Headers; readonly tls: TlsMaterial };
 
 /** What one source of credentials has to give. */
-export type Part = {
+export type CredentialPart = {
   readonly authorization?: string;
   readonly ca?: string | readonly string[];
   readonly cert?: string;
@@ -13,9 +13,9 @@ export type Part = {
 };
 
 /** Where a part of the credentials comes from: the kubeconfig itself, a file, a program. */
-export interface Source {
+export interface CredentialSource {
   /** What is good at the moment. Cheap when nothing is due. Rejects, with a text for people, when there is nothing to give. */
-  read(): Promise<Part>;
+  read(): Promise<CredentialPart>;
   /** The server refused what was read last: the next read gets it anew. */
   renew(): void;
 }
@@ -25,29 +25,29 @@ export type Fixed = { readonly headers: Headers; readonly tls: Pick<TlsMaterial,
 
 /** All sources of one connection as one. */
 export class Credentials {
-  readonly #sources: readonly Source[];
+  readonly #sources: readonly CredentialSource[];
   readonly #fixed: Fixed;
-  #last: Grant | undefined;
+  #last: RequestAuth | undefined;
 
-  constructor(sources: readonly Source[], fixed: Fixed) {
+  constructor(sources: readonly CredentialSource[], fixed: Fixed) {
     this.#sources = sources;
     this.#fixed = fixed;
   }
 
   /** What to present now. */
-  async grant(): Promise<Grant> {
+  async auth(): Promise<RequestAuth> {
     const parts = await Promise.all(this.#sources.map(source => source.read()));
-    const { authorization, ...certificates }: Part = Object.assign({}, ...parts);
+    const { authorization, ...certificates }: CredentialPart = Object.assign({}, ...parts);
     const headers: Headers = { ...this.#fixed.headers, ...(authorization === undefined ? {} : { authorization }) };
     return this.#keep({ headers, tls: { ...certificates, ...this.#fixed.tls } });
   }
 
   /** The server refused this grant. Whoever comes with one that has been replaced already changes nothing. */
-  renew(refused: Grant): void {
+  renew(refused: RequestAuth): void {
     if (this.#last === refused) for (const source of this.#sources) source.renew();
   }
 
-  #keep(fresh: Grant): Grant {
+  #keep(fresh: RequestAuth): RequestAuth {
     const last = this.#last;
     if (last === undefined) this.#last = fresh;
     else {
@@ -62,4 +62,4 @@ export class Credentials {
 const isSame = (a: TlsMaterial, b: TlsMaterial): boolean => a.ca === b.ca && a.cert === b.cert && a.key === b.key;
 
 /** A source that is known from the start. */
-export const constant = (part: Part): Source => ({ read: () => Promise.resolve(part), renew: () => {} });
+export const constant = (part: CredentialPart): CredentialSource => ({ read: () => Promise.resolve(part), renew: () => {} });

@@ -1,7 +1,7 @@
 import type { Clock } from '../../support/clock.ts';
 
 /** Who waits for whom: see `ApiCall.lane`. */
-export type Lane = 'vital' | 'normal' | 'bulk';
+export type Priority = 'vital' | 'normal' | 'bulk';
 
 type Waiting = { readonly admit: () => void };
 
@@ -9,11 +9,11 @@ type Waiting = { readonly admit: () => void };
  * Shares out the places on the wire. Bulk calls take at most three quarters of them, bulk and normal together seven eighths, so that a
  * vital call always finds one. First come, first served within a lane; normal and bulk take turns where both could go.
  */
-export class Lanes {
+export class FlowControl {
   readonly #clock: Clock;
   readonly #places: number;
-  readonly #queues: Readonly<Record<Lane, Set<Waiting>>> = { vital: new Set(), normal: new Set(), bulk: new Set() };
-  readonly #busy: Record<Lane, number> = { vital: 0, normal: 0, bulk: 0 };
+  readonly #queues: Readonly<Record<Priority, Set<Waiting>>> = { vital: new Set(), normal: new Set(), bulk: new Set() };
+  readonly #busy: Record<Priority, number> = { vital: 0, normal: 0, bulk: 0 };
   #heldUntilMs = 0;
   #wake: (() => void) | undefined;
   #bulkIsNext = false;
@@ -25,21 +25,21 @@ export class Lanes {
   }
 
   /** Resolves when the call may go out, with the function to be called when it is over. Rejects with the signal's reason. */
-  enter(lane: Lane, signal: AbortSignal): Promise<() => void> {
+  enter(priority: Priority, signal: AbortSignal): Promise<() => void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
       const leaveQueue = (): void => {
-        this.#queues[lane].delete(waiting);
+        this.#queues[priority].delete(waiting);
         reject(signal.reason);
       };
       const waiting: Waiting = {
         admit: () => {
           signal.removeEventListener('abort', leaveQueue);
-          resolve(this.#admitted(lane));
+          resolve(this.#admitted(priority));
         },
       };
       signal.addEventListener('abort', leaveQueue);
-      this.#queues[lane].add(waiting);
+      this.#queues[priority].add(waiting);
       this.#pump();
     });
   }
@@ -58,41 +58,41 @@ export class Lanes {
     this.#wake?.();
   }
 
-  #admitted(lane: Lane): () => void {
+  #admitted(priority: Priority): () => void {
     let left = false;
     return () => {
       if (left) return;
       left = true;
-      this.#busy[lane] -= 1;
+      this.#busy[priority] -= 1;
       this.#pump();
     };
   }
 
   #pump(): void {
-    for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) {
-      const [first] = this.#queues[lane];
+    for (let priority = this.#nextPriority(); priority !== undefined; priority = this.#nextPriority()) {
+      const [first] = this.#queues[priority];
       if (first === undefined) return;
-      this.#queues[lane].delete(first);
-      this.#busy[lane] += 1;
+      this.#queues[priority].delete(first);
+      this.#busy[priority] += 1;
       first.admit();
     }
   }
 
-  #nextLane(): Lane | undefined {
+  #nextPriority(): Priority | undefined {
     if (this.#mayGo('vital')) return 'vital';
     if (this.#nowMs() < this.#heldUntilMs) return undefined;
-    const order: readonly Lane[] = this.#bulkIsNext ? ['bulk', 'normal'] : ['normal', 'bulk'];
-    const lane = order.find(lane => this.#mayGo(lane));
-    if (lane !== undefined) this.#bulkIsNext = lane === 'normal';
-    return lane;
+    const order: readonly Priority[] = this.#bulkIsNext ? ['bulk', 'normal'] : ['normal', 'bulk'];
+    const priority = order.find(priority => this.#mayGo(priority));
+    if (priority !== undefined) this.#bulkIsNext = priority === 'normal';
+    return priority;
   }
 
-  #mayGo(lane: Lane): boolean {
+  #mayGo(priority: Priority): boolean {
     const { vital, normal, bulk } = this.#busy;
-    if (this.#queues[lane].size === 0 || vital + normal + bulk >= this.#places) return false;
-    if (lane === 'vital') return true;
+    if (this.#queues[priority].size === 0 || vital + normal + bulk >= this.#places) return false;
+    if (priority === 'vital') return true;
     if (normal + bulk >= Math.max(1, Math.floor((this.#places * 7) / 8))) return false;
-    return lane === 'normal' || bulk < Math.max(1, Math.floor((this.#places * 3) / 4));
+    return priority === 'normal' || bulk < Math.max(1, Math.floor((this.#places * 3) / 4));
   }
 
   #nowMs(): number {

@@ -51,7 +51,10 @@ test('one connection serves call after call; headers, query and body arrive, JSO
   );
   assert.deepEqual([first?.body, first?.query.toString()], ['{"a":1}', 'dryRun=All']);
   assert.equal(it.server.connections, 1);
-  assert.deepEqual([seen[0]?.path, seen[0]?.status, seen[0]?.lane], ['/api/v1/namespaces/{namespace}/pods/{name}/eviction', 201, 'normal']);
+  assert.deepEqual(
+    [seen[0]?.path, seen[0]?.status, seen[0]?.priority],
+    ['/api/v1/namespaces/{namespace}/pods/{name}/eviction', 201, 'normal'],
+  );
 });
 
 test('what is not JSON comes back as text; JSON that is none is an error', async () => {
@@ -153,9 +156,9 @@ test('bulk calls leave places for normal ones, and those for vital ones; first c
   const ends: (() => void)[] = [];
   await using it = await start((_, incoming) => void ends.push(() => json(incoming, 200, {})));
   const all = [
-    ...Array.from({ length: 30 }, (_, n) => it.transport.call({ ...post, path: `/bulk/${n}`, lane: 'bulk' })),
+    ...Array.from({ length: 30 }, (_, n) => it.transport.call({ ...post, path: `/bulk/${n}`, priority: 'bulk' })),
     ...Array.from({ length: 10 }, (_, n) => it.transport.call({ ...get, path: `/normal/${n}` })),
-    ...Array.from({ length: 6 }, (_, n) => it.transport.call({ ...get, path: `/vital/${n}`, lane: 'vital' })),
+    ...Array.from({ length: 6 }, (_, n) => it.transport.call({ ...get, path: `/vital/${n}`, priority: 'vital' })),
   ];
   const count = (prefix: string): number => it.server.requests.filter(({ path }) => path.startsWith(prefix)).length;
   await until('32 calls', () => it.server.requests.length === 32);
@@ -181,8 +184,8 @@ test('priority & fairness says wait: normal and bulk calls wait, vital ones do n
   assert.equal((await it.transport.call(get)).status, 429);
   isBusy = false;
   let done = 0;
-  const waiting = [it.transport.call(get), it.transport.call({ ...post, lane: 'bulk' })].map(call => call.then(() => (done += 1)));
-  assert.equal((await it.transport.call({ ...get, lane: 'vital' })).status, 200);
+  const waiting = [it.transport.call(get), it.transport.call({ ...post, priority: 'bulk' })].map(call => call.then(() => (done += 1)));
+  assert.equal((await it.transport.call({ ...get, priority: 'vital' })).status, 200);
   await clock.advance(6900);
   assert.deepEqual([done, it.server.requests.length], [0, 2]);
   await clock.advance(200);
@@ -205,8 +208,8 @@ for (const [what, body] of [
   test(`a 429 of ${what} holds nothing back`, async () => {
     const clock = new HandClock();
     await using it = await start((_, incoming) => json(incoming, 429, body, { 'retry-after': '10' }), { clock });
-    await it.transport.call({ ...post, lane: 'bulk' });
-    assert.equal((await it.transport.call({ ...post, lane: 'bulk' })).status, 429);
+    await it.transport.call({ ...post, priority: 'bulk' });
+    assert.equal((await it.transport.call({ ...post, priority: 'bulk' })).status, 429);
   });
 }
 
@@ -228,7 +231,7 @@ test('a call that is held back longer than its time is given up, and has not hap
   const clock = new HandClock();
   await using it = await start((_, incoming) => json(incoming, 503, {}, { 'retry-after': '60' }), { clock });
   await it.transport.call(get);
-  const waiting = failure(it.transport.call({ ...post, lane: 'bulk' }));
+  const waiting = failure(it.transport.call({ ...post, priority: 'bulk' }));
   await clock.advance(30_000);
   const error = await waiting;
   assert.deepEqual([error.reason, error.mayHaveHappened], ['timeout', false]);

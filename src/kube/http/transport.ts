@@ -1,12 +1,12 @@
 import type { Api, ApiCall, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
-import { Agents, type ProxyEnv } from './connection-pools.ts';
+import { ConnectionPools, type ProxyEnv } from './connection-pools.ts';
 import type { Credentials } from './credentials.ts';
-import { type Lane, Lanes } from './flow-control.ts';
+import { FlowControl, type Priority } from './flow-control.ts';
 import { pathTemplate } from './path-template.ts';
 import { pauseAsked } from './retry-after.ts';
-import { Courier, type Trip } from './round-tripper.ts';
+import { type PendingCall, RoundTripper } from './round-tripper.ts';
 
 /** One finished call, for metrics. */
 export type Seen = {
@@ -17,14 +17,14 @@ export type Seen = {
   readonly status: number | undefined;
   /** From the wish to the answer (of a watch: to its head), waiting for a place included. */
   readonly seconds: number;
-  readonly lane: Lane | 'watch';
+  readonly priority: Priority | 'watch';
 };
 
 /** How to reach one API server. */
 export type TransportOptions = {
   /** For example `https://10.0.0.1:6443`; a path in it comes before every call's. */
   readonly server: string;
-  readonly credentials: Pick<Credentials, 'grant' | 'renew'>;
+  readonly credentials: Pick<Credentials, 'auth' | 'renew'>;
   /** For example `drydock/1.0`. */
   readonly userAgent: string;
   readonly clock: Clock;
@@ -63,34 +63,40 @@ const defaultTimeoutMs = 30_000;
  */
 export class Transport implements Api, Streams {
   readonly #options: TransportOptions;
-  readonly #lanes: Lanes;
-  readonly #agents: Agents;
-  readonly #courier: Courier;
+  readonly #flowControl: FlowControl;
+  readonly #connectionPools: ConnectionPools;
+  readonly #roundTripper: RoundTripper;
   readonly #closed = new AbortController();
 
   constructor(options: TransportOptions) {
     this.#options = options;
     const { places = 32, credentials, userAgent } = options;
     const server = new URL(options.server);
-    this.#lanes = new Lanes(options.clock, places);
-    this.#agents = new Agents(server, places, options.proxyEnv);
-    this.#courier = new Courier({ server, agents: this.#agents, credentials, userAgent, closed: this.#closed.signal });
+    this.#flowControl = new FlowControl(options.clock, places);
+    this.#connectionPools = new ConnectionPools(server, places, options.proxyEnv);
+    this.#roundTripper = new RoundTripper({
+      server,
+      connectionPools: this.#connectionPools,
+      credentials,
+      userAgent,
+      closed: this.#closed.signal,
+    });
   }
 
   /** See `Api.call`. The time limit counts from the call on, so waiting for a place is within it. */
   async call(call: ApiCall, signal?: AbortSignal): Promise<ApiResponse> {
     using deadline = this.#deadline(call, signal);
-    const trip: Trip = { call, pool: 'calls', deadline, signal };
+    const pendingCall: PendingCall = { call, pool: 'calls', deadline, signal };
     // Awaited here, or the deadline would be disposed of before it can count.
     return await this.#observed(
-      trip,
+      pendingCall,
       response => response.status,
       async () => {
-        const leave = await this.#place(trip);
+        const leave = await this.#place(pendingCall);
         try {
-          const response = await this.#courier.read(trip, await this.#courier.fetch(trip));
+          const response = await this.#roundTripper.read(pendingCall, await this.#roundTripper.fetch(pendingCall));
           const pause = pauseAsked(response, this.#options.clock.now());
-          if (pause !== undefined) this.#lanes.holdFor(pause);
+          if (pause !== undefined) this.#flowControl.holdFor(pause);
           return response;
         } finally {
           leave();
@@ -104,7 +110,7 @@ export class Transport implements Api, Streams {
     const call: ApiCall = { method: 'GET', ...request };
     const deadline = this.#deadline(call, signal);
     try {
-      return await this.#observed({ call, pool: 'streams', deadline, signal }, statusOf, trip => this.#open(trip));
+      return await this.#observed({ call, pool: 'streams', deadline, signal }, statusOf, pendingCall => this.#open(pendingCall));
     } catch (error) {
       deadline[Symbol.dispose]();
       throw error;
@@ -114,19 +120,19 @@ export class Transport implements Api, Streams {
   /** Cuts every connection; calls on their way, queued ones and later ones reject with a `ConnectionError`. */
   close(): void {
     this.#closed.abort(new Error('this connection was closed'));
-    this.#lanes.close();
-    this.#agents.close();
+    this.#flowControl.close();
+    this.#connectionPools.close();
   }
 
-  async #open(trip: Trip): Promise<StreamResponse> {
-    const incoming = await this.#courier.fetch(trip);
+  async #open(pendingCall: PendingCall): Promise<StreamResponse> {
+    const incoming = await this.#roundTripper.fetch(pendingCall);
     if (incoming.statusCode === 200) {
-      trip.deadline.lift();
-      incoming.once('close', () => trip.deadline[Symbol.dispose]());
+      pendingCall.deadline.lift();
+      incoming.once('close', () => pendingCall.deadline[Symbol.dispose]());
       return { kind: 'open', chunks: incoming };
     }
-    const response = await this.#courier.read(trip, incoming);
-    trip.deadline[Symbol.dispose]();
+    const response = await this.#roundTripper.read(pendingCall, incoming);
+    pendingCall.deadline[Symbol.dispose]();
     return { kind: 'refused', response };
   }
 
@@ -135,26 +141,30 @@ export class Transport implements Api, Streams {
     return new Deadline(this.#options.clock, call.timeoutMs ?? defaultTimeoutMs, [signal, this.#closed.signal]);
   }
 
-  async #place(trip: Trip): Promise<() => void> {
+  async #place(pendingCall: PendingCall): Promise<() => void> {
     try {
-      return await this.#lanes.enter(trip.call.lane ?? 'normal', trip.deadline.signal);
+      return await this.#flowControl.enter(pendingCall.call.priority ?? 'normal', pendingCall.deadline.signal);
     } catch (error) {
-      throw this.#courier.failure(trip, error, { established: false, sent: false });
+      throw this.#roundTripper.failure(pendingCall, error, { established: false, sent: false });
     }
   }
 
-  async #observed<T>(trip: Trip, statusOf: (result: T) => number, work: (trip: Trip) => Promise<T>): Promise<T> {
+  async #observed<T>(
+    pendingCall: PendingCall,
+    statusOf: (result: T) => number,
+    work: (pendingCall: PendingCall) => Promise<T>,
+  ): Promise<T> {
     const began = this.#nowMs();
     let status: number | undefined;
     try {
-      const result = await work(trip);
+      const result = await work(pendingCall);
       status = statusOf(result);
       return result;
     } finally {
-      const { call, pool } = trip;
+      const { call, pool } = pendingCall;
       const seconds = (this.#nowMs() - began) / 1000;
-      const lane = pool === 'streams' ? 'watch' : (call.lane ?? 'normal');
-      this.#options.onResponse?.({ method: call.method, path: pathTemplate(call.path), status, seconds, lane });
+      const priority = pool === 'streams' ? 'watch' : (call.priority ?? 'normal');
+      this.#options.onResponse?.({ method: call.method, path: pathTemplate(call.path), status, seconds, priority });
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Api, Fence } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import { type Claim, LeaseClaim } from './lease-lock.ts';
+import { LeaseLock, type Lock } from './lease-lock.ts';
 
 /** What one contender needs. */
 export type ElectOptions = {
@@ -42,24 +42,20 @@ export type ElectOutcome = 'stopped' | 'finished' | 'lost';
 export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2000, uptime = () => performance.now() } = options;
   if (renewDeadlineMs >= leaseDurationMs) throw new RangeError('the renew deadline of a leader lease must be shorter than its duration');
-  const claim = new LeaseClaim({ ...options, uptime, durationMs: leaseDurationMs, timeoutMs: Math.max(1000, renewDeadlineMs / 2) });
-  const held = await contend(options, claim, retryPeriodMs);
+  const lock = new LeaseLock({ ...options, uptime, durationMs: leaseDurationMs, timeoutMs: Math.max(1000, renewDeadlineMs / 2) });
+  const held = await contend(options, lock, retryPeriodMs);
   if (held === undefined) return 'stopped';
   options.log.info('leading', { lease: `${options.namespace}/${options.name}`, identity: options.identity });
-  return new Term(options, claim, held, { renewDeadlineMs, retryPeriodMs, uptime }).serve();
+  return new Term(options, lock, held, { renewDeadlineMs, retryPeriodMs, uptime }).serve();
 };
 
-type Held = Extract<Claim, { readonly kind: 'held' }>;
+type Held = Extract<Lock, { readonly kind: 'held' }>;
 
 /** Tries until the lease is ours; undefined when told to stop before. */
-const contend = async (
-  { clock, random, log, signal }: ElectOptions,
-  claim: LeaseClaim,
-  retryPeriodMs: number,
-): Promise<Held | undefined> => {
+const contend = async ({ clock, random, log, signal }: ElectOptions, lock: LeaseLock, retryPeriodMs: number): Promise<Held | undefined> => {
   let last = '';
   while (!signal.aborted) {
-    const result = await claim.attempt(signal);
+    const result = await lock.attempt(signal);
     if (result.kind === 'held') return result;
     const news = result.kind === 'taken' ? `held by ${result.holder}` : result.why;
     if (news !== last && !signal.aborted) {
@@ -77,7 +73,7 @@ type Timing = { readonly renewDeadlineMs: number; readonly retryPeriodMs: number
 /** One term of office. */
 class Term {
   readonly #options: ElectOptions;
-  readonly #claim: LeaseClaim;
+  readonly #lock: LeaseLock;
   readonly #timing: Timing;
   /** Aborted to make the work come to its end: told to stop, or the lease is lost. */
   readonly #work = new AbortController();
@@ -86,9 +82,9 @@ class Term {
   #held: Held;
   #lost = false;
 
-  constructor(options: ElectOptions, claim: LeaseClaim, held: Held, timing: Timing) {
+  constructor(options: ElectOptions, lock: LeaseLock, held: Held, timing: Timing) {
     this.#options = options;
-    this.#claim = claim;
+    this.#lock = lock;
     this.#held = held;
     this.#timing = timing;
   }
@@ -127,7 +123,7 @@ class Term {
     while (!this.#over.signal.aborted) {
       await clock.sleep(retryPeriodMs, this.#over.signal);
       if (this.#over.signal.aborted) break;
-      const result = await this.#claim.attempt(this.#over.signal);
+      const result = await this.#lock.attempt(this.#over.signal);
       if (this.#over.signal.aborted) break;
       if (result.kind === 'taken') this.#lose(`${result.holder} has taken the lease`);
       else if (result.kind === 'failed') log.warn('the leader lease could not be renewed, trying again', { error: result.why });
@@ -161,7 +157,7 @@ class Term {
     // The stop signal is aborted by now, hence one of its own.
     const limit = new AbortController();
     const cancel = clock.after(5000, () => limit.abort(new Error('no answer')));
-    const isReleased = await this.#claim.release(limit.signal);
+    const isReleased = await this.#lock.release(limit.signal);
     cancel();
     if (isReleased) log.info('leader lease given back');
     else log.warn('the leader lease could not be given back, others wait until it runs out');

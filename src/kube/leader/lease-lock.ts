@@ -4,7 +4,7 @@ import { textOf } from '../http/connection-error.ts';
 import { heldBy, holderOf, type Lease, leaseOf, released } from './lease-record.ts';
 
 /** Who claims which Lease. */
-export type ClaimOptions = {
+export type LockOptions = {
   readonly api: Api;
   readonly clock: Clock;
   /** Milliseconds since any fixed moment, not moved by anybody who sets the time. */
@@ -18,7 +18,7 @@ export type ClaimOptions = {
 };
 
 /** How one try went. `since*` are from before the request was sent: no contender can have seen the renewal earlier. */
-export type Claim =
+export type Lock =
   | { readonly kind: 'held'; readonly sinceMs: number; readonly sinceUptimeMs: number }
   | { readonly kind: 'taken'; readonly holder: string }
   | { readonly kind: 'failed'; readonly why: string };
@@ -27,25 +27,25 @@ export type Claim =
 type Observation = { readonly lease: Lease; readonly version: string; readonly atUptimeMs: number };
 
 /** One contender's view of one Lease, and its tries to get or keep it. */
-export class LeaseClaim {
-  readonly #options: ClaimOptions;
+export class LeaseLock {
+  readonly #options: LockOptions;
   readonly #path: string;
   #seen: Observation | undefined;
 
-  constructor(options: ClaimOptions) {
+  constructor(options: LockOptions) {
     this.#options = options;
     this.#path = `/apis/coordination.k8s.io/v1/namespaces/${options.namespace}/leases`;
   }
 
   /** Gets the Lease if it is free, has run out, or is ours already; else says who has it. Never rejects. */
-  async attempt(signal: AbortSignal): Promise<Claim> {
+  async attempt(signal: AbortSignal): Promise<Lock> {
     const { identity, uptime } = this.#options;
     try {
       // The holder writes straight away on what it wrote last, as client-go does; a conflict shows whether that was right.
       const known = this.#seen;
       if (known !== undefined && holderOf(known.lease) === identity) {
-        const claim = await this.#write(known.lease, signal);
-        if (claim !== undefined) return claim;
+        const lock = await this.#write(known.lease, signal);
+        if (lock !== undefined) return lock;
       }
       const lease = await this.#read(signal);
       if (lease === undefined) return await this.#create(signal);
@@ -70,7 +70,7 @@ export class LeaseClaim {
   }
 
   /** Undefined after a conflict: the Lease must be read before anything can be said. */
-  async #write(lease: Lease, signal: AbortSignal): Promise<Claim | undefined> {
+  async #write(lease: Lease, signal: AbortSignal): Promise<Lock | undefined> {
     const { clock, identity, durationMs, name } = this.#options;
     const began = this.#moment();
     const response = await this.#call('PUT', `/${name}`, signal, heldBy(lease, identity, durationMs, clock.now()));
@@ -81,14 +81,14 @@ export class LeaseClaim {
     return this.#written(response, began);
   }
 
-  async #create(signal: AbortSignal): Promise<Claim> {
+  async #create(signal: AbortSignal): Promise<Lock> {
     const { clock, identity, durationMs, name, namespace } = this.#options;
     const lease: Lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace } };
     const began = this.#moment();
     return this.#written(await this.#call('POST', '', signal, heldBy(lease, identity, durationMs, clock.now())), began);
   }
 
-  #written(response: ApiResponse, began: { readonly sinceMs: number; readonly sinceUptimeMs: number }): Claim {
+  #written(response: ApiResponse, began: { readonly sinceMs: number; readonly sinceUptimeMs: number }): Lock {
     if (response.status !== 200 && response.status !== 201) return { kind: 'failed', why: explain(response) };
     this.#observe(leaseOf(response));
     return { kind: 'held', ...began };
@@ -124,7 +124,7 @@ export class LeaseClaim {
 
   #call(method: ApiCall['method'], suffix: string, signal: AbortSignal, body?: Lease): Promise<ApiResponse> {
     const { api, timeoutMs } = this.#options;
-    return api.call({ method, path: `${this.#path}${suffix}`, body, lane: 'vital', timeoutMs }, signal);
+    return api.call({ method, path: `${this.#path}${suffix}`, body, priority: 'vital', timeoutMs }, signal);
   }
 }
 

@@ -1,17 +1,17 @@
 import type { Clock } from '../../support/clock.ts';
 
 /** How long a stream may say nothing, and how long it may last. */
-export type SilenceOptions = { readonly clock: Clock; readonly quietMs: number; readonly longestMs: number };
+export type IdleTimeoutOptions = { readonly clock: Clock; readonly quietMs: number; readonly longestMs: number };
 
 /** Watches over a stream: aborts it when nothing has come for too long, or when it has lasted too long. */
-export class Silence implements Disposable {
-  readonly #options: SilenceOptions;
+export class IdleTimeout implements Disposable {
+  readonly #options: IdleTimeoutOptions;
   readonly #controller = new AbortController();
   readonly #beganMs: number;
   #heardMs: number;
   #cancel: () => void = () => {};
 
-  constructor(options: SilenceOptions) {
+  constructor(options: IdleTimeoutOptions) {
     this.#options = options;
     this.#beganMs = this.#nowMs();
     this.#heardMs = this.#beganMs;

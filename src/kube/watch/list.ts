@@ -1,11 +1,11 @@
 import type { Api, ApiResponse, Collection } from '../../operator/ports.ts';
 import { versionOf } from './raw-object.ts';
-import { type Refusal, refusalOf } from './status-error.ts';
+import { type StatusError, statusErrorOf } from './status-error.ts';
 
 /** One page of a list, or why there is none. */
 export type Page =
   | { readonly kind: 'page'; readonly items: readonly unknown[]; readonly version: string; readonly last: boolean }
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly headers: ApiResponse['headers'] };
+  | { readonly kind: 'refused'; readonly statusError: StatusError; readonly headers: ApiResponse['headers'] };
 
 type List = { readonly items?: readonly unknown[] | null; readonly metadata?: { readonly continue?: string } };
 
@@ -30,8 +30,8 @@ export async function* pagesOf(api: Api, collection: Collection, signal: AbortSi
     const { status, headers, body } = await api.call({ method: 'GET', path: collection.path, query, accept, timeoutMs }, signal);
     const version = versionOf(body);
     if (status !== 200 || version === undefined) {
-      const refusal = status === 200 ? notAList : refusalOf(status, body);
-      yield { kind: 'refused', refusal, headers };
+      const statusError = status === 200 ? notAList : statusErrorOf(status, body);
+      yield { kind: 'refused', statusError, headers };
       return;
     }
     const { items, metadata } = body as List;
@@ -46,4 +46,4 @@ export const selectors = ({ fieldSelector, labelSelector }: Collection): Readonl
   labelSelector,
 });
 
-const notAList: Refusal = { status: 200, message: 'the answer is no list with a resourceVersion', about: 'other' };
+const notAList: StatusError = { status: 200, message: 'the answer is no list with a resourceVersion', about: 'other' };

@@ -15,7 +15,7 @@ type Projected<T> = { readonly kind: 'kept'; readonly object: T } | { readonly k
  * What is known of a collection, by name, and who is told when it changes. A `project` or a sink that throws is reported, and nothing else
  * happens: one odd object or handler does not stop the rest.
  */
-export class Store<T extends CachedObject> {
+export class ReflectorStore<T extends CachedObject> {
   readonly #objects = new Map<string, T>();
   readonly #project: Project<T>;
   readonly #handler: WatchHandler<T>;

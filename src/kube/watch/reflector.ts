@@ -7,8 +7,8 @@ import { retryAfterMs } from '../http/retry-after.ts';
 import type { Streams } from '../http/transport.ts';
 import { pagesOf } from './list.ts';
 import { identify } from './raw-object.ts';
-import { type OnDefect, type Project, Store } from './reflector-store.ts';
-import type { Refusal } from './status-error.ts';
+import { type OnDefect, type Project, ReflectorStore } from './reflector-store.ts';
+import type { StatusError } from './status-error.ts';
 import { type WatchEnd, watchOnce } from './watch.ts';
 import type { WatchLine } from './watch-lines.ts';
 
@@ -46,21 +46,21 @@ const missingRetryMs = 10_000;
 /** Follows collections with LIST and WATCH, as client-go's Reflector does. */
 export const reflectorWatcher = (options: ReflectorOptions): Watcher => ({
   watch: <T extends CachedObject>(collection: Collection, project: Project<T>, handler: WatchHandler<T>, signal: AbortSignal) =>
-    new Reflector(options, collection, new Store(collection.path, project, handler, options)).run(signal),
+    new Reflector(options, collection, new ReflectorStore(collection.path, project, handler, options)).run(signal),
 });
 
 /** Follows one collection: a list whenever no version is known to go on from, else a watch from the last version seen. */
 class Reflector<T extends CachedObject> {
   readonly #options: ReflectorOptions;
   readonly #collection: Collection;
-  readonly #store: Store<T>;
+  readonly #store: ReflectorStore<T>;
   readonly #backoff: Backoff;
   #version: string | undefined;
   #listed = false;
   /** Watches in a row that were opened and then said nothing. */
   #silent = 0;
 
-  constructor(options: ReflectorOptions, collection: Collection, store: Store<T>) {
+  constructor(options: ReflectorOptions, collection: Collection, store: ReflectorStore<T>) {
     this.#options = options;
     this.#collection = collection;
     this.#store = store;
@@ -83,7 +83,7 @@ class Reflector<T extends CachedObject> {
       const from = this.#collection.beginWithCache === true && !this.#listed ? 'cache' : 'now';
       for await (const page of pagesOf(this.#options.api, this.#collection, signal, from)) {
         if (signal.aborted) return { kind: 'well' };
-        if (page.kind === 'refused') return this.#refused('list', page.refusal, page.headers);
+        if (page.kind === 'refused') return this.#refused('list', page.statusError, page.headers);
         this.#take(page.items, names);
         version ??= page.version;
       }
@@ -144,7 +144,7 @@ class Reflector<T extends CachedObject> {
   #ended(end: WatchEnd, spoke: boolean, lastedMs: number): Step {
     if (end.kind === 'refused') {
       if (end.opened && !spoke) this.#countSilent();
-      return this.#refused('watch', end.refusal, end.headers);
+      return this.#refused('watch', end.statusError, end.headers);
     }
     // A connection that could not be made says nothing about the version; a watch that was open and silent may.
     if (end.kind === 'broken' && end.error instanceof ConnectionError) return failedBy('watch', end.error);
@@ -166,12 +166,12 @@ class Reflector<T extends CachedObject> {
     this.#version = undefined;
   }
 
-  #refused(verb: 'list' | 'watch', refusal: Refusal, headers: ApiResponse['headers']): Step {
-    const why = `cannot ${verb}: ${refusal.message}`;
-    if (refusal.about !== 'other') this.#version = undefined;
-    if (refusal.about === 'version' && refusal.status !== 400) return { kind: 'again', why };
+  #refused(verb: 'list' | 'watch', statusError: StatusError, headers: ApiResponse['headers']): Step {
+    const why = `cannot ${verb}: ${statusError.message}`;
+    if (statusError.about !== 'other') this.#version = undefined;
+    if (statusError.about === 'version' && statusError.status !== 400) return { kind: 'again', why };
     const wait = retryAfterMs(headers['retry-after'], this.#options.clock.now());
-    return { kind: 'failed', why, status: refusal.status, retryAfterMs: wait };
+    return { kind: 'failed', why, status: statusError.status, retryAfterMs: wait };
   }
 
   async #pause(step: Step, signal: AbortSignal): Promise<void> {

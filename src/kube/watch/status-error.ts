@@ -1,5 +1,5 @@
 /** What a server said instead of what was asked for: a meta/v1 Status, or whatever else came. */
-export type Refusal = {
+export type StatusError = {
   /** The HTTP status, or a Status's `code`. */
   readonly status: number | undefined;
   readonly message: string;
@@ -19,7 +19,7 @@ type Status = {
 };
 
 /** Reads a refusal. `httpStatus` is undefined for one that came within a stream. */
-export const refusalOf = (httpStatus: number | undefined, body: unknown): Refusal => {
+export const statusErrorOf = (httpStatus: number | undefined, body: unknown): StatusError => {
   const status: Status =
     typeof body === 'object' && body !== null ? body : { message: typeof body === 'string' ? body.trim().slice(0, 500) : '' };
   const code = httpStatus ?? status.code;

@@ -1,11 +1,11 @@
 import { identify, type RawObject, versionOf } from './raw-object.ts';
-import { type Refusal, refusalOf } from './status-error.ts';
+import { type StatusError, statusErrorOf } from './status-error.ts';
 
 /** One line of a watch. */
 export type WatchLine =
   | { readonly kind: 'put' | 'removed'; readonly identity: RawObject; readonly raw: unknown }
   | { readonly kind: 'bookmark'; readonly version: string }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'refused'; readonly statusError: StatusError }
   /** Nothing that a watch may say. What it stood for is lost, so the stream cannot be trusted from here on. */
   | { readonly kind: 'garbled'; readonly why: string };
 
@@ -43,7 +43,7 @@ export const readLine = (line: string): WatchLine => {
   const event = parse(line);
   if (event === undefined) return garbled('it is not JSON', line);
   const { type, object } = event;
-  if (type === 'ERROR') return { kind: 'refused', refusal: refusalOf(undefined, object) };
+  if (type === 'ERROR') return { kind: 'refused', statusError: statusErrorOf(undefined, object) };
   if (type === 'BOOKMARK') {
     const version = versionOf(object);
     return version === undefined ? garbled('a bookmark without resourceVersion', line) : { kind: 'bookmark', version };

@@ -1,9 +1,9 @@
 import type { ApiResponse, Collection } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Streams } from '../http/transport.ts';
-import { Silence } from './idle-timeout.ts';
+import { IdleTimeout } from './idle-timeout.ts';
 import { selectors } from './list.ts';
-import { type Refusal, refusalOf } from './status-error.ts';
+import { type StatusError, statusErrorOf } from './status-error.ts';
 import { linesOf, readLine, type WatchLine } from './watch-lines.ts';
 
 /** How a watch came to its end. */
@@ -11,7 +11,7 @@ export type WatchEnd =
   | { readonly kind: 'closed' }
   | { readonly kind: 'broken'; readonly error: unknown }
   | { readonly kind: 'garbled'; readonly why: string }
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly headers: ApiResponse['headers']; readonly opened: boolean };
+  | { readonly kind: 'refused'; readonly statusError: StatusError; readonly headers: ApiResponse['headers']; readonly opened: boolean };
 
 /** One watch, from one version on. */
 export type WatchRequest = {
@@ -43,11 +43,11 @@ export const watchOnce = async (
     const response = await streams.stream(queryOf(request), AbortSignal.any([signal, cut.signal]));
     if (response.kind === 'refused') {
       const { status, body, headers } = response.response;
-      return { kind: 'refused', refusal: refusalOf(status, body), headers, opened: false };
+      return { kind: 'refused', statusError: statusErrorOf(status, body), headers, opened: false };
     }
-    using silence = new Silence({ clock, quietMs, longestMs: seconds * 1000 + graceMs });
-    silence.signal.addEventListener('abort', () => cut.abort(silence.signal.reason));
-    return await follow(response.chunks, silence, tell);
+    using idleTimeout = new IdleTimeout({ clock, quietMs, longestMs: seconds * 1000 + graceMs });
+    idleTimeout.signal.addEventListener('abort', () => cut.abort(idleTimeout.signal.reason));
+    return await follow(response.chunks, idleTimeout, tell);
   } catch (error) {
     return { kind: 'broken', error };
   } finally {
@@ -56,10 +56,14 @@ export const watchOnce = async (
   }
 };
 
-const follow = async (chunks: AsyncIterable<Uint8Array>, silence: Silence, tell: Parameters<typeof watchOnce>[3]): Promise<WatchEnd> => {
+const follow = async (
+  chunks: AsyncIterable<Uint8Array>,
+  idleTimeout: IdleTimeout,
+  tell: Parameters<typeof watchOnce>[3],
+): Promise<WatchEnd> => {
   try {
     for await (const lines of linesOf(chunks)) {
-      silence.heard();
+      idleTimeout.heard();
       for (const text of lines) {
         const line = readLine(text);
         if (line.kind === 'garbled') return line;
@@ -69,7 +73,7 @@ const follow = async (chunks: AsyncIterable<Uint8Array>, silence: Silence, tell:
     }
     return { kind: 'closed' };
   } catch (error) {
-    return { kind: 'broken', error: silence.signal.aborted ? silence.signal.reason : error };
+    return { kind: 'broken', error: idleTimeout.signal.aborted ? idleTimeout.signal.reason : error };
   }
 };
 

@@ -52,7 +52,7 @@ test('an eviction names its pod by uid, and goes behind everything vital', async
     metadata: { name: 'a', namespace: 'shop' },
     deleteOptions: { preconditions: { uid: uidOf('a') }, gracePeriodSeconds: 5 },
   });
-  assert.equal(call.lane, 'bulk');
+  assert.equal(call.priority, 'bulk');
 });
 
 test('a deletion that overrules a budget waits for the evictions that are under way, not for each other', async () => {

@@ -23,7 +23,7 @@ const eviction = (call: PodCall): ApiCall => ({
     metadata: { name: call.pod.name, namespace: call.pod.namespace },
     deleteOptions: deleteOptions(call),
   },
-  lane: 'bulk',
+  priority: 'bulk',
   timeoutMs: evictionTimeoutMs,
 });
 
@@ -31,7 +31,7 @@ const deletion = (call: PodCall): ApiCall => ({
   method: 'DELETE',
   path: podPath(call),
   body: { apiVersion: 'v1', kind: 'DeleteOptions', ...deleteOptions(call) },
-  lane: 'bulk',
+  priority: 'bulk',
   timeoutMs: evictionTimeoutMs,
 });
 

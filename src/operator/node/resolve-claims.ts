@@ -8,7 +8,7 @@ export const lookUp = async (api: Api, claims: readonly string[], volumes: Map<s
     const [namespace = '', name = ''] = claim.split('/');
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/persistentvolumeclaims/${encodeURIComponent(name)}`;
     try {
-      const { status, body } = await api.call({ method: 'GET', path, lane: 'vital', timeoutMs: 10_000 });
+      const { status, body } = await api.call({ method: 'GET', path, priority: 'vital', timeoutMs: 10_000 });
       if (status !== 200 && status !== 404) {
         log.warn('cannot look up a claim', { claim, status });
         continue;

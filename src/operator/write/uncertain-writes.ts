@@ -46,7 +46,7 @@ export class UncertainWrites {
 
   async #read(write: Write, nodeName: string): Promise<boolean> {
     try {
-      const { status, body } = await this.#api.call({ method: 'GET', path: pathOf(write), lane: 'vital', timeoutMs: 10_000 });
+      const { status, body } = await this.#api.call({ method: 'GET', path: pathOf(write), priority: 'vital', timeoutMs: 10_000 });
       if (status === 200) this.#cacheUpdater.learn({ ...write, method: 'PATCH' }, body);
       // A node that is gone is told by the watch; a lease may have come and gone before it came so far.
       else if (status === 404 && write.store === 'leases') this.#cacheUpdater.learn({ ...write, path: pathOf(write) }, undefined);

@@ -74,7 +74,7 @@ test('what was stored is seen in the world at once, logged, counted and announce
   assert.equal(cache.nodes.get('n1')?.resourceVersion, '8');
   assert.deepEqual([recorder.reasons, meter.writes, log.of('info')], [['Said'], ['nodes stored'], ['hold the node']]);
   const [call] = api.calls;
-  assert.deepEqual([call?.lane, call?.contentType, call?.body], ['vital', 'application/merge-patch+json', nodeWrite.body]);
+  assert.deepEqual([call?.priority, call?.contentType, call?.body], ['vital', 'application/merge-patch+json', nodeWrite.body]);
 });
 
 test('strategic patches are sent as such, everything else as plain JSON', async () => {

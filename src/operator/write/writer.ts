@@ -112,7 +112,7 @@ export class Writer {
         method,
         path,
         body,
-        lane: 'vital',
+        priority: 'vital',
         timeoutMs: 10_000,
         ...(style && { contentType: contentTypes[style] }),
         ...(accept !== undefined && { accept }),
@@ -128,7 +128,13 @@ export class Writer {
   async #makeHome(write: Write): Promise<Answered> {
     const name = decodeURIComponent(/\/namespaces\/([^/]+)\//.exec(write.path)?.[1] ?? '');
     const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
-    const response = await this.#options.api.call({ method: 'POST', path: '/api/v1/namespaces', body, lane: 'vital', timeoutMs: 10_000 });
+    const response = await this.#options.api.call({
+      method: 'POST',
+      path: '/api/v1/namespaces',
+      body,
+      priority: 'vital',
+      timeoutMs: 10_000,
+    });
     if (response.status !== 201 && response.status !== 409) return { result: 'refused', message: messageOf(response) };
     this.#options.log.info('made the namespace of the node leases', { namespace: name });
     return { result: 'conflict' };
