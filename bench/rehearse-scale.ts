@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { rehearsalCrew } from '../src/cli/rehearsal/rehearsal-manager.ts';
+import { rehearsalManager } from '../src/cli/rehearsal/rehearsal-manager.ts';
 import type { JsonObject } from '../src/core/json.ts';
 import { rehearse } from '../src/rehearse/rehearse.ts';
 import type { Copy } from '../src/rehearse/snapshot/cluster-snapshot.ts';
@@ -189,7 +189,7 @@ const wishes = names.map(name => ({
 const since = performance.now();
 let told = 0;
 const foresight = await rehearse({
-  ...rehearsalCrew({}, message => console.error(message)),
+  ...rehearsalManager({}, message => console.error(message)),
   copy,
   seeds,
   order: { wishes, horizonMs: Number(horizonText) * 1000, ...(which === 'all' && { parallel: 100 }) },

@@ -83,7 +83,7 @@ const providerOf = async (flags: AgentFlags, clock: Clock, log: Log, signal: Abo
   return undefined;
 };
 
-type Duty = {
+type AgentContext = {
   readonly api: Api;
   readonly nodeName: string;
   readonly provider: MetadataProvider;
@@ -92,7 +92,7 @@ type Duty = {
   readonly signal: AbortSignal;
 };
 
-const work = async ({ api, nodeName, provider, flags, log, signal }: Duty): Promise<void> => {
+const work = async ({ api, nodeName, provider, flags, log, signal }: AgentContext): Promise<void> => {
   const base = flags.metadataEndpoint === undefined ? {} : { base: flags.metadataEndpoint };
   const clock = systemClock;
   const latest: { sighting?: OwnSighting } = {};

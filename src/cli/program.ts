@@ -14,7 +14,7 @@ import { webhookFlags } from './manager/webhook-flags.ts';
 import { type NovaFlags, novaBooleans, novaFlags } from './nova/flags.ts';
 import { rehearsalCommands } from './rehearsal/rehearsal-commands.ts';
 import { helpWithRights } from './rights.ts';
-import { RefusedError } from './shared/api-error.ts';
+import { ApiError } from './shared/api-error.ts';
 import { connectionFlags } from './shared/connection-flags.ts';
 import { exitCodeOf, wrongCall } from './shared/fail.ts';
 import { longFlags, plainBooleans } from './shared/go-values.ts';
@@ -157,7 +157,7 @@ const argumentsOf = (args: readonly string[]): readonly string[] => {
 /** What the server said is printed in kubectl's words, and those begin with its own name for it. */
 const textOf = (error: unknown): string => {
   const message = error instanceof Error ? error.message : String(error);
-  return error instanceof RefusedError ? message : `drydock: ${message}`;
+  return error instanceof ApiError ? message : `drydock: ${message}`;
 };
 
 /** Runs one command and sets the exit code: 0 done, 1 could not be done, 2 wrong call (of kubectl's commands 1). Never ends with a stack trace. */

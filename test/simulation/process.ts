@@ -1,5 +1,5 @@
 import { served } from '../../src/apis/served.ts';
-import { type Crew, crew } from '../../src/cli/manager/controller-manager.ts';
+import { type ControllerManager, controllerManager } from '../../src/cli/manager/controller-manager.ts';
 import { reflectorWatcher } from '../../src/kube/watch/reflector.ts';
 import type { EventScanner } from '../../src/operator/machines/event-source-reconciler.ts';
 import { noMeter } from '../../src/operator/ports.ts';
@@ -29,7 +29,7 @@ export class Process {
     this.#clock = new MortalClock(world.clock, () => this.#alive);
     const caller: Caller = { id, isAlive: () => this.#alive, mayAct: () => this.#leads };
     this.#line = new Line(world, caller, this.#clock);
-    this.#run(this.#crew());
+    this.#run(this.#controllerManager());
   }
 
   get isAlive(): boolean {
@@ -56,8 +56,8 @@ export class Process {
     this.#clock.set(aheadMs);
   }
 
-  #run(crew: Crew): void {
-    crew.run(this.#stop.signal).then(
+  #run(controllerManager: ControllerManager): void {
+    controllerManager.run(this.#stop.signal).then(
       () => {
         this.#alive = false;
       },
@@ -90,13 +90,13 @@ export class Process {
     };
   }
 
-  #crew(): Crew {
+  #controllerManager(): ControllerManager {
     const world = this.#world;
     const line = this.#line;
     const log = this.#log();
     const clock = this.#clock;
     const chance = world.chance;
-    return crew({
+    return controllerManager({
       api: world.warp(line, world),
       watcher: reflectorWatcher({ api: line, clock, log, random: chance }),
       recorder: { record: () => {} },

@@ -18,7 +18,7 @@ import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { Hosts } from '../../web/dashboard/actions/demo-cloud.ts';
 import { crdTexts, usualGroups } from '../install/crds.ts';
-import { crew } from '../manager/controller-manager.ts';
+import { controllerManager } from '../manager/controller-manager.ts';
 import { leaseNamespaces } from '../shared/kinds.ts';
 import { hostsOf, startAgents } from './hosts.ts';
 import { furnishMachines, ownNamespace } from './machines.ts';
@@ -102,7 +102,7 @@ type Workplace = Pick<DemoOptions, 'log'> & Pick<Demo, 'ports' | 'adapters'> & {
 /** The operator as in any cluster, on ports of this process; whatever cloud it is told to ask, it asks the simulated one. The answer ends it. */
 const startOperator = ({ ports, adapters, cloud, log }: Workplace): (() => Promise<void>) => {
   const recorder = new EventRecorder({ api: ports, clock: systemClock, log, random: Math.random, instance: 'demo' });
-  const operator = crew({
+  const operator = controllerManager({
     api: ports,
     watcher: ports,
     recorder,

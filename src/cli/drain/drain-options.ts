@@ -27,7 +27,7 @@ export type DrainFlags = ConnectionFlags & {
 };
 
 /** What the drain command is to do, checked. */
-export type DrainOrder = {
+export type DrainOptions = {
   readonly choice: NodeChoice;
   readonly policy: DrainPolicy;
   /** For each node, from the moment at which its drain begins; undefined: without limit. */
@@ -58,7 +58,7 @@ const vmPolicyOf = ({ vmNotMigratable, vmNotMigrated }: DrainFlags): VmPolicy =>
 });
 
 /** Checks the flags. Throws a UsageError that names the flag and what it takes. */
-export const drainOrder = (names: readonly string[], flags: DrainFlags): DrainOrder => {
+export const drainOptionsFrom = (names: readonly string[], flags: DrainFlags): DrainOptions => {
   const timeout = seconds('--timeout', flags.timeout);
   return {
     choice: nodeChoice('drain', names, flags.selector),

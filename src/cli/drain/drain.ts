@@ -7,11 +7,11 @@ import { onStop } from '../shared/on-stop.ts';
 import { type Output, plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { setCordon } from './cordon.ts';
-import { type DrainFlags, type DrainOrder, drainOrder } from './drain-options.ts';
+import { type DrainFlags, type DrainOptions, drainOptionsFrom } from './drain-options.ts';
 import { rehearseDrain, summary } from './dry-run.ts';
 import { DrainEngine } from './engine.ts';
-import { Board } from './progress-bars.ts';
-import { Teller } from './progress-printer.ts';
+import { ProgressBars } from './progress-bars.ts';
+import { ProgressPrinter } from './progress-printer.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -45,16 +45,16 @@ const stopSignal = (): AbortController => {
 const cordonAll = async (
   connection: Connection,
   nodes: readonly Node[],
-  order: DrainOrder,
-  teller: Teller,
+  drainOptions: DrainOptions,
+  printer: ProgressPrinter,
   output: () => Output,
   stop: AbortSignal,
 ): Promise<readonly string[]> => {
   const closed: string[] = [];
   for (const node of nodes) {
     if (stop.aborted) break;
-    if (await setCordon(connection, node, true, order.dryRun, output())) closed.push(node.name);
-    else teller.failed(node.name, 'it could not be cordoned');
+    if (await setCordon(connection, node, true, drainOptions.dryRun, output())) closed.push(node.name);
+    else printer.failed(node.name, 'it could not be cordoned');
   }
   return closed;
 };
@@ -72,40 +72,40 @@ const sayInterrupted = (engine: DrainEngine): void => {
 };
 
 /** Draws bars below the lines while the drains go on, where somebody looks. */
-const withBoard = async (engine: DrainEngine, lend: (output: Output) => void, run: () => Promise<void>): Promise<void> => {
+const withBars = async (engine: DrainEngine, lend: (output: Output) => void, run: () => Promise<void>): Promise<void> => {
   if (!process.stdout.isTTY || !process.stderr.isTTY) return run();
   const { stderr } = process;
   const screen = { columns: stderr.columns || usualColumns, write: (text: string): void => void stderr.write(text) };
-  const board = new Board(screen, () => engine.drains.filter(({ hasEnded }) => !hasEnded).map(drain => drain.progress()));
-  lend(board.output(plainOutput));
-  const timer = setInterval(() => board.draw(), frameMs);
+  const bars = new ProgressBars(screen, () => engine.drains.filter(({ hasEnded }) => !hasEnded).map(drain => drain.progress()));
+  lend(bars.output(plainOutput));
+  const timer = setInterval(() => bars.draw(), frameMs);
   try {
     await run();
   } finally {
     clearInterval(timer);
-    board.lift();
+    bars.lift();
     lend(plainOutput);
   }
 };
 
-const drainAll = async (connection: Connection, nodes: readonly Node[], order: DrainOrder): Promise<void> => {
+const drainAll = async (connection: Connection, nodes: readonly Node[], drainOptions: DrainOptions): Promise<void> => {
   let output = plainOutput;
-  const teller = new Teller(() => output, order.policy.disableEviction ? 'deleted' : 'evicted');
+  const printer = new ProgressPrinter(() => output, drainOptions.policy.disableEviction ? 'deleted' : 'evicted');
   const stop = stopSignal();
   const engine = new DrainEngine({
     connection,
     clock: systemClock,
     log: logTo(() => output),
-    order,
-    tell: (nodeName, tale) => teller.tell(nodeName, tale),
+    drainOptions,
+    tell: (nodeName, update) => printer.tell(nodeName, update),
   });
-  await withBoard(
+  await withBars(
     engine,
     lent => (output = lent),
     async () => {
       const running = engine.run(stop.signal);
       try {
-        engine.ask(await cordonAll(connection, nodes, order, teller, () => output, stop.signal));
+        engine.ask(await cordonAll(connection, nodes, drainOptions, printer, () => output, stop.signal));
       } catch (error) {
         stop.abort();
         await running;
@@ -119,7 +119,7 @@ const drainAll = async (connection: Connection, nodes: readonly Node[], order: D
     process.exitCode = interrupted;
     return;
   }
-  summary(teller.errors, plainOutput);
+  summary(printer.errors, plainOutput);
 };
 
 /**
@@ -127,10 +127,10 @@ const drainAll = async (connection: Connection, nodes: readonly Node[], order: D
  * UsageError for wrong flags and what `findNodes` throws; nothing has been done then.
  */
 export const drain = async (names: readonly string[], flags: DrainFlags, env: Env): Promise<void> => {
-  const order = drainOrder(names, flags);
+  const drainOptions = drainOptionsFrom(names, flags);
   await withCluster(flags, env, async connection => {
-    const nodes = await findNodes(connection, order.choice, order.pageSize);
-    if (order.dryRun === 'none') await drainAll(connection, nodes, order);
-    else await rehearseDrain(connection, nodes, order, plainOutput);
+    const nodes = await findNodes(connection, drainOptions.choice, drainOptions.pageSize);
+    if (drainOptions.dryRun === 'none') await drainAll(connection, nodes, drainOptions);
+    else await rehearseDrain(connection, nodes, drainOptions, plainOutput);
   });
 };

@@ -12,14 +12,14 @@ import type { Api } from '../../operator/ports.ts';
 import { drainInputsAt } from '../shared/drain-inputs.ts';
 import type { Output } from '../shared/output.ts';
 import { resultLine, setCordon } from './cordon.ts';
-import type { DrainOrder } from './drain-options.ts';
+import type { DrainOptions } from './drain-options.ts';
 import { outlookOf } from './vms.ts';
 import { aggregate, evictionError, refusals, warning } from './words.ts';
 
 /** What keeps pods from going as things stand; the order of the real drain may change it. */
-const foresee = (nodeName: string, order: DrainOrder, drainInputs: DrainInputs, output: Output): void => {
+const foresee = (nodeName: string, drainOptions: DrainOptions, drainInputs: DrainInputs, output: Output): void => {
   const now = Temporal.Now.instant();
-  const [report] = evacuate(snapshotOf(drainRequest(nodeName, order.policy, now), drainInputs), now).reports;
+  const [report] = evacuate(snapshotOf(drainRequest(nodeName, drainOptions.policy, now), drainInputs), now).reports;
   const texts = new Map<string, string[]>();
   for (const { pod, message, remedy } of report?.blockers ?? []) {
     if (pod === undefined) continue;
@@ -33,10 +33,10 @@ const foresee = (nodeName: string, order: DrainOrder, drainInputs: DrainInputs, 
 const movesVm = (kind: EvictionOutcome['kind']): boolean => kind === 'evacuating' || kind === 'migrationTarget';
 
 /** Asks the server about each pod without anything being done. Answers what would fail for good. */
-const askServer = async (api: Api, pods: readonly Pod[], order: DrainOrder, output: Output): Promise<readonly string[]> => {
+const askServer = async (api: Api, pods: readonly Pod[], drainOptions: DrainOptions, output: Output): Promise<readonly string[]> => {
   const errors: string[] = [];
-  const method = order.policy.disableEviction ? 'delete' : 'evict';
-  const grace = order.policy.gracePeriodSeconds;
+  const method = drainOptions.policy.disableEviction ? 'delete' : 'evict';
+  const grace = drainOptions.policy.gracePeriodSeconds;
   for (const pod of pods) {
     if (method === 'evict') output.line(`evicting pod ${pod.key} (server dry run)`);
     const call = podCall({ pod, wave: 0, method, escalated: false, ...(grace >= 0 && { gracePeriodSeconds: grace }) });
@@ -51,30 +51,30 @@ const askServer = async (api: Api, pods: readonly Pod[], order: DrainOrder, outp
   return errors;
 };
 
-const rehearseNode = async (api: Api, node: Node, order: DrainOrder, output: Output): Promise<readonly string[]> => {
+const rehearseNode = async (api: Api, node: Node, drainOptions: DrainOptions, output: Output): Promise<readonly string[]> => {
   const drainInputs = await drainInputsAt(api, node.name);
   const now = Temporal.Now.instant();
   const filterContext = filterContextOf({ nodeName: node.name, ...drainInputs }, now);
-  const judged = drainInputs.pods.toSorted(byKey).map(pod => ({ pod, behavior: drainBehaviorOf(pod, order.policy, filterContext) }));
+  const judged = drainInputs.pods.toSorted(byKey).map(pod => ({ pod, behavior: drainBehaviorOf(pod, drainOptions.policy, filterContext) }));
   const refused = refusals(judged);
   if (refused.length > 0) return refused;
   const text = warning(judged);
   if (text !== undefined) output.note(text);
   const pods = judged.filter(({ behavior }) => behavior.behavior === 'evict').map(({ pod }) => pod);
-  for (const vm of outlookOf(judged, filterContext, order.policy)) output.note(`node/${node.name}: VM ${vm.name} ${vm.text}`);
-  foresee(node.name, order, drainInputs, output);
-  if (order.dryRun === 'server') return askServer(api, pods, order, output);
+  for (const vm of outlookOf(judged, filterContext, drainOptions.policy)) output.note(`node/${node.name}: VM ${vm.name} ${vm.text}`);
+  foresee(node.name, drainOptions, drainInputs, output);
+  if (drainOptions.dryRun === 'server') return askServer(api, pods, drainOptions, output);
   for (const { key } of pods) output.line(`evicting pod ${key} (dry run)`);
   return [];
 };
 
 /** `drydock drain --dry-run`: kubectl's lines, and what would keep pods waiting. Exit code 1 when a node would not be drained. */
-export const rehearseDrain = async (api: Api, nodes: readonly Node[], order: DrainOrder, output: Output): Promise<void> => {
-  for (const node of nodes) await setCordon(api, node, true, order.dryRun, output);
+export const rehearseDrain = async (api: Api, nodes: readonly Node[], drainOptions: DrainOptions, output: Output): Promise<void> => {
+  for (const node of nodes) await setCordon(api, node, true, drainOptions.dryRun, output);
   const failed = new Map<string, readonly string[]>();
   for (const node of nodes) {
-    const errors = await rehearseNode(api, node, order, output);
-    if (errors.length === 0) output.line(resultLine(`node/${node.name}`, 'drained', order.dryRun));
+    const errors = await rehearseNode(api, node, drainOptions, output);
+    if (errors.length === 0) output.line(resultLine(`node/${node.name}`, 'drained', drainOptions.dryRun));
     else {
       failed.set(node.name, errors);
       output.note(`error: unable to drain node "${node.name}" due to error: ${aggregate(errors)}, continuing command...`);

@@ -4,15 +4,15 @@ import { NodeReconciler } from '../../operator/node/node-reconciler.ts';
 import { noMeter } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { DrainOrder } from './drain-options.ts';
-import { NodeDrain, type Tale } from './node-drain.ts';
+import type { DrainOptions } from './drain-options.ts';
+import { type DrainUpdate, NodeDrain } from './node-drain.ts';
 
 type Options = {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly log: Log;
-  readonly order: Pick<DrainOrder, 'policy' | 'timeoutSeconds'>;
-  readonly tell: (nodeName: string, tale: Tale) => void;
+  readonly drainOptions: Pick<DrainOptions, 'policy' | 'timeoutSeconds'>;
+  readonly tell: (nodeName: string, update: DrainUpdate) => void;
 };
 
 /**
@@ -59,20 +59,20 @@ export class DrainEngine {
 
   /** These nodes, and no others. Each is cordoned by now. */
   ask(nodes: readonly string[]): void {
-    const { order, clock } = this.#options;
+    const { drainOptions, clock } = this.#options;
     for (const nodeName of nodes) {
-      const request = drainRequest(nodeName, order.policy, clock.now());
-      const { timeoutSeconds } = order;
-      this.#drains.set(nodeName, new NodeDrain({ request, timeoutSeconds, tell: (name, tale) => this.#told(name, tale) }));
+      const request = drainRequest(nodeName, drainOptions.policy, clock.now());
+      const { timeoutSeconds } = drainOptions;
+      this.#drains.set(nodeName, new NodeDrain({ request, timeoutSeconds, tell: (name, update) => this.#told(name, update) }));
       this.#operator.ask(request);
     }
     this.#allAsked = true;
     this.#endWhenDone();
   }
 
-  #told(nodeName: string, tale: Tale): void {
-    this.#options.tell(nodeName, tale);
-    if (tale.kind !== 'ended') return;
+  #told(nodeName: string, update: DrainUpdate): void {
+    this.#options.tell(nodeName, update);
+    if (update.kind !== 'ended') return;
     const drain = this.#drains.get(nodeName);
     // What is still queued for it is called back at its next turn, which this brings about.
     if (drain !== undefined) this.#operator.withdraw(drain.request);

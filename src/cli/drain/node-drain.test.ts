@@ -6,19 +6,19 @@ import type { Pod } from '../../core/pod/pod.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { type DrainPolicy, seedPolicy } from '../../core/request/policy.ts';
 import { at, makeBudget, makePod, makeSnapshot } from '../../core/testing/make.ts';
-import { NodeDrain, type Tale } from './node-drain.ts';
+import { type DrainUpdate, NodeDrain } from './node-drain.ts';
 
 const careful: DrainPolicy = { ...seedPolicy, force: false, deleteEmptyDirData: false, ignoreDaemonSets: false };
 
 /** A drain and what it tells; `look` shows it pods at a moment and answers whom it wants to go. */
 const bench = (policy: DrainPolicy = seedPolicy, timeoutSeconds?: number) => {
   const tales: string[] = [];
-  const text = (tale: Tale): string => {
-    if (tale.kind === 'ended') return `ended ${tale.errors.join(' | ')}`.trim();
-    return tale.kind === 'warning' || tale.kind === 'waits' ? `${tale.kind} ${tale.text}` : `${tale.kind} ${tale.pod.name}`;
+  const text = (update: DrainUpdate): string => {
+    if (update.kind === 'ended') return `ended ${update.errors.join(' | ')}`.trim();
+    return update.kind === 'warning' || update.kind === 'waits' ? `${update.kind} ${update.text}` : `${update.kind} ${update.pod.name}`;
   };
   const request = drainRequest('n1', policy, at(0));
-  const drain = new NodeDrain({ request, timeoutSeconds, tell: (_node, tale) => tales.push(text(tale)) });
+  const drain = new NodeDrain({ request, timeoutSeconds, tell: (_node, update) => tales.push(text(update)) });
   let notes = noNotes;
   const look = (pods: readonly Pod[] | undefined, seconds = 1, over: Partial<NodeSnapshot> = {}) => {
     const { pods: _none, node: _node, ...snapshot } = makeSnapshot({ requests: [request], notes, leases: new Map(), ...over });
@@ -75,7 +75,7 @@ test('what the flags agree to is said once', () => {
     tales[0],
     'warning Warning: deleting Pods that declare no controller: shop/bare; deleting Pods with local storage: shop/data',
   );
-  assert.equal(tales.filter(tale => tale.startsWith('warning')).length, 1);
+  assert.equal(tales.filter(update => update.startsWith('warning')).length, 1);
 });
 
 test('a budget is waited for, and named once however many pods it keeps', () => {

@@ -13,7 +13,7 @@ import { outlookOf } from './vms.ts';
 import { evictionError, refusals, vmWarnings, waitError, warning } from './words.ts';
 
 /** What is worth telling of a drain while it goes on. */
-export type Tale =
+export type DrainUpdate =
   | { readonly kind: 'warning'; readonly text: string }
   | { readonly kind: 'evicting' | 'left' | 'skipped'; readonly pod: Pod }
   /** Something new keeps pods from going. */
@@ -69,7 +69,7 @@ const newsText = (blockers: readonly Blocker[]): string => {
 type Options = {
   readonly request: MaintenanceRequest;
   readonly timeoutSeconds: number | undefined;
-  readonly tell: (nodeName: string, tale: Tale) => void;
+  readonly tell: (nodeName: string, update: DrainUpdate) => void;
 };
 
 /**
@@ -124,8 +124,8 @@ export class NodeDrain {
     );
   }
 
-  #tell(tale: Tale): void {
-    this.#options.tell(this.request.nodeName, tale);
+  #tell(update: DrainUpdate): void {
+    this.#options.tell(this.request.nodeName, update);
   }
 
   #judge(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Progress } from './node-drain.ts';
-import { Board, boardLines } from './progress-bars.ts';
+import { barsLines, ProgressBars } from './progress-bars.ts';
 
 const progress = (nodeName: string, over: Partial<Progress> = {}): Progress => ({
   nodeName,
@@ -14,7 +14,7 @@ const progress = (nodeName: string, over: Partial<Progress> = {}): Progress => (
 
 test('a line a node, with what waits for what', () => {
   const all = [progress('n2', { gone: 2, terminating: 1, waits: 'shop/web' }), progress('long-name'), progress('done', { gone: 4 })];
-  assert.deepEqual(boardLines(all, 100), [
+  assert.deepEqual(barsLines(all, 100), [
     'long-name  ░░░░░░░░░░░░░░░░░░░░░░░░  0/4',
     'n2         ████████████░░░░░░░░░░░░  2/4  1 terminating, waits for shop/web',
   ]);
@@ -22,7 +22,7 @@ test('a line a node, with what waits for what', () => {
 
 test('no line is wider than the terminal, and of many nodes the ones least far are shown', () => {
   const many = Array.from({ length: 30 }, (_, n) => progress(`n${String(n).padStart(2, '0')}`, { all: n + 1 }));
-  const lines = boardLines(many, 20);
+  const lines = barsLines(many, 20);
   assert.equal(lines.length, 13);
   assert.ok(lines.every(line => line.length < 20));
   assert.match(lines[0] ?? '', /^n18/);
@@ -32,11 +32,11 @@ test('no line is wider than the terminal, and of many nodes the ones least far a
 test('lines go above the picture, and nothing of the picture stays behind', () => {
   let screen = '';
   const write = (text: string): void => void (screen += text);
-  const board = new Board({ columns: 80, write }, () => [progress('n1')]);
-  const output = board.output({ line: text => write(`${text}\n`), note: text => write(`${text}\n`) });
-  board.draw();
+  const bars = new ProgressBars({ columns: 80, write }, () => [progress('n1')]);
+  const output = bars.output({ line: text => write(`${text}\n`), note: text => write(`${text}\n`) });
+  bars.draw();
   output.line('pod/a evicted');
-  board.lift();
+  bars.lift();
   const drawn = `n1  ${'░'.repeat(24)}  0/4\n`;
   const lifted = '\r\u001b[1A\u001b[2K';
   assert.equal(screen, `${drawn}${lifted}pod/a evicted\n${drawn}${lifted}`);

@@ -16,7 +16,7 @@ const lineOf = ({ nodeName, gone, all, terminating, waits }: Progress, nameWidth
 };
 
 /** The picture of all drains under way: a line each, none wider than the terminal. */
-export const boardLines = (all: readonly Progress[], columns: number): readonly string[] => {
+export const barsLines = (all: readonly Progress[], columns: number): readonly string[] => {
   const open = all.filter(({ gone, all }) => all === 0 || gone < all);
   const shown = open.toSorted((one, other) => other.all - other.gone - (one.all - one.gone)).slice(0, mostLines);
   const nameWidth = Math.max(0, ...shown.map(({ nodeName }) => nodeName.length));
@@ -32,7 +32,7 @@ const erase = '\u001b[2K';
 const up = '\u001b[1A';
 
 /** Draws progress below the lines of the command. */
-export class Board {
+export class ProgressBars {
   readonly #screen: Screen;
   readonly #progress: () => readonly Progress[];
   #drawn = 0;
@@ -56,7 +56,7 @@ export class Board {
 
   draw(): void {
     this.lift();
-    const lines = boardLines(this.#progress(), this.#screen.columns);
+    const lines = barsLines(this.#progress(), this.#screen.columns);
     if (lines.length > 0) this.#screen.write(`${lines.join('\n')}\n`);
     this.#drawn = lines.length;
   }

@@ -1,10 +1,10 @@
 import type { Output } from '../shared/output.ts';
 import { resultLine } from './cordon.ts';
-import type { Tale } from './node-drain.ts';
+import type { DrainUpdate } from './node-drain.ts';
 import { aggregate } from './words.ts';
 
 /** Tells the story of a drain in kubectl's lines, and remembers how it ended. */
-export class Teller {
+export class ProgressPrinter {
   readonly #output: () => Output;
   readonly #verb: 'evicted' | 'deleted';
   readonly #errors = new Map<string, readonly string[]>();
@@ -19,24 +19,24 @@ export class Teller {
     return this.#errors;
   }
 
-  tell(nodeName: string, tale: Tale): void {
+  tell(nodeName: string, update: DrainUpdate): void {
     const { line, note } = this.#output();
-    switch (tale.kind) {
+    switch (update.kind) {
       case 'warning':
-        return note(tale.text);
+        return note(update.text);
       case 'evicting':
         // kubectl says nothing at the start of a plain deletion.
-        return this.#verb === 'evicted' ? line(`evicting pod ${tale.pod.key}`) : undefined;
+        return this.#verb === 'evicted' ? line(`evicting pod ${update.pod.key}`) : undefined;
       case 'left':
-        return line(`pod/${tale.pod.name} ${this.#verb}`);
+        return line(`pod/${update.pod.name} ${this.#verb}`);
       case 'skipped':
-        return line(`pod "${tale.pod.name}" has been terminating for too long, skipping`);
+        return line(`pod "${update.pod.name}" has been terminating for too long, skipping`);
       case 'waits':
-        return note(`node/${nodeName} waits: ${tale.text}`);
+        return note(`node/${nodeName} waits: ${update.text}`);
       case 'ended':
-        return this.#ended(nodeName, tale);
+        return this.#ended(nodeName, update);
       default:
-        return tale satisfies never;
+        return update satisfies never;
     }
   }
 
@@ -46,7 +46,7 @@ export class Teller {
     this.#output().note(`error: unable to drain node "${nodeName}" due to error: ${aggregate(errors)}, continuing command...`);
   }
 
-  #ended(nodeName: string, { errors, pending }: Extract<Tale, { readonly kind: 'ended' }>): void {
+  #ended(nodeName: string, { errors, pending }: Extract<DrainUpdate, { readonly kind: 'ended' }>): void {
     const { line, note } = this.#output();
     if (errors.length === 0) return line(resultLine(`node/${nodeName}`, 'drained', 'none'));
     if (pending.length > 0) {

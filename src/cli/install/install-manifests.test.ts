@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { UsageError } from '../shared/fail.ts';
 import { version } from '../shared/version.ts';
 import type { Manifest } from './install-files.ts';
-import { manifests, type Wish } from './install-manifests.ts';
+import { type InstallOptions, manifests } from './install-manifests.ts';
 import { extraParts, usualNamespace, usualParts } from './install-parts.ts';
 
-const usual: Wish = { parts: new Set(usualParts), groups: [], namespace: usualNamespace };
-const everything: Wish = { ...usual, parts: new Set([...usualParts, ...extraParts]) };
+const usual: InstallOptions = { parts: new Set(usualParts), groups: [], namespace: usualNamespace };
+const everything: InstallOptions = { ...usual, parts: new Set([...usualParts, ...extraParts]) };
 
 const namesOf = (all: readonly Manifest[]): readonly string[] => all.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 

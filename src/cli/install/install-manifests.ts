@@ -5,7 +5,7 @@ import { type Addition, type Manifest, manifestsIn, manifestsOf, type Patch, pat
 import { type Part, usualNamespace } from './install-parts.ts';
 
 /** What is to be installed, and how. */
-export type Wish = {
+export type InstallOptions = {
   readonly parts: ReadonlySet<Part>;
   /** API groups of further kinds. */
   readonly groups: readonly string[];
@@ -73,7 +73,7 @@ const withContainers = (manifest: Manifest, containers: readonly Container[]): M
   return { ...manifest, spec: { ...spec, template: { ...template, spec: { ...template.spec, containers } } } };
 };
 
-const tailored = (manifest: Manifest, { image, replicas, parts }: Wish): Manifest => {
+const tailored = (manifest: Manifest, { image, replicas, parts }: InstallOptions): Manifest => {
   if (manifest.kind !== 'Deployment' && manifest.kind !== 'DaemonSet') return manifest;
   const isOperator = manifest.kind === 'Deployment';
   const containers = containersOf(manifest).map(container => ({
@@ -98,13 +98,13 @@ const once = (all: readonly Manifest[]): readonly Manifest[] => {
 };
 
 /** All objects of an installation, in the order in which they are to be applied. Throws a UsageError for a group that is not known. */
-export const manifests = (wish: Wish): readonly Manifest[] => {
-  const { parts, groups, namespace } = wish;
+export const manifests = (installOptions: InstallOptions): readonly Manifest[] => {
+  const { parts, groups, namespace } = installOptions;
   if (parts.has('cert-manager') && !(parts.has('webhook') && parts.has('operator')))
     throw new UsageError('cert-manager is for the webhook of the operator: it cannot be installed without both');
   const patches = [...parts].flatMap(part => (part === 'crds' ? [] : patchesOf(part)));
   const all = [...parts]
     .flatMap(part => filesOf(part, groups))
-    .map(manifest => moved(tailored(patched(manifest, patches), wish), namespace));
+    .map(manifest => moved(tailored(patched(manifest, patches), installOptions), namespace));
   return once(all).toSorted((one, other) => rank(one) - rank(other));
 };

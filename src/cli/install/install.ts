@@ -7,7 +7,7 @@ import { withCluster } from '../shared/with-cluster.ts';
 import { type Applied, Applier } from './install-apply.ts';
 import type { Manifest } from './install-files.ts';
 import { isServed } from './install-locate.ts';
-import { manifests, type Wish } from './install-manifests.ts';
+import { type InstallOptions, manifests } from './install-manifests.ts';
 import { type extraParts, type Part, partsByKinds, usualParts } from './install-parts.ts';
 
 /** Folded texts are read differently by different programs, and not every one knows aliases. */
@@ -30,7 +30,7 @@ const replicasOf = (text: string): number => {
   return Number(text);
 };
 
-const wishOf = (flags: InstallFlags): Wish => {
+const installOptionsOf = (flags: InstallFlags): InstallOptions => {
   const { namespace, image, replicas, kind } = flags;
   if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace))
     throw new UsageError(`--namespace is "${namespace}"; names of namespaces have lower-case letters, digits and dashes, 63 at most`);
@@ -88,8 +88,8 @@ const serving = async (applier: Applier, crds: readonly Manifest[], tell: (crd: 
 };
 
 /** The wish with the parts for kinds that this cluster serves; said, because they are rights. */
-const fitting = async (connection: Connection, wish: Wish): Promise<Wish> => {
-  const parts = new Set(wish.parts);
+const fitting = async (connection: Connection, installOptions: InstallOptions): Promise<InstallOptions> => {
+  const parts = new Set(installOptions.parts);
   for (const { part, serves } of partsByKinds) {
     if (!parts.has('rbac') || parts.has(part)) continue;
     const here = [];
@@ -98,11 +98,11 @@ const fitting = async (connection: Connection, wish: Wish): Promise<Wish> => {
     parts.add(part);
     process.stdout.write(`${part}: added, because this cluster serves ${here.join(' and ')}\n`);
   }
-  return { ...wish, parts };
+  return { ...installOptions, parts };
 };
 
-const applyTo = async (connection: Connection, wish: Wish, forceConflicts: boolean): Promise<void> => {
-  const all = manifests(await fitting(connection, wish));
+const applyTo = async (connection: Connection, installOptions: InstallOptions, forceConflicts: boolean): Promise<void> => {
+  const all = manifests(await fitting(connection, installOptions));
   const failed = await applyAll(new Applier({ api: connection, clock: systemClock, forceConflicts }), all);
   const help = failed.some(why => why.includes(' is forbidden: ')) ? '; whoever installs needs the rights of cluster-admin' : '';
   if (failed.length > 0) throw new Error(`${failed.length} of ${all.length} objects could not be applied; see above${help}`);
@@ -110,14 +110,14 @@ const applyTo = async (connection: Connection, wish: Wish, forceConflicts: boole
 
 /** `drydock install`: prints all that a cluster needs, or applies it. Applying again changes nothing that is right already. */
 export const install = async (flags: InstallFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
-  const wish = wishOf(flags);
+  const installOptions = installOptionsOf(flags);
   if (flags.apply !== true) {
     process.stdout.write(
-      manifests(wish)
+      manifests(installOptions)
         .map(manifest => stringify(manifest, yamlStyle))
         .join('---\n'),
     );
     return;
   }
-  await withCluster(flags, env, connection => applyTo(connection, wish, flags.forceConflicts === true));
+  await withCluster(flags, env, connection => applyTo(connection, installOptions, flags.forceConflicts === true));
 };

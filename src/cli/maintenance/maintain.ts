@@ -6,7 +6,7 @@ import { creation, maintenanceObject, notServed } from '../../core/request/maint
 import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
 import type { Stage } from '../../core/request/words.ts';
 import type { Connection } from '../../kube/connect.ts';
-import { RefusedError, refusedError } from '../shared/api-error.ts';
+import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { follow } from '../shared/follow.ts';
@@ -60,10 +60,10 @@ export const maintenanceFor = (node: string, flags: MaintainFlags): JsonObject =
 
 const create = async (connection: Connection, adapter: KindAdapter, body: JsonObject): Promise<MaintenanceRequest> => {
   const answer = await connection.call(creation(adapter, body));
-  if (answer.status === 404) throw new RefusedError(notServed);
+  if (answer.status === 404) throw new ApiError(notServed);
   if (answer.status !== 201) throw refusedError(answer);
   const request = adapter.read(answer.body);
-  if (typeof request === 'string') throw new RefusedError(request);
+  if (typeof request === 'string') throw new ApiError(request);
   return request;
 };
 

@@ -1,7 +1,7 @@
 import { notServed, removal } from '../../core/request/maintenance-input.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import type { Connection } from '../../kube/connect.ts';
-import { RefusedError, refusedError } from '../shared/api-error.ts';
+import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { follow } from '../shared/follow.ts';
 import { isAnyServed, kindsOf } from '../shared/kinds.ts';
@@ -21,12 +21,12 @@ export type ReleaseFlags = ConnectionFlags & {
 const chosen = (node: string, requests: readonly MaintenanceRequest[], { name, all }: ReleaseFlags): readonly MaintenanceRequest[] => {
   const named = name === undefined ? requests : requests.filter(request => request.name === name);
   if (named.length === 0) {
-    throw new RefusedError(
+    throw new ApiError(
       name === undefined ? `error: no maintenance holds node "${node}"` : `error: no maintenance "${name}" on node "${node}"`,
     );
   }
   if (named.length > 1 && all !== true) {
-    throw new RefusedError(
+    throw new ApiError(
       `error: node "${node}" is held by ${named.length} maintenances: ${named.map(titleOf).join(', ')}; choose one with --name, or end them with --all`,
     );
   }
@@ -61,7 +61,7 @@ export const release = (node: string, flags: ReleaseFlags, env: Env): Promise<vo
   withCluster(flags, env, async connection => {
     const adapters = await kindsOf(connection, env);
     const here = await requestsOf(connection, adapters, node);
-    if (here.length === 0 && !(await isAnyServed(connection, adapters))) throw new RefusedError(notServed);
+    if (here.length === 0 && !(await isAnyServed(connection, adapters))) throw new ApiError(notServed);
     for (const request of chosen(node, here, flags)) {
       await remove(connection, request);
       if (flags.wait) await untilGone(connection, request, plainOutput);

@@ -4,7 +4,7 @@ import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { seedPolicy } from '../../core/request/policy.ts';
 import type { Connection } from '../../kube/connect.ts';
 import type { ApiResponse } from '../../operator/ports.ts';
-import { RefusedError, refusedError } from '../shared/api-error.ts';
+import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { drainInputsAt } from '../shared/drain-inputs.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -43,7 +43,7 @@ const podPath = (namespace: string, name: string): string =>
 /** A pod is not found either where its whole namespace is missing, and then that is what has to be told. */
 const refuseMissingNamespace = async (connection: Connection, namespace: string): Promise<void> => {
   const answer = await get(connection, `/api/v1/namespaces/${encodeURIComponent(namespace)}`);
-  if (answer.status === 404) throw new RefusedError(`${refusedError(answer).message}; kubectl get namespaces shows those that there are`);
+  if (answer.status === 404) throw new ApiError(`${refusedError(answer).message}; kubectl get namespaces shows those that there are`);
 };
 
 type Found = { readonly nodeName: string; readonly pod?: Pod };
@@ -57,7 +57,7 @@ const find = async (connection: Connection, target: Target): Promise<Found> => {
   const answer = await get(connection, podPath(target.namespace, target.name));
   if (answer.status === 404) await refuseMissingNamespace(connection, target.namespace);
   if (target.kind === 'either' && answer.status === 404) {
-    throw new RefusedError(`error: there is no node "${target.name}", and no pod of that name in namespace "${target.namespace}"`);
+    throw new ApiError(`error: there is no node "${target.name}", and no pod of that name in namespace "${target.namespace}"`);
   }
   if (answer.status !== 200) throw refusedError(answer);
   const pod = readPod(answer.body);

@@ -22,14 +22,14 @@ export type MachineTerms = Pick<MachineManagerOptions, 'limits' | 'drainLeadSeco
     readonly awsEndpoints?: readonly string[];
   };
 
-type CrewOptions = Omit<NodeReconcilerOptions, 'readWindow' | 'decide' | 'scope' | 'hypervisors'> & {
+type ControllerManagerOptions = Omit<NodeReconcilerOptions, 'readWindow' | 'decide' | 'scope' | 'hypervisors'> & {
   readonly machines: MachineTerms;
   readonly openStack?: OpenStackTerms | undefined;
   readonly novaMeter?: NovaMeter;
 };
 
 /** Everything that acts in a cluster for Drydock: the loop of the nodes and the one of the machines, over what both know. */
-export type Crew = {
+export type ControllerManager = {
   run(signal: AbortSignal): Promise<void>;
   overview(): Overview;
   /** Takes in what somebody has sent about machines. */
@@ -47,7 +47,7 @@ const heldNodes = ({ unsynced, nodes, requests }: ClusterCache): ReadonlySet<str
 /** Who empties the hypervisors that nodes are. It looks at the world of the operator, which is there by the time that it runs. */
 const keeperOf = (
   { nova, limits }: OpenStackTerms,
-  { clock, log, fence, novaMeter }: CrewOptions,
+  { clock, log, fence, novaMeter }: ControllerManagerOptions,
   operator: () => NodeReconciler,
 ): HostKeeper =>
   new HostKeeper({
@@ -63,7 +63,7 @@ const keeperOf = (
   });
 
 /** Puts it together. */
-export const crew = (all: CrewOptions): Crew => {
+export const controllerManager = (all: ControllerManagerOptions): ControllerManager => {
   const { machines, openStack, novaMeter: _meter, ...options } = all;
   const keeper = openStack && keeperOf(openStack, all, () => operator);
   const namespaces = namespacesOf(machines.namespace, machines.watchNamespaces ?? []);
@@ -110,28 +110,28 @@ const nothingYet: Overview = {
 };
 
 /** The crew that acts at the moment, if this replica does. */
-export class Duty {
-  #crew: Crew | undefined;
+export class ActiveManager {
+  #controllerManager: ControllerManager | undefined;
 
   get acts(): boolean {
-    return this.#crew !== undefined;
+    return this.#controllerManager !== undefined;
   }
 
   overview(): Overview {
-    return this.#crew?.overview() ?? nothingYet;
+    return this.#controllerManager?.overview() ?? nothingYet;
   }
 
   async receive(events: readonly MachineEvent[]): Promise<Reception> {
-    return this.#crew?.receive(events) ?? { later: 'another replica leads: send it to the Service again' };
+    return this.#controllerManager?.receive(events) ?? { later: 'another replica leads: send it to the Service again' };
   }
 
   /** Acts until the signal is aborted. */
-  async serve(crew: Crew, signal: AbortSignal): Promise<void> {
-    this.#crew = crew;
+  async serve(controllerManager: ControllerManager, signal: AbortSignal): Promise<void> {
+    this.#controllerManager = controllerManager;
     try {
-      await crew.run(signal);
+      await controllerManager.run(signal);
     } finally {
-      this.#crew = undefined;
+      this.#controllerManager = undefined;
     }
   }
 }

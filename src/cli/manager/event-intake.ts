@@ -4,7 +4,7 @@ import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { serveEvents } from '../../web/event-intake.ts';
 import { UsageError } from '../shared/fail.ts';
-import type { Duty } from './controller-manager.ts';
+import type { ActiveManager } from './controller-manager.ts';
 import { EventTokens } from './event-tokens.ts';
 import { showMounted } from './mounted-certificate.ts';
 import type { Address } from './operator-flags.ts';
@@ -44,14 +44,18 @@ export const intakeSettings = (flags: IntakeFlags, address: Address): IntakeSett
 };
 
 /** Takes CloudEvents until the answer is called; those that come while another replica leads are sent away to come again. Throws a UsageError. */
-export const openEventIntake = async (settings: IntakeSettings | undefined, duty: Duty, log: Log): Promise<() => void> => {
+export const openEventIntake = async (
+  settings: IntakeSettings | undefined,
+  activeManager: ActiveManager,
+  log: Log,
+): Promise<() => void> => {
   if (settings === undefined) return () => {};
   const { address, tokenFile, certDir, types } = settings;
   const tokens = new EventTokens(tokenFile, systemClock, log);
   try {
     const read = (request: Parameters<typeof readCloudEvents>[0]) => readCloudEvents(request, { types });
     const ownerOf = (token: string): string | undefined => tokens.ownerOf(token);
-    const intake = { ownerOf, read, received: (events: readonly MachineEvent[]) => duty.receive(events) };
+    const intake = { ownerOf, read, received: (events: readonly MachineEvent[]) => activeManager.receive(events) };
     const { port, close, show } = await serveEvents(address, intake, certDir !== undefined);
     const stop = certDir === undefined ? () => {} : await showMounted('--event-intake-cert-dir', certDir, show, log);
     log.info('event intake served', { port, secure: certDir !== undefined });

@@ -18,7 +18,7 @@ import { kindsHere } from '../shared/kinds.ts';
 import { isOpenShift } from '../shared/openshift.ts';
 import { stopSignal } from '../shared/stop-signal.ts';
 import { version } from '../shared/version.ts';
-import { type Crew, crew, Duty } from './controller-manager.ts';
+import { ActiveManager, type ControllerManager, controllerManager } from './controller-manager.ts';
 import { openEventIntake } from './event-intake.ts';
 import { catchTheRest } from './last-resort.ts';
 import { prepareLeaseNamespaces } from './lease-namespaces.ts';
@@ -41,12 +41,14 @@ const text = (status: number, body: string): Awaited<ReturnType<Page>> => ({ sta
  * Alive as long as it answers; ready when the webhook answers (of every replica, leader or not) and everything that decides has been read,
  * or another replica leads.
  */
-const healthPages = (duty: Duty, webhook: { ready(): boolean }, mayStandBy: boolean): Readonly<Record<string, Page>> => ({
+const healthPages = (activeManager: ActiveManager, webhook: { ready(): boolean }, mayStandBy: boolean): Readonly<Record<string, Page>> => ({
   '/healthz': async () => text(200, 'ok\n'),
   '/readyz': async () => {
     if (!webhook.ready()) return text(503, 'the webhook is not served yet\n');
-    const { unsynced } = duty.overview();
-    return (duty.acts || !mayStandBy) && unsynced.length > 0 ? text(503, `not read yet: ${unsynced.join(', ')}\n`) : text(200, 'ok\n');
+    const { unsynced } = activeManager.overview();
+    return (activeManager.acts || !mayStandBy) && unsynced.length > 0
+      ? text(503, `not read yet: ${unsynced.join(', ')}\n`)
+      : text(200, 'ok\n');
   },
 });
 
@@ -79,14 +81,14 @@ type Parts = {
 /** What the operator finds in the cluster when it begins to act. */
 type Found = { readonly adapters: readonly KindAdapter[]; readonly openShift: boolean };
 
-const crewOf = (
+const controllerManagerOf = (
   { connection, recorder, metrics, settings, log }: Parts,
   found: Found,
   fence: Fence,
   self: NodeReconcilerOptions['self'],
   namespace: string,
-): Crew =>
-  crew({
+): ControllerManager =>
+  controllerManager({
     ...found,
     ...(self && { self }),
     api: connection,
@@ -120,7 +122,13 @@ const findOut = async ({ connection, settings, log }: Parts, signal: AbortSignal
 };
 
 /** Contends for the lease again and again; hands it over when this replica's own pod is the last one to go from a node. */
-const takeTurns = async (parts: Parts, duty: Duty, namespace: string, pod: string | undefined, signal: AbortSignal): Promise<void> => {
+const takeTurns = async (
+  parts: Parts,
+  activeManager: ActiveManager,
+  namespace: string,
+  pod: string | undefined,
+  signal: AbortSignal,
+): Promise<void> => {
   const { connection, log } = parts;
   const identity = `${hostname()}_${randomUUID()}`;
   let handedOverAt = Number.NEGATIVE_INFINITY;
@@ -136,7 +144,10 @@ const takeTurns = async (parts: Parts, duty: Duty, namespace: string, pod: strin
       const end = AbortSignal.any([stop, resign.signal]);
       const found = await findOut(parts, end);
       if (found !== undefined)
-        await duty.serve(crewOf(parts, found, fence, mayStay ? { pod, handOver } : undefined, machineNamespace(parts)), end);
+        await activeManager.serve(
+          controllerManagerOf(parts, found, fence, mayStay ? { pod, handOver } : undefined, machineNamespace(parts)),
+          end,
+        );
     };
     await elect({ api: connection, clock: systemClock, random: Math.random, log, namespace, name: leaderLease, identity, signal, lead });
     if (resign.signal.aborted) await systemClock.sleep(standBackMs, signal);
@@ -144,11 +155,12 @@ const takeTurns = async (parts: Parts, duty: Duty, namespace: string, pod: strin
 };
 
 /** Acts at once, or whenever this replica is the leader; a leader that loses its lease contends again. */
-const work = async (parts: Parts, duty: Duty, leaderNamespace: string, signal: AbortSignal): Promise<void> => {
+const work = async (parts: Parts, activeManager: ActiveManager, leaderNamespace: string, signal: AbortSignal): Promise<void> => {
   const { settings } = parts;
-  if (settings.leaderElect) return takeTurns(parts, duty, leaderNamespace, settings.ownPod, signal);
+  if (settings.leaderElect) return takeTurns(parts, activeManager, leaderNamespace, settings.ownPod, signal);
   const found = await findOut(parts, signal);
-  if (found !== undefined) await duty.serve(crewOf(parts, found, everyoneActs, undefined, machineNamespace(parts)), signal);
+  if (found !== undefined)
+    await activeManager.serve(controllerManagerOf(parts, found, everyoneActs, undefined, machineNamespace(parts)), signal);
 };
 
 const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defects: Defects): Promise<Connection> =>
@@ -165,10 +177,10 @@ const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defe
 export const operator = async (flags: OperatorFlags, env: Env): Promise<void> => {
   const settings = operatorSettings(flags, env, process.stderr.isTTY);
   const log = pinoLog({ format: settings.logFormat, level: settings.logLevel, stream: process.stderr, colour: process.stderr.isTTY });
-  const duty = new Duty();
+  const activeManager = new ActiveManager();
   const all = metrics(
-    () => duty.overview(),
-    () => duty.acts,
+    () => activeManager.overview(),
+    () => activeManager.acts,
   );
   const defects = new Defects({ log, meter: all.meter });
   catchTheRest(defects);
@@ -177,15 +189,15 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   const webhookCertificate = settings.webhook && new SharedCertificate();
   const webhook = await openWebhook(settings.webhook, connection, log, webhookCertificate);
   const closers = [
-    await serve('health', settings.healthAddress, healthPages(duty, webhook, settings.leaderElect), log),
-    await openEventIntake(settings.eventIntake, duty, log),
+    await serve('health', settings.healthAddress, healthPages(activeManager, webhook, settings.leaderElect), log),
+    await openEventIntake(settings.eventIntake, activeManager, log),
     await openMetrics(settings.metrics, { all, api: connection, log, webhookCertificate }),
   ];
   log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
   const parts = { connection, recorder, metrics: all, settings, log };
   const signal = stopSignal(log);
   const closeDashboard = await openOperatorDashboard(settings, connection, log, signal);
-  await work(parts, duty, flags.leaderElectionNamespace ?? connection.namespace, signal);
+  await work(parts, activeManager, flags.leaderElectionNamespace ?? connection.namespace, signal);
   await recorder.drain(flushMs);
   await closeDashboard();
   for (const close of closers) close();

@@ -7,7 +7,7 @@ import { noMeter } from '../../operator/ports.ts';
 import type { Props } from '../../rehearse/simulate/sandbox.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { crdTexts, usualGroups } from '../install/crds.ts';
-import { crew } from '../manager/controller-manager.ts';
+import { controllerManager } from '../manager/controller-manager.ts';
 import { leaseNamespaces } from '../shared/kinds.ts';
 
 /** Leases as long as the operator's own flags make them. */
@@ -16,7 +16,7 @@ const terms = { durationSeconds: 3600, renewEverySeconds: 900 };
 const operate =
   (adapters: readonly KindAdapter[], log: Log): Props['operate'] =>
   ({ ports, clock }, signal) =>
-    crew({
+    controllerManager({
       api: ports,
       watcher: ports,
       recorder: { record: () => {} },
@@ -40,7 +40,7 @@ const operate =
     }).run(signal);
 
 /** The operator as `drydock operator` puts it together, for rehearsals. `defect` is told what it could not do. */
-export const rehearsalCrew = (
+export const rehearsalManager = (
   env: Readonly<Record<string, string | undefined>>,
   defect: (message: string) => void,
 ): Pick<Props, 'operate' | 'definitions' | 'adapters'> => {

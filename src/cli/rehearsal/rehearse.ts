@@ -20,7 +20,7 @@ import { integer, seconds } from '../shared/go-values.ts';
 import { nodeChoice } from '../shared/nodes.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { rehearsalCrew } from './rehearsal-manager.ts';
+import { rehearsalManager } from './rehearsal-manager.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -191,14 +191,14 @@ export const rehearseCommand = async (names: readonly string[], flags: RehearseF
   const asked = flags.seeds === undefined ? undefined : atLeastOne('--seeds', flags.seeds);
   const defaults = { startSeconds: positive('--start-time', flags.startTime), stopSeconds: positive('--stop-time', flags.stopTime) };
   const defects = new Set<string>();
-  const crew = rehearsalCrew(env, message => void defects.add(message));
-  const fromFile = flags.filename === undefined ? undefined : wishesIn(flags.filename, crew.adapters);
+  const controllerManager = rehearsalManager(env, message => void defects.add(message));
+  const fromFile = flags.filename === undefined ? undefined : wishesIn(flags.filename, controllerManager.adapters);
   const copy = await copyOf(flags, env);
   const wishes = fromFile ?? nodesIn(copy, names, flags).map(node => wishFor(node, flags));
   const order = orderOf(checked(copy, wishes), flags);
   const seeds = asked ?? usualSeeds(copy, wishes);
   const tell = (run: number, progress: Progress): void => progressLine(progressOf(seeds, run, progress));
-  const foresight = await asUsage(() => rehearse({ ...crew, copy, order, seeds, defaults, tell }));
+  const foresight = await asUsage(() => rehearse({ ...controllerManager, copy, order, seeds, defaults, tell }));
   endProgress();
   for (const defect of defects) plainOutput.note(`the operator says: ${defect}`);
   plainOutput.line(await printed(foresight, flags.output));

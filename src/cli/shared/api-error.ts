@@ -3,14 +3,14 @@ import { saidBy } from '../../core/status.ts';
 import type { ApiResponse } from '../../operator/ports.ts';
 
 /** The API server said no; the words are kubectl's (`Error from server (NotFound): nodes "x" not found`). */
-export class RefusedError extends Error {
+export class ApiError extends Error {
   override readonly name = 'RefusedError';
 }
 
 /** The error that kubectl would print for this answer, without its prefix `error: `. */
-export const refusedError = (answer: ApiResponse): RefusedError => {
+export const refusedError = (answer: ApiResponse): ApiError => {
   const { body, status } = answer;
-  if (status === 401) return new RefusedError(`error: You must be logged in to the server (${saidBy(answer)})`);
+  if (status === 401) return new ApiError(`error: You must be logged in to the server (${saidBy(answer)})`);
   const reason = isObject(body) && typeof body['reason'] === 'string' && body['reason'] !== '' ? ` (${body['reason']})` : '';
-  return new RefusedError(`Error from server${reason}: ${saidBy(answer)}`);
+  return new ApiError(`Error from server${reason}: ${saidBy(answer)}`);
 };

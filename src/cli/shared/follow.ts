@@ -2,7 +2,7 @@ import type { KindAdapter, MaintenanceRequest } from '../../core/request/request
 import type { CachedObject, Watcher } from '../../operator/ports.ts';
 
 /** The object as it is now, or that it is gone. Answers whether enough has been seen. */
-type Look = (request: MaintenanceRequest | undefined) => 'enough' | 'go on';
+type FollowedState = (request: MaintenanceRequest | undefined) => 'enough' | 'go on';
 
 type Followed = CachedObject & { readonly request: MaintenanceRequest };
 
@@ -22,7 +22,7 @@ const project =
 export const follow = async (
   watcher: Watcher,
   { adapter, name, namespace, uid }: MaintenanceRequest,
-  look: Look,
+  look: FollowedState,
   signal: AbortSignal,
 ): Promise<void> => {
   const done = new AbortController();

@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import { crdTexts, usualGroups } from '../../cli/install/crds.ts';
-import { rehearsalCrew } from '../../cli/rehearsal/rehearsal-manager.ts';
+import { rehearsalManager } from '../../cli/rehearsal/rehearsal-manager.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { inProcess } from '../../embedded/in-process.ts';
 import type { Stored } from '../../embedded/object.ts';
@@ -56,9 +56,9 @@ export const foresee = (
     spec: { nodeName: node, drain },
   });
   const wishes = names.map(node => ({ node, name: node, object: (options.object ?? ours)(node) }));
-  const crew = rehearsalCrew({}, message => {
+  const controllerManager = rehearsalManager({}, message => {
     throw new Error(message);
   });
   const order = { wishes, horizonMs: 14 * 86_400_000, ...(parallel !== undefined && { parallel }) };
-  return rehearse({ ...crew, copy, order, seeds, defaults, ...(fewPods !== undefined && { fewPods }) });
+  return rehearse({ ...controllerManager, copy, order, seeds, defaults, ...(fewPods !== undefined && { fewPods }) });
 };
