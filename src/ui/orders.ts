@@ -1,4 +1,4 @@
-import type { ApprovalOrder, HostOrder, MaintainOrder, Outlook, ReleaseOrder } from '../web/dashboard/scene.ts';
+import type { ApprovalOrder, DrainPreview, HostOrder, MaintainOrder, ReleaseOrder } from '../web/dashboard/scene.ts';
 import { credentials } from './link.ts';
 
 /** What became of an order: words for people, either way. */
@@ -33,12 +33,12 @@ export const approve = ({ key }: ApprovalOrder): Promise<Said> => send('/api/app
 export const announce = (order: HostOrder): Promise<Said> => send('/api/announce', order);
 
 /** What a drain would be; a string says why that cannot be told. */
-export const outlook = async ({ node, force, deleteEmptyDirData }: Omit<MaintainOrder, 'reason'>): Promise<Outlook | string> => {
+export const outlook = async ({ node, force, deleteEmptyDirData }: Omit<MaintainOrder, 'reason'>): Promise<DrainPreview | string> => {
   const query = new URLSearchParams({ node, force: String(force), deleteEmptyDirData: String(deleteEmptyDirData) });
   try {
     const response = await fetch(`/api/outlook?${query}`, { headers: credentials() });
     const body: unknown = await response.json();
-    return response.ok ? (body as Outlook) : messageIn(body);
+    return response.ok ? (body as DrainPreview) : messageIn(body);
   } catch (error) {
     return unreachable(error);
   }

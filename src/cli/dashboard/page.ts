@@ -4,7 +4,7 @@ import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api, Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { Hosts } from '../../web/dashboard/actions/demo-cloud.ts';
+import type { DemoCloud } from '../../web/dashboard/actions/demo-cloud.ts';
 import { type Dashboard, startDashboard } from '../../web/dashboard/http/dashboard.ts';
 import { UsageError } from '../shared/fail.ts';
 import { onStop } from '../shared/on-stop.ts';
@@ -29,7 +29,7 @@ type PageOptions = {
   readonly cluster: string;
   readonly port: number | undefined;
   /** Those of a simulated cloud. */
-  readonly hosts?: Hosts | undefined;
+  readonly hosts?: DemoCloud | undefined;
   readonly log: Log;
 };
 

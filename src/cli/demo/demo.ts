@@ -16,7 +16,7 @@ import { EventRecorder } from '../../kube/events/events.ts';
 import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { Hosts } from '../../web/dashboard/actions/demo-cloud.ts';
+import type { DemoCloud } from '../../web/dashboard/actions/demo-cloud.ts';
 import { crdTexts, usualGroups } from '../install/crds.ts';
 import { controllerManager } from '../manager/controller-manager.ts';
 import { leaseNamespaces } from '../shared/kinds.ts';
@@ -43,7 +43,7 @@ export type Demo = {
   readonly ports: Api & Watcher;
   readonly adapters: readonly KindAdapter[];
   /** The hosts of its machines; an empty one has none. */
-  readonly hosts?: Hosts;
+  readonly hosts?: DemoCloud;
   stop(): Promise<void>;
 };
 

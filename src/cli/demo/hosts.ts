@@ -6,7 +6,7 @@ import type { SimulatedCloud } from '../../embedded/machines/cloud.ts';
 import { type Stored, text } from '../../embedded/object.ts';
 import type { Store } from '../../embedded/store/store.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Hosts } from '../../web/dashboard/actions/demo-cloud.ts';
+import type { DemoCloud } from '../../web/dashboard/actions/demo-cloud.ts';
 
 /** The hosts of the simulated cloud: what can be done to them from the page, and the agents on the nodes that hear of it. */
 
@@ -46,7 +46,7 @@ export const startAgents = (parts: Parts): (() => void) =>
   });
 
 /** What the page may have done to them. */
-export const hostsOf = ({ cloud, store }: Parts): Hosts => ({
+export const hostsOf = ({ cloud, store }: Parts): DemoCloud => ({
   announce: (node, what) => {
     const instance = instanceOn(store.get('nodes', '', node));
     if (instance === undefined || cloud.instance(instance) === undefined) return `${node} is no machine of the simulated cloud`;

@@ -1,5 +1,5 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
-import type { Outlook } from '../../web/dashboard/scene.ts';
+import type { DrainPreview } from '../../web/dashboard/scene.ts';
 import { plural } from '../model/words.ts';
 import { maintain, outlook, type Said } from '../orders.ts';
 import { mayAct, store } from '../page.ts';
@@ -7,7 +7,7 @@ import { Blockers } from './hold-card.tsx';
 import { OrderForm } from './order-form.tsx';
 
 /** What a drain would do, before anybody has asked for one. */
-const Prospect = ({ found }: { readonly found: Outlook | string | undefined }) => {
+const Prospect = ({ found }: { readonly found: DrainPreview | string | undefined }) => {
   if (found === undefined) return <p class="quiet">Looking ahead…</p>;
   if (typeof found === 'string') return <p class="matter">{found}</p>;
   const stuck = found.blockers.filter(blocker => blocker.stuck);
@@ -40,7 +40,7 @@ const useOrder = (node: string) => {
   const reason = useSignal('');
   const force = useSignal(false);
   const deleteEmptyDirData = useSignal(false);
-  const found = useSignal<Outlook | string | undefined>(undefined);
+  const found = useSignal<DrainPreview | string | undefined>(undefined);
   const asked = useSignal(0);
   useSignalEffect(() => {
     const choice = { node, force: force.value, deleteEmptyDirData: deleteEmptyDirData.value };

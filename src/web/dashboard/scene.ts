@@ -181,7 +181,7 @@ type Gone = { readonly [What in Exclude<keyof Scene, 'facts'>]?: readonly string
 export type Delta = Partial<Scene> & { readonly gone?: Gone };
 
 /** What a drain of a node would be. */
-export type Outlook = {
+export type DrainPreview = {
   /** Pods that would have to leave, and pods that would stay. */
   readonly leave: number;
   readonly stay: number;

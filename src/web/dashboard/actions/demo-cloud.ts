@@ -3,7 +3,7 @@ import type { HostOrder } from '../scene.ts';
 import { type Reply, reply } from './wishes.ts';
 
 /** A cloud that does as it is told: only a demonstration has one. */
-export interface Hosts {
+export interface DemoCloud {
   /** Has this announced about the machine of the node. A string says why that cannot be. */
   announce(node: string, what: HostOrder['what']): string | undefined;
 }
@@ -23,7 +23,7 @@ const readHostOrder = (raw: unknown): HostOrder | string => {
 };
 
 /** Has the simulated cloud announce something. */
-export const announce = (hosts: Hosts | undefined, value: unknown): Reply => {
+export const announce = (hosts: DemoCloud | undefined, value: unknown): Reply => {
   if (hosts === undefined) return reply(404, 'the machines of this cluster are no simulation: nothing can be announced from here');
   const order = readHostOrder(value);
   if (typeof order === 'string') return reply(400, order);

@@ -35,9 +35,9 @@ export const answerJson = (
 };
 
 /** A part of the page: the same for everybody, and asked for anew by its tag. */
-export const answerAsset = (response: ServerResponse, asset: Asset, knownTag: string | undefined, withBody: boolean): void => {
+export const answerAsset = (response: ServerResponse, asset: Asset, objectIndexTag: string | undefined, withBody: boolean): void => {
   const headers = { ...always, 'content-type': asset.type, 'cache-control': 'no-cache', etag: asset.tag };
-  if (knownTag === asset.tag) {
+  if (objectIndexTag === asset.tag) {
     response.writeHead(304, headers);
     response.end();
     return;

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../../support/clock.ts';
 import { silentLog } from '../../../support/log.ts';
-import type { Outlook, Scene } from '../scene.ts';
+import type { DrainPreview, Scene } from '../scene.ts';
 import { deployment, type Place, place } from '../testing/place.ts';
 import { type Dashboard, startDashboard } from './dashboard.ts';
 
@@ -198,7 +198,7 @@ describe('the page', { timeout: 30_000 }, () => {
   test('the outlook of a node', async () => {
     const { status, body } = await ask(link.port, '/api/outlook?node=w1&force=true', bearer);
     assert.equal(status, 200);
-    assert.deepEqual(Object.keys(JSON.parse(body) as Outlook), ['leave', 'stay', 'blockers']);
+    assert.deepEqual(Object.keys(JSON.parse(body) as DrainPreview), ['leave', 'stay', 'blockers']);
   });
 
   test('an order makes a maintenance, a release ends it, and the stream tells both', async () => {

@@ -4,10 +4,10 @@ import type { KindAdapter } from '../../../core/request/request.ts';
 import type { Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import type { Log } from '../../../support/log.ts';
-import type { Hosts } from '../actions/demo-cloud.ts';
+import type { DemoCloud } from '../actions/demo-cloud.ts';
 import { readAssets } from '../assets.ts';
-import { Readers } from '../stream/sse-clients.ts';
-import type { MachineReader } from '../watch/machine-watch.ts';
+import { SseClients } from '../stream/sse-clients.ts';
+import type { MachineClient } from '../watch/machine-watch.ts';
 import { Observer } from '../watch/observer.ts';
 import { answerJson } from './answer.ts';
 import { hostsOf } from './guard.ts';
@@ -18,9 +18,9 @@ export type DashboardOptions = {
   readonly watcher: Watcher;
   readonly adapters: readonly KindAdapter[];
   /** Reads what is announced about machines; they are not looked at when left out. */
-  readonly machines?: MachineReader;
+  readonly machines?: MachineClient;
   /** The hosts of a simulated cloud: whoever may act has something announced about them. */
-  readonly hosts?: Hosts | undefined;
+  readonly hosts?: DemoCloud | undefined;
   readonly access: Access;
   /** Which cluster this is, for people. */
   readonly cluster: string;
@@ -67,22 +67,22 @@ export const startDashboard = async (options: DashboardOptions): Promise<Dashboa
   const assets = readAssets();
   const simulated = hosts !== undefined;
   const observer = new Observer({ watcher, adapters, ...(machines && { machines }), simulated, access: access.kind, cluster, clock, log });
-  const readers = new Readers(observer, clock);
+  const clients = new SseClients(observer, clock);
   let names: ReadonlySet<string> = new Set();
   const server = createServer((request, response) => {
-    const served: Served = { access, assets, observer, readers, hosts, names };
+    const served: Served = { access, assets, observer, clients, hosts, names };
     answer(request, response, served).catch((error: unknown) => failed(error, response, log));
   });
   const done = new AbortController();
   const port = await listening(server, host, options.port).catch((error: unknown) => {
-    readers.end();
+    clients.end();
     throw error;
   });
   names = hostsOf(host, port);
   const running = observer.run(done.signal);
   const close = async (): Promise<void> => {
     done.abort();
-    readers.end();
+    clients.end();
     const closed = new Promise(resolve => server.close(resolve));
     server.closeAllConnections();
     await Promise.all([running, closed]);

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 /** Who may ask at all. A browser carries requests of any web page to this machine: what it says about where they come from is checked first. */
 
 /** A request that is not answered, and why, in a sentence. */
-export type Refusal = { readonly status: 401 | 403; readonly message: string };
+export type RequestRefusal = { readonly status: 401 | 403; readonly message: string };
 
 const loopback = ['localhost', '127.0.0.1', '[::1]'];
 
@@ -22,7 +22,7 @@ const isVisit = (headers: IncomingHttpHeaders): boolean =>
   headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document' && headers.origin === undefined;
 
 /** What speaks against a request that claims to come from here; undefined when nothing does. The page itself may be visited from anywhere. */
-export const strangerIn = (headers: IncomingHttpHeaders, hosts: ReadonlySet<string>, isPage = false): Refusal | undefined => {
+export const strangerIn = (headers: IncomingHttpHeaders, hosts: ReadonlySet<string>, isPage = false): RequestRefusal | undefined => {
   const { host = '', origin } = headers;
   if (!hosts.has(host.toLowerCase())) {
     return { status: 403, message: `this page is not served as "${host}": open it as http://${[...hosts][1] ?? ''}/` };
@@ -41,7 +41,7 @@ export const strangerIn = (headers: IncomingHttpHeaders, hosts: ReadonlySet<stri
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** undefined when the header carries the token. How long the comparison takes tells nothing about the token. */
-export const withoutToken = (authorization: string | undefined, token: string): Refusal | undefined => {
+export const withoutToken = (authorization: string | undefined, token: string): RequestRefusal | undefined => {
   if (timingSafeEqual(digest(authorization ?? ''), digest(`Bearer ${token}`))) return undefined;
   return { status: 401, message: 'this needs the token of the printed link: open the page with the whole link' };
 };

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Api } from '../../../operator/ports.ts';
 import { approve, readApproval } from '../actions/approval.ts';
-import { announce, type Hosts } from '../actions/demo-cloud.ts';
+import { announce, type DemoCloud } from '../actions/demo-cloud.ts';
 import { maintain, type Reply, readOrder, readRelease, release, reply } from '../actions/wishes.ts';
 import type { Asset } from '../assets.ts';
-import type { Readers } from '../stream/sse-clients.ts';
+import type { SseClients } from '../stream/sse-clients.ts';
 import type { Observer } from '../watch/observer.ts';
 import { answerAsset, answerJson, openStream } from './answer.ts';
 import { readBody } from './body.ts';
@@ -17,15 +17,15 @@ export type Served = {
   readonly access: Access;
   readonly assets: ReadonlyMap<string, Asset>;
   readonly observer: Observer;
-  readonly readers: Readers;
+  readonly clients: SseClients;
   /** The hosts of a simulated cloud, where there is one. */
-  readonly hosts: Hosts | undefined;
+  readonly hosts: DemoCloud | undefined;
   /** What the header Host may be. */
   readonly names: ReadonlySet<string>;
 };
 
 type Asked = { readonly request: IncomingMessage; readonly response: ServerResponse; readonly url: URL; readonly served: Served };
-type Work = (observer: Observer, api: Api, value: unknown, hosts: Hosts | undefined) => Promise<Reply>;
+type Work = (observer: Observer, api: Api, value: unknown, hosts: DemoCloud | undefined) => Promise<Reply>;
 type Route = { readonly method: 'GET' | 'POST'; readonly answer: (asked: Asked) => Promise<void> | void };
 
 const sendReply = (response: ServerResponse, { status, body }: Reply): void => {
@@ -34,10 +34,10 @@ const sendReply = (response: ServerResponse, { status, body }: Reply): void => {
 };
 
 const stream = ({ request, response, served }: Asked): void => {
-  if (served.readers.full) return sendReply(response, reply(503, 'too many pages are open: close some of them'));
+  if (served.clients.full) return sendReply(response, reply(503, 'too many pages are open: close some of them'));
   openStream(response);
   const { 'last-event-id': lastEventId } = request.headers;
-  served.readers.add(response, Array.isArray(lastEventId) ? undefined : lastEventId);
+  served.clients.add(response, Array.isArray(lastEventId) ? undefined : lastEventId);
 };
 
 const scene = ({ response, served: { observer } }: Asked): void =>

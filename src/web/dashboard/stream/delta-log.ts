@@ -10,7 +10,7 @@ type Entry = { readonly revision: number; readonly text: string };
 type Next = Entry | 'nothing' | 'forgotten';
 
 /** The last deltas, each as the text that readers get: written once for all of them, and bounded. */
-export class Journal {
+export class DeltaLog {
   readonly #entries: Entry[] = [];
   #characters = 0;
   #revision = 0;

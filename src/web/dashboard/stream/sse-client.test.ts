@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HandClock } from '../../../support/virtual-clock.ts';
 import type { Delta, Scene } from '../scene.ts';
-import { Journal } from './delta-log.ts';
-import { Reader, type Source } from './sse-client.ts';
+import { DeltaLog } from './delta-log.ts';
+import { SseClient, type StreamSource } from './sse-client.ts';
 
 const scene: Scene = {
   facts: { access: 'read-only', cluster: 'test', loading: [], unreadable: [] },
@@ -49,13 +49,13 @@ class Line {
 }
 
 const source = () => {
-  const journal = new Journal();
+  const deltaLog = new DeltaLog();
   let revision = 0;
   const tell = (delta: Delta = { gone: { nodes: [`n${revision}`] } }): void => {
     revision += 1;
-    journal.add(revision, delta);
+    deltaLog.add(revision, delta);
   };
-  const all: Source = { journal, run: 'run', snapshot: () => ({ revision, scene }) };
+  const all: StreamSource = { deltaLog, run: 'run', snapshot: () => ({ revision, scene }) };
   return { tell, source: all };
 };
 
@@ -63,11 +63,11 @@ test('a reader gets the scene, and then every delta once', () => {
   const { tell, source: all } = source();
   const line = new Line();
   tell();
-  const reader = new Reader(line, all, new HandClock(), undefined);
-  reader.pump();
+  const client = new SseClient(line, all, new HandClock(), undefined);
+  client.pump();
   tell();
-  reader.pump();
-  reader.pump();
+  client.pump();
+  client.pump();
   assert.deepEqual(line.heard, ['scene 1', 'delta 2']);
   assert.equal(line.told[1], 'event: delta\nid: run.2\ndata: {"gone":{"nodes":["n1"]}}\n\n');
 });
@@ -77,7 +77,7 @@ test('one that comes back gets what it has missed, and the scene when nobody kno
   for (let count = 0; count < 3; count += 1) tell();
   const heard = (id: string): readonly string[] => {
     const line = new Line();
-    new Reader(line, all, new HandClock(), id).pump();
+    new SseClient(line, all, new HandClock(), id).pump();
     return line.heard;
   };
   assert.deepEqual(heard('run.1'), ['delta 2', 'delta 3']);
@@ -91,11 +91,11 @@ test('a slow reader is told nothing more until it has taken what it was told', (
   const { tell, source: all } = source();
   const line = new Line();
   line.busy = true;
-  const reader = new Reader(line, all, new HandClock(), undefined);
+  const client = new SseClient(line, all, new HandClock(), undefined);
   for (let count = 0; count < 1000; count += 1) {
     tell();
-    reader.pump();
-    reader.beat();
+    client.pump();
+    client.beat();
   }
   assert.deepEqual(line.heard, ['scene 0'], 'one message is all that it costs');
   line.busy = false;
@@ -103,9 +103,9 @@ test('a slow reader is told nothing more until it has taken what it was told', (
   assert.deepEqual(line.heard, ['scene 0', 'scene 1000'], 'what it missed comes as a scene');
   line.busy = true;
   tell();
-  reader.pump();
+  client.pump();
   tell();
-  reader.pump();
+  client.pump();
   line.busy = false;
   line.emit('drain');
   assert.deepEqual(line.heard.slice(2), ['delta 1001', 'delta 1002'], 'a short lag costs no scene');
@@ -117,7 +117,7 @@ test('one that takes nothing for half a minute is cut off; one that does is not'
   const [gone, slow] = [new Line(), new Line()];
   gone.busy = true;
   slow.busy = true;
-  for (const line of [gone, slow]) new Reader(line, all, clock, undefined).pump();
+  for (const line of [gone, slow]) new SseClient(line, all, clock, undefined).pump();
   await clock.advance(29_000);
   tell();
   slow.emit('drain');
@@ -129,8 +129,8 @@ test('one that takes nothing for half a minute is cut off; one that does is not'
 test('a large change is not kept: a scene says the same', () => {
   const { tell, source: all } = source();
   tell({ gone: { pods: ['x'.repeat(5_000_000)] } });
-  assert.equal(all.journal.after(0), 'forgotten');
-  assert.equal(all.journal.after(1), 'nothing');
+  assert.equal(all.deltaLog.after(0), 'forgotten');
+  assert.equal(all.deltaLog.after(1), 'nothing');
   tell();
-  assert.notEqual(all.journal.after(1), 'forgotten');
+  assert.notEqual(all.deltaLog.after(1), 'forgotten');
 });

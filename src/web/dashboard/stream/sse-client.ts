@@ -1,12 +1,12 @@
 import type { Clock } from '../../../support/clock.ts';
 import type { Scene } from '../scene.ts';
-import type { Journal } from './delta-log.ts';
+import type { DeltaLog } from './delta-log.ts';
 
 /** A reader that takes nothing for so long is gone, or as good as gone. */
 const patienceMs = 30_000;
 
 /** Where a reader's text goes: the part of a response that is used. */
-export type Sink = {
+export type SseResponse = {
   /** false: enough for now, until `drain`. */
   write(text: string): boolean;
   on(event: 'drain' | 'close', listener: () => void): unknown;
@@ -14,8 +14,8 @@ export type Sink = {
 };
 
 /** Everything that is told to readers, and under which name. */
-export type Source = {
-  readonly journal: Journal;
+export type StreamSource = {
+  readonly deltaLog: DeltaLog;
   /** Sets this run of the server apart from others: their revisions mean nothing here. */
   readonly run: string;
   readonly snapshot: () => { readonly revision: number; readonly scene: Scene };
@@ -31,27 +31,27 @@ const revisionIn = (id: string | undefined, run: string): number | undefined => 
  * One open stream of server-sent events: a `scene`, then every `delta`. It is given the next message only when it has taken the last one, so
  * that a slow reader costs one message of memory; what it missed beyond the journal comes as a new scene.
  */
-export class Reader {
-  readonly #sink: Sink;
-  readonly #source: Source;
+export class SseClient {
+  readonly #response: SseResponse;
+  readonly #source: StreamSource;
   readonly #clock: Clock;
   #revision: number | undefined;
   #giveUp: (() => void) | undefined;
 
-  constructor(sink: Sink, source: Source, clock: Clock, lastEventId: string | undefined) {
-    this.#sink = sink;
+  constructor(response: SseResponse, source: StreamSource, clock: Clock, lastEventId: string | undefined) {
+    this.#response = response;
     this.#source = source;
     this.#clock = clock;
     this.#revision = revisionIn(lastEventId, source.run);
-    sink.on('drain', () => this.#taken());
-    sink.on('close', () => this.#giveUp?.());
+    response.on('drain', () => this.#taken());
+    response.on('close', () => this.#giveUp?.());
     this.pump();
   }
 
   /** Tells everything that there is to tell, as far as the reader takes it. */
   pump(): void {
     while (this.#giveUp === undefined) {
-      const next = this.#revision === undefined ? 'forgotten' : this.#source.journal.after(this.#revision);
+      const next = this.#revision === undefined ? 'forgotten' : this.#source.deltaLog.after(this.#revision);
       if (next === 'nothing') return;
       if (next === 'forgotten') {
         const { revision, scene } = this.#source.snapshot();
@@ -66,7 +66,7 @@ export class Reader {
   }
 
   end(): void {
-    this.#sink.destroy();
+    this.#response.destroy();
   }
 
   #tell(event: 'scene' | 'delta', revision: number, text: string): void {
@@ -75,8 +75,8 @@ export class Reader {
   }
 
   #write(text: string): void {
-    if (this.#sink.write(text)) return;
-    this.#giveUp ??= this.#clock.after(patienceMs, () => this.#sink.destroy());
+    if (this.#response.write(text)) return;
+    this.#giveUp ??= this.#clock.after(patienceMs, () => this.#response.destroy());
   }
 
   #taken(): void {

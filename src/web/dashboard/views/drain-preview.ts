@@ -4,7 +4,7 @@ import type { DrainInputs } from '../../../core/maintenance/drain-inputs.ts';
 import { filterContextOf } from '../../../core/maintenance/filter-context.ts';
 import { drainRequest } from '../../../core/request/ad-hoc.ts';
 import { seedPolicy } from '../../../core/request/policy.ts';
-import type { Outlook } from '../scene.ts';
+import type { DrainPreview } from '../scene.ts';
 import { blockerView } from './views.ts';
 
 /** What a drain would find, before anybody has asked for one. */
@@ -13,7 +13,7 @@ export const outlookOf = (
   drainInputs: DrainInputs,
   choice: { readonly force: boolean; readonly deleteEmptyDirData: boolean },
   now: Temporal.Instant,
-): Outlook => {
+): DrainPreview => {
   const imagined = drainRequest(node, { ...seedPolicy, ...choice }, now);
   const filterContext = filterContextOf({ nodeName: node, ...drainInputs }, now);
   const behaviors = drainInputs.pods.map(pod => drainBehaviorOf(pod, imagined.policy, filterContext).behavior);

@@ -1,7 +1,7 @@
 import type { MomentView } from '../scene.ts';
 
 /** A line of the time line, as it is watched. */
-export type Moment = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly view: MomentView };
+export type TimelineEvent = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly view: MomentView };
 
 type RawEvent = {
   readonly metadata: {
@@ -21,7 +21,7 @@ type RawEvent = {
 };
 
 /** Keeps of an Event what the time line shows. */
-export const readMoment = (raw: unknown): Moment => {
+export const readMoment = (raw: unknown): TimelineEvent => {
   const { metadata, involvedObject = {}, type, reason = '', message = '', count, lastTimestamp, eventTime } = raw as RawEvent;
   const key = `${metadata.namespace ?? ''}/${metadata.name}`;
   const { kind = '', namespace, name = '' } = involvedObject;

@@ -1,7 +1,7 @@
 import type { Change } from '../../../operator/ports.ts';
 import type { MomentView } from '../scene.ts';
-import { byTime, type Moment } from './timeline-event.ts';
-import { Shelf } from './view-store.ts';
+import { byTime, type TimelineEvent } from './timeline-event.ts';
+import { ViewStore } from './view-store.ts';
 
 /** What a time line shows; a cluster keeps an hour of events, which may be thousands. */
 const most = 150;
@@ -10,21 +10,21 @@ const slack = 50;
 
 /** The newest events. */
 export class Moments {
-  readonly #shelf = new Shelf<MomentView>();
+  readonly #viewStore = new ViewStore<MomentView>();
 
-  apply({ type, object }: Change<Moment>): void {
+  apply({ type, object }: Change<TimelineEvent>): void {
     // An event that has expired has happened all the same: it leaves with the oldest.
     if (type === 'removed') return;
-    this.#shelf.put(object.view);
-    if (this.#shelf.size <= most + slack) return;
-    for (const { key } of this.#shelf.values().toSorted(byTime).slice(most)) this.#shelf.drop(key);
+    this.#viewStore.put(object.view);
+    if (this.#viewStore.size <= most + slack) return;
+    for (const { key } of this.#viewStore.values().toSorted(byTime).slice(most)) this.#viewStore.drop(key);
   }
 
   newest(): readonly MomentView[] {
-    return this.#shelf.values().toSorted(byTime).slice(0, most);
+    return this.#viewStore.values().toSorted(byTime).slice(0, most);
   }
 
-  take(): ReturnType<Shelf<MomentView>['take']> {
-    return this.#shelf.take();
+  take(): ReturnType<ViewStore<MomentView>['take']> {
+    return this.#viewStore.take();
   }
 }

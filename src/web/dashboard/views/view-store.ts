@@ -1,5 +1,5 @@
 /** Views of one kind by key, and which of them have changed since somebody last asked. */
-export class Shelf<V extends { readonly key: string }> {
+export class ViewStore<V extends { readonly key: string }> {
   readonly #views = new Map<string, V>();
   readonly #dirty = new Set<string>();
 

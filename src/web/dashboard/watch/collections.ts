@@ -1,6 +1,6 @@
 import type { CachedObject, Change, Collection, Watcher, WatchHandler } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
-import { Troubles } from './watch-errors.ts';
+import { WatchErrors } from './watch-errors.ts';
 
 type Followed<T extends CachedObject> = {
   /** As people are told of it. */
@@ -16,7 +16,7 @@ type Followed<T extends CachedObject> = {
 export class Collections {
   readonly #watcher: Watcher;
   readonly #changed: () => void;
-  readonly #troubles: Troubles;
+  readonly #troubles: WatchErrors;
   readonly #loading = new Set<string>();
   readonly #missing = new Set<string>();
 
@@ -24,14 +24,14 @@ export class Collections {
   constructor(watcher: Watcher, clock: Clock, changed: () => void) {
     this.#watcher = watcher;
     this.#changed = changed;
-    this.#troubles = new Troubles(clock, changed);
+    this.#troubles = new WatchErrors(clock, changed);
   }
 
   get loading(): readonly string[] {
     return [...this.#loading].sort();
   }
 
-  get unreadable(): ReturnType<Troubles['list']> {
+  get unreadable(): ReturnType<WatchErrors['list']> {
     return this.#troubles.list();
   }
 

@@ -5,16 +5,16 @@ import { type MaintenanceWindow, windowsPath } from '../../../core/window/window
 import type { Change } from '../../../operator/ports.ts';
 import type { MachineView, WindowView } from '../scene.ts';
 import { machineView, windowView } from '../views/machine-views.ts';
-import { Shelf } from '../views/view-store.ts';
+import { ViewStore } from '../views/view-store.ts';
 import type { Collections } from './collections.ts';
 
 /** How the kinds about machines are read. */
-export type MachineReader = Pick<MachineAdapter, 'readMaintenance' | 'readWindow'>;
+export type MachineClient = Pick<MachineAdapter, 'readMaintenance' | 'readWindow'>;
 
 /** What is announced about machines, and when something may be done about it. */
 export class MachineWatch {
-  readonly machines = new Shelf<MachineView>();
-  readonly windows = new Shelf<WindowView>();
+  readonly machines = new ViewStore<MachineView>();
+  readonly windows = new ViewStore<WindowView>();
   readonly #requests = new Map<string, MachineRequest>();
   readonly #touched: (node: string) => void;
 
@@ -34,7 +34,7 @@ export class MachineWatch {
   }
 
   /** Until the signal is aborted. A cluster may have neither of the kinds. */
-  async run(collections: Collections, read: MachineReader, signal: AbortSignal): Promise<void> {
+  async run(collections: Collections, read: MachineClient, signal: AbortSignal): Promise<void> {
     await Promise.all([
       collections.follow(
         {

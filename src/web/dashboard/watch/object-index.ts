@@ -58,7 +58,7 @@ class Group<T extends CachedObject> {
 }
 
 /** What is known of the cluster, as it was last told. */
-export class Known {
+export class ObjectIndex {
   readonly nodes = new Group<Node>(({ name }) => name);
   readonly pods = new Group<Pod>(({ nodeName }) => nodeName);
   readonly budgets = new Group<Budget>(({ namespace }) => namespace);

@@ -8,15 +8,15 @@ import type { CachedObject, Change, Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import type { Log } from '../../../support/log.ts';
 import { makerAmong } from '../actions/wishes.ts';
-import type { AccessKind, BudgetView, Delta, Facts, NodeView, Outlook, PodView, Scene } from '../scene.ts';
+import type { AccessKind, BudgetView, Delta, DrainPreview, Facts, NodeView, PodView, Scene } from '../scene.ts';
 import { outlookOf } from '../views/drain-preview.ts';
-import { type Moment, readMoment } from '../views/timeline-event.ts';
+import { readMoment, type TimelineEvent } from '../views/timeline-event.ts';
 import { Moments } from '../views/timeline-events.ts';
-import { Shelf } from '../views/view-store.ts';
+import { ViewStore } from '../views/view-store.ts';
 import { budgetView, holdView, missingNodeView, nodeView, podView } from '../views/views.ts';
 import { Collections } from './collections.ts';
-import { type MachineReader, MachineWatch } from './machine-watch.ts';
-import { Known } from './object-index.ts';
+import { type MachineClient, MachineWatch } from './machine-watch.ts';
+import { ObjectIndex } from './object-index.ts';
 
 /** What is told at once: more often would be faster than anybody can look. */
 const batchMs = 100;
@@ -25,7 +25,7 @@ export type ObserverOptions = {
   readonly watcher: Watcher;
   readonly adapters: readonly KindAdapter[];
   /** Reads what is announced about machines; they are not looked at when left out. */
-  readonly machines?: MachineReader;
+  readonly machines?: MachineClient;
   /** The machines are a simulation. */
   readonly simulated?: boolean;
   readonly access: AccessKind;
@@ -43,10 +43,10 @@ const budgetsPath = '/apis/policy/v1/poddisruptionbudgets';
 /** Follows the cluster and keeps the scene: who is told, is told what has changed since the revision before, in batches. */
 export class Observer {
   readonly #options: ObserverOptions;
-  readonly #known = new Known();
-  readonly #nodes = new Shelf<NodeView>();
-  readonly #pods = new Shelf<PodView>();
-  readonly #budgets = new Shelf<BudgetView>();
+  readonly #objectIndex = new ObjectIndex();
+  readonly #nodes = new ViewStore<NodeView>();
+  readonly #pods = new ViewStore<PodView>();
+  readonly #budgets = new ViewStore<BudgetView>();
   readonly #moments = new Moments();
   readonly #machines = new MachineWatch(node => this.#stale.add(node));
   readonly #collections: Collections;
@@ -112,7 +112,7 @@ export class Observer {
 
   /** A maintenance that is there at this moment. */
   find(store: string, namespace: string | undefined, name: string): MaintenanceRequest | undefined {
-    return this.#known.requests.get(`${store}/${namespace ?? ''}/${name}`);
+    return this.#objectIndex.requests.get(`${store}/${namespace ?? ''}/${name}`);
   }
 
   /** A machine maintenance that is there at this moment, by `namespace/name`. */
@@ -121,11 +121,11 @@ export class Observer {
   }
 
   hasNode(name: string): boolean {
-    return this.#known.nodes.get(name) !== undefined;
+    return this.#objectIndex.nodes.get(name) !== undefined;
   }
 
-  outlook(node: string, choice: Parameters<typeof outlookOf>[2]): Outlook {
-    return outlookOf(node, this.#known.drainInputsAt(node), choice, this.#options.clock.now());
+  outlook(node: string, choice: Parameters<typeof outlookOf>[2]): DrainPreview {
+    return outlookOf(node, this.#objectIndex.drainInputsAt(node), choice, this.#options.clock.now());
   }
 
   /** The kind to make maintenances of; undefined when none is served. */
@@ -158,35 +158,36 @@ export class Observer {
 
   #followEvents(component: string, signal: AbortSignal): Promise<void> {
     const collection = { path: '/api/v1/events', fieldSelector: `reportingComponent=${component}` };
-    const told = (change: Change<Moment>): void => this.#moments.apply(change);
+    const told = (change: Change<TimelineEvent>): void => this.#moments.apply(change);
     return this.#collections.follow({ what: 'events', collection, project: readMoment, told }, signal);
   }
 
   #nodeTold(change: Change<Node>): void {
-    for (const name of this.#known.nodes.apply(change)) this.#stale.add(name);
+    for (const name of this.#objectIndex.nodes.apply(change)) this.#stale.add(name);
   }
 
   #podTold(change: Change<Pod>): void {
     if (change.type === 'removed') this.#pods.drop(change.object.key);
     else this.#pods.put(podView(change.object));
-    for (const node of this.#known.pods.apply(change)) this.#judgeAgain(node);
+    for (const node of this.#objectIndex.pods.apply(change)) this.#judgeAgain(node);
   }
 
   #budgetTold(change: Change<ReturnType<typeof readBudget>>): void {
-    this.#known.budgets.apply(change);
+    this.#objectIndex.budgets.apply(change);
     if (change.type === 'removed') this.#budgets.drop(change.object.key);
     else this.#budgets.put(budgetView(change.object));
-    for (const node of this.#known.requests.groups()) this.#judgeAgain(node);
+    for (const node of this.#objectIndex.requests.groups()) this.#judgeAgain(node);
   }
 
   #requestTold(change: Change<Wanted>): void {
     const object = { ...change.object.request };
-    for (const node of this.#known.requests.apply({ type: change.type === 'removed' ? 'removed' : 'added', object })) this.#stale.add(node);
+    for (const node of this.#objectIndex.requests.apply({ type: change.type === 'removed' ? 'removed' : 'added', object }))
+      this.#stale.add(node);
   }
 
   /** Its pods or budgets have changed: that matters where a drain is judged from them. */
   #judgeAgain(node: string): void {
-    if (this.#known.requests.in(node).some(isDraining)) this.#stale.add(node);
+    if (this.#objectIndex.requests.in(node).some(isDraining)) this.#stale.add(node);
   }
 
   /** This runs in a timer: one node that cannot be drawn must not end the process, nor keep the others from being drawn. */
@@ -199,11 +200,11 @@ export class Observer {
   }
 
   #draw(name: string): void {
-    const node = this.#known.nodes.get(name);
-    const requests = this.#known.requestsOn(name);
+    const node = this.#objectIndex.nodes.get(name);
+    const requests = this.#objectIndex.requestsOn(name);
     if (node === undefined && requests.length === 0) return void this.#nodes.drop(name);
     const draining = requests.some(isDraining);
-    const drainInputs = draining ? this.#known.drainInputsAt(name) : undefined;
+    const drainInputs = draining ? this.#objectIndex.drainInputsAt(name) : undefined;
     const now = this.#options.clock.now();
     const holds = requests.map(request =>
       holdView(request, drainInputs && isDraining(request) ? blockersNow(request, drainInputs, now) : []),

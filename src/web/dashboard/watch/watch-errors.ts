@@ -4,7 +4,7 @@ import type { Clock } from '../../../support/clock.ts';
 const patienceMs = 35_000;
 
 /** Collections that cannot be read, in words. Nobody says when one can be read again: one that says nothing any more, can. */
-export class Troubles {
+export class WatchErrors {
   readonly #all = new Map<string, { readonly message: string; readonly forget: () => void }>();
   readonly #clock: Clock;
   readonly #changed: () => void;
