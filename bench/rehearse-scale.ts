@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { rehearsalManager } from '../src/cli/rehearsal/rehearsal-manager.ts';
 import type { JsonObject } from '../src/core/json.ts';
 import { rehearse } from '../src/rehearse/rehearse.ts';
-import type { Copy } from '../src/rehearse/snapshot/cluster-snapshot.ts';
+import type { ClusterSnapshot } from '../src/rehearse/snapshot/cluster-snapshot.ts';
 import { Shared } from '../src/rehearse/snapshot/share.ts';
 
 /**
@@ -167,7 +167,7 @@ const deployment = (index: number): readonly JsonObject[] => {
   ];
 };
 
-const copyOf = (): Copy => {
+const copyOf = (): ClusterSnapshot => {
   const daemons = Math.max(1, Math.round(podsEach / 10));
   const apps = Math.floor((nodes * (podsEach - daemons)) / replicas);
   const objects: JsonObject[] = [];
@@ -181,18 +181,18 @@ const copyOf = (): Copy => {
 
 const copy = copyOf();
 const names = which === 'all' ? Array.from({ length: nodes }, (_, index) => `node-${index}`) : ['node-7'];
-const wishes = names.map(name => ({
+const plannedMaintenances = names.map(name => ({
   node: name,
   name,
   object: { apiVersion: 'drydock.dev/v1alpha1', kind: 'Maintenance', metadata: { name }, spec: { nodeName: name, drain: {} } },
 }));
 const since = performance.now();
 let told = 0;
-const foresight = await rehearse({
+const forecast = await rehearse({
   ...rehearsalManager({}, message => console.error(message)),
   copy,
   seeds,
-  order: { wishes, horizonMs: Number(horizonText) * 1000, ...(which === 'all' && { parallel: 100 }) },
+  order: { plannedMaintenances, horizonMs: Number(horizonText) * 1000, ...(which === 'all' && { parallel: 100 }) },
   tell: (run, { drained, gone, madeUpMs }) => {
     if (performance.now() - told < 10_000) return;
     told = performance.now();
@@ -201,7 +201,7 @@ const foresight = await rehearse({
     );
   },
 });
-const { finishes, end, moves, notes, copied } = foresight;
+const { finishes, end, moves, notes, copied } = forecast;
 const figures = { nodes, pods: nodes * podsEach, which, seeds, finishes, end, moves, notes, copied };
 console.log(
   JSON.stringify({ seconds: (performance.now() - since) / 1000, memoryMB: process.memoryUsage.rss() / 1e6, ...figures }, undefined, 2),

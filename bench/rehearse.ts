@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Foresight } from '../src/rehearse/report/forecast.ts';
+import type { Forecast } from '../src/rehearse/report/forecast.ts';
 import type { Api } from '../test/control-plane/api.ts';
 import { clearNamespaces, cordon, create, createAll, deleteNodes, nodesReady, podsReady } from '../test/control-plane/cluster.ts';
 import { namespace, node } from '../test/control-plane/manifests.ts';
@@ -46,7 +46,7 @@ const makeArena = async (api: Api, scenario: Scenario): Promise<Arena> => {
   return { space, targets, clear };
 };
 
-const foresee = async (stand: Stand, scenario: Scenario, { targets }: Arena): Promise<Foresight> => {
+const foresee = async (stand: Stand, scenario: Scenario, { targets }: Arena): Promise<Forecast> => {
   const folder = mkdtempSync(join(tmpdir(), 'drydock-bench-'));
   try {
     const taken = await stand.drydock('snapshot', join(folder, 'copy'));
@@ -54,7 +54,7 @@ const foresee = async (stand: Stand, scenario: Scenario, { targets }: Arena): Pr
     const policy = scenario.careful === true ? [] : ['--force', '--delete-emptydir-data'];
     const played = await stand.drydock('rehearse', ...targets, '--snapshot', join(folder, 'copy'), '-o', 'json', ...policy);
     if (played.code > 1) throw new Error(`drydock rehearse: ${played.stderr}`);
-    return JSON.parse(played.stdout) as Foresight;
+    return JSON.parse(played.stdout) as Forecast;
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -97,12 +97,12 @@ const drain = async (api: Api, scenario: Scenario, { targets }: Arena): Promise<
 const measure = async (stand: Stand, scenario: Scenario): Promise<Compared> => {
   const { api } = stand;
   const arena = await makeArena(api, scenario);
-  const foresight = await foresee(stand, scenario, arena);
+  const forecast = await foresee(stand, scenario, arena);
   const actual = await drain(api, scenario, arena);
   await arena.clear();
-  const compared = compare(scenario.name, scenario.what, foresight, actual);
+  const compared = compare(scenario.name, scenario.what, forecast, actual);
   say(JSON.stringify(compared));
-  for (const note of foresight.notes) say(`  note: ${note}`);
+  for (const note of forecast.notes) say(`  note: ${note}`);
   return compared;
 };
 

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import type { JsonObject } from '../core/json.ts';
 import { freshPod } from '../embedded/testing/bench.ts';
 import { budget, shop } from '../embedded/testing/drill.ts';
-import type { Foresight } from './report/forecast.ts';
-import { foresightPicture } from './report/picture.ts';
-import { foresightText } from './report/words.ts';
+import type { Forecast } from './report/forecast.ts';
+import { forecastPicture } from './report/picture.ts';
+import { forecastText } from './report/words.ts';
 import { copied, foresee, labelledNodes, nodes } from './testing/copied.ts';
 
 const asking = (cpu: string): JsonObject => ({
@@ -18,7 +18,7 @@ const web = (replicas: number, cpu = '100m', more: JsonObject = {}): JsonObject 
     template: { metadata: { labels: { app: 'web' } }, spec: { ...(asking(cpu)['spec'] as JsonObject), ...more } },
   });
 
-const wholeOf = (seen: Foresight, cause: string): readonly string[] =>
+const wholeOf = (seen: Forecast, cause: string): readonly string[] =>
   seen.blockers.filter(one => one.cause === cause).map(({ node, what = '' }) => `${node} ${what}`);
 
 test('a drain that nothing is in the way of: it finishes, and says when, in which order, and how low workloads get', async () => {
@@ -45,20 +45,20 @@ test('a drain that nothing is in the way of: it finishes, and says when, in whic
   );
   const [delay] = seen.delays;
   assert.deepEqual([delay?.cause, delay?.about], ['DisruptionBudget', 'shop/web']);
-  const text = foresightText(seen);
+  const text = forecastText(seen);
   assert.match(text, /^n1 is drained in 1\ds \(9 of 10 times within 1\ds\); begun now, at 2026-01-01T00:/);
   assert.match(
     text,
     /pods take to end was seen too seldom to tell, and is guessed \(--stop-time\), for Deployment shop\/web, StatefulSet shop\/db$/m,
   );
-  const learned = (stops: number): string => foresightText({ ...seen, learned: { ...seen.learned, stops } });
+  const learned = (stops: number): string => forecastText({ ...seen, learned: { ...seen.learned, stops } });
   assert.match(
     learned(2),
     /seen too seldom to tell, and is guessed \(--stop-time\), for Deployment shop\/web, /,
     'two tell nothing of anybody',
   );
   assert.match(learned(3), /seen too seldom to tell, and is taken from others, for Deployment shop\/web, /);
-  assert.equal(foresightText(await foresee(copy, ['n1'], { seeds: 1 })), text, 'the same copy gives the same foresight');
+  assert.equal(forecastText(await foresee(copy, ['n1'], { seeds: 1 })), text, 'the same copy gives the same foresight');
 });
 
 test('a budget that never allows, two budgets on a pod, a pod without owner, local data: each is named, with its remedy', async () => {
@@ -87,7 +87,7 @@ test('a budget that never allows, two budgets on a pod, a pod without owner, loc
   assert.deepEqual(wholeOf(seen, 'Unmanaged'), ['n1 shop/bare']);
   assert.equal(wholeOf(seen, 'LocalData').length, 1);
   assert.ok(seen.blockers.every(({ remedy }) => remedy !== undefined));
-  const text = foresightText(seen);
+  const text = forecastText(seen);
   assert.match(text, /^It does not finish: n1 is not drained\./);
   assert.match(text, /help: /);
   assert.match(text, /What else would be in the way if the policy let all these pods go:\n  n1: .*BudgetNeverAllows/);
@@ -110,7 +110,7 @@ test('pods that the policy refuses, and nothing else in the way: that is said', 
   });
   const seen = await foresee(copy, ['n1'], { seeds: 1 });
   assert.deepEqual([seen.finishes, wholeOf(seen, 'Unmanaged'), seen.behind], [false, ['n1 shop/bare'], []]);
-  assert.match(foresightText(seen), /if the policy let all these pods go:\n  nothing$/);
+  assert.match(forecastText(seen), /if the policy let all these pods go:\n  nothing$/);
 });
 
 test('nothing is left that fits the successor of a pod: the budget never allows again, and that is told with what is lacking', async () => {
@@ -129,14 +129,14 @@ test('nothing is left that fits the successor of a pod: the budget never allows 
     assert.equal(lacks.length, 1);
     assert.equal(lacks[0]?.asks, 'cpu 2.5');
   }
-  assert.match(foresightText(seen), /because shop\/web-\S+ finds no node: 2 nodes cordoned \(it asks for cpu 2\.5\)/);
+  assert.match(forecastText(seen), /because shop\/web-\S+ finds no node: 2 nodes cordoned \(it asks for cpu 2\.5\)/);
   const single = await foresee(copy, ['n1']);
   assert.equal(single.finishes, true, 'one of the two pods may go');
   assert.deepEqual(
     single.lacks.map(({ workload, lacks }) => [workload, lacks.map(({ what }) => what.kind).sort()]),
     [['Deployment shop/web', ['amount', 'cordon']]],
   );
-  assert.match(foresightText(single), /Pods that are left without a node:\n {2}shop\/web-\S+ finds no node: /);
+  assert.match(forecastText(single), /Pods that are left without a node:\n {2}shop\/web-\S+ finds no node: /);
 });
 
 test('a volume that is tied to the node', async () => {
@@ -159,8 +159,8 @@ test('a volume that is tied to the node', async () => {
   });
   const seen = await foresee(copy, ['n1']);
   assert.equal(seen.finishes, false);
-  assert.match(foresightText(seen), /1 node cordoned, 1 node out of reach of its volume \(zone or node\)/);
-  assert.match(foresightText(seen), /help: its volume can be used on the drained node or zone only/);
+  assert.match(forecastText(seen), /1 node cordoned, 1 node out of reach of its volume \(zone or node\)/);
+  assert.match(forecastText(seen), /help: its volume can be used on the drained node or zone only/);
 });
 
 test('pods that move twice are counted, and nodes in turns are given back', async () => {
@@ -241,11 +241,11 @@ test('the picture shows every node, what leaves it, and in red what is stuck', a
     await settle();
     nodes(make, 'n2');
   });
-  const stuck = foresightPicture(await foresee(copy, ['n1'], { seeds: 1 }));
+  const stuck = forecastPicture(await foresee(copy, ['n1'], { seeds: 1 }));
   assert.match(stuck, /^<svg xmlns="http:\/\/www.w3.org\/2000\/svg" viewBox="0 0 970 \d+"/);
   assert.match(stuck, /<rect class="stuck"/);
   assert.match(stuck, />Unmanaged</);
-  const done = foresightPicture(await foresee(copy, ['n1', 'n2'], { seeds: 1, drain: { force: true }, parallel: 1 }));
+  const done = forecastPicture(await foresee(copy, ['n1', 'n2'], { seeds: 1, drain: { force: true }, parallel: 1 }));
   assert.equal(done.match(/<rect class="drain"/g)?.length, 2);
   assert.ok((done.match(/<circle class="mark"/g)?.length ?? 0) >= 4);
   assert.match(done, /<circle class="again"/);

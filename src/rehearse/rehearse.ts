@@ -1,15 +1,15 @@
 import { prepared, sickIn, unique } from './prepare/prepare.ts';
 import { essenceOf, usualFewPods } from './prepare/reduce.ts';
 import { lookBehind } from './report/behind.ts';
-import { type Foresight, foresightOf } from './report/forecast.ts';
-import { type Order, type Progress, play, type Run } from './simulate/run.ts';
-import type { Props } from './simulate/sandbox.ts';
-import { type Copy, ofKind } from './snapshot/cluster-snapshot.ts';
+import { type Forecast, forecastOf } from './report/forecast.ts';
+import { type Order, type Progress, type Run, simulate } from './simulate/run.ts';
+import type { SandboxOptions } from './simulate/sandbox.ts';
+import { type ClusterSnapshot, ofKind } from './snapshot/cluster-snapshot.ts';
 import { Workloads } from './snapshot/workloads.ts';
-import { type Defaults, Learned } from './timings/learn.ts';
+import { type Defaults, PodTimings } from './timings/learn.ts';
 
-export type RehearsalOptions = Pick<Props, 'definitions' | 'adapters' | 'operate'> & {
-  readonly copy: Copy;
+export type RehearsalOptions = Pick<SandboxOptions, 'definitions' | 'adapters' | 'operate'> & {
+  readonly copy: ClusterSnapshot;
   readonly order: Order;
   /** How often it is played. */
   readonly seeds: number;
@@ -23,7 +23,7 @@ export type RehearsalOptions = Pick<Props, 'definitions' | 'adapters' | 'operate
 /** Of what could not be taken over, so many are named. */
 const mostNamed = 5;
 
-const notesOf = ({ leftOut }: Copy, unloaded: ReadonlySet<string>): readonly string[] => {
+const notesOf = ({ leftOut }: ClusterSnapshot, unloaded: ReadonlySet<string>): readonly string[] => {
   const named = [...unloaded].sort();
   const rest = named.length > mostNamed ? [`${named.length - mostNamed} more objects could not be taken over`] : [];
   return [
@@ -45,22 +45,22 @@ export const rehearse = async ({
   tell = () => {},
   fewPods = usualFewPods,
   ...rest
-}: RehearsalOptions): Promise<Foresight> => {
+}: RehearsalOptions): Promise<Forecast> => {
   const { takenAt } = copy;
   const workloads = new Workloads(copy.objects);
-  const learned = new Learned(copy.objects, workloads, defaults);
-  const targets = new Set(order.wishes.map(({ node }) => node));
+  const learned = new PodTimings(copy.objects, workloads, defaults);
+  const targets = new Set(order.plannedMaintenances.map(({ node }) => node));
   const objects = prepared(essenceOf(unique(copy.objects), targets, fewPods), takenAt);
-  const props: Props = { ...rest, takenAt, learned, objects, sick: sickIn(copy.objects, takenAt) };
+  const sandboxOptions: SandboxOptions = { ...rest, takenAt, learned, objects, sick: sickIn(copy.objects, takenAt) };
   const unloaded = new Set<string>();
   const runs: Run[] = [];
   for (let seed = 1; seed <= seeds; seed += 1) {
     const options = { seed, workloads, unloaded: (what: string) => void unloaded.add(what) };
-    runs.push(await play(props, order, { ...options, tell: progress => tell(seed, progress) }));
+    runs.push(await simulate(sandboxOptions, order, { ...options, tell: progress => tell(seed, progress) }));
   }
   const behind = await lookBehind(runs, order, async wider => {
     const options = { seed: 1, workloads, unloaded: () => {} };
-    return play(props, wider, { ...options, tell: progress => tell(seeds + 1, progress) });
+    return simulate(sandboxOptions, wider, { ...options, tell: progress => tell(seeds + 1, progress) });
   });
   const count = (kind: string): number => ofKind(copy.objects, kind).length;
   const copied = {
@@ -71,5 +71,5 @@ export const rehearse = async ({
   };
   const moved = new Set(runs.flatMap(({ levels }) => levels.map(({ workload }) => workload)));
   const about = { takenAt: takenAt.toString(), copied, learned: learned.from([...moved].sort()), notes: notesOf(copy, unloaded) };
-  return foresightOf(runs, { ...about, ...(behind && { behind }) });
+  return forecastOf(runs, { ...about, ...(behind && { behind }) });
 };

@@ -12,7 +12,7 @@ import { SimulatedKubeVirt } from '../embedded/kubevirt/simulated.ts';
 import { type Stored, text } from '../embedded/object.ts';
 import { seeded } from '../embedded/seeded.ts';
 import { HandClock } from '../support/virtual-clock.ts';
-import type { Copy } from './snapshot/cluster-snapshot.ts';
+import type { ClusterSnapshot } from './snapshot/cluster-snapshot.ts';
 import { takeCopy } from './snapshot/take.ts';
 import { foresee, nodes } from './testing/copied.ts';
 
@@ -23,7 +23,7 @@ const mustMigrate = (draft: JsonObject): JsonObject =>
     : draft;
 
 /** Six VMs on one node, of which one cannot be moved; and two nodes that may take them. */
-const copyOf = async (): Promise<Copy> => {
+const copyOf = async (): Promise<ClusterSnapshot> => {
   const clock = new HandClock();
   const kubeVirt = new SimulatedKubeVirt();
   const cluster = createCluster({ clock, random: seeded(1), extensions: [kubeVirt.extension()] });

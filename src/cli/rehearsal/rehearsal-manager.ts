@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { everyNamespace } from '../../operator/cache/namespaces.ts';
 import { noMeter } from '../../operator/ports.ts';
-import type { Props } from '../../rehearse/simulate/sandbox.ts';
+import type { SandboxOptions } from '../../rehearse/simulate/sandbox.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { crdTexts, usualGroups } from '../install/crds.ts';
 import { controllerManager } from '../manager/controller-manager.ts';
@@ -14,7 +14,7 @@ import { leaseNamespaces } from '../shared/kinds.ts';
 const terms = { durationSeconds: 3600, renewEverySeconds: 900 };
 
 const operate =
-  (adapters: readonly KindAdapter[], log: Log): Props['operate'] =>
+  (adapters: readonly KindAdapter[], log: Log): SandboxOptions['operate'] =>
   ({ ports, clock }, signal) =>
     controllerManager({
       api: ports,
@@ -43,7 +43,7 @@ const operate =
 export const rehearsalManager = (
   env: Readonly<Record<string, string | undefined>>,
   defect: (message: string) => void,
-): Pick<Props, 'operate' | 'definitions' | 'adapters'> => {
+): Pick<SandboxOptions, 'operate' | 'definitions' | 'adapters'> => {
   const adapters = served(leaseNamespaces(env));
   const groups = new Set([...usualGroups, ...adapters.map(({ apiVersion }) => apiVersion.split('/')[0] ?? '')]);
   const error: Log['error'] = (message, about) => defect(`${message} ${JSON.stringify(about?.['node'] ?? '')}`);

@@ -6,10 +6,10 @@ import { matches } from '../../core/pod/selector.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { at, strings, text } from '../../embedded/object.ts';
 import { rehearse } from '../../rehearse/rehearse.ts';
-import type { Foresight } from '../../rehearse/report/forecast.ts';
-import { durationText, foresightText } from '../../rehearse/report/words.ts';
-import { type Order, type Progress, type Wish, WishError } from '../../rehearse/simulate/run.ts';
-import { type Copy, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
+import type { Forecast } from '../../rehearse/report/forecast.ts';
+import { durationText, forecastText } from '../../rehearse/report/words.ts';
+import { type Order, type PlannedMaintenance, PlannedMaintenanceError, type Progress } from '../../rehearse/simulate/run.ts';
+import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
 import { readCopy, SnapshotError } from '../../rehearse/snapshot/files.ts';
 import { takeCopy } from '../../rehearse/snapshot/take.ts';
 import { systemClock } from '../../support/clock.ts';
@@ -59,15 +59,15 @@ const asUsage = async <T>(work: () => T | Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof SnapshotError || error instanceof WishError) throw new UsageError(error.message, { cause: error });
+    if (error instanceof SnapshotError || error instanceof PlannedMaintenanceError) throw new UsageError(error.message, { cause: error });
     throw error;
   }
 };
 
-const copyOf = async (flags: RehearseFlags, env: Env): Promise<Copy> => {
+const copyOf = async (flags: RehearseFlags, env: Env): Promise<ClusterSnapshot> => {
   const { snapshot } = flags;
   if (snapshot !== undefined) return asUsage(() => readCopy(snapshot));
-  const copies: Copy[] = [];
+  const copies: ClusterSnapshot[] = [];
   await withCluster(flags, env, async connection => {
     const tell = (plural: string, count: number): void => progressLine(`read ${count} ${plural}`);
     copies.push(await takeCopy({ api: connection, now: () => systemClock.now(), tell }));
@@ -77,7 +77,7 @@ const copyOf = async (flags: RehearseFlags, env: Env): Promise<Copy> => {
   return copy;
 };
 
-const wishFor = (node: string, flags: RehearseFlags): Wish => {
+const plannedMaintenanceFor = (node: string, flags: RehearseFlags): PlannedMaintenance => {
   const object = maintenanceFor(node, { ...flags, stage: 'Drain' });
   return { node, name: node, object };
 };
@@ -90,7 +90,7 @@ const textIn = (file: string): string => {
   }
 };
 
-const wishIn = (file: string, object: JsonObject, adapters: readonly KindAdapter[]): Wish => {
+const plannedMaintenanceIn = (file: string, object: JsonObject, adapters: readonly KindAdapter[]): PlannedMaintenance => {
   const [kind, apiVersion] = [text(object, 'kind'), text(object, 'apiVersion')];
   const adapter = adapters.find(one => one.kind === kind && one.apiVersion === apiVersion);
   if (adapter === undefined) throw new UsageError(`${file}: ${kind || 'something'} of ${apiVersion || 'no group'} is no maintenance`);
@@ -101,19 +101,19 @@ const wishIn = (file: string, object: JsonObject, adapters: readonly KindAdapter
 };
 
 /** The maintenances of a file. Throws a UsageError that names the file. */
-const wishesIn = (file: string, adapters: readonly KindAdapter[]): readonly Wish[] => {
+const plannedMaintenancesIn = (file: string, adapters: readonly KindAdapter[]): readonly PlannedMaintenance[] => {
   const documents = parseAllDocuments(textIn(file));
-  const wishes = [...documents].flatMap(document => {
+  const plannedMaintenances = [...documents].flatMap(document => {
     const [error] = document.errors;
     if (error !== undefined) throw new UsageError(`${file} is no YAML: ${error.message.split('\n')[0] ?? ''}`);
     const value: unknown = document.toJS();
-    return isObject(value) ? [wishIn(file, value, adapters)] : [];
+    return isObject(value) ? [plannedMaintenanceIn(file, value, adapters)] : [];
   });
-  if (wishes.length === 0) throw new UsageError(`${file} holds no maintenance`);
-  return wishes;
+  if (plannedMaintenances.length === 0) throw new UsageError(`${file} holds no maintenance`);
+  return plannedMaintenances;
 };
 
-const nodesIn = (copy: Copy, names: readonly string[], { selector, all }: RehearseFlags): readonly string[] => {
+const nodesIn = (copy: ClusterSnapshot, names: readonly string[], { selector, all }: RehearseFlags): readonly string[] => {
   const known = ofKind(copy.objects, 'Node');
   if (all === true && (names.length > 0 || selector !== undefined)) throw new UsageError('--all stands in place of names and --selector');
   if (all === true) return known.map(node => text(node, 'metadata', 'name'));
@@ -126,13 +126,13 @@ const nodesIn = (copy: Copy, names: readonly string[], { selector, all }: Rehear
 };
 
 /** Every node must be there, and each is drained once. */
-const checked = (copy: Copy, wishes: readonly Wish[]): readonly Wish[] => {
+const checked = (copy: ClusterSnapshot, plannedMaintenances: readonly PlannedMaintenance[]): readonly PlannedMaintenance[] => {
   const known = new Set(ofKind(copy.objects, 'Node').map(node => text(node, 'metadata', 'name')));
-  const stranger = wishes.find(({ node }) => !known.has(node));
+  const stranger = plannedMaintenances.find(({ node }) => !known.has(node));
   if (stranger !== undefined) throw new UsageError(`nodes "${stranger.node}" not found`);
-  const twice = wishes.find(({ node }, index) => wishes.findIndex(one => one.node === node) < index);
-  if (twice !== undefined && wishes.length < 1000) throw new UsageError(`node ${twice.node} is named twice`);
-  return wishes;
+  const twice = plannedMaintenances.find(({ node }, index) => plannedMaintenances.findIndex(one => one.node === node) < index);
+  if (twice !== undefined && plannedMaintenances.length < 1000) throw new UsageError(`node ${twice.node} is named twice`);
+  return plannedMaintenances;
 };
 
 let told = 0;
@@ -154,14 +154,14 @@ const progressOf = (seeds: number, run: number, { drained, of, gone, madeUpMs }:
   return `${which}: ${drained} of ${of} nodes done, ${gone} pods moved, ${durationText(madeUpMs)} of made-up time`;
 };
 
-const printed = async (foresight: Foresight, output: string): Promise<string> => {
-  if (output === 'json') return JSON.stringify(foresight, undefined, 2);
-  if (output === 'svg') return (await import('../../rehearse/report/picture.ts')).foresightPicture(foresight);
-  return foresightText(foresight);
+const printed = async (forecast: Forecast, output: string): Promise<string> => {
+  if (output === 'json') return JSON.stringify(forecast, undefined, 2);
+  if (output === 'svg') return (await import('../../rehearse/report/picture.ts')).forecastPicture(forecast);
+  return forecastText(forecast);
 };
 
-const orderOf = (wishes: readonly Wish[], flags: RehearseFlags): Order => ({
-  wishes,
+const orderOf = (plannedMaintenances: readonly PlannedMaintenance[], flags: RehearseFlags): Order => ({
+  plannedMaintenances,
   ...(flags.parallel !== undefined && { parallel: atLeastOne('--parallel', flags.parallel) }),
   horizonMs: positive('--horizon', flags.horizon) * 1000,
 });
@@ -179,8 +179,8 @@ const check = (names: readonly string[], flags: RehearseFlags): void => {
 const mostSeeds = 5;
 const podsInAll = 200_000;
 
-const usualSeeds = ({ objects }: Copy, wishes: readonly Wish[]): number => {
-  const targets = new Set(wishes.map(({ node }) => node));
+const usualSeeds = ({ objects }: ClusterSnapshot, plannedMaintenances: readonly PlannedMaintenance[]): number => {
+  const targets = new Set(plannedMaintenances.map(({ node }) => node));
   const pods = ofKind(objects, 'Pod').filter(pod => targets.has(text(pod, 'spec', 'nodeName'))).length;
   return Math.min(mostSeeds, Math.max(1, Math.floor(podsInAll / Math.max(1, pods))));
 };
@@ -192,15 +192,15 @@ export const rehearseCommand = async (names: readonly string[], flags: RehearseF
   const defaults = { startSeconds: positive('--start-time', flags.startTime), stopSeconds: positive('--stop-time', flags.stopTime) };
   const defects = new Set<string>();
   const controllerManager = rehearsalManager(env, message => void defects.add(message));
-  const fromFile = flags.filename === undefined ? undefined : wishesIn(flags.filename, controllerManager.adapters);
+  const fromFile = flags.filename === undefined ? undefined : plannedMaintenancesIn(flags.filename, controllerManager.adapters);
   const copy = await copyOf(flags, env);
-  const wishes = fromFile ?? nodesIn(copy, names, flags).map(node => wishFor(node, flags));
-  const order = orderOf(checked(copy, wishes), flags);
-  const seeds = asked ?? usualSeeds(copy, wishes);
+  const plannedMaintenances = fromFile ?? nodesIn(copy, names, flags).map(node => plannedMaintenanceFor(node, flags));
+  const order = orderOf(checked(copy, plannedMaintenances), flags);
+  const seeds = asked ?? usualSeeds(copy, plannedMaintenances);
   const tell = (run: number, progress: Progress): void => progressLine(progressOf(seeds, run, progress));
-  const foresight = await asUsage(() => rehearse({ ...controllerManager, copy, order, seeds, defaults, tell }));
+  const forecast = await asUsage(() => rehearse({ ...controllerManager, copy, order, seeds, defaults, tell }));
   endProgress();
   for (const defect of defects) plainOutput.note(`the operator says: ${defect}`);
-  plainOutput.line(await printed(foresight, flags.output));
-  if (!foresight.finishes) process.exitCode = 1;
+  plainOutput.line(await printed(forecast, flags.output));
+  if (!forecast.finishes) process.exitCode = 1;
 };

@@ -107,12 +107,12 @@ const young = (pod: JsonObject, takenAt: Temporal.Instant): boolean => {
 const youngMs = 120_000;
 
 /** Annotations by which tests tell a simulated kubelet what to do: a rehearsal goes by what it sees. */
-const isStageDirection = (key: string): boolean => key.startsWith('drydock.test/');
+const isSandboxDirection = (key: string): boolean => key.startsWith('drydock.test/');
 
 const undirected = (object: JsonObject): JsonObject => {
   const annotations = strings(at(object, 'metadata', 'annotations'));
-  if (!Object.keys(annotations).some(isStageDirection)) return object;
-  const kept = Object.fromEntries(Object.entries(annotations).filter(([key]) => !isStageDirection(key)));
+  if (!Object.keys(annotations).some(isSandboxDirection)) return object;
+  const kept = Object.fromEntries(Object.entries(annotations).filter(([key]) => !isSandboxDirection(key)));
   return withMetadata(object, { annotations: kept });
 };
 

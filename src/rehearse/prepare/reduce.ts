@@ -90,7 +90,7 @@ const picksOf = (pod: JsonObject): readonly Pick[] => {
 };
 
 /** Grows from the pods that take part to all that they hang together with. */
-class Cast {
+class RelevantPods {
   readonly kept = new Set<JsonObject>();
   readonly #fresh: JsonObject[] = [];
   readonly #bySpace: ReadonlyMap<string, readonly JsonObject[]>;
@@ -182,8 +182,8 @@ const narrowed = (set: JsonObject, nodes: readonly string[]): JsonObject => {
   return { ...set, spec: { ...spec, template: { ...part(spec, 'template'), spec: { ...part(spec, 'template', 'spec'), affinity } } } };
 };
 
-const daemonNodes = (cast: Cast): ReadonlyMap<string, readonly string[]> => {
-  const own = [...cast.kept].filter(pod => text(controllerRef(pod), 'kind') === 'DaemonSet');
+const daemonNodes = (relevantPods: RelevantPods): ReadonlyMap<string, readonly string[]> => {
+  const own = [...relevantPods.kept].filter(pod => text(controllerRef(pod), 'kind') === 'DaemonSet');
   const groups = Map.groupBy(own, pod => text(controllerRef(pod), 'uid'));
   return new Map([...groups].map(([uid, pods]) => [uid, pods.map(pod => text(pod, 'spec', 'nodeName'))]));
 };
@@ -199,21 +199,21 @@ const claimsOf = (pods: Iterable<JsonObject>): ReadonlySet<string> => {
 };
 
 /** What is kept of the kinds that are not pods. */
-const keptObjects = (all: readonly JsonObject[], cast: Cast): readonly JsonObject[] => {
-  const [daemons, claims] = [daemonNodes(cast), claimsOf(cast.kept)];
+const keptObjects = (all: readonly JsonObject[], relevantPods: RelevantPods): readonly JsonObject[] => {
+  const [daemons, claims] = [daemonNodes(relevantPods), claimsOf(relevantPods.kept)];
   const volumes = new Set(
     all.filter(one => one['kind'] === 'PersistentVolumeClaim' && claims.has(keyOf(one))).map(one => text(one, 'spec', 'volumeName')),
   );
   return all.flatMap((object): readonly JsonObject[] => {
     const kind = text(object, 'kind');
     if (kind === 'Pod') return [];
-    if (kind === 'PodDisruptionBudget') return cast.budgets.has(object) ? [object] : [];
+    if (kind === 'PodDisruptionBudget') return relevantPods.budgets.has(object) ? [object] : [];
     if (kind === 'PersistentVolumeClaim') return claims.has(keyOf(object)) ? [object] : [];
     if (kind === 'PersistentVolume') return volumes.has(nameOf(object)) ? [object] : [];
     if (kind === 'VolumeAttachment') return volumes.has(text(object, 'spec', 'source', 'persistentVolumeName')) ? [object] : [];
-    if (kind === 'DaemonSet') return [cast.tops.has(uidOf(object)) ? object : narrowed(object, daemons.get(uidOf(object)) ?? [''])];
+    if (kind === 'DaemonSet') return [relevantPods.tops.has(uidOf(object)) ? object : narrowed(object, daemons.get(uidOf(object)) ?? [''])];
     if (kind !== 'Deployment' && !podKinds.has(kind)) return [object];
-    return cast.tops.has(uidOf(object)) || cast.tops.has(text(controllerRef(object), 'uid')) ? [object] : [];
+    return relevantPods.tops.has(uidOf(object)) || relevantPods.tops.has(text(controllerRef(object), 'uid')) ? [object] : [];
   });
 };
 
@@ -225,14 +225,14 @@ export const essenceOf = (all: readonly JsonObject[], targets: ReadonlySet<strin
   const pods = all.filter(one => one['kind'] === 'Pod');
   const busy = busyNodes(all, targets);
   if (pods.length <= few || busy.size > all.filter(one => one['kind'] === 'Node').length / 2) return all;
-  const cast = new Cast(all);
-  for (const pod of pods) if (busy.has(text(pod, 'spec', 'nodeName')) || isActor(pod)) cast.keep(pod);
+  const relevantPods = new RelevantPods(all);
+  for (const pod of pods) if (busy.has(text(pod, 'spec', 'nodeName')) || isActor(pod)) relevantPods.keep(pod);
   for (const object of all)
-    if ((object['kind'] === 'Deployment' || podKinds.has(text(object, 'kind'))) && isInMotion(object)) cast.keepTop(uidOf(object));
-  cast.grow();
+    if ((object['kind'] === 'Deployment' || podKinds.has(text(object, 'kind'))) && isInMotion(object)) relevantPods.keepTop(uidOf(object));
+  relevantPods.grow();
   const rest = Map.groupBy(
-    pods.filter(pod => !cast.kept.has(pod) && !isFinished(pod)),
+    pods.filter(pod => !relevantPods.kept.has(pod) && !isFinished(pod)),
     pod => text(pod, 'spec', 'nodeName'),
   );
-  return [...keptObjects(all, cast), ...cast.kept, ...[...rest].map(([node, others]) => stopgap(node, others))];
+  return [...keptObjects(all, relevantPods), ...relevantPods.kept, ...[...rest].map(([node, others]) => stopgap(node, others))];
 };

@@ -1,5 +1,5 @@
 import { part, text } from '../../embedded/object.ts';
-import type { Order, Run, Wish } from '../simulate/run.ts';
+import type { Order, PlannedMaintenance, Run } from '../simulate/run.ts';
 import { type Blocker, blockersOf } from './forecast.ts';
 
 /** Pods that the policy does not let go, for which the operator leaves all others of their node alone. */
@@ -8,11 +8,11 @@ const refusals = new Set(['LocalData', 'Unmanaged']);
 const idOf = ({ node, cause, what = '' }: Blocker): string => `${node} ${cause} ${what}`;
 
 /** The same maintenance with a policy that refuses none of them. The kinds of other operators never do. */
-const widened = (wish: Wish): Wish => {
-  const { object } = wish;
-  if (!text(object, 'apiVersion').startsWith('drydock.dev/')) return wish;
+const widened = (plannedMaintenance: PlannedMaintenance): PlannedMaintenance => {
+  const { object } = plannedMaintenance;
+  if (!text(object, 'apiVersion').startsWith('drydock.dev/')) return plannedMaintenance;
   const drain = { ...part(object, 'spec', 'drain'), force: true, deleteEmptyDirData: true };
-  return { ...wish, object: { ...object, spec: { ...part(object, 'spec'), drain } } };
+  return { ...plannedMaintenance, object: { ...object, spec: { ...part(object, 'spec'), drain } } };
 };
 
 /**
@@ -27,7 +27,12 @@ export const lookBehind = async (
   const known = blockersOf(runs);
   const stopped = new Set(known.filter(({ cause }) => refusals.has(cause)).map(({ node }) => node));
   if (stopped.size === 0) return undefined;
-  const run = await playOnce({ ...order, wishes: order.wishes.map(wish => (stopped.has(wish.node) ? widened(wish) : wish)) });
+  const run = await playOnce({
+    ...order,
+    plannedMaintenances: order.plannedMaintenances.map(plannedMaintenance =>
+      stopped.has(plannedMaintenance.node) ? widened(plannedMaintenance) : plannedMaintenance,
+    ),
+  });
   const ids = new Set(known.map(idOf));
   return blockersOf([run]).filter(one => stopped.has(one.node) && !ids.has(idOf(one)));
 };

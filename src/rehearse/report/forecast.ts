@@ -1,13 +1,13 @@
-import type { Leave, Level } from '../simulate/record.ts';
+import type { AvailabilityDip, PodDeparture } from '../simulate/record.ts';
 import type { NodeRun, Run } from '../simulate/run.ts';
-import type { Lack } from '../simulate/unschedulable-pod.ts';
+import type { UnschedulablePod } from '../simulate/unschedulable-pod.ts';
 import type { Wait } from '../simulate/waits.ts';
-import type { LearnedFrom } from '../timings/learn.ts';
+import type { TimingsFrom } from '../timings/learn.ts';
 
 /** Milliseconds after the maintenances are asked for: of half the runs, and of nine in ten, it is no later. */
 export type Spread = { readonly medianMs: number; readonly p90Ms: number };
 
-export type NodeForesight = {
+export type NodeForecast = {
   readonly node: string;
   /** How many of the runs drained it. */
   readonly drainedIn: number;
@@ -29,7 +29,7 @@ export type Blocker = {
   readonly message: string;
   readonly remedy?: string;
   /** Pods that found no node, and for whose readiness it waits. */
-  readonly lacks?: readonly Lack[];
+  readonly lacks?: readonly UnschedulablePod[];
   /** Pods that run without becoming ready, and for whose readiness it waits. */
   readonly unready?: readonly string[];
   /** In how many of the runs. */
@@ -47,28 +47,28 @@ export type Delay = {
   readonly longestMs: number;
 };
 
-export type Foresight = {
+export type Forecast = {
   readonly takenAt: string;
   readonly copied: { readonly nodes: number; readonly pods: number; readonly budgets: number; readonly loadedPods: number };
   readonly runs: number;
-  readonly learned: LearnedFrom;
+  readonly learned: TimingsFrom;
   /** Every node is drained, in every run. */
   readonly finishes: boolean;
   /** When the last node is drained, in the runs that drain all. */
   readonly end?: Spread;
   /** In the order in which they are drained; those that are not, last. */
-  readonly nodes: readonly NodeForesight[];
+  readonly nodes: readonly NodeForecast[];
   readonly blockers: readonly Blocker[];
   /** What else would be in the way if the policy let all pods go; missing where it refuses none. Of one more run. */
   readonly behind?: readonly Blocker[];
   readonly delays: readonly Delay[];
   /** Pods that leave, and of these, those that are moved once more. Of the typical run. */
   readonly moves: { readonly gone: number; readonly again: number };
-  readonly levels: readonly Level[];
+  readonly levels: readonly AvailabilityDip[];
   /** Pods without a node at the end, in any run. */
-  readonly lacks: readonly Lack[];
+  readonly lacks: readonly UnschedulablePod[];
   /** The typical run is the one whose end is the median. */
-  readonly typical: { readonly seed: number; readonly leaves: readonly Leave[] };
+  readonly typical: { readonly seed: number; readonly leaves: readonly PodDeparture[] };
   /** What the copy lacks, and what could not be taken over: sentences. */
   readonly notes: readonly string[];
 };
@@ -84,8 +84,8 @@ const rank = (all: readonly number[], share: number): number => sorted(all)[Math
 const spreadOf = (all: readonly number[]): Spread | undefined =>
   all.length === 0 ? undefined : { medianMs: rank(all, 0.5), p90Ms: rank(all, 0.9) };
 
-const drainedMs = ({ outcome, course }: NodeRun): readonly number[] =>
-  outcome === 'drained' && course.drainedMs !== undefined ? [course.drainedMs] : [];
+const drainedMs = ({ outcome, trace }: NodeRun): readonly number[] =>
+  outcome === 'drained' && trace.drainedMs !== undefined ? [trace.drainedMs] : [];
 
 const endOf = ({ nodes }: Run): number | undefined => {
   const ends = nodes.flatMap(drainedMs);
@@ -97,27 +97,27 @@ const typicalOf = (runs: readonly Run[]): Run | undefined =>
   runs.toSorted((one, other) => (endOf(one) ?? Number.MAX_VALUE) - (endOf(other) ?? Number.MAX_VALUE))[Math.ceil(runs.length / 2) - 1];
 
 /** Every node's part of every run, gathered in one pass: there may be ten thousand nodes. */
-const nodesOf = (runs: readonly Run[], typical: Run): readonly NodeForesight[] => {
+const nodesOf = (runs: readonly Run[], typical: Run): readonly NodeForecast[] => {
   const pods = Map.groupBy(typical.leaves, ({ node }) => node);
-  const nodes = typical.nodes.map(({ outcome, course }, index): NodeForesight => {
+  const nodes = typical.nodes.map(({ outcome, trace }, index): NodeForecast => {
     const all = runs.flatMap(run => run.nodes[index] ?? []);
     const end = spreadOf(all.flatMap(drainedMs));
     const otherwise = all.find(one => one.outcome !== 'drained')?.outcome ?? outcome;
     return {
-      node: course.node,
+      node: trace.node,
       drainedIn: all.filter(one => one.outcome === 'drained').length,
       ...(otherwise !== 'drained' && { otherwise }),
       ...(end && { end }),
-      ...(course.beganMs !== undefined && { beginsMs: course.beganMs }),
-      pods: pods.get(course.node)?.length ?? 0,
+      ...(trace.beganMs !== undefined && { beginsMs: trace.beganMs }),
+      pods: pods.get(trace.node)?.length ?? 0,
     };
   });
-  const at = ({ end }: NodeForesight): number => end?.medianMs ?? Number.MAX_VALUE;
+  const at = ({ end }: NodeForecast): number => end?.medianMs ?? Number.MAX_VALUE;
   return nodes.toSorted((one, other) => at(one) - at(other));
 };
 
-const enriched = ({ course: { node } }: NodeRun, { cause, what, budgets = [], message, remedy }: Wait, run: Run): Omit<Blocker, 'runs'> => {
-  const lacks = run.lacks.filter(lack => lack.budgets.some(key => budgets.includes(key)));
+const enriched = ({ trace: { node } }: NodeRun, { cause, what, budgets = [], message, remedy }: Wait, run: Run): Omit<Blocker, 'runs'> => {
+  const lacks = run.lacks.filter(unschedulablePod => unschedulablePod.budgets.some(key => budgets.includes(key)));
   const unready = budgets.flatMap(key => run.unready[key] ?? []);
   return {
     node,
@@ -136,9 +136,9 @@ export const blockersOf = (runs: readonly Run[]): readonly Blocker[] => {
   const found = new Map<string, { readonly blocker: Omit<Blocker, 'runs'>; runs: number }>();
   for (const run of runs) {
     for (const node of run.nodes.filter(({ outcome }) => outcome !== 'drained')) {
-      for (const [id, wait] of node.course.waits) {
+      for (const [id, wait] of node.trace.waits) {
         if (wait.toMs !== undefined && node.outcome !== 'failed') continue;
-        const key = `${node.course.node} ${id}`;
+        const key = `${node.trace.node} ${id}`;
         const known = found.get(key);
         if (known === undefined) found.set(key, { blocker: enriched(node, wait, run), runs: 1 });
         else known.runs += 1;
@@ -150,15 +150,15 @@ export const blockersOf = (runs: readonly Run[]): readonly Blocker[] => {
 
 const delaysOf = (run: Run): readonly Delay[] => {
   const found = new Map<string, { readonly delay: Delay; readonly nodes: Set<string>; pods: number; longestMs: number }>();
-  for (const { course } of run.nodes) {
-    for (const { cause, what, budgets, message, fromMs, toMs } of course.waits.values()) {
+  for (const { trace } of run.nodes) {
+    for (const { cause, what, budgets, message, fromMs, toMs } of trace.waits.values()) {
       if (toMs === undefined || toMs - fromMs < leastDelayMs) continue;
-      const about = budgets?.join(', ') ?? (what === undefined ? course.node : cause);
+      const about = budgets?.join(', ') ?? (what === undefined ? trace.node : cause);
       const key = `${cause} ${about}`;
       const fresh = { delay: { cause, about, message, pods: 0, nodes: [], longestMs: 0 }, nodes: new Set<string>(), pods: 0, longestMs: 0 };
       const known = found.get(key) ?? fresh;
       found.set(key, known);
-      known.nodes.add(course.node);
+      known.nodes.add(trace.node);
       if (what !== undefined) known.pods += 1;
       known.longestMs = Math.max(known.longestMs, toMs - fromMs);
     }
@@ -169,8 +169,8 @@ const delaysOf = (run: Run): readonly Delay[] => {
 };
 
 /** The worst of all runs. */
-const levelsOf = (runs: readonly Run[]): readonly Level[] => {
-  const worst = new Map<string, Level>();
+const levelsOf = (runs: readonly Run[]): readonly AvailabilityDip[] => {
+  const worst = new Map<string, AvailabilityDip>();
   for (const level of runs.flatMap(({ levels }) => levels)) {
     const known = worst.get(level.workload);
     if (known === undefined || level.lowest < known.lowest) worst.set(level.workload, level);
@@ -181,9 +181,9 @@ const levelsOf = (runs: readonly Run[]): readonly Level[] => {
 };
 
 /** Pods that are made have a name of their own in every run. */
-const lacksOf = (runs: readonly Run[]): readonly Lack[] => runs.find(({ lacks }) => lacks.length > 0)?.lacks ?? [];
+const unschedulablePodsOf = (runs: readonly Run[]): readonly UnschedulablePod[] => runs.find(({ lacks }) => lacks.length > 0)?.lacks ?? [];
 
-type About = Pick<Foresight, 'takenAt' | 'copied' | 'learned' | 'notes' | 'behind'>;
+type About = Pick<Forecast, 'takenAt' | 'copied' | 'learned' | 'notes' | 'behind'>;
 
 const stirNote = (runs: readonly Run[]): readonly string[] => {
   const stir = Math.max(...runs.map(run => run.stir));
@@ -192,7 +192,7 @@ const stirNote = (runs: readonly Run[]): readonly string[] => {
 };
 
 /** What all runs say together. There has to be one. */
-export const foresightOf = (runs: readonly Run[], about: About): Foresight => {
+export const forecastOf = (runs: readonly Run[], about: About): Forecast => {
   const typical = typicalOf(runs);
   if (typical === undefined) throw new Error('nothing was rehearsed');
   const ends = runs.flatMap(run => endOf(run) ?? []);
@@ -207,7 +207,7 @@ export const foresightOf = (runs: readonly Run[], about: About): Foresight => {
     delays: delaysOf(typical),
     moves: { gone: typical.leaves.length, again: typical.leaves.filter(({ again }) => again).length },
     levels: levelsOf(runs),
-    lacks: lacksOf(runs),
+    lacks: unschedulablePodsOf(runs),
     typical: { seed: typical.seed, leaves: typical.leaves },
     notes: [...about.notes, ...stirNote(runs)],
   };

@@ -1,5 +1,5 @@
-import type { Leave } from '../simulate/record.ts';
-import type { Foresight, NodeForesight } from './forecast.ts';
+import type { PodDeparture } from '../simulate/record.ts';
+import type { Forecast, NodeForecast } from './forecast.ts';
 import { durationText } from './words.ts';
 
 /** The foresight as a time line: nodes as rows, held, draining and drained, a mark for each pod that leaves, and what is stuck in red. */
@@ -28,7 +28,7 @@ type Scale = { readonly endMs: number; readonly x: (ms: number) => number };
 const round = (value: number): number => Math.round(value * 10) / 10;
 
 /** All ends, and a little more for what never ends. */
-const scaleOf = ({ nodes, typical: { leaves } }: Foresight): Scale => {
+const scaleOf = ({ nodes, typical: { leaves } }: Forecast): Scale => {
   const ends = [
     ...nodes.map(({ end, beginsMs = 0 }) => end?.medianMs ?? beginsMs),
     ...leaves.map(({ atMs, goneMs = 0 }) => Math.max(atMs, goneMs)),
@@ -41,21 +41,21 @@ const scaleOf = ({ nodes, typical: { leaves } }: Foresight): Scale => {
 const box = (kind: string, from: number, to: number, y: number, title: string): string =>
   `<rect class="${kind}" x="${from}" y="${y + 4}" width="${round(Math.max(1, to - from))}" height="${row - 8}" rx="3"><title>${escaped(title)}</title></rect>`;
 
-const bars = ({ node, end, beginsMs = 0, otherwise }: NodeForesight, y: number, { x, endMs }: Scale): string => {
+const bars = ({ node, end, beginsMs = 0, otherwise }: NodeForecast, y: number, { x, endMs }: Scale): string => {
   if (end === undefined)
     return box(otherwise === 'not reached' ? 'quiet' : 'stuck', x(beginsMs), x(endMs), y, `${node}: ${otherwise ?? 'stuck'}`);
   const drained = `${node}: drained after ${durationText(end.medianMs)}`;
   return box('drain', x(beginsMs), x(end.medianMs), y, drained) + box('held', x(end.medianMs), x(endMs), y, `${node}: drained and held`);
 };
 
-const mark = ({ pod, atMs, goneMs, again }: Leave, y: number, { x }: Scale): string => {
+const mark = ({ pod, atMs, goneMs, again }: PodDeparture, y: number, { x }: Scale): string => {
   const gone = goneMs === undefined ? 'does not go' : `gone at ${durationText(goneMs)}`;
   const title = `${pod}: leaves at ${durationText(atMs)}, ${gone}${again ? ', moved again' : ''}`;
   return `<circle class="${again ? 'again' : 'mark'}" cx="${x(atMs)}" cy="${y + row / 2}" r="2.5"><title>${escaped(title)}</title></circle>`;
 };
 
-const note = (foresight: Foresight, { node, end, otherwise }: NodeForesight, y: number): string => {
-  const blocked = foresight.blockers.filter(one => one.node === node).map(({ cause }) => cause);
+const note = (forecast: Forecast, { node, end, otherwise }: NodeForecast, y: number): string => {
+  const blocked = forecast.blockers.filter(one => one.node === node).map(({ cause }) => cause);
   const said = end === undefined ? [...new Set(blocked)].slice(0, 2).join(', ') || (otherwise ?? 'stuck') : durationText(end.medianMs);
   return `<text x="${left + width + 8}" y="${y + 15}" class="${end === undefined ? 'stuck' : 'quiet'}">${escaped(said)}</text>`;
 };
@@ -68,7 +68,7 @@ const ticks = ({ endMs, x }: Scale, bottom: number): string =>
     })
     .join('');
 
-const titleOf = ({ finishes, end, nodes, runs }: Foresight): string => {
+const titleOf = ({ finishes, end, nodes, runs }: Forecast): string => {
   const count = `${nodes.length} ${nodes.length === 1 ? 'node' : 'nodes'}`;
   if (finishes && end !== undefined)
     return `${count} drained in ${durationText(end.medianMs)} (9 of 10 times within ${durationText(end.p90Ms)})`;
@@ -77,24 +77,24 @@ const titleOf = ({ finishes, end, nodes, runs }: Foresight): string => {
 };
 
 /** A self-contained SVG, readable on light and dark pages. Rows beyond the sixtieth are counted. */
-export const foresightPicture = (foresight: Foresight): string => {
+export const forecastPicture = (forecast: Forecast): string => {
   // What is stuck comes first: it must not be what is cut off.
-  const ordered = foresight.nodes.toSorted((one, other) => Number(one.end !== undefined) - Number(other.end !== undefined));
+  const ordered = forecast.nodes.toSorted((one, other) => Number(one.end !== undefined) - Number(other.end !== undefined));
   const shown = ordered.slice(0, mostNodes);
-  const scale = scaleOf(foresight);
-  const byNode = Map.groupBy(foresight.typical.leaves.slice(0, mostMarks), ({ node }) => node);
+  const scale = scaleOf(forecast);
+  const byNode = Map.groupBy(forecast.typical.leaves.slice(0, mostMarks), ({ node }) => node);
   const bottom = top + shown.length * row;
   const rows = shown.map((one, index) => {
     const y = top + index * row;
     const marks = (byNode.get(one.node) ?? []).map(leave => mark(leave, y, scale)).join('');
-    return `<text x="${left - 8}" y="${y + 15}" text-anchor="end">${escaped(one.node)}</text>${bars(one, y, scale)}${marks}${note(foresight, one, y)}`;
+    return `<text x="${left - 8}" y="${y + 15}" text-anchor="end">${escaped(one.node)}</text>${bars(one, y, scale)}${marks}${note(forecast, one, y)}`;
   });
   const more = ordered.length - shown.length;
   const height = bottom + (more > 0 ? 40 : 20);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + right} ${height}" role="img">`,
-    `<title>${escaped(titleOf(foresight))}</title><style>${style}</style><rect class="paper" width="100%" height="100%"/>`,
-    `<text class="title" x="16" y="26">${escaped(titleOf(foresight))}</text>`,
+    `<title>${escaped(titleOf(forecast))}</title><style>${style}</style><rect class="paper" width="100%" height="100%"/>`,
+    `<text class="title" x="16" y="26">${escaped(titleOf(forecast))}</text>`,
     ticks(scale, bottom),
     ...rows,
     ...(more > 0 ? [`<text class="quiet" x="16" y="${bottom + 22}">and ${more} more nodes</text>`] : []),

@@ -1,8 +1,8 @@
 import { fewOf } from '../../core/drain/blocker.ts';
 import { columns } from '../../support/columns.ts';
-import type { Lack, LackedThing } from '../simulate/unschedulable-pod.ts';
+import type { LackedThing, UnschedulablePod } from '../simulate/unschedulable-pod.ts';
 import { enough } from '../timings/learn.ts';
-import type { Blocker, Delay, Foresight, NodeForesight, Spread } from './forecast.ts';
+import type { Blocker, Delay, Forecast, NodeForecast, Spread } from './forecast.ts';
 
 /** The foresight in words, for people. */
 
@@ -54,12 +54,12 @@ const thingText = (what: LackedThing): string => {
 };
 
 /** What a pod that found no node lacks, in one sentence. */
-const lackText = ({ pod, lacks, asks }: Lack): string => {
+const unschedulablePodText = ({ pod, lacks, asks }: UnschedulablePod): string => {
   const nodes = lacks.map(({ nodes, what }) => `${plural(nodes, 'node')} ${thingText(what)}`);
   return `${pod} finds no node${nodes.length === 0 ? '' : `: ${nodes.join(', ')}`}${asks === '' ? '' : ` (it asks for ${asks})`}`;
 };
 
-const helpFor = (lacks: readonly Lack[]): string | undefined => {
+const helpFor = (lacks: readonly UnschedulablePod[]): string | undefined => {
   const kinds = new Set(lacks.flatMap(({ lacks: all }) => all.map(({ what }) => what.kind)));
   if (kinds.has('volume')) return 'its volume can be used on the drained node or zone only: bring another node there, or move the data';
   if (kinds.has('amount')) return 'add a node, free some of what is lacking, or drain fewer nodes at a time';
@@ -70,7 +70,7 @@ const helpFor = (lacks: readonly Lack[]): string | undefined => {
 const whyOf = ({ lacks = [], unready = [] }: Blocker): readonly string[] => {
   const help = helpFor(lacks);
   return [
-    ...lacks.slice(0, 3).map(lack => `because ${lackText(lack)}`),
+    ...lacks.slice(0, 3).map(unschedulablePod => `because ${unschedulablePodText(unschedulablePod)}`),
     ...(lacks.length > 3 ? [`and ${lacks.length - 3} more pods find no node`] : []),
     ...(unready.length > 0 ? [`because ${fewOf(unready, 3)} ${unready.length === 1 ? 'is' : 'are'} not ready`] : []),
     ...(help === undefined ? [] : [`help: ${help}`]),
@@ -96,7 +96,7 @@ const blockerLines = (blockers: readonly Blocker[], runs: number): readonly stri
   });
 };
 
-const behindLines = ({ behind }: Foresight): readonly string[] => {
+const behindLines = ({ behind }: Forecast): readonly string[] => {
   if (behind === undefined) return [];
   return behind.length === 0 ? ['  nothing'] : blockerLines(behind, 1);
 };
@@ -111,7 +111,7 @@ const section = (title: string, lines: readonly string[]): readonly string[] => 
 const spreadText = (takenAt: string, { medianMs, p90Ms }: Spread): string =>
   `in ${durationText(medianMs)} (9 of 10 times within ${durationText(p90Ms)}); begun now, at ${timeAt(takenAt, medianMs)}, by ${timeAt(takenAt, p90Ms)}`;
 
-const headline = ({ nodes, runs, finishes, end, takenAt }: Foresight): string => {
+const headline = ({ nodes, runs, finishes, end, takenAt }: Forecast): string => {
   const never = nodes.filter(({ drainedIn }) => drainedIn === 0).map(({ node }) => node);
   const sometimes = nodes.filter(({ drainedIn }) => drainedIn > 0 && drainedIn < runs).map(({ node }) => node);
   const what = nodes.length === 1 ? `${nodes[0]?.node ?? ''} is drained` : `All ${nodes.length} nodes are drained`;
@@ -124,7 +124,7 @@ const headline = ({ nodes, runs, finishes, end, takenAt }: Foresight): string =>
 
 const rowOf =
   (runs: number) =>
-  ({ node, drainedIn, end, pods, otherwise }: NodeForesight): readonly string[] => [
+  ({ node, drainedIn, end, pods, otherwise }: NodeForecast): readonly string[] => [
     node,
     end === undefined ? 'never' : durationText(end.medianMs),
     end === undefined ? '' : durationText(end.p90Ms),
@@ -132,7 +132,7 @@ const rowOf =
     drainedIn === runs ? '' : `${otherwise ?? 'stuck'}${drainedIn > 0 ? ` in ${runs - drainedIn} of ${runs}` : ''}`,
   ];
 
-const table = (nodes: readonly NodeForesight[], runs: number): readonly string[] => {
+const table = (nodes: readonly NodeForecast[], runs: number): readonly string[] => {
   const shown = nodes.length <= 2 * most ? nodes : [...nodes.slice(0, most), ...nodes.slice(-most)];
   const rows = [['NODE', 'DRAINED AFTER', '9 OF 10', 'PODS', ''], ...shown.map(rowOf(runs))];
   const lines = columns(rows, 2);
@@ -149,7 +149,7 @@ const delayText = ({ cause, about, message, pods, nodes, longestMs }: Delay): st
 /** So many pods are named, in the order in which they go. */
 const mostPods = 20;
 
-const podLines = ({ typical: { leaves } }: Foresight): readonly string[] => {
+const podLines = ({ typical: { leaves } }: Forecast): readonly string[] => {
   const text = leaves.slice(0, mostPods).map(({ pod, node, atMs, goneMs, again }) => {
     const gone = goneMs === undefined ? 'does not go' : `gone at ${durationText(goneMs)}`;
     return `  ${durationText(atMs).padEnd(7)} ${pod} from ${node}, ${gone}${again ? ', moved again' : ''}`;
@@ -157,14 +157,14 @@ const podLines = ({ typical: { leaves } }: Foresight): readonly string[] => {
   return leaves.length > mostPods ? [...text, `  and ${leaves.length - mostPods} more: -o json`] : text;
 };
 
-const aboutText = ({ takenAt, copied, runs, learned }: Foresight): string => {
+const aboutText = ({ takenAt, copied, runs, learned }: Forecast): string => {
   const from = `${plural(copied.nodes, 'node')}, ${plural(copied.pods, 'pod')}, ${plural(copied.budgets, 'budget')}`;
   const times = `${plural(learned.starts, 'start')} and ${plural(learned.stops, 'stop')} of pods`;
   return `A copy of ${takenAt.slice(0, 19)}Z (${from}), played ${plural(runs, 'time')}; times learned from ${times}.`;
 };
 
 /** Whose times are guessed, and from what. */
-const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: Foresight): readonly string[] => {
+const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: Forecast): readonly string[] => {
   const line = (workloads: readonly string[], what: string, by: string): readonly string[] =>
     workloads.length === 0 ? [] : [`  how long pods take to ${what} was seen too seldom to tell, and is ${by}, for ${fewOf(workloads, 3)}`];
   const others = 'taken from others';
@@ -175,7 +175,7 @@ const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: 
 };
 
 /** All of it, as lines: the same for the same foresight, and bounded. */
-export const foresightText = (all: Foresight): string => {
+export const forecastText = (all: Forecast): string => {
   const { nodes, runs, blockers, delays, moves, levels, lacks, notes } = all;
   const known = new Set(blockers.flatMap(one => one.lacks ?? []).map(({ pod }) => pod));
   const homeless = lacks.filter(({ pod }) => !known.has(pod));
@@ -192,7 +192,7 @@ export const foresightText = (all: Foresight): string => {
     ...section('What holds it up:', bounded(delays, delayText)),
     ...section(
       'Pods that are left without a node:',
-      bounded(homeless, one => `  ${lackText(one)}`),
+      bounded(homeless, one => `  ${unschedulablePodText(one)}`),
     ),
     ...section(
       'Lowest availability on the way:',

@@ -7,7 +7,7 @@ import type { Clock } from '../../support/clock.ts';
 import { type Workload, type Workloads, workloadText } from '../snapshot/workloads.ts';
 
 /** A pod that left a node that is taken out of service. Times in milliseconds since the rehearsal began. */
-export type Leave = {
+export type PodDeparture = {
   readonly pod: string;
   readonly uid: string;
   readonly node: string;
@@ -19,7 +19,7 @@ export type Leave = {
 };
 
 /** How many pods of a workload were ready and staying, at the worst. */
-export type Level = { readonly workload: string; readonly desired: number; readonly lowest: number; readonly atMs: number };
+export type AvailabilityDip = { readonly workload: string; readonly desired: number; readonly lowest: number; readonly atMs: number };
 
 type Counted = { readonly who: Workload; readonly uids: Set<string>; before: number; lowest: number; atMs: number };
 
@@ -39,7 +39,7 @@ export class PodRecord {
   readonly #isTarget: (node: string) => boolean;
   readonly #first = new Set<string>();
   readonly #counted = new Map<string, Counted>();
-  readonly #leaves = new Map<string, Leave>();
+  readonly #leaves = new Map<string, PodDeparture>();
   readonly #unsubscribe: () => void;
   readonly #beganMs: number;
   /** When anything of a pod changed last, by node; milliseconds since the beginning. */
@@ -73,7 +73,7 @@ export class PodRecord {
   }
 
   /** In the order in which they were asked to go. */
-  get leaves(): readonly Leave[] {
+  get leaves(): readonly PodDeparture[] {
     return [...this.#leaves.values()];
   }
 
@@ -82,7 +82,7 @@ export class PodRecord {
   }
 
   /** Workloads that lost a pod on the way, the worst first. */
-  levels(): readonly Level[] {
+  levels(): readonly AvailabilityDip[] {
     const touched = [...this.#counted.values()].filter(({ lowest, before }) => lowest < before);
     return touched
       .map(({ who, lowest, before, atMs }) => ({ workload: workloadText(who), desired: this.#desired(who) ?? before, lowest, atMs }))
@@ -110,9 +110,9 @@ export class PodRecord {
     } else if (object.metadata.deletionTimestamp !== undefined && leave === undefined) this.#leaving(object, node);
   }
 
-  #leaving(pod: Stored, node: string): Leave {
+  #leaving(pod: Stored, node: string): PodDeparture {
     const workload = this.#workloads.of(pod);
-    const leave: Leave = {
+    const leave: PodDeparture = {
       pod: `${pod.metadata.namespace ?? ''}/${pod.metadata.name}`,
       uid: pod.metadata.uid,
       node,

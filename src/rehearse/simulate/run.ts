@@ -3,29 +3,29 @@ import { writesOn } from '../../embedded/controllers/writes.ts';
 import { text } from '../../embedded/object.ts';
 import type { Machine } from '../../embedded/registry/context.ts';
 import type { Workloads } from '../snapshot/workloads.ts';
-import { type Leave, type Level, PodRecord } from './record.ts';
-import { type Props, type Stage, setStage } from './sandbox.ts';
-import { type Lack, lacksIn, unreadyIn } from './unschedulable-pod.ts';
-import { type Course, WaitRecord } from './waits.ts';
+import { type AvailabilityDip, type PodDeparture, PodRecord } from './record.ts';
+import { type Sandbox, type SandboxOptions, setSandbox } from './sandbox.ts';
+import { type UnschedulablePod, unreadyIn, unschedulablePodsIn } from './unschedulable-pod.ts';
+import { type MaintenanceTrace, WaitRecord } from './waits.ts';
 
 /** A maintenance that is to be rehearsed. */
-export type Wish = { readonly node: string; readonly name: string; readonly object: JsonObject };
+export type PlannedMaintenance = { readonly node: string; readonly name: string; readonly object: JsonObject };
 
 /** What is rehearsed: all at once and held, or so many at a time, each given back as soon as it is drained. */
-export type Order = { readonly wishes: readonly Wish[]; readonly parallel?: number; readonly horizonMs: number };
+export type Order = { readonly plannedMaintenances: readonly PlannedMaintenance[]; readonly parallel?: number; readonly horizonMs: number };
 
-type Outcome = 'drained' | 'failed' | 'stuck' | 'not reached';
+type NodeOutcome = 'drained' | 'failed' | 'stuck' | 'not reached';
 
-export type NodeRun = { readonly outcome: Outcome; readonly course: Course };
+export type NodeRun = { readonly outcome: NodeOutcome; readonly trace: MaintenanceTrace };
 
 /** One run, of one seed. Times in milliseconds since the maintenances were asked for. */
 export type Run = {
   readonly seed: number;
   readonly nodes: readonly NodeRun[];
-  readonly leaves: readonly Leave[];
-  readonly levels: readonly Level[];
+  readonly leaves: readonly PodDeparture[];
+  readonly levels: readonly AvailabilityDip[];
   /** Pods without a node at the end. */
-  readonly lacks: readonly Lack[];
+  readonly lacks: readonly UnschedulablePod[];
   /** Of budgets that something still waits for: pods that they count and that run without being ready. */
   readonly unready: Readonly<Record<string, readonly string[]>>;
   /** Pods that were made, deleted or moved before anybody asked for anything. */
@@ -36,7 +36,7 @@ export type Run = {
 export type Progress = { readonly drained: number; readonly of: number; readonly gone: number; readonly madeUpMs: number };
 
 /** The wish is refused by the API, in its words. */
-export class WishError extends Error {
+export class PlannedMaintenanceError extends Error {
   override readonly name = 'WishError';
 }
 
@@ -54,30 +54,30 @@ const idleStepMs = 30_000;
 const endMs = 5000;
 
 type Play = {
-  readonly stage: Stage;
+  readonly sandbox: Sandbox;
   readonly order: Order;
   readonly pods: PodRecord;
-  readonly ahead: Wish[];
+  readonly ahead: PlannedMaintenance[];
   /** By node. */
   readonly active: Map<string, number>;
-  readonly over: Map<string, Outcome>;
-  readonly courses: Map<string, Course>;
+  readonly over: Map<string, NodeOutcome>;
+  readonly traces: Map<string, MaintenanceTrace>;
 };
 
-const resourceOf = (machine: Machine, { object }: Wish): string => {
+const resourceOf = (machine: Machine, { object }: PlannedMaintenance): string => {
   const [name, apiVersion] = [text(object, 'kind'), text(object, 'apiVersion')];
   const kind = machine.kinds.named(apiVersion.split('/')[0] ?? '', name);
-  if (kind === undefined) throw new WishError(`${name} of ${apiVersion} is no maintenance`);
+  if (kind === undefined) throw new PlannedMaintenanceError(`${name} of ${apiVersion} is no maintenance`);
   return kind.resource;
 };
 
-const begin = (play: Play, wish: Wish): void => {
-  const { machine } = play.stage.cluster;
-  const resource = resourceOf(machine, wish);
-  play.active.set(wish.node, play.pods.nowMs);
-  if (machine.store.get(resource, '', wish.name) !== undefined) return;
-  const written = writesOn(machine).create(resource, wish.object);
-  if (written.kind === 'refused') throw new WishError(written.message);
+const begin = (play: Play, plannedMaintenance: PlannedMaintenance): void => {
+  const { machine } = play.sandbox.cluster;
+  const resource = resourceOf(machine, plannedMaintenance);
+  play.active.set(plannedMaintenance.node, play.pods.nowMs);
+  if (machine.store.get(resource, '', plannedMaintenance.name) !== undefined) return;
+  const written = writesOn(machine).create(resource, plannedMaintenance.object);
+  if (written.kind === 'refused') throw new PlannedMaintenanceError(written.message);
 };
 
 const beginNext = (play: Play): void => {
@@ -89,73 +89,73 @@ const beginNext = (play: Play): void => {
   }
 };
 
-const giveBack = (play: Play, course: Course, resource: string): void => {
-  writesOn(play.stage.cluster.machine).remove(resource, '', course.name);
+const giveBack = (play: Play, trace: MaintenanceTrace, resource: string): void => {
+  writesOn(play.sandbox.cluster.machine).remove(resource, '', trace.name);
 };
 
 /** What the operator has written of a maintenance moves the order on. */
-const told = (play: Play, course: Course, resource: string, gone: boolean): void => {
-  const { node } = course;
+const told = (play: Play, trace: MaintenanceTrace, resource: string, gone: boolean): void => {
+  const { node } = trace;
   if (!play.active.has(node)) return;
-  play.courses.set(node, course);
+  play.traces.set(node, trace);
   const isTurn = play.order.parallel !== undefined;
   if (gone && isTurn) {
     play.active.delete(node);
     beginNext(play);
     return;
   }
-  const end = course.drainedMs !== undefined ? 'drained' : course.failedMs !== undefined ? 'failed' : undefined;
+  const end = trace.drainedMs !== undefined ? 'drained' : trace.failedMs !== undefined ? 'failed' : undefined;
   if (end === undefined || play.over.has(node)) return;
   play.over.set(node, end);
-  if (isTurn) giveBack(play, course, resource);
+  if (isTurn) giveBack(play, trace, resource);
 };
 
 /** It waits for a time that is told, and that will come. */
-const isDue = ({ order, pods }: Play, course: Course | undefined): boolean =>
-  course?.startsAtMs !== undefined && course.startsAtMs > pods.nowMs - quietMs && course.startsAtMs < order.horizonMs;
+const isDue = ({ order, pods }: Play, trace: MaintenanceTrace | undefined): boolean =>
+  trace?.startsAtMs !== undefined && trace.startsAtMs > pods.nowMs - quietMs && trace.startsAtMs < order.horizonMs;
 
 /** Nodes to which nothing has happened for so long that nothing will; of an order in turns they are given back, and the next ones begin. */
 const giveUp = (play: Play): void => {
-  const { pods, active, over, courses, order } = play;
+  const { pods, active, over, traces, order } = play;
   for (const [node, sinceMs] of active) {
-    const course = courses.get(node);
-    const lastMs = Math.max(sinceMs, pods.changedMs.get(node) ?? 0, course?.beganMs ?? 0);
-    if (over.has(node) || pods.nowMs - lastMs < quietMs || isDue(play, course)) continue;
+    const trace = traces.get(node);
+    const lastMs = Math.max(sinceMs, pods.changedMs.get(node) ?? 0, trace?.beganMs ?? 0);
+    if (over.has(node) || pods.nowMs - lastMs < quietMs || isDue(play, trace)) continue;
     over.set(node, 'stuck');
-    if (order.parallel === undefined || course === undefined) continue;
-    const wish = order.wishes.find(one => one.node === node);
-    if (wish !== undefined) giveBack(play, course, resourceOf(play.stage.cluster.machine, wish));
+    if (order.parallel === undefined || trace === undefined) continue;
+    const plannedMaintenance = order.plannedMaintenances.find(one => one.node === node);
+    if (plannedMaintenance !== undefined) giveBack(play, trace, resourceOf(play.sandbox.cluster.machine, plannedMaintenance));
   }
 };
 
 const untilOver = async (play: Play, waits: WaitRecord, tell: (progress: Progress) => void): Promise<void> => {
-  const { stage, order, pods, over } = play;
+  const { sandbox, order, pods, over } = play;
   let seen = -1;
   let idle = 0;
-  while (over.size < order.wishes.length && pods.nowMs < order.horizonMs) {
-    await stage.clock.advance(idle < 30 ? stepMs : idleStepMs);
+  while (over.size < order.plannedMaintenances.length && pods.nowMs < order.horizonMs) {
+    await sandbox.clock.advance(idle < 30 ? stepMs : idleStepMs);
     waits.look();
     const gone = pods.departures;
     idle = gone === seen ? idle + 1 : 0;
     seen = gone;
     giveUp(play);
-    tell({ drained: over.size, of: order.wishes.length, gone, madeUpMs: pods.nowMs });
+    tell({ drained: over.size, of: order.plannedMaintenances.length, gone, madeUpMs: pods.nowMs });
   }
 };
 
-const nodeRun = (play: Play, { node, name }: Wish): NodeRun => {
-  const course = play.courses.get(node) ?? { node, name, state: 'Pending', message: '', waits: new Map() };
-  return { outcome: play.over.get(node) ?? (play.active.has(node) ? 'stuck' : 'not reached'), course };
+const nodeRun = (play: Play, { node, name }: PlannedMaintenance): NodeRun => {
+  const trace = play.traces.get(node) ?? { node, name, state: 'Pending', message: '', waits: new Map() };
+  return { outcome: play.over.get(node) ?? (play.active.has(node) ? 'stuck' : 'not reached'), trace };
 };
 
-const unreadyOf = ({ stage, courses }: Play): Run['unready'] => {
-  const open = [...courses.values()].flatMap(({ waits }) => [...waits.values()].filter(({ toMs }) => toMs === undefined));
+const unreadyOf = ({ sandbox, traces }: Play): Run['unready'] => {
+  const open = [...traces.values()].flatMap(({ waits }) => [...waits.values()].filter(({ toMs }) => toMs === undefined));
   const budgets = new Set(open.flatMap(({ budgets = [] }) => budgets));
-  return Object.fromEntries([...budgets].map(key => [key, unreadyIn(stage.cluster.machine.store, key)]));
+  return Object.fromEntries([...budgets].map(key => [key, unreadyIn(sandbox.cluster.machine.store, key)]));
 };
 
 /** Counts what happens to pods before anybody asks for anything. */
-const settle = async ({ cluster, clock }: Stage): Promise<number> => {
+const settle = async ({ cluster, clock }: Sandbox): Promise<number> => {
   let stir = 0;
   const unsubscribe = cluster.machine.store.subscribe(({ type }) => {
     if (type !== 'changed') stir += 1;
@@ -166,19 +166,19 @@ const settle = async ({ cluster, clock }: Stage): Promise<number> => {
 };
 
 const perform = async (
-  props: Props,
-  stage: Stage,
+  sandboxOptions: SandboxOptions,
+  sandbox: Sandbox,
   order: Order,
   workloads: Workloads,
   tell: (progress: Progress) => void,
 ): Promise<Play> => {
-  const { machine } = stage.cluster;
-  const targets = new Set(order.wishes.map(({ node }) => node));
-  const pods = new PodRecord(machine.store, workloads, stage.clock, node => targets.has(node));
-  const play: Play = { stage, order, pods, ahead: [...order.wishes], active: new Map(), over: new Map(), courses: new Map() };
-  const waits = new WaitRecord(machine, props.adapters, (course, resource, gone) => told(play, course, resource, gone));
+  const { machine } = sandbox.cluster;
+  const targets = new Set(order.plannedMaintenances.map(({ node }) => node));
+  const pods = new PodRecord(machine.store, workloads, sandbox.clock, node => targets.has(node));
+  const play: Play = { sandbox, order, pods, ahead: [...order.plannedMaintenances], active: new Map(), over: new Map(), traces: new Map() };
+  const waits = new WaitRecord(machine, sandboxOptions.adapters, (trace, resource, gone) => told(play, trace, resource, gone));
   beginNext(play);
-  for (const course of waits.courses.values()) told(play, course, '', false);
+  for (const trace of waits.traces.values()) told(play, trace, '', false);
   await untilOver(play, waits, tell);
   waits.end();
   pods.end();
@@ -186,29 +186,33 @@ const perform = async (
 };
 
 /** Plays the order once, in made-up time. Throws a WishError when the API refuses a maintenance. */
-export const play = async (props: Props, order: Order, { seed, workloads, tell, unloaded }: RunOptions): Promise<Run> => {
-  const stage = setStage(props, seed, unloaded);
+export const simulate = async (
+  sandboxOptions: SandboxOptions,
+  order: Order,
+  { seed, workloads, tell, unloaded }: RunOptions,
+): Promise<Run> => {
+  const sandbox = setSandbox(sandboxOptions, seed, unloaded);
   const stop = new AbortController();
-  const running = props.operate({ ports: stage.ports, clock: stage.clock }, stop.signal);
+  const running = sandboxOptions.operate({ ports: sandbox.ports, clock: sandbox.clock }, stop.signal);
   try {
-    const stir = await settle(stage);
-    const played = await perform(props, stage, order, workloads, tell);
+    const stir = await settle(sandbox);
+    const played = await perform(sandboxOptions, sandbox, order, workloads, tell);
     const { pods } = played;
     return {
       seed,
-      nodes: order.wishes.map(wish => nodeRun(played, wish)),
+      nodes: order.plannedMaintenances.map(plannedMaintenance => nodeRun(played, plannedMaintenance)),
       leaves: pods.leaves,
       levels: pods.levels(),
-      lacks: lacksIn(stage.cluster.machine.store, workloads),
+      lacks: unschedulablePodsIn(sandbox.cluster.machine.store, workloads),
       unready: unreadyOf(played),
       stir,
       madeUpMs: pods.nowMs,
     };
   } finally {
     stop.abort();
-    await stage.clock.advance(endMs);
+    await sandbox.clock.advance(endMs);
     await running;
-    stage.end();
+    sandbox.end();
   }
 };
 

@@ -15,18 +15,18 @@ import { HandClock } from '../../support/virtual-clock.ts';
 import type { Sick } from '../prepare/prepare.ts';
 import { restingSets } from '../prepare/reduce.ts';
 import { makeRevisions } from '../prepare/revisions.ts';
-import type { Learned } from '../timings/learn.ts';
+import type { PodTimings } from '../timings/learn.ts';
 
 /** The operator as it acts in a cluster: everything that it needs from outside comes from here. */
 type OperatorSeat = { readonly ports: Api & Watcher; readonly clock: Clock };
 
 /** What is rehearsed with, the same for every run. */
-export type Props = {
+export type SandboxOptions = {
   /** Prepared. */
   readonly objects: readonly JsonObject[];
   readonly takenAt: Temporal.Instant;
   readonly sick: Sick;
-  readonly learned: Learned;
+  readonly learned: PodTimings;
   /** CustomResourceDefinitions of the served kinds. */
   readonly definitions: readonly JsonObject[];
   readonly adapters: readonly KindAdapter[];
@@ -35,7 +35,7 @@ export type Props = {
 };
 
 /** A copy of the cluster that lives in made-up time, with nobody draining anything yet. */
-export type Stage = {
+export type Sandbox = {
   readonly cluster: EmbeddedCluster;
   readonly clock: HandClock;
   readonly ports: Api & Watcher;
@@ -60,7 +60,7 @@ const leaseNamespaces = ['medik8s-leases', 'node-maintenance'];
 
 const hasVms = (objects: readonly JsonObject[]): boolean => objects.some(one => one['kind'] === 'VirtualMachineInstance');
 
-const furnish = ({ machine }: EmbeddedCluster, { objects, definitions }: Props): readonly string[] => {
+const furnish = ({ machine }: EmbeddedCluster, { objects, definitions }: SandboxOptions): readonly string[] => {
   const writes = writesOn(machine);
   const vms = hasVms(objects);
   for (const definition of [...definitions, ...(vms ? kubeVirtDefinitions : [])])
@@ -76,12 +76,12 @@ const furnish = ({ machine }: EmbeddedCluster, { objects, definitions }: Props):
 };
 
 /** Sets the stage for one run. `unloaded` is told what could not be taken over. */
-export const setStage = (props: Props, seed: number, unloaded: (what: string) => void): Stage => {
-  const { takenAt, sick, learned } = props;
+export const setSandbox = (sandboxOptions: SandboxOptions, seed: number, unloaded: (what: string) => void): Sandbox => {
+  const { takenAt, sick, learned } = sandboxOptions;
   const clock = new HandClock(takenAt);
-  const vms = hasVms(props.objects) ? new SimulatedKubeVirt() : undefined;
+  const vms = hasVms(sandboxOptions.objects) ? new SimulatedKubeVirt() : undefined;
   const cluster = createCluster({ clock, random: seeded(seed + firstSeed), extensions: vms === undefined ? [] : [vms.extension()] });
-  for (const what of furnish(cluster, props)) unloaded(what);
+  for (const what of furnish(cluster, sandboxOptions)) unloaded(what);
   const life = new Life({
     machine: cluster.machine,
     clock,
@@ -96,7 +96,7 @@ export const setStage = (props: Props, seed: number, unloaded: (what: string) =>
       }),
     },
     nodeHealth: steadyNodes,
-    unread: restingSets(props.objects),
+    unread: restingSets(sandboxOptions.objects),
     ...(vms && { more: vms.controllers() }),
   });
   life.start();

@@ -8,7 +8,7 @@ import { type Workloads, workloadText } from '../snapshot/workloads.ts';
 import { unplaced } from './record.ts';
 
 /** A pod that found no node, and what the nodes lack for it. */
-export type Lack = {
+export type UnschedulablePod = {
   readonly pod: string;
   readonly workload?: string;
   /** `namespace/name` of the budgets that count it: as long as it is not ready, they allow less. */
@@ -44,7 +44,7 @@ const thingOf = (reason: string): LackedThing => {
 };
 
 /** Reads what the scheduler of the embedded cluster says (`0/3 nodes are available: 2 Insufficient cpu, 1 …`). */
-export const lacksOf = (message: string): Lack['lacks'] => {
+export const unschedulablePodsOf = (message: string): UnschedulablePod['lacks'] => {
   const [, list = ''] = /^0\/\d+ nodes are available: (.*?)\.(?: no new claims| preemption|$)/.exec(message) ?? [];
   return list
     .split(', ')
@@ -75,14 +75,14 @@ const budgetsOver = (store: Store, pod: Stored): readonly string[] =>
     .map(({ key }) => key);
 
 /** All pods that are without a node. */
-export const lacksIn = (store: Store, workloads: Workloads): readonly Lack[] =>
+export const unschedulablePodsIn = (store: Store, workloads: Workloads): readonly UnschedulablePod[] =>
   unplaced(store).map(({ pod, message }) => {
     const workload = workloads.of(pod);
     return {
       pod: `${pod.metadata.namespace ?? ''}/${pod.metadata.name}`,
       ...(workload && { workload: workloadText(workload) }),
       budgets: budgetsOver(store, pod),
-      lacks: lacksOf(message),
+      lacks: unschedulablePodsOf(message),
       asks: asksOf(pod),
     };
   });

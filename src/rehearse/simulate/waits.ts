@@ -20,7 +20,7 @@ export type Wait = {
 };
 
 /** How one maintenance went. */
-export type Course = {
+export type MaintenanceTrace = {
   readonly node: string;
   readonly name: string;
   state: string;
@@ -84,13 +84,17 @@ const waitsIn = (status: JsonObject): readonly Seen[] => {
 export class WaitRecord {
   readonly #machine: Machine;
   readonly #beganMs: number;
-  readonly courses = new Map<string, Course>();
+  readonly traces = new Map<string, MaintenanceTrace>();
   /** Being drained, of kinds whose statuses name no blockers. */
   readonly #silent = new Map<string, MaintenanceRequest>();
   readonly #unsubscribes: readonly (() => void)[];
 
   /** `told` hears of every change of one of them, with the name of its resource. */
-  constructor(machine: Machine, adapters: readonly KindAdapter[], told: (course: Course, resource: string, gone: boolean) => void) {
+  constructor(
+    machine: Machine,
+    adapters: readonly KindAdapter[],
+    told: (trace: MaintenanceTrace, resource: string, gone: boolean) => void,
+  ) {
     this.#machine = machine;
     this.#beganMs = this.#nowMs();
     this.#unsubscribes = adapters.flatMap(adapter => {
@@ -100,8 +104,8 @@ export class WaitRecord {
       const note = (raw: JsonObject, gone: boolean): void => {
         const request = adapter.read({ apiVersion: adapter.apiVersion, kind: adapter.kind, ...raw });
         if (typeof request === 'string') return;
-        const course = this.#note(request, raw, gone);
-        told(course, kind.resource, gone);
+        const trace = this.#note(request, raw, gone);
+        told(trace, kind.resource, gone);
       };
       for (const raw of machine.store.list(kind.resource)) note(raw, false);
       return [machine.store.subscribe(({ type, object }) => note(object, type === 'removed'), kind.resource)];
@@ -113,10 +117,10 @@ export class WaitRecord {
     const { clock, store } = this.#machine;
     const now = clock.now();
     for (const [key, request] of this.#silent) {
-      const course = this.courses.get(key);
+      const trace = this.traces.get(key);
       const blockers = judgedBlockers(store, request, now).filter(({ cause }) => !plainCauses.has(cause));
       // Since when is known of what has been seen before.
-      if (course !== undefined) this.#noteWaits(course, blockers.map(seenBy), now.epochMilliseconds - this.#beganMs);
+      if (trace !== undefined) this.#noteWaits(trace, blockers.map(seenBy), now.epochMilliseconds - this.#beganMs);
     }
   }
 
@@ -128,31 +132,31 @@ export class WaitRecord {
     return this.#machine.clock.now().epochMilliseconds;
   }
 
-  #note(request: MaintenanceRequest, raw: JsonObject, gone: boolean): Course {
+  #note(request: MaintenanceRequest, raw: JsonObject, gone: boolean): MaintenanceTrace {
     const { nodeName: node, name, adapter } = request;
     const state = request.history.state ?? 'Pending';
     const ms = this.#nowMs() - this.#beganMs;
     const status = (raw['status'] ?? {}) as JsonObject;
     const key = `${node} ${name}`;
-    const course = this.courses.get(key) ?? { node, name, state, message: '', waits: new Map<string, Wait>() };
-    this.courses.set(key, course);
+    const trace = this.traces.get(key) ?? { node, name, state, message: '', waits: new Map<string, Wait>() };
+    this.traces.set(key, trace);
     const isSilent = adapter.namesBlockers === undefined && state === 'Draining' && !gone;
     if (isSilent) this.#silent.set(key, request);
     else this.#silent.delete(key);
-    if (gone) return course;
-    course.state = state;
-    course.message = text(status, 'message');
-    if (state === 'Draining' || state === 'Drained') course.beganMs ??= ms;
-    if (state === 'Drained') course.drainedMs ??= ms;
-    if (state === 'Failed') course.failedMs ??= ms;
+    if (gone) return trace;
+    trace.state = state;
+    trace.message = text(status, 'message');
+    if (state === 'Draining' || state === 'Drained') trace.beganMs ??= ms;
+    if (state === 'Drained') trace.drainedMs ??= ms;
+    if (state === 'Failed') trace.failedMs ??= ms;
     const startsAt = readTime(status['scheduledTime']);
-    if (startsAt === undefined) delete course.startsAtMs;
-    else course.startsAtMs = startsAt.epochMilliseconds - this.#beganMs;
-    if (!isSilent) this.#noteWaits(course, waitsIn(status), ms);
-    return course;
+    if (startsAt === undefined) delete trace.startsAtMs;
+    else trace.startsAtMs = startsAt.epochMilliseconds - this.#beganMs;
+    if (!isSilent) this.#noteWaits(trace, waitsIn(status), ms);
+    return trace;
   }
 
-  #noteWaits({ waits }: Course, seen: readonly Seen[], ms: number): void {
+  #noteWaits({ waits }: MaintenanceTrace, seen: readonly Seen[], ms: number): void {
     const now = new Set<string>();
     for (const { since, ...one } of seen) {
       const id = `${one.cause} ${one.what ?? ''}`;

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 
 /** What a rehearsal knows of a cluster. */
-export type Copy = {
+export type ClusterSnapshot = {
   /** When it was taken, as well as that is known. */
   readonly takenAt: Temporal.Instant;
   /** Objects as the API shows them, each with `apiVersion` and `kind`. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isObject, type Json, type JsonObject } from '../../core/json.ts';
 import { readTime } from '../../core/time.ts';
 import { text } from '../../embedded/object.ts';
-import { type Copy, copiedKinds } from './cluster-snapshot.ts';
+import { type ClusterSnapshot, copiedKinds } from './cluster-snapshot.ts';
 import { Shared } from './share.ts';
 import { trimmed } from './trim.ts';
 
@@ -32,7 +32,7 @@ const fileOf = (plural: string, apiVersion: string): string => {
 };
 
 /** Writes a copy into a folder, which is made: one List of a kind in each file. The answer names the files. Throws a SnapshotError. */
-export const writeCopy = (folder: string, { takenAt, objects, leftOut }: Copy): readonly string[] => {
+export const writeCopy = (folder: string, { takenAt, objects, leftOut }: ClusterSnapshot): readonly string[] => {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     // One that was there already is as open as its owner has left it: the files are closed in any case.
@@ -104,7 +104,7 @@ const lastSeen = (objects: readonly JsonObject[]): Temporal.Instant | undefined 
  * Reads a folder that `writeCopy` or `kubectl get -o json` has written: Lists or single objects, of one kind or of several, in one file or in
  * many. Throws a SnapshotError that names the file.
  */
-export const readCopy = (folder: string): Copy => {
+export const readCopy = (folder: string): ClusterSnapshot => {
   const objects: JsonObject[] = [];
   const shared = new Shared();
   let about: JsonObject = {};

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { saidBy } from '../../core/status.ts';
 import type { Api, ApiResponse } from '../../operator/ports.ts';
-import { type CopiedKind, type Copy, copiedKinds, pathOfKind } from './cluster-snapshot.ts';
+import { type ClusterSnapshot, type CopiedKind, copiedKinds, pathOfKind } from './cluster-snapshot.ts';
 import { Shared } from './share.ts';
 import { trimmed } from './trim.ts';
 
@@ -39,7 +39,7 @@ type TakeOptions = {
  * Reads what a rehearsal needs, by lists only, page by page. What the user may not read, or the cluster does not serve, is left out, and what
  * may not be read is named. Throws an error that says what the server said where nodes or pods cannot be read, or a list fails otherwise.
  */
-export const takeCopy = async ({ api, now, tell = () => {} }: TakeOptions): Promise<Copy> => {
+export const takeCopy = async ({ api, now, tell = () => {} }: TakeOptions): Promise<ClusterSnapshot> => {
   const takenAt = now();
   const objects: JsonObject[] = [];
   const leftOut: string[] = [];

@@ -6,8 +6,8 @@ import { inProcess } from '../../embedded/in-process.ts';
 import type { Stored } from '../../embedded/object.ts';
 import { bench } from '../../embedded/testing/bench.ts';
 import { type RehearsalOptions, rehearse } from '../rehearse.ts';
-import type { Foresight } from '../report/forecast.ts';
-import type { Copy } from '../snapshot/cluster-snapshot.ts';
+import type { Forecast } from '../report/forecast.ts';
+import type { ClusterSnapshot } from '../snapshot/cluster-snapshot.ts';
 import { takeCopy } from '../snapshot/take.ts';
 
 /** Copies of small clusters that live, and rehearsals on them. */
@@ -15,7 +15,7 @@ import { takeCopy } from '../snapshot/take.ts';
 type Make = (resource: string, draft: JsonObject) => Stored;
 
 /** Lets a cluster live until it has come to rest, and takes a copy. Its pods take 2 s to start and 1 s to end. */
-export const copied = async (furnish: (make: Make, settle: () => Promise<void>) => void | Promise<void>): Promise<Copy> => {
+export const copied = async (furnish: (make: Make, settle: () => Promise<void>) => void | Promise<void>): Promise<ClusterSnapshot> => {
   const { cluster, clock, make, life } = bench({ pace: { startMs: 2000, stopMs: 1000, spread: 0 } });
   for (const text of crdTexts(usualGroups)) make('customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
   await furnish(make, () => clock.advance(30_000));
@@ -39,7 +39,7 @@ export const labelledNodes = (make: Make, labels: JsonObject, ...names: readonly
 
 /** The nodes of `names`, drained as `drydock maintain` would. */
 export const foresee = (
-  copy: Copy,
+  copy: ClusterSnapshot,
   names: readonly string[],
   options: Partial<Pick<RehearsalOptions, 'seeds' | 'defaults' | 'fewPods'>> & {
     readonly parallel?: number;
@@ -47,7 +47,7 @@ export const foresee = (
     /** Of another kind than our own. */
     readonly object?: (node: string) => JsonObject;
   } = {},
-): Promise<Foresight> => {
+): Promise<Forecast> => {
   const { seeds = 2, defaults = { startSeconds: 2, stopSeconds: 1 }, parallel, drain = {}, fewPods } = options;
   const ours = (node: string): JsonObject => ({
     apiVersion: 'drydock.dev/v1alpha1',
@@ -55,10 +55,10 @@ export const foresee = (
     metadata: { name: node },
     spec: { nodeName: node, drain },
   });
-  const wishes = names.map(node => ({ node, name: node, object: (options.object ?? ours)(node) }));
+  const plannedMaintenances = names.map(node => ({ node, name: node, object: (options.object ?? ours)(node) }));
   const controllerManager = rehearsalManager({}, message => {
     throw new Error(message);
   });
-  const order = { wishes, horizonMs: 14 * 86_400_000, ...(parallel !== undefined && { parallel }) };
+  const order = { plannedMaintenances, horizonMs: 14 * 86_400_000, ...(parallel !== undefined && { parallel }) };
   return rehearse({ ...controllerManager, copy, order, seeds, defaults, ...(fewPods !== undefined && { fewPods }) });
 };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../../core/json.ts';
 import type { Stored } from '../../embedded/object.ts';
 import { Workloads } from '../snapshot/workloads.ts';
-import { Learned } from './learn.ts';
+import { PodTimings } from './learn.ts';
 
 const second = (value: number): string => `2026-11-21T08:00:${String(value).padStart(2, '0')}Z`;
 
@@ -35,7 +35,7 @@ const event = (name: string, reason: string, time: JsonObject): JsonObject => ({
   ...time,
 });
 
-const learned = (all: readonly JsonObject[]): Learned => new Learned(all, new Workloads(all));
+const learned = (all: readonly JsonObject[]): PodTimings => new PodTimings(all, new Workloads(all));
 
 test('starts are as long as all of a workload can have been', () => {
   const pods = [pod('web-0', 0, 4), pod('web-1', 10, 14), pod('web-2', 20, 24)];

@@ -116,7 +116,7 @@ class Known {
 }
 
 /** How many starts and stops were seen, and workloads of which too few were: what is known of others counts for them, or the defaults. */
-export type LearnedFrom = {
+export type TimingsFrom = {
   readonly starts: number;
   readonly stops: number;
   readonly unseenStarts: readonly string[];
@@ -124,7 +124,7 @@ export type LearnedFrom = {
 };
 
 /** How long pods take to start and to end, learned from a copy. */
-export class Learned {
+export class PodTimings {
   readonly #starts: Known;
   readonly #stops: Known;
   readonly #workloads: Workloads;
@@ -138,7 +138,7 @@ export class Learned {
   }
 
   /** How much it was learned from, and of which of these workloads too little was seen. */
-  from(workloads: readonly string[]): LearnedFrom {
+  from(workloads: readonly string[]): TimingsFrom {
     const [starts, stops] = [this.#starts, this.#stops];
     return { starts: starts.samples, stops: stops.samples, unseenStarts: starts.unseen(workloads), unseenStops: stops.unseen(workloads) };
   }
