@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { createCluster } from '../src/embedded/cluster.ts';
-import { Life } from '../src/embedded/cluster-runtime.ts';
+import { ClusterRuntime } from '../src/embedded/cluster-runtime.ts';
 import { load } from '../src/embedded/load.ts';
 import { seeded } from '../src/embedded/seeded.ts';
-import { HandClock } from '../src/support/virtual-clock.ts';
+import { VirtualClock } from '../src/support/virtual-clock.ts';
 
 /** How fast the embedded cluster is, and how large: `npm run bench:embedded -- [NODES] [PODS A NODE]`. No control plane is needed. */
 
@@ -68,7 +68,7 @@ const timed = (work: () => void, times = 1): number => {
   return (performance.now() - since) / times;
 };
 
-const clock = new HandClock();
+const clock = new VirtualClock();
 const cluster = createCluster({ clock, random: seeded(1) });
 const { machine } = cluster;
 const ask = (method: string, path: string, query: Readonly<Record<string, string>> = {}, value?: unknown): void => {
@@ -98,10 +98,10 @@ const patch = (): void => {
   ask('PATCH', '/api/v1/nodes/node-7/status', {}, { metadata: { annotations } });
 };
 told('a status is patched in', timed(patch, 1000) * 1000, 'µs');
-const life = new Life({ machine, clock, pace: { startMs: 1000, stopMs: 1000, spread: 0.2 } });
-told('controllers, scheduler and kubelets take it up in', timed(() => life.start()) / 1000, 's');
+const runtime = new ClusterRuntime({ machine, clock, pace: { startMs: 1000, stopMs: 1000, spread: 0.2 } });
+told('controllers, scheduler and kubelets take it up in', timed(() => runtime.start()) / 1000, 's');
 const since = performance.now();
 await clock.advance(10_000);
 told('the first ten seconds of its life take', (performance.now() - since) / 1000, 's');
 told('resident memory at the end', process.memoryUsage.rss() / 1e6, 'MB');
-life.stop();
+runtime.stop();

@@ -5,7 +5,7 @@ import { node } from '../test/control-plane/manifests.ts';
 import { waitFor } from '../test/control-plane/wait.ts';
 import { startOpenStack } from '../test/nova/bed/bed.ts';
 import { Cloud, makeServer } from '../test/nova/cloud.ts';
-import { startStand } from '../test/operator/harness.ts';
+import { startHarness } from '../test/operator/harness.ts';
 import { maintenance, maintenancePath, remove } from '../test/operator/look.ts';
 
 /** How fast a hypervisor is emptied, beside a client that asks Nova for everything at once, on a real Nova with its fake hypervisor. */
@@ -17,9 +17,9 @@ const every = 250;
 
 type Measured = { readonly seconds: number; readonly calls: number };
 
-const stand = await startStand();
-if (stand.kind === 'left-out') throw new Error(stand.why);
-const openStack = await startOpenStack(stand.controlPlane, hosts, { migrationsAtOnce: Number(process.argv[2] ?? 1) });
+const harness = await startHarness();
+if (harness.kind === 'left-out') throw new Error(harness.why);
+const openStack = await startOpenStack(harness.controlPlane, hosts, { migrationsAtOnce: Number(process.argv[2] ?? 1) });
 if (openStack.kind === 'left-out') throw new Error(openStack.why);
 const cloud = new Cloud(openStack.environment);
 
@@ -33,12 +33,12 @@ const fill = async (): Promise<readonly string[]> => {
 
 /** Calls that Nova's own log has of this agent; the bench's own are told apart by it. */
 const callsOf = (since: number): number =>
-  readFileSync(join(stand.controlPlane.folder, 'openstack-nova-api.log'), 'utf8')
+  readFileSync(join(harness.controlPlane.folder, 'openstack-nova-api.log'), 'utf8')
     .slice(since)
     .split('\n')
     .filter(line => line.includes('requestlog') && !line.includes('GET /v2.1/servers?all_tenants=1&host=')).length;
 
-const logged = (): number => readFileSync(join(stand.controlPlane.folder, 'openstack-nova-api.log'), 'utf8').length;
+const logged = (): number => readFileSync(join(harness.controlPlane.folder, 'openstack-nova-api.log'), 'utf8').length;
 
 /** From the first request until the host has no server. */
 const emptied = async (begin: () => Promise<unknown>): Promise<Measured> => {
@@ -58,9 +58,9 @@ const emptied = async (begin: () => Promise<unknown>): Promise<Measured> => {
 
 try {
   await cloud.open();
-  for (const name of hosts) await create(stand.api, node(name));
-  await nodesReady(stand.api, hosts);
-  await stand.startOperator({ flags: ['--openstack', '--openstack-interface=public'], environment: openStack.environment });
+  for (const name of hosts) await create(harness.api, node(name));
+  await nodesReady(harness.api, hosts);
+  await harness.startOperator({ flags: ['--openstack', '--openstack-interface=public'], environment: openStack.environment });
   const ids = await fill();
   await cloud.disable(source, 'the bench');
   const floor = await emptied(() =>
@@ -69,17 +69,17 @@ try {
   await cloud.enable(source);
   for (const id of ids) await cloud.nova('DELETE', `/servers/${id}`);
   await fill();
-  const drydock = await emptied(() => create(stand.api, maintenance(source)));
+  const drydock = await emptied(() => create(harness.api, maintenance(source)));
   await waitFor('the node to be drained', async () => {
-    const { status } = await stand.api.get<{ readonly status?: { readonly phase?: string } }>(maintenancePath(source));
+    const { status } = await harness.api.get<{ readonly status?: { readonly phase?: string } }>(maintenancePath(source));
     return status?.phase === 'Drained' ? { done: undefined } : { yet: JSON.stringify(status) };
   });
-  await remove(stand.api, maintenancePath(source));
+  await remove(harness.api, maintenancePath(source));
   const text = ({ seconds, calls }: Measured): string => `${seconds.toFixed(1)} s, ${calls} calls`;
   process.stdout.write(
     `${count} servers; at once: ${text(floor)}; drydock: ${text(drydock)}; rate ${(floor.seconds / drydock.seconds).toFixed(3)}\n`,
   );
 } finally {
   await openStack.stop();
-  await stand.stop();
+  await harness.stop();
 }

@@ -6,7 +6,7 @@ import type { Forecast } from '../src/rehearse/report/forecast.ts';
 import type { Api } from '../test/control-plane/api.ts';
 import { clearNamespaces, cordon, create, createAll, deleteNodes, nodesReady, podsReady } from '../test/control-plane/cluster.ts';
 import { namespace, node } from '../test/control-plane/manifests.ts';
-import { type Stand, startStand } from '../test/operator/harness.ts';
+import { type OperatorHarness, startHarness } from '../test/operator/harness.ts';
 import { type Maintenance, maintenancePath, untilGone } from '../test/operator/look.ts';
 import { type Actual, type Compared, compare, tableOf } from './foresight/compare.ts';
 import { makeHistory, restartAll } from './foresight/history.ts';
@@ -46,13 +46,13 @@ const makeArena = async (api: Api, scenario: Scenario): Promise<Arena> => {
   return { space, targets, clear };
 };
 
-const foresee = async (stand: Stand, scenario: Scenario, { targets }: Arena): Promise<Forecast> => {
+const foresee = async (harness: OperatorHarness, scenario: Scenario, { targets }: Arena): Promise<Forecast> => {
   const folder = mkdtempSync(join(tmpdir(), 'drydock-bench-'));
   try {
-    const taken = await stand.drydock('snapshot', join(folder, 'copy'));
+    const taken = await harness.drydock('snapshot', join(folder, 'copy'));
     if (taken.code !== 0) throw new Error(`drydock snapshot: ${taken.stderr}`);
     const policy = scenario.careful === true ? [] : ['--force', '--delete-emptydir-data'];
-    const played = await stand.drydock('rehearse', ...targets, '--snapshot', join(folder, 'copy'), '-o', 'json', ...policy);
+    const played = await harness.drydock('rehearse', ...targets, '--snapshot', join(folder, 'copy'), '-o', 'json', ...policy);
     if (played.code > 1) throw new Error(`drydock rehearse: ${played.stderr}`);
     return JSON.parse(played.stdout) as Forecast;
   } finally {
@@ -94,10 +94,10 @@ const drain = async (api: Api, scenario: Scenario, { targets }: Arena): Promise<
   }
 };
 
-const measure = async (stand: Stand, scenario: Scenario): Promise<Compared> => {
-  const { api } = stand;
+const measure = async (harness: OperatorHarness, scenario: Scenario): Promise<Compared> => {
+  const { api } = harness;
   const arena = await makeArena(api, scenario);
-  const forecast = await foresee(stand, scenario, arena);
+  const forecast = await foresee(harness, scenario, arena);
   const actual = await drain(api, scenario, arena);
   await arena.clear();
   const compared = compare(scenario.name, scenario.what, forecast, actual);
@@ -112,18 +112,18 @@ const main = async (): Promise<void> => {
     ({ name }) => wanted.length === 0 || wanted.includes(name) || wanted.includes(name.replaceAll(/[ ,]+/g, '-')),
   );
   if (chosen.length === 0) throw new Error(`no such scenario; there are ${scenarios.map(({ name }) => name).join(', ')}`);
-  const stand = await startStand();
-  if (stand.kind === 'left-out') throw new Error(`no bench: ${stand.why}`);
+  const harness = await startHarness();
+  if (harness.kind === 'left-out') throw new Error(`no bench: ${harness.why}`);
   try {
-    await stand.startOperator();
-    await makeHistory(stand.api);
+    await harness.startOperator();
+    await makeHistory(harness.api);
     const all: Compared[] = [];
-    for (const scenario of chosen) all.push(await measure(stand, scenario));
+    for (const scenario of chosen) all.push(await measure(harness, scenario));
     process.stdout.write(`${tableOf(all)}\n`);
     const file = process.env['BENCH_JSON'];
     if (file !== undefined) writeFileSync(file, JSON.stringify(all, undefined, 2));
   } finally {
-    await stand.stop();
+    await harness.stop();
   }
 };
 

@@ -4,7 +4,7 @@ import { reviewCall, reviewed } from '../core/access-review.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
 import { textOf } from './live.ts';
-import { allowed, denied, type Review, type Verdict } from './review.ts';
+import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 
 /** Whether whoever writes an object has the rights for what it says (SubjectAccessReview, authorization.k8s.io/v1). */
 
@@ -16,8 +16,8 @@ const specFor = ({ group, resource }: WebhookKind, { user, namespace }: Review, 
   resourceAttributes: { group, resource, verb: right, namespace },
 });
 
-const ask = async (api: Api, kind: WebhookKind, review: Review, right: Right, signal: AbortSignal): Promise<Verdict> => {
-  const unknown = (why: string): Verdict =>
+const ask = async (api: Api, kind: WebhookKind, review: Review, right: Right, signal: AbortSignal): Promise<AdmissionVerdict> => {
+  const unknown = (why: string): AdmissionVerdict =>
     denied(`could not ask whether you have the right ${right} on ${kind.name}, please try again: ${why}`);
   try {
     const status = reviewed(await api.call(reviewCall('SubjectAccessReview', specFor(kind, review, right)), signal));
@@ -29,7 +29,7 @@ const ask = async (api: Api, kind: WebhookKind, review: Review, right: Right, si
 };
 
 /** Asks for the rights that the write needs, one after the other. Never rejects; what cannot be asked is denied. */
-export const consent = async (api: Api, kind: WebhookKind, review: Review, signal: AbortSignal): Promise<Verdict> => {
+export const consent = async (api: Api, kind: WebhookKind, review: Review, signal: AbortSignal): Promise<AdmissionVerdict> => {
   const { object, oldObject, subresource, operation } = review;
   if (object === undefined || subresource !== '') return allowed;
   for (const right of rightsFor(kind.resource, object, operation === 'UPDATE' ? oldObject : undefined)) {

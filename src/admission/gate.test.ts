@@ -4,9 +4,9 @@ import { type AdmissionKind, webhookKinds } from '../apis/admission.ts';
 import type { JsonObject } from '../core/json.ts';
 import { systemClock } from '../support/clock.ts';
 import { silentLog } from '../support/log.ts';
-import { HandClock } from '../support/virtual-clock.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { Gate } from './gate.ts';
-import type { Review, Verdict } from './review.ts';
+import type { AdmissionVerdict, Review } from './review.ts';
 import {
   alpha,
   budgets,
@@ -356,7 +356,13 @@ describe('the quorum anywhere else', () => {
 });
 
 /** What the API server does: asks a replica of the webhook, and stores a moment after a yes. */
-const createVia = async (gate: Gate, api: MemoryServer, kind: AdmissionKind, created: JsonObject, storeAfterMs = 20): Promise<Verdict> => {
+const createVia = async (
+  gate: Gate,
+  api: MemoryServer,
+  kind: AdmissionKind,
+  created: JsonObject,
+  storeAfterMs = 20,
+): Promise<AdmissionVerdict> => {
   const verdict = await gate.decide(kind, creation(kind, created));
   if (verdict.kind === 'denied') return verdict;
   await systemClock.sleep(storeAfterMs);
@@ -364,7 +370,7 @@ const createVia = async (gate: Gate, api: MemoryServer, kind: AdmissionKind, cre
   return verdict;
 };
 
-const messagesOf = (verdicts: readonly Verdict[]): readonly string[] =>
+const messagesOf = (verdicts: readonly AdmissionVerdict[]): readonly string[] =>
   verdicts.map(verdict => (verdict.kind === 'allowed' ? 'allowed' : verdict.message)).sort();
 
 describe('requests at the same time, through three replicas', () => {
@@ -455,13 +461,13 @@ describe('a reservation', () => {
   });
 
   test('that nobody gave back, of an object that is never stored, is waited for five seconds, by whatever clock it was made', async () => {
-    const clock = new HandClock();
+    const clock = new VirtualClock();
     const api = serverWith(node('n1'));
-    const gone = gateTo(api, false, new HandClock(clock.now().add({ seconds: 40 })));
+    const gone = gateTo(api, false, new VirtualClock(clock.now().add({ seconds: 40 })));
     await gone.decide(medik8s, creation(medik8s, object('one', 'n1')));
     await gone.close();
     const gate = gateTo(api, false, clock);
-    const verdicts: Verdict[] = [];
+    const verdicts: AdmissionVerdict[] = [];
     const deciding = gate.decide(medik8s, creation(medik8s, object('two', 'n1'))).then(given => verdicts.push(given));
     for (let seconds = 0; seconds < 4.5; seconds += 0.5) await clock.advance(500);
     assert.deepEqual(verdicts, [], 'it waits');
@@ -472,7 +478,7 @@ describe('a reservation', () => {
   });
 
   test('of a minute ago is nobody’s, and is swept away', async () => {
-    const clock = new HandClock();
+    const clock = new VirtualClock();
     const api = serverWith(node('n1'), node('n2'));
     const gone = gateTo(api, false, clock);
     await gone.decide(medik8s, creation(medik8s, object('one', 'n1')));
@@ -517,7 +523,7 @@ describe('a reservation', () => {
   });
 
   test('is answered within twelve seconds, whoever has it', async () => {
-    const clock = new HandClock();
+    const clock = new VirtualClock();
     const api = serverWith(node('n1'));
     const gate = gateTo(api, false, clock);
     let count = 0;
@@ -627,7 +633,7 @@ describe('a flood of forged reviews', () => {
     ['ever other uids', (index: number) => `forged-${index}`],
   ] as const) {
     test(`keeps an honest request waiting for some seconds and no longer: five a second for the control plane, under ${what}`, async () => {
-      const clock = new HandClock();
+      const clock = new VirtualClock();
       const api = serverWith(node('cp-0', controlPlane), node('cp-1', controlPlane), node('cp-2', controlPlane));
       const gates = [gateTo(api, false, clock), gateTo(api, false, clock)];
       const forge = (index: number): void => {
@@ -642,7 +648,7 @@ describe('a flood of forged reviews', () => {
         for (let quiet = 0; quiet < 30; quiet += 1) await new Promise(resolve => setImmediate(resolve));
       };
       for (let before = 0; before < 20; before += 1) await turn();
-      const responses: Verdict[] = [];
+      const responses: AdmissionVerdict[] = [];
       const asked = clock.now().epochMilliseconds;
       void gates[0]?.decide(maintenance, creation(maintenance, object('honest', 'cp-0'))).then(verdict => responses.push(verdict));
       while (responses.length === 0 && clock.now().epochMilliseconds - asked < 12_000) await turn();

@@ -6,8 +6,8 @@ import { Deadline } from '../support/deadline.ts';
 import type { Log } from '../support/log.ts';
 import { consent } from './consent.ts';
 import { Patience } from './patience.ts';
-import { Reservations, reservationName, type Subject } from './reservation.ts';
-import { denied, type Review, type Verdict } from './review.ts';
+import { type ReservationSubject, Reservations, reservationName } from './reservation.ts';
+import { type AdmissionVerdict, denied, type Review } from './review.ts';
 import { type Ground, type Looked, look, type Task, taskOf } from './rules.ts';
 
 export type GateOptions = {
@@ -31,7 +31,7 @@ const freshForMs = 2000;
 
 type Check = Extract<Task, { readonly kind: 'to check' }>;
 
-const subjectOf = ({ group, versions, resource }: AdmissionKind, { uid, version }: Review, object: JsonObject): Subject => {
+const subjectOf = ({ group, versions, resource }: AdmissionKind, { uid, version }: Review, object: JsonObject): ReservationSubject => {
   const metadata = isObject(object['metadata']) ? object['metadata'] : {};
   const { name, namespace, generation } = metadata;
   const folder = typeof namespace === 'string' ? `/namespaces/${encodeURIComponent(namespace)}` : '';
@@ -58,7 +58,7 @@ export class Gate {
   }
 
   /** The answer to one request, within 12 seconds. Never rejects; what cannot be looked up is denied. */
-  async decide(kind: WebhookKind, review: Review): Promise<Verdict> {
+  async decide(kind: WebhookKind, review: Review): Promise<AdmissionVerdict> {
     // It becomes part of a path: whoever calls could choose what is read with the operator's rights.
     if (review.version !== '' && !kind.versions.includes(review.version))
       return denied(`${kind.name} is known in version ${kind.versions.join(' and ')} only`);
@@ -92,7 +92,7 @@ export class Gate {
     task: Check,
     scope: NonNullable<Looked['scope']>,
     signal: AbortSignal,
-  ): Promise<Verdict> {
+  ): Promise<AdmissionVerdict> {
     const { clock } = this.#options;
     const name = reservationName(kind.name, scope);
     const subject = subjectOf(kind, review, task.object);
@@ -115,7 +115,7 @@ export class Gate {
     return this.#noReservation(task, 'other requests for it were being decided all the time');
   }
 
-  #noReservation({ nodeName }: Check, why: string): Verdict {
+  #noReservation({ nodeName }: Check, why: string): AdmissionVerdict {
     this.#options.log.warn('admission could not reserve a node', { node: nodeName, why });
     return denied(`could not reserve node ${nodeName} for this maintenance, please try again: ${why}`);
   }

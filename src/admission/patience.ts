@@ -1,5 +1,5 @@
 import type { Clock } from '../support/clock.ts';
-import { patienceMs, type Subject } from './reservation.ts';
+import { patienceMs, type ReservationSubject } from './reservation.ts';
 
 /**
  * How long one request waits for the reservations of others, all in all. What is reserved for an object that is stored then costs nothing, however many there
@@ -8,11 +8,11 @@ import { patienceMs, type Subject } from './reservation.ts';
  */
 export class Patience {
   readonly #clock: Clock;
-  readonly #isStored: (subject: Subject) => Promise<boolean>;
-  #holder: { readonly subject: Subject; readonly sinceMs: number } | undefined;
+  readonly #isStored: (subject: ReservationSubject) => Promise<boolean>;
+  #holder: { readonly subject: ReservationSubject; readonly sinceMs: number } | undefined;
   #lostMs = 0;
 
-  constructor(clock: Clock, isStored: (subject: Subject) => Promise<boolean>) {
+  constructor(clock: Clock, isStored: (subject: ReservationSubject) => Promise<boolean>) {
     this.#clock = clock;
     this.#isStored = isStored;
   }
@@ -23,7 +23,7 @@ export class Patience {
   }
 
   /** The reservation is for this object at the moment; undefined where that could not be seen. */
-  async waitsFor(subject: Subject | undefined): Promise<void> {
+  async waitsFor(subject: ReservationSubject | undefined): Promise<void> {
     if (subject === undefined || subject.uid === this.#holder?.subject.uid) return;
     const before = this.#holder;
     this.#holder = { subject, sinceMs: this.#now() };

@@ -7,7 +7,7 @@ import { etcdAllows, etcdGuardName, etcdNamespace, guardSays, namedGuardAllows }
 import { isWarnedOnly, memberLabels, membersOf, quorumAllows } from '../core/quorum/quorum.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Found, getLive, listFirst, listLive } from './live.ts';
-import { allowed, denied, type Verdict } from './review.ts';
+import { type AdmissionVerdict, allowed, denied } from './review.ts';
 
 /** The rules about etcd, read live. */
 
@@ -25,7 +25,7 @@ export type QuorumQuestion = {
 const budgetsPath = `/apis/policy/v1/namespaces/${etcdNamespace}/poddisruptionbudgets`;
 const podsPath = `/api/v1/namespaces/${etcdNamespace}/pods`;
 
-const anyGuard = async ({ api, kind, node, signal }: QuorumQuestion): Promise<Verdict> => {
+const anyGuard = async ({ api, kind, node, signal }: QuorumQuestion): Promise<AdmissionVerdict> => {
   const { denied: no, guardUnreadable } = kind.quorum;
   const budgets = await listLive(api, budgetsPath, {}, signal);
   if (budgets.kind === 'unreadable') return denied(guardUnreadable(budgets.why));
@@ -43,7 +43,7 @@ const anyGuard = async ({ api, kind, node, signal }: QuorumQuestion): Promise<Ve
   return etcdAllows({ budgets: seen, guardPods, nodeName: node.name }).kind === 'allowed' ? allowed : denied(no(node.name));
 };
 
-const namedGuard = async ({ api, kind, node, signal }: QuorumQuestion): Promise<Verdict> => {
+const namedGuard = async ({ api, kind, node, signal }: QuorumQuestion): Promise<AdmissionVerdict> => {
   const found = await getLive(api, `${budgetsPath}/${etcdGuardName}`, signal);
   if (found.kind === 'unreadable') return denied(kind.quorum.guardUnreadable(found.why));
   const budget: Budget | undefined = found.kind === 'found' ? readBudget(found.value) : undefined;
@@ -51,7 +51,7 @@ const namedGuard = async ({ api, kind, node, signal }: QuorumQuestion): Promise<
 };
 
 /** The rule of the operator that is replaced: medik8s asks on OpenShift only, KubeVirt's wherever the budget is. */
-const guardCheck = async (question: QuorumQuestion): Promise<Verdict> => {
+const guardCheck = async (question: QuorumQuestion): Promise<AdmissionVerdict> => {
   const { guard, labels } = question.kind.quorum;
   if (!labels.some(label => question.node.labels[label] !== undefined)) return allowed;
   if (guard === 'named') return namedGuard(question);
@@ -86,7 +86,7 @@ const wantedNodes = async ({ api, object, signal }: QuorumQuestion): Promise<Fou
 };
 
 /** Never more members out than the rest can bear, the maintenances that have not reached their nodes yet included. */
-const countCheck = async (question: QuorumQuestion): Promise<Verdict> => {
+const countCheck = async (question: QuorumQuestion): Promise<AdmissionVerdict> => {
   const { api, kind, node, openShift, signal } = question;
   const [nodes, wanted] = await Promise.all([possibleMembers(api, signal), wantedNodes(question)]);
   if (nodes.kind !== 'found') return denied(kind.quorum.nodeUnreadable(nodes.kind === 'missing' ? 'nodes are not served' : nodes.why));
@@ -102,7 +102,7 @@ const countCheck = async (question: QuorumQuestion): Promise<Verdict> => {
 export const mayBeMember = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
 
 /** Both rules, the one of the replaced operator first. Never rejects. */
-export const quorumCheck = async (question: QuorumQuestion): Promise<Verdict> => {
+export const quorumCheck = async (question: QuorumQuestion): Promise<AdmissionVerdict> => {
   if (!mayBeMember(question.node)) return allowed;
   const guard = await guardCheck(question);
   return guard.kind === 'denied' ? guard : countCheck(question);

@@ -22,30 +22,30 @@ const label = 'drydock.dev/admission';
 const annotation = 'drydock.dev/reserved-for';
 
 /** The object that a reservation is for: where it will be, which one of that name, and at which generation it counts as stored. */
-export type Subject = { readonly path: string; readonly uid: string; readonly generation: number };
+export type ReservationSubject = { readonly path: string; readonly uid: string; readonly generation: number };
 
 /** One reservation that was made. */
-export type Reservation = { readonly name: string; readonly resourceVersion: string; readonly subject: Subject };
+export type Reservation = { readonly name: string; readonly resourceVersion: string; readonly subject: ReservationSubject };
 
 /** `taken`: for another object that may be stored at any moment; missing where somebody was just quicker. */
 export type Try =
   | { readonly kind: 'held'; readonly reservation: Reservation }
-  | { readonly kind: 'taken'; readonly by?: Subject }
+  | { readonly kind: 'taken'; readonly by?: ReservationSubject }
   | { readonly kind: 'failed'; readonly why: string };
 
 export type ReservationOptions = { readonly api: Api; readonly clock: Clock; readonly namespace: string };
 
-const nobody: Subject = { path: '', uid: '', generation: 0 };
+const nobody: ReservationSubject = { path: '', uid: '', generation: 0 };
 
 type Stored = {
   readonly metadata: { readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> };
   readonly spec?: { readonly renewTime?: string };
 };
 
-const subjectIn = ({ metadata }: Stored): Subject | undefined => {
+const subjectIn = ({ metadata }: Stored): ReservationSubject | undefined => {
   try {
     const subject: unknown = JSON.parse(metadata.annotations?.[annotation] ?? '');
-    return isObject(subject) && typeof subject['path'] === 'string' ? (subject as Subject) : undefined;
+    return isObject(subject) && typeof subject['path'] === 'string' ? (subject as ReservationSubject) : undefined;
   } catch {
     return undefined;
   }
@@ -68,7 +68,7 @@ export class Reservations {
   }
 
   /** Takes the reservation if it is free, has been left behind, or its object is stored by now; in any case with `force`. Never rejects. */
-  async take(name: string, subject: Subject, force: boolean, signal: AbortSignal): Promise<Try> {
+  async take(name: string, subject: ReservationSubject, force: boolean, signal: AbortSignal): Promise<Try> {
     const found = await getLive(this.#options.api, `${this.#collection}/${name}`, signal);
     if (found.kind === 'unreadable') return { kind: 'failed', why: found.why };
     if (found.kind === 'missing') return this.#write('POST', this.#collection, name, subject, undefined, signal);
@@ -115,7 +115,7 @@ export class Reservations {
   }
 
   /** The object is there, and as it was to become. Never rejects. */
-  async isStored({ path, uid, generation }: Subject, signal: AbortSignal): Promise<boolean> {
+  async isStored({ path, uid, generation }: ReservationSubject, signal: AbortSignal): Promise<boolean> {
     const found = await getLive(this.#options.api, path, signal);
     if (found.kind !== 'found') return false;
     const metadata = found.value['metadata'] as { readonly uid?: string; readonly generation?: number } | undefined;
@@ -126,7 +126,7 @@ export class Reservations {
     method: 'POST' | 'PUT',
     path: string,
     name: string,
-    subject: Subject,
+    subject: ReservationSubject,
     resourceVersion: string | undefined,
     signal: AbortSignal,
   ): Promise<Try> {
@@ -143,7 +143,7 @@ export class Reservations {
     }
   }
 
-  #leaseFor(name: string, subject: Subject, resourceVersion: string | undefined): JsonObject {
+  #leaseFor(name: string, subject: ReservationSubject, resourceVersion: string | undefined): JsonObject {
     const { clock, namespace } = this.#options;
     const now = clock.now().toString({ fractionalSecondDigits: 6 });
     return {

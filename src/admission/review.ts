@@ -23,12 +23,12 @@ export type Review = {
 };
 
 /** What is answered. */
-export type Verdict =
+export type AdmissionVerdict =
   | { readonly kind: 'allowed'; readonly warnings?: readonly string[] }
   | { readonly kind: 'denied'; readonly message: string };
 
-export const allowed: Verdict = { kind: 'allowed' };
-export const denied = (message: string): Verdict => ({ kind: 'denied', message });
+export const allowed: AdmissionVerdict = { kind: 'allowed' };
+export const denied = (message: string): AdmissionVerdict => ({ kind: 'denied', message });
 
 const versions = ['admission.k8s.io/v1', 'admission.k8s.io/v1beta1'];
 
@@ -74,7 +74,7 @@ export const readReview = (body: string): Review | string => {
 };
 
 /** The answer, with the code and reason that controller-runtime gives to a denial. */
-export const responseTo = ({ apiVersion, uid }: Review, verdict: Verdict): JsonObject => ({
+export const responseTo = ({ apiVersion, uid }: Review, verdict: AdmissionVerdict): JsonObject => ({
   apiVersion,
   kind: 'AdmissionReview',
   response:

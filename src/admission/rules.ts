@@ -5,7 +5,7 @@ import { mayLoseQuorum } from '../core/quorum/quorum.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Found, getLive, listFirst } from './live.ts';
 import { mayBeMember, quorumCheck } from './quorum-check.ts';
-import { allowed, denied, type Review, type Verdict } from './review.ts';
+import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 
 /** What one request must meet, in the order of the contract; the first rule that is not met gives the answer. */
 
@@ -14,15 +14,15 @@ export type Ground = { readonly api: Api; readonly openShift: boolean };
 
 /** What can be said of a request from itself, or what has to be looked up. */
 export type Task =
-  | { readonly kind: 'answered'; readonly verdict: Verdict }
+  | { readonly kind: 'answered'; readonly verdict: AdmissionVerdict }
   /** A new object, or one that begins to want its node: `rules` says which checks are due. */
   | { readonly kind: 'to check'; readonly rules: 'all' | 'quorum'; readonly object: JsonObject; readonly nodeName: string };
 
 /** How a look went. `scope`: requests of one scope depend on each other, and must be stored one after the other. */
-export type Looked = { readonly verdict: Verdict; readonly scope?: Scope };
+export type Looked = { readonly verdict: AdmissionVerdict; readonly scope?: Scope };
 export type Scope = { readonly kind: 'control plane' } | { readonly kind: 'node'; readonly name: string };
 
-const answered = (verdict: Verdict): Task => ({ kind: 'answered', verdict });
+const answered = (verdict: AdmissionVerdict): Task => ({ kind: 'answered', verdict });
 
 const metadataOf = (object: JsonObject): JsonObject => (isObject(object['metadata']) ? object['metadata'] : {});
 
@@ -54,7 +54,7 @@ const nodeOf = async (api: Api, name: string, signal: AbortSignal): Promise<Foun
   return found.kind === 'found' ? { kind: 'found', value: readNode(found.value) } : found;
 };
 
-const isTaken = async (api: Api, kind: AdmissionKind, nodeName: string, signal: AbortSignal): Promise<Verdict> => {
+const isTaken = async (api: Api, kind: AdmissionKind, nodeName: string, signal: AbortSignal): Promise<AdmissionVerdict> => {
   const list = await listFirst(api, kind.collections, signal);
   if (kind.node === undefined || list.kind === 'missing') return allowed;
   if (list.kind === 'unreadable') return denied(kind.node.unlistable(list.why));
@@ -62,7 +62,7 @@ const isTaken = async (api: Api, kind: AdmissionKind, nodeName: string, signal: 
 };
 
 /** Rule 1, or the part of rule 3 that it shares: whether there is a node to speak of. */
-const withoutNode = (kind: AdmissionKind, nodeName: string, found: Exclude<Found<Node>, { readonly kind: 'found' }>): Verdict => {
+const withoutNode = (kind: AdmissionKind, nodeName: string, found: Exclude<Found<Node>, { readonly kind: 'found' }>): AdmissionVerdict => {
   if (found.kind === 'unreadable') return denied((kind.node?.unreadable ?? kind.quorum.nodeUnreadable)(found.why));
   // A Maintenance may come before its node does; its status tells that there is none.
   return kind.node === undefined ? allowed : denied(kind.node.missing(nodeName));

@@ -6,7 +6,7 @@ import type { WebhookKind } from '../apis/admission.ts';
 import { Lines } from '../operator/testing/fakes.ts';
 import { silentLog } from '../support/log.ts';
 import { makeAuthority, makeServing } from './certificates/make.ts';
-import { allowed, denied, type Review, type Verdict } from './review.ts';
+import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 import { type KeyPair, type ServerOptions, serveWebhook, type WebhookServer } from './server.ts';
 import { creation, medik8s, object } from './testing/make.ts';
 
@@ -61,7 +61,7 @@ const reviewBody = JSON.stringify({
 describe('the webhook server', () => {
   test('hands the review to the kind of its path, and answers as decided', async () => {
     const seen: [WebhookKind, Review][] = [];
-    const decide = async (kind: WebhookKind, review: Review): Promise<Verdict> => {
+    const decide = async (kind: WebhookKind, review: Review): Promise<AdmissionVerdict> => {
       seen.push([kind, review]);
       return denied('because');
     };
@@ -134,7 +134,7 @@ describe('the webhook server', () => {
 
   test('lets answers that are being made go out when it closes', async () => {
     const { promise: asked, resolve: begun } = Promise.withResolvers<void>();
-    const { promise: decided, resolve: decide } = Promise.withResolvers<Verdict>();
+    const { promise: decided, resolve: decide } = Promise.withResolvers<AdmissionVerdict>();
     const server = await serving(() => {
       begun();
       return decided;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type WebhookKind, webhookKinds } from '../apis/admission.ts';
 import type { Log } from '../support/log.ts';
 import { Crowd } from './crowd.ts';
-import { type Review, readReview, responseTo, type Verdict } from './review.ts';
+import { type AdmissionVerdict, type Review, readReview, responseTo } from './review.ts';
 
 /** Serves the webhook over TLS. */
 
@@ -14,7 +14,7 @@ export type KeyPair = { readonly cert: string; readonly key: string };
 export type ServerOptions = {
   /** 0 takes any free port. */
   readonly port: number;
-  readonly decide: (kind: WebhookKind, review: Review) => Promise<Verdict>;
+  readonly decide: (kind: WebhookKind, review: Review) => Promise<AdmissionVerdict>;
   readonly log: Log;
   /** PEM of the authorities that vouch for API servers: whoever shows no certificate of theirs is not served. Everybody is when left out. */
   readonly clientCa?: string | undefined;

@@ -2,12 +2,12 @@ import type { WebhookKind } from '../apis/admission.ts';
 import type { Api, Watcher } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
-import { TrustKeeper } from './certificates/ca-bundle-injector.ts';
+import { CaBundleInjector } from './certificates/ca-bundle-injector.ts';
 import { followCertificate } from './certificates/follow.ts';
 import { mountedPair, mountedPlaces } from './certificates/mounted.ts';
 import { selfMade } from './certificates/self-made.ts';
 import { Gate } from './gate.ts';
-import { denied, type Review, type Verdict } from './review.ts';
+import { type AdmissionVerdict, denied, type Review } from './review.ts';
 import { type KeyPair, serveWebhook, type WebhookServer } from './server.ts';
 
 /** The whole of the admission room. */
@@ -52,18 +52,18 @@ const namesOf = ({ service, namespace, extraNames }: WebhookOptions): readonly s
 class Office {
   readonly #options: WebhookOptions;
   readonly #signal: AbortSignal;
-  readonly #keeper: TrustKeeper;
+  readonly #injector: CaBundleInjector;
   #gate: Gate | undefined;
   hasCertificate = false;
 
   constructor(options: WebhookOptions, signal: AbortSignal) {
     this.#options = options;
     this.#signal = signal;
-    this.#keeper = new TrustKeeper(options, signal);
+    this.#injector = new CaBundleInjector(options, signal);
   }
 
   /** Denies until `open` has found out where it is. */
-  decide(kind: WebhookKind, review: Review): Promise<Verdict> {
+  decide(kind: WebhookKind, review: Review): Promise<AdmissionVerdict> {
     return this.#gate?.decide(kind, review) ?? Promise.resolve(denied('the validator is not initialized yet, please try again'));
   }
 
@@ -86,10 +86,10 @@ class Office {
         this.hasCertificate = true;
         this.#options.shown?.(pair);
       },
-      trust: (pem: string) => this.#keeper.trust(pem),
+      trust: (pem: string) => this.#injector.trust(pem),
     };
     await Promise.all([gate.sweep(), followCertificate(certificates, this.#signal)]);
-    await Promise.all([gate.close(), this.#keeper.done()]);
+    await Promise.all([gate.close(), this.#injector.done()]);
   }
 }
 

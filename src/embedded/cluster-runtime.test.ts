@@ -29,7 +29,7 @@ const workload = (kind: string, name: string, spec: JsonObject, pod: JsonObject 
 const running = (pods: readonly Stored[]): readonly Stored[] => pods.filter(pod => phaseOf(pod) === 'Running' && isReady(pod));
 
 test('a Deployment gets its pods, spread over the nodes, and its status says so', async () => {
-  const { make, clock, pods, store, life } = bench();
+  const { make, clock, pods, store, runtime } = bench();
   for (const name of ['n1', 'n2', 'n3']) make('nodes', node(name));
   make('deployments.apps', workload('Deployment', 'web', { replicas: 6 }));
   await clock.advance(2000);
@@ -37,11 +37,11 @@ test('a Deployment gets its pods, spread over the nodes, and its status says so'
   assert.deepEqual([...new Set(pods().map(nodeOf))].sort(), ['n1', 'n2', 'n3']);
   const deployment = store.get('deployments.apps', 'shop', 'web');
   assert.deepEqual([at(deployment, 'status', 'readyReplicas'), at(deployment, 'status', 'availableReplicas')], [6, 6]);
-  life.stop();
+  runtime.stop();
 });
 
 test('a pod that is deleted is replaced elsewhere when its node is cordoned, and its budget counts it', async () => {
-  const { make, clock, pods, store, writes, life } = bench();
+  const { make, clock, pods, store, writes, runtime } = bench();
   for (const name of ['n1', 'n2']) make('nodes', node(name));
   make('deployments.apps', workload('Deployment', 'web', { replicas: 4 }));
   make('poddisruptionbudgets.policy', {
@@ -71,11 +71,11 @@ test('a pod that is deleted is replaced elsewhere when its node is cordoned, and
   assert.equal(allowed(), 1);
   assert.equal(running(pods()).length, 4);
   assert.equal(store.get('pods', 'shop', victim.metadata.name), undefined);
-  life.stop();
+  runtime.stop();
 });
 
 test('a StatefulSet comes up in order, a DaemonSet is on every node, a Job ends', async () => {
-  const { make, clock, pods, store, life } = bench();
+  const { make, clock, pods, store, runtime } = bench();
   for (const name of ['n1', 'n2']) make('nodes', node(name));
   make('statefulsets.apps', workload('StatefulSet', 'db', { replicas: 3, serviceName: 'db' }));
   make('daemonsets.apps', workload('DaemonSet', 'agent', {}));
@@ -103,11 +103,11 @@ test('a StatefulSet comes up in order, a DaemonSet is on every node, a Job ends'
   const job = store.get('jobs.batch', 'shop', 'sum');
   assert.equal(at(job, 'status', 'succeeded'), 2);
   assert.ok(objects(at(job, 'status', 'conditions')).some(({ type }) => type === 'Complete'));
-  life.stop();
+  runtime.stop();
 });
 
 test('a node that goes takes its pods with it, and what loses its owner goes', async () => {
-  const { make, clock, pods, store, writes, life } = bench();
+  const { make, clock, pods, store, writes, runtime } = bench();
   for (const name of ['n1', 'n2']) make('nodes', node(name));
   make('deployments.apps', workload('Deployment', 'web', { replicas: 4 }));
   await clock.advance(2000);
@@ -120,11 +120,11 @@ test('a node that goes takes its pods with it, and what loses its owner goes', a
   writes.remove('deployments.apps', 'shop', 'web');
   await clock.advance(5000);
   assert.deepEqual([store.count('replicasets.apps'), pods().length], [0, 0]);
-  life.stop();
+  runtime.stop();
 });
 
 test('a namespace that is deleted is emptied, and goes last', async () => {
-  const { make, clock, pods, store, writes, life } = bench();
+  const { make, clock, pods, store, writes, runtime } = bench();
   make('nodes', node('n1'));
   make('deployments.apps', workload('Deployment', 'web', { replicas: 2 }));
   await clock.advance(2000);
@@ -136,16 +136,16 @@ test('a namespace that is deleted is emptied, and goes last', async () => {
   await clock.advance(30_000);
   assert.deepEqual([store.get('namespaces', '', 'shop'), pods().length, store.count('deployments.apps')], [undefined, 0, 0]);
   assert.equal(order.at(-1), 'namespaces');
-  life.stop();
+  runtime.stop();
 });
 
 test('the same seed is the same life, bit for bit', async () => {
   const live = async (seed: number): Promise<string> => {
-    const { make, clock, store, life } = bench({ pace: { startMs: 500, stopMs: 1000, spread: 0.2 } }, seed);
+    const { make, clock, store, runtime } = bench({ pace: { startMs: 500, stopMs: 1000, spread: 0.2 } }, seed);
     for (const name of ['n1', 'n2', 'n3']) make('nodes', node(name));
     make('deployments.apps', workload('Deployment', 'web', { replicas: 5 }));
     await clock.advance(3000);
-    life.stop();
+    runtime.stop();
     return JSON.stringify([store.list('pods'), store.list('replicasets.apps'), store.version]);
   };
   assert.equal(await live(7), await live(7));

@@ -51,7 +51,7 @@ const controllers = (nodeHealth: NodeHealthOptions): readonly Controller[] => [
   attachDetachController(),
 ];
 
-export type LifeOptions = {
+export type RuntimeOptions = {
   readonly machine: Machine;
   readonly clock: Clock;
   /** How long pods take. */
@@ -69,7 +69,7 @@ export type LifeOptions = {
 };
 
 /** Everything that acts in a cluster beside its users: controllers, scheduler and kubelets, on one clock and one chance. */
-export class Life {
+export class ClusterRuntime {
   readonly #cluster: Cluster;
   readonly #runner: ControllerRunner;
   readonly #scheduling: Scheduling;
@@ -79,7 +79,7 @@ export class Life {
   readonly #events: EventLog;
   #unsubscribe: (() => void) | undefined;
 
-  constructor({ machine, clock, pace, isAlive = alwaysAlive, record = () => {}, more = [], nodeHealth = {}, unread }: LifeOptions) {
+  constructor({ machine, clock, pace, isAlive = alwaysAlive, record = () => {}, more = [], nodeHealth = {}, unread }: RuntimeOptions) {
     this.#machine = machine;
     const writes = this.#writesOf('kube-controller-manager');
     this.#events = new EventLog(machine, writes, clock);

@@ -6,7 +6,7 @@ import { respond } from './admission/respond.ts';
 import type { CallWebhook } from './admission/review.ts';
 import { Feeds } from './api/feeds.ts';
 import { handle } from './api/handler.ts';
-import type { Request, Response } from './api/message.ts';
+import type { ApiRequest, Response } from './api/message.ts';
 import type { Server } from './api/server.ts';
 import { definitions } from './crd/definitions.ts';
 import { followDefinitions } from './crd/establish.ts';
@@ -33,9 +33,9 @@ export type ClusterOptions = {
 /** A cluster in memory: its objects, and the API over them. Nothing happens in it by itself. */
 export type EmbeddedCluster = Server & {
   /** Answers one request as kube-apiserver does, at once: no webhook is asked, so it is for reading. */
-  answer(request: Request): Response;
+  answer(request: ApiRequest): Response;
   /** Answers one request as kube-apiserver does. The user may do everything; webhooks are told who it is. */
-  respond(request: Request, user?: User): Promise<Response>;
+  respond(request: ApiRequest, user?: User): Promise<Response>;
 };
 
 /** Who is in the same process. */
@@ -70,7 +70,7 @@ export const createCluster = (options: ClusterOptions): EmbeddedCluster => {
   }
   const server: Server = { machine, feeds: new Feeds(store), clock };
   const call = callExtensions(machine, extensions, callWebhook);
-  const passedOn = (request: Request): Response | undefined => extensionAt(extensions, request.path)?.answer(machine, request);
+  const passedOn = (request: ApiRequest): Response | undefined => extensionAt(extensions, request.path)?.answer(machine, request);
   return {
     ...server,
     answer: request => passedOn(request) ?? handle(server, request),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../support/virtual-clock.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { createCluster } from './cluster.ts';
 import type { Note } from './controllers/controller.ts';
 import { writesOn } from './controllers/writes.ts';
@@ -9,7 +9,7 @@ import { text } from './object.ts';
 import { seeded } from './seeded.ts';
 
 const setUp = () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const { machine } = createCluster({ clock, random: seeded(1) });
   const writes = writesOn(machine);
   const log = new EventLog(machine, writes, clock);

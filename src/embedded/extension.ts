@@ -1,6 +1,6 @@
 import type { JsonObject } from '../core/json.ts';
 import type { CallWebhook } from './admission/review.ts';
-import type { Request, Response } from './api/message.ts';
+import type { ApiRequest, Response } from './api/message.ts';
 import { part, text } from './object.ts';
 import type { Machine } from './registry/context.ts';
 
@@ -11,7 +11,7 @@ export type Extension = {
   /** The Service by which webhooks name it. */
   readonly service: { readonly namespace: string; readonly name: string };
   /** Answers a request for something in its group. */
-  readonly answer: (machine: Machine, request: Request) => Response;
+  readonly answer: (machine: Machine, request: ApiRequest) => Response;
   /** Answers an AdmissionReview at a path; throws, in the words of a client, when it cannot be reached. */
   readonly review: (machine: Machine, path: string, review: JsonObject) => JsonObject;
 };

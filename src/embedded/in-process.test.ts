@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CachedObject, Change } from '../operator/ports.ts';
-import { HandClock } from '../support/virtual-clock.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { createCluster, type EmbeddedCluster } from './cluster.ts';
 import { inProcess } from './in-process.ts';
 import type { Stored } from './object.ts';
@@ -14,8 +14,8 @@ const numbers = (seed: number) => (): number => {
   return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
 };
 
-const start = (): { readonly cluster: EmbeddedCluster; readonly clock: HandClock } => {
-  const clock = new HandClock();
+const start = (): { readonly cluster: EmbeddedCluster; readonly clock: VirtualClock } => {
+  const clock = new VirtualClock();
   return { clock, cluster: createCluster({ clock, random: numbers(1) }) };
 };
 

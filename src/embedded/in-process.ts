@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { Api, ApiCall, ApiResponse, CachedObject, Change, Collection, Watcher, WatchHandler } from '../operator/ports.ts';
-import type { Request, WatchEvent } from './api/message.ts';
+import type { ApiRequest, WatchEvent } from './api/message.ts';
 import type { EmbeddedCluster } from './cluster.ts';
 import { objects, type Stored } from './object.ts';
 
@@ -23,7 +23,7 @@ const retryMs = 1000;
 const queryOf = (query: ApiCall['query']): ReadonlyMap<string, string> =>
   new Map(Object.entries(query ?? {}).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)] as const])));
 
-const requestOf = (call: ApiCall, userAgent: string): Request => ({
+const requestOf = (call: ApiCall, userAgent: string): ApiRequest => ({
   method: call.method,
   path: call.path,
   query: queryOf(call.query),
@@ -106,7 +106,7 @@ class Follower<T extends CachedObject> {
   begin(userAgent: string): Problem | undefined {
     const { path, fieldSelector, labelSelector, metadataOnly } = this.#collection;
     const form = metadataOnly === true ? ';as=PartialObjectMetadata;g=meta.k8s.io;v=v1' : '';
-    const call = (query: ApiCall['query']): Request =>
+    const call = (query: ApiCall['query']): ApiRequest =>
       requestOf({ method: 'GET', path, query: { fieldSelector, labelSelector, ...query }, accept: `application/json${form}` }, userAgent);
     const listed = this.#cluster.answer(call({}));
     if (listed.kind !== 'object' || listed.status !== 200) return problemOf(listed.kind === 'object' ? listed : undefined);

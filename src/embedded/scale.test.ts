@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../support/virtual-clock.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { createCluster } from './cluster.ts';
 import { load } from './load.ts';
 import { many } from './testing/many.ts';
@@ -9,7 +9,7 @@ const nodes = 500;
 const podsEach = 20;
 
 test(`${nodes} nodes and ${nodes * podsEach} pods are loaded, and nothing of them is scanned for one node`, () => {
-  const cluster = createCluster({ clock: new HandClock(), random: () => 0.5 });
+  const cluster = createCluster({ clock: new VirtualClock(), random: () => 0.5 });
   const { store } = cluster.machine;
   load(cluster.machine, many(nodes, podsEach));
   assert.equal(store.count('pods'), nodes * podsEach);

@@ -4,7 +4,7 @@ import { createServer as createSecureServer } from 'node:https';
 import { parse as parseYaml } from 'yaml';
 import { type Asked, askedBy, type User } from './access/asked.ts';
 import { authorize } from './access/authorize.ts';
-import type { Body, Request, Response, WatchEvent } from './api/message.ts';
+import type { ApiRequest, Body, Response, WatchEvent } from './api/message.ts';
 import type { EmbeddedCluster } from './cluster.ts';
 import { type Failure, unauthorized } from './failure.ts';
 
@@ -113,7 +113,7 @@ const textOf = async (incoming: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString('utf8');
 };
 
-const requestOf = (incoming: IncomingMessage, text: string): Request => {
+const requestOf = (incoming: IncomingMessage, text: string): ApiRequest => {
   const url = new URL(incoming.url ?? '/', 'http://127.0.0.1');
   const { accept = '*/*', 'content-type': contentType = '', 'user-agent': userAgent = '' } = incoming.headers;
   return {

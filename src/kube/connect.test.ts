@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { silentLog } from '../support/log.ts';
-import { HandClock } from '../support/virtual-clock.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { type Connection, connect } from './connect.ts';
 import { ConnectionError } from './http/connection-error.ts';
 import { clientA, clientB, serverPair, testAuthority } from './testing/certificates.ts';
@@ -34,7 +34,7 @@ const peers = (): { readonly names: string[]; readonly response: Response } => {
 const workplace = async (response: Response, secure = true) => {
   const server = await FaultServer.start(response, secure ? tls : undefined);
   const home = await mkdtemp(join(tmpdir(), 'drydock-connect-'));
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const open: Connection[] = [];
   return {
     server,

@@ -11,7 +11,7 @@ import { serverPair, testAuthority } from '../kube/testing/certificates.ts';
 import { httpExchange } from './exchange.ts';
 import { computeEndpoint } from './identity.ts';
 import { type Nova, openNova } from './nova.ts';
-import { makeBed, simulatedConfig, type Tap } from './testing/harness.ts';
+import { makeHarness, simulatedConfig, type Tap } from './testing/harness.ts';
 
 const { signal } = new AbortController();
 
@@ -54,13 +54,13 @@ for (const [what, [entries, config], said] of places) {
 const failureOf = async (nova: Nova) => (await nova.services(signal)).failure;
 
 test('a wrong password is told in the words of Keystone, with where it is written, and is not tried again', async () => {
-  const bed = makeBed();
+  const harness = makeHarness();
   let logins = 0;
   const config = simulatedConfig();
   assert.ok(config.login.kind === 'password');
-  const nova = openNova({ ...config, login: { ...config.login, password: 'wr0ng' } }, bed.clock, asking => {
+  const nova = openNova({ ...config, login: { ...config.login, password: 'wr0ng' } }, harness.clock, asking => {
     logins += 1;
-    return bed.api.exchange(asking);
+    return harness.api.exchange(asking);
   });
   const failure = await failureOf(nova);
   assert.equal(failure?.message, 'Keystone refuses the login of the environment: The request you have made requires authentication.');
@@ -68,9 +68,9 @@ test('a wrong password is told in the words of Keystone, with where it is writte
 });
 
 test('an application credential logs in without a project', async () => {
-  const bed = makeBed();
+  const harness = makeHarness();
   const login = { kind: 'application credential', credential: { id: 'credential' }, secret: 'secret' } as const;
-  const nova = openNova({ ...simulatedConfig(), login }, bed.clock, asking => bed.api.exchange(asking));
+  const nova = openNova({ ...simulatedConfig(), login }, harness.clock, asking => harness.api.exchange(asking));
   assert.equal((await nova.services(signal)).value?.length, 3);
 });
 
@@ -86,17 +86,17 @@ test('the highest microversion that both know is spoken, and a Nova before Pike 
     [53, 'compute 2.53'],
   ] as const) {
     asked.clear();
-    const nova = makeBed({ minors: [1, most] }).open(tap);
+    const nova = makeHarness({ minors: [1, most] }).open(tap);
     assert.ok((await nova.services(signal)).value);
     assert.ok(asked.has(spoken), [...asked].join(' '));
   }
-  const old = await failureOf(makeBed({ minors: [1, 38] }).open());
+  const old = await failureOf(makeHarness({ minors: [1, 38] }).open());
   assert.match(old?.message ?? '', /speaks microversions up to 2\.38; 2\.53 \(Pike\) is needed/);
 });
 
 test('hypervisors are not asked how long they have been up', async () => {
   const versions: (string | undefined)[] = [];
-  const nova = makeBed().open((asking, carry) => {
+  const nova = makeHarness().open((asking, carry) => {
     if (asking.url.includes('os-hypervisors')) versions.push(asking.headers['openstack-api-version']);
     return carry();
   });
@@ -105,33 +105,33 @@ test('hypervisors are not asked how long they have been up', async () => {
 });
 
 test('many who ask at once log in once, and a token is renewed before it ends', async () => {
-  const bed = makeBed({ tokenSeconds: 80 });
-  const nova = bed.open();
+  const harness = makeHarness({ tokenSeconds: 80 });
+  const nova = harness.open();
   await Promise.all(Array.from({ length: 5 }, () => nova.services(signal)));
-  assert.equal(bed.api.keystone.logins, 1);
-  await bed.clock.sleep(69_000);
+  assert.equal(harness.api.keystone.logins, 1);
+  await harness.clock.sleep(69_000);
   await nova.services(signal);
-  assert.equal(bed.api.keystone.logins, 1);
-  await bed.clock.sleep(2000);
+  assert.equal(harness.api.keystone.logins, 1);
+  await harness.clock.sleep(2000);
   await nova.services(signal);
-  assert.equal(bed.api.keystone.logins, 2);
+  assert.equal(harness.api.keystone.logins, 2);
 });
 
 test('a POST whose token has ended is repeated with a new one, and done once', async () => {
-  const bed = makeBed();
-  const id = bed.add({ name: 'a', host: 'compute-1' });
-  const nova = bed.open();
+  const harness = makeHarness();
+  const id = harness.add({ name: 'a', host: 'compute-1' });
+  const nova = harness.open();
   await nova.services(signal);
-  bed.api.keystone.revoke();
+  harness.api.keystone.revoke();
   assert.equal((await nova.perform({ kind: 'live-migrate', server: id }, '', signal)).failure, undefined);
-  assert.deepEqual([bed.cloud.migrations.records.length, bed.api.keystone.logins], [1, 2]);
+  assert.deepEqual([harness.cloud.migrations.records.length, harness.api.keystone.logins], [1, 2]);
 });
 
 test('a GET without an answer is repeated, a POST is not', async () => {
-  const bed = makeBed();
-  const id = bed.add({ name: 'a', host: 'compute-1' });
+  const harness = makeHarness();
+  const id = harness.add({ name: 'a', host: 'compute-1' });
   let lost = 0;
-  const nova = bed.open((asking, carry) => {
+  const nova = harness.open((asking, carry) => {
     if (lost > 0 && asking.url.includes('/servers/')) {
       lost -= 1;
       return Promise.reject(new Error('socket hang up'));
@@ -143,25 +143,25 @@ test('a GET without an answer is repeated, a POST is not', async () => {
   assert.equal((await nova.server(id, signal)).value?.name, 'a');
   lost = 1;
   assert.equal((await nova.perform({ kind: 'live-migrate', server: id }, '', signal)).failure?.kind, 'unreachable');
-  assert.equal(bed.cloud.migrations.records.length, 0);
+  assert.equal(harness.cloud.migrations.records.length, 0);
 });
 
 test('a server that is booted from a volume has no image, and is read', async () => {
-  const bed = makeBed();
-  bed.add({ name: 'local', host: 'compute-1' });
-  bed.add({ name: 'volume', host: 'compute-1', volumeBacked: true });
-  const nova = bed.open();
+  const harness = makeHarness();
+  harness.add({ name: 'local', host: 'compute-1' });
+  harness.add({ name: 'volume', host: 'compute-1', volumeBacked: true });
+  const nova = harness.open();
   const servers = (await nova.serversOn('compute-1', signal)).value ?? [];
   assert.deepEqual(Object.fromEntries(servers.map(one => [one.name, one.isVolumeBacked])), { local: false, volume: true });
 });
 
 test('a page whose last server is deleted in the middle is begun anew', async () => {
-  const bed = makeBed({ pageSize: 2 });
-  const ids = ['a', 'b', 'c', 'd', 'e'].map(name => bed.add({ name, host: 'compute-1' }));
+  const harness = makeHarness({ pageSize: 2 });
+  const ids = ['a', 'b', 'c', 'd', 'e'].map(name => harness.add({ name, host: 'compute-1' }));
   let pages = 0;
-  const nova = bed.open((asking, carry) => {
+  const nova = harness.open((asking, carry) => {
     if (asking.url.includes('/servers/detail')) pages += 1;
-    if (pages === 2) bed.cloud.deleteServer(ids[3] ?? '');
+    if (pages === 2) harness.cloud.deleteServer(ids[3] ?? '');
     return carry();
   });
   await nova.services(signal);
@@ -170,12 +170,12 @@ test('a page whose last server is deleted in the middle is begun anew', async ()
 });
 
 test('reasons are found with microversions that do not tell details', async () => {
-  const bed = makeBed({ minors: [1, 79] });
-  const id = bed.add({ name: 'a', host: 'compute-1', pinned: true });
-  const nova = bed.open();
+  const harness = makeHarness({ minors: [1, 79] });
+  const id = harness.add({ name: 'a', host: 'compute-1', pinned: true });
+  const nova = harness.open();
   await nova.services(signal);
   await nova.perform({ kind: 'live-migrate', server: id }, '', signal);
-  await bed.clock.sleep(1000);
+  await harness.clock.sleep(1000);
   const [record] = (await nova.migrations('compute-1', undefined, signal)).value ?? [];
   assert.ok(record);
   assert.equal(await nova.reason(record, signal), 'NoValidHost');

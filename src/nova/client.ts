@@ -4,7 +4,7 @@ import type { Clock } from '../support/clock.ts';
 import { type Asker, ask } from './ask.ts';
 import type { NovaConfig } from './config/config.ts';
 import type { Exchange, Saying } from './exchange.ts';
-import { failed, failureOf, jsonOf, type Outcome } from './failure.ts';
+import { failed, failureOf, jsonOf, type NovaResult } from './failure.ts';
 import { computeEndpoint, Identity } from './identity.ts';
 
 export type NovaRequest = {
@@ -69,7 +69,7 @@ export class NovaClient {
    * The body of the answer (undefined where it has none), or the failure. GETs without an answer, or with one that says that the server is in
    * trouble, are repeated once; a call whose token has ended is repeated with a new one. Rejects with the signal's reason only.
    */
-  async call(request: NovaRequest, signal: AbortSignal): Promise<Outcome<Json | undefined>> {
+  async call(request: NovaRequest, signal: AbortSignal): Promise<NovaResult<Json | undefined>> {
     const first = await this.#once(request, signal);
     const kind = first.failure?.kind;
     if (request.method !== 'GET' || (kind !== 'unreachable' && kind !== 'trouble')) return first;
@@ -77,7 +77,7 @@ export class NovaClient {
     return this.#once(request, signal);
   }
 
-  async #once(request: NovaRequest, signal: AbortSignal): Promise<Outcome<Json | undefined>> {
+  async #once(request: NovaRequest, signal: AbortSignal): Promise<NovaResult<Json | undefined>> {
     const target = await this.#open(signal);
     if (target.failure !== undefined) return target;
     const { base, minor } = target.value;
@@ -87,7 +87,7 @@ export class NovaClient {
     return status >= 200 && status < 300 ? { value: text === '' ? undefined : jsonOf(text) } : { failure: failureOf(sent.value) };
   }
 
-  async #send(request: NovaRequest, url: string, minor: number | undefined, signal: AbortSignal): Promise<Outcome<Saying>> {
+  async #send(request: NovaRequest, url: string, minor: number | undefined, signal: AbortSignal): Promise<NovaResult<Saying>> {
     for (let again = false; ; again = true) {
       const session = await this.#identity.session(signal);
       if (session.failure !== undefined) return session;
@@ -116,7 +116,7 @@ export class NovaClient {
     this.#aheadMs = Math.abs(ahead) > 2000 ? ahead : 0;
   }
 
-  async #open(signal: AbortSignal): Promise<Outcome<Target>> {
+  async #open(signal: AbortSignal): Promise<NovaResult<Target>> {
     if (this.#target !== undefined) return { value: this.#target };
     const session = await this.#identity.session(signal);
     if (session.failure !== undefined) return session;
@@ -130,7 +130,7 @@ export class NovaClient {
     return this.#settle(endpoint.value, minorOf(version['version']), minorOf(version['min_version']));
   }
 
-  #settle(base: string, most: number | undefined, least = 1): Outcome<Target> {
+  #settle(base: string, most: number | undefined, least = 1): NovaResult<Target> {
     if (most === undefined || most < leastMinor) {
       const what = most === undefined ? 'no microversions' : `microversions up to 2.${most}`;
       return failed('unfit', `the Nova at ${base} speaks ${what}; 2.${leastMinor} (Pike) is needed`);

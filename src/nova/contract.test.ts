@@ -3,7 +3,7 @@ import { OpenStack } from '../embedded/nova/open-stack.ts';
 import { OpenStackApi, serveOpenStack } from '../embedded/nova/serve.ts';
 import { openNova } from './nova.ts';
 import { type ContractSite, novaContract } from './testing/contract.ts';
-import { makeBed, simulatedConfig } from './testing/harness.ts';
+import { makeHarness, simulatedConfig } from './testing/harness.ts';
 
 const siteOf = (cloud: OpenStack, nova: ContractSite['nova']): ContractSite => {
   let made = 0;
@@ -20,8 +20,8 @@ const siteOf = (cloud: OpenStack, nova: ContractSite['nova']): ContractSite => {
 };
 
 novaContract('simulated, in process', async () => {
-  const bed = makeBed();
-  return siteOf(bed.cloud, bed.open());
+  const harness = makeHarness();
+  return siteOf(harness.cloud, harness.open());
 });
 
 novaContract('simulated, over HTTP', async () => {

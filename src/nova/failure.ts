@@ -22,7 +22,7 @@ export type NovaFailure = {
 };
 
 /** Either what was asked for, or why not. */
-export type Outcome<T> =
+export type NovaResult<T> =
   | { readonly value: T; readonly failure?: undefined }
   | { readonly value?: undefined; readonly failure: NovaFailure };
 

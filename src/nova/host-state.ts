@@ -4,12 +4,12 @@ import type { HostDecision, HostSnapshot, MigrationLimits, NovaRefusal } from '.
 import { since } from '../core/hypervisor/track.ts';
 import { isBefore } from '../core/time.ts';
 import type { DesiredHostState } from '../core/vm/host.ts';
-import { failed, type Outcome } from './failure.ts';
+import { failed, type NovaResult } from './failure.ts';
 import { MigrationBook } from './migration-book.ts';
 import type { Nova } from './nova.ts';
 
 /** What is wanted of a host, and by whom. */
-export type Errand = {
+export type HostTask = {
   readonly node: string;
   readonly host: string;
   readonly service: ComputeService;
@@ -31,7 +31,7 @@ const mostQuestions = 3;
 type Base = Omit<HostSnapshot, 'elsewhere' | 'progress'>;
 
 /** What is remembered of one host between two looks. All of it can be lost: it only saves calls, and counts what Nova does not keep. */
-export class HostDesk {
+export class HostState {
   readonly refusals = new Map<string, NovaRefusal>();
   readonly asked = new Set<string>();
   decision: HostDecision | undefined;
@@ -51,15 +51,15 @@ export class HostDesk {
   }
 
   /** Reads what Nova says of the host: two calls (more where there are pages), and for single servers two more at the most. */
-  async look(nova: Nova, errand: Errand, terms: Terms, signal: AbortSignal): Promise<Outcome<HostSnapshot>> {
-    const servers = await nova.serversOn(errand.host, signal);
+  async look(nova: Nova, task: HostTask, terms: Terms, signal: AbortSignal): Promise<NovaResult<HostSnapshot>> {
+    const servers = await nova.serversOn(task.host, signal);
     if (servers.failure !== undefined) return servers;
-    const migrations = await this.#book.read(nova, errand.host, signal);
+    const migrations = await this.#book.read(nova, task.host, signal);
     if (migrations.failure !== undefined) return migrations;
     for (const server of servers.value) this.#known.set(server.id, server);
     const { marker, limits, isAnew } = terms;
     const base: Base = {
-      ...errand,
+      ...task,
       marker,
       ...(isAnew && { anewFrom: this.#wishedAt }),
       wishedAt: this.#wishedAt,
@@ -87,7 +87,7 @@ export class HostDesk {
   }
 
   /** Servers that have left, or are leaving; those of which nothing more can come are asked for once. */
-  async #elsewhere(nova: Nova, base: Base, signal: AbortSignal): Promise<Outcome<readonly Server[]>> {
+  async #elsewhere(nova: Nova, base: Base, signal: AbortSignal): Promise<NovaResult<readonly Server[]>> {
     const here = new Set(base.servers.map(({ id }) => id));
     const from = since(base);
     const leaving = base.migrations

@@ -10,13 +10,13 @@ import type { Fence, Hypervisors } from '../operator/ports.ts';
 import { Backoff } from '../support/backoff.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
-import { failed, type Outcome } from './failure.ts';
-import { type Errand, HostDesk } from './host-state.ts';
+import { failed, type NovaResult } from './failure.ts';
+import { HostState, type HostTask } from './host-state.ts';
 import type { Nova } from './nova.ts';
 import { type NovaMeter, perform } from './perform.ts';
 import { isSameView } from './same-view.ts';
 
-export type KeeperOptions = {
+export type HypervisorReconcilerOptions = {
   readonly nova: Nova;
   readonly clock: Clock;
   readonly log: Log;
@@ -48,12 +48,12 @@ const troubleMs = 5000;
 const nothingKnown: HostView = { vms: [], empty: false };
 
 /** Empties the hypervisors that nodes are, and gives them back. */
-export class HostKeeper implements Hypervisors {
-  readonly #options: KeeperOptions;
+export class HypervisorReconciler implements Hypervisors {
+  readonly #options: HypervisorReconcilerOptions;
   readonly #limits: MigrationLimits;
   readonly #wishes = new Map<string, DesiredHostState>();
   /** By host. */
-  readonly #desks = new Map<string, HostDesk>();
+  readonly #hostStates = new Map<string, HostState>();
   readonly #told = new Map<string, HostView | 'none'>();
   #matches: ReadonlyMap<string, Match> = new Map();
   #matched: ReadonlySet<string> | undefined;
@@ -63,7 +63,7 @@ export class HostKeeper implements Hypervisors {
   #problem: string | undefined;
   #nudge = new AbortController();
 
-  constructor(options: KeeperOptions) {
+  constructor(options: HypervisorReconcilerOptions) {
     this.#options = options;
     this.#limits = { ...defaultLimits, ...options.limits };
   }
@@ -76,9 +76,9 @@ export class HostKeeper implements Hypervisors {
     const match = this.#matches.get(nodeName);
     if (match === undefined) return 'none';
     if ('problem' in match) return { ...nothingKnown, problem: match.problem };
-    const desk = this.#desks.get(match.host);
-    const problem = this.#problem ?? desk?.problem;
-    const view = desk?.decision?.view ?? nothingKnown;
+    const hostState = this.#hostStates.get(match.host);
+    const problem = this.#problem ?? hostState?.problem;
+    const view = hostState?.decision?.view ?? nothingKnown;
     return problem === undefined ? view : { ...view, problem };
   }
 
@@ -90,11 +90,12 @@ export class HostKeeper implements Hypervisors {
     const isSamePolicy = before !== undefined && JSON.stringify(before.policy) === JSON.stringify(wish?.policy);
     if (isSamePolicy) return;
     const match = this.#matches.get(nodeName);
-    const desk = match !== undefined && 'host' in match ? this.#desks.get(match.host) : undefined;
-    if (desk !== undefined) {
-      desk.dueMs = 0;
+    const hostState = match !== undefined && 'host' in match ? this.#hostStates.get(match.host) : undefined;
+    if (hostState !== undefined) {
+      hostState.dueMs = 0;
       // What was seen for another wish says nothing about this one.
-      if (desk.decision !== undefined) desk.decision = { ...desk.decision, view: { ...desk.decision.view, empty: false } };
+      if (hostState.decision !== undefined)
+        hostState.decision = { ...hostState.decision, view: { ...hostState.decision.view, empty: false } };
     }
     this.#wake();
   }
@@ -132,7 +133,7 @@ export class HostKeeper implements Hypervisors {
 
   #pauseMs(): number {
     const now = this.#options.clock.now().epochMilliseconds;
-    return Math.max(Math.min(idleMs, ...this.#desks.values().map(({ dueMs }) => dueMs - now)), 0);
+    return Math.max(Math.min(idleMs, ...this.#hostStates.values().map(({ dueMs }) => dueMs - now)), 0);
   }
 
   /** One look at everything that is due, and what follows from it. Answers why it could not be done. */
@@ -144,16 +145,16 @@ export class HostKeeper implements Hypervisors {
     if (read.failure !== undefined) return read.failure.message;
     this.#services = new Map(services.value.map(service => [service.host, service]));
     this.#match();
-    const errands = this.#errands();
-    this.#close(errands);
+    const tasks = this.#tasks();
+    this.#close(tasks);
     const now = this.#options.clock.now().epochMilliseconds;
-    const due = errands.filter(({ host }) => this.#desk(host).dueMs <= now);
-    const looks = await Promise.all(due.map(errand => this.#look(errand, signal)));
+    const due = tasks.filter(({ host }) => this.#hostState(host).dueMs <= now);
+    const looks = await Promise.all(due.map(task => this.#look(task, signal)));
     await this.#act(due, looks, signal);
     return undefined;
   }
 
-  async #readHypervisors(signal: AbortSignal): Promise<Outcome<unknown>> {
+  async #readHypervisors(signal: AbortSignal): Promise<NovaResult<unknown>> {
     const { nova, clock } = this.#options;
     const isFresh = this.#hypervisorsUntil !== undefined && Temporal.Instant.compare(clock.now(), this.#hypervisorsUntil) < 0;
     if (isFresh) return { value: undefined };
@@ -174,76 +175,76 @@ export class HostKeeper implements Hypervisors {
   }
 
   /** Hosts that are to be empty, and those that we disabled. */
-  #errands(): readonly Errand[] {
+  #tasks(): readonly HostTask[] {
     const { marker = 'drydock: ' } = this.#options;
-    const errands: Errand[] = [];
+    const tasks: HostTask[] = [];
     for (const [node, match] of this.#matches) {
       const service = 'host' in match ? this.#services.get(match.host) : undefined;
       if (service === undefined || !(this.#wishes.has(node) || isMarked(marker, service.disabledReason))) continue;
-      errands.push({ node, host: service.host, service, ...this.#wanted(node) });
+      tasks.push({ node, host: service.host, service, ...this.#wanted(node) });
     }
-    return errands.sort((one, other) => (one.host < other.host ? -1 : 1));
+    return tasks.sort((one, other) => (one.host < other.host ? -1 : 1));
   }
 
   /** What is wanted at this very moment. */
-  #wanted(node: string): Pick<Errand, 'wish' | 'isReleased'> {
+  #wanted(node: string): Pick<HostTask, 'wish' | 'isReleased'> {
     const wish = this.#wishes.get(node);
     return { wish, isReleased: wish === undefined && this.#options.held()?.has(node) === false };
   }
 
-  #desk(host: string): HostDesk {
-    const known = this.#desks.get(host);
+  #hostState(host: string): HostState {
+    const known = this.#hostStates.get(host);
     if (known !== undefined) return known;
-    const desk = new HostDesk(this.#options.nova.now());
-    this.#desks.set(host, desk);
-    return desk;
+    const hostState = new HostState(this.#options.nova.now());
+    this.#hostStates.set(host, hostState);
+    return hostState;
   }
 
   /** Nothing is wanted of them any more. */
-  #close(errands: readonly Errand[]): void {
-    const open = new Set(errands.map(({ host }) => host));
-    for (const host of this.#desks.keys()) if (!open.has(host)) this.#desks.delete(host);
+  #close(tasks: readonly HostTask[]): void {
+    const open = new Set(tasks.map(({ host }) => host));
+    for (const host of this.#hostStates.keys()) if (!open.has(host)) this.#hostStates.delete(host);
   }
 
-  #look(errand: Errand, signal: AbortSignal): Promise<Outcome<HostSnapshot>> {
+  #look(task: HostTask, signal: AbortSignal): Promise<NovaResult<HostSnapshot>> {
     const { nova, marker = 'drydock: ', isAnew = false } = this.#options;
-    return this.#desk(errand.host).look(nova, errand, { marker, limits: this.#limits, isAnew }, signal);
+    return this.#hostState(task.host).look(nova, task, { marker, limits: this.#limits, isAnew }, signal);
   }
 
   /** Decides in the order of the hosts' names, so that the limit over all of them holds exactly; then the calls of all go out. */
-  async #act(errands: readonly Errand[], looks: readonly Outcome<HostSnapshot>[], signal: AbortSignal): Promise<void> {
+  async #act(tasks: readonly HostTask[], looks: readonly NovaResult<HostSnapshot>[], signal: AbortSignal): Promise<void> {
     const { nova } = this.#options;
     let free = this.#limits.total - looks.reduce((sum, { value }) => sum + (value === undefined ? 0 : flights(value).all), 0);
-    free -= this.#flightsElsewhere(errands);
+    free -= this.#flightsElsewhere(tasks);
     const acting: Promise<void>[] = [];
-    for (const [index, errand] of errands.entries()) {
-      const desk = this.#desk(errand.host);
+    for (const [index, task] of tasks.entries()) {
+      const hostState = this.#hostState(task.host);
       const look = looks[index];
-      desk.problem = look?.failure?.message;
-      if (look?.value === undefined) desk.dueMs = this.#in(troubleMs);
+      hostState.problem = look?.failure?.message;
+      if (look?.value === undefined) hostState.dueMs = this.#in(troubleMs);
       else {
         // Looking takes time: nobody is moved who was given back meanwhile.
-        desk.decision = decideHost({ ...look.value, ...this.#wanted(errand.node), free }, nova.now());
-        const asked = desk.decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
+        hostState.decision = decideHost({ ...look.value, ...this.#wanted(task.node), free }, nova.now());
+        const asked = hostState.decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
         free -= asked;
-        desk.flights = flights(look.value).all + asked;
-        desk.dueMs = this.#in(desk.decision.againMs ?? 0);
-        acting.push(this.#perform(desk, errand, signal));
+        hostState.flights = flights(look.value).all + asked;
+        hostState.dueMs = this.#in(hostState.decision.againMs ?? 0);
+        acting.push(this.#perform(hostState, task, signal));
       }
     }
     await Promise.all(acting);
   }
 
   /** Under way off hosts that are not looked at in this round. */
-  #flightsElsewhere(errands: readonly Errand[]): number {
-    const looked = new Set(errands.map(({ host }) => host));
-    return this.#desks.entries().reduce((sum, [host, { flights }]) => sum + (looked.has(host) ? 0 : flights), 0);
+  #flightsElsewhere(tasks: readonly HostTask[]): number {
+    const looked = new Set(tasks.map(({ host }) => host));
+    return this.#hostStates.entries().reduce((sum, [host, { flights }]) => sum + (looked.has(host) ? 0 : flights), 0);
   }
 
-  async #perform(desk: HostDesk, errand: Errand, signal: AbortSignal): Promise<void> {
+  async #perform(hostState: HostState, task: HostTask, signal: AbortSignal): Promise<void> {
     const { nova, log, meter, fence } = this.#options;
-    await perform({ nova, log, meter, fence }, desk, errand, signal);
-    if (desk.problem !== undefined) desk.dueMs = this.#in(troubleMs);
+    await perform({ nova, log, meter, fence }, hostState, task, signal);
+    if (hostState.problem !== undefined) hostState.dueMs = this.#in(troubleMs);
   }
 
   #in(milliseconds: number): number {

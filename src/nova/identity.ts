@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { readTime, secondsAfter, secondsBetween } from '../core/time.ts';
 import { type Asker, ask } from './ask.ts';
 import type { Login, Named, NovaConfig } from './config/config.ts';
-import { failed, failureOf, jsonOf, type Outcome } from './failure.ts';
+import { failed, failureOf, jsonOf, type NovaResult } from './failure.ts';
 
 /** What Keystone gives for a login. */
 export type Session = {
@@ -47,7 +47,7 @@ export class Identity {
   readonly #asker: Asker;
   readonly #config: NovaConfig;
   #session: Session | undefined;
-  #login: Promise<Outcome<Session>> | undefined;
+  #login: Promise<NovaResult<Session>> | undefined;
 
   constructor(asker: Asker, config: NovaConfig) {
     this.#asker = asker;
@@ -55,7 +55,7 @@ export class Identity {
   }
 
   /** A session whose token is good for a while. Rejects with the signal's reason only. */
-  async session(signal: AbortSignal): Promise<Outcome<Session>> {
+  async session(signal: AbortSignal): Promise<NovaResult<Session>> {
     const now = this.#asker.clock.now();
     if (this.#session !== undefined && Temporal.Instant.compare(now, this.#session.renewAt) < 0) return { value: this.#session };
     this.#login ??= this.#logIn(signal).finally(() => {
@@ -69,7 +69,7 @@ export class Identity {
     if (this.#session?.token === token) this.#session = undefined;
   }
 
-  async #logIn(signal: AbortSignal): Promise<Outcome<Session>> {
+  async #logIn(signal: AbortSignal): Promise<NovaResult<Session>> {
     const { authUrl, login, source } = this.#config;
     const headers = { 'content-type': 'application/json', accept: 'application/json' };
     const asking = { method: 'POST', url: `${authUrl}/auth/tokens`, headers, body: JSON.stringify(bodyOf(login)) } as const;
@@ -106,7 +106,7 @@ const fits = (endpoint: JsonObject, region: string): boolean => endpoint['region
 const list = (values: Iterable<unknown>): string => [...new Set([...values].map(String))].sort().join(', ');
 
 /** The address of Nova in Keystone's catalog; an `unfit` failure says what there is instead. */
-export const computeEndpoint = (catalog: readonly JsonObject[], config: Pick<NovaConfig, 'region' | 'interface'>): Outcome<string> => {
+export const computeEndpoint = (catalog: readonly JsonObject[], config: Pick<NovaConfig, 'region' | 'interface'>): NovaResult<string> => {
   const entries = catalog.filter(({ type }) => type === 'compute').flatMap(({ endpoints }) => objectsIn(endpoints));
   if (entries.length === 0) return failed('unfit', 'the catalog of Keystone has no service of type compute');
   const offered = entries.filter(entry => entry['interface'] === config.interface);

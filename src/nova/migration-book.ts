@@ -1,6 +1,6 @@
 import { isUnderWay, type Migration } from '../core/hypervisor/server.ts';
 import { isBefore, secondsAfter } from '../core/time.ts';
-import { failed, type Outcome } from './failure.ts';
+import { failed, type NovaResult } from './failure.ts';
 import type { Nova } from './nova.ts';
 
 /** Everything is read again after so many seconds, for records that vanished with their servers. */
@@ -15,7 +15,7 @@ export class MigrationBook {
   #readAt: Temporal.Instant | undefined;
 
   /** All records, after one call (more where they have pages). */
-  async read(nova: Nova, host: string, signal: AbortSignal): Promise<Outcome<readonly Migration[]>> {
+  async read(nova: Nova, host: string, signal: AbortSignal): Promise<NovaResult<readonly Migration[]>> {
     const now = nova.now();
     const isOld = this.#wholeAt === undefined || isBefore(secondsAfter(this.#wholeAt, wholeSeconds), now);
     // Whether a server that was on its way to here has been deleted shows in its record only: it is not there any more.

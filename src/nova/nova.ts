@@ -6,7 +6,7 @@ import type { Clock } from '../support/clock.ts';
 import { NovaClient } from './client.ts';
 import type { NovaConfig } from './config/config.ts';
 import { type Exchange, httpExchange } from './exchange.ts';
-import type { Outcome } from './failure.ts';
+import type { NovaResult } from './failure.ts';
 import { listAll } from './pages.ts';
 import { hypervisorOf, migrationOf, progressOf, serverOf, serviceOf } from './project.ts';
 import { reasonOf } from './reason.ts';
@@ -18,20 +18,20 @@ export type Nova = {
   /** The present moment by Nova's clock. */
   now(): Temporal.Instant;
   /** All nova-compute services. One call. */
-  services(signal: AbortSignal): Promise<Outcome<readonly ComputeService[]>>;
-  hypervisors(signal: AbortSignal): Promise<Outcome<readonly HypervisorIdentity[]>>;
+  services(signal: AbortSignal): Promise<NovaResult<readonly ComputeService[]>>;
+  hypervisors(signal: AbortSignal): Promise<NovaResult<readonly HypervisorIdentity[]>>;
   /** The servers of all projects on a host. One call a page. */
-  serversOn(host: string, signal: AbortSignal): Promise<Outcome<readonly Server[]>>;
+  serversOn(host: string, signal: AbortSignal): Promise<NovaResult<readonly Server[]>>;
   /** undefined: it is deleted. */
-  server(id: string, signal: AbortSignal): Promise<Outcome<Server | undefined>>;
+  server(id: string, signal: AbortSignal): Promise<NovaResult<Server | undefined>>;
   /** From a host and to it; only those that changed since, where Nova can tell them. One call a page. */
-  migrations(host: string, since: Temporal.Instant | undefined, signal: AbortSignal): Promise<Outcome<readonly Migration[]>>;
+  migrations(host: string, since: Temporal.Instant | undefined, signal: AbortSignal): Promise<NovaResult<readonly Migration[]>>;
   /** Percent of a live migration that is under way; undefined where it is not told. One call. */
   progress(server: string, signal: AbortSignal): Promise<number | undefined>;
   /** Why a migration failed. Two calls. */
   reason(migration: Migration, signal: AbortSignal): Promise<string | undefined>;
   /** Does it. `service` is the UUID of the host's service. */
-  perform(call: HostCall, service: string, signal: AbortSignal): Promise<Outcome<unknown>>;
+  perform(call: HostCall, service: string, signal: AbortSignal): Promise<NovaResult<unknown>>;
 };
 
 /** From here on lists of migrations have pages, and can be asked for what changed. */
@@ -39,7 +39,7 @@ const minorOfPages = 59;
 /** From 2.88 on the list of hypervisors asks every one of them how long it has been up. */
 const minorBeforeUptime = 87;
 
-const projected = <T>(answer: Outcome<readonly JsonObject[]>, project: (raw: JsonObject) => T | undefined): Outcome<readonly T[]> =>
+const projected = <T>(answer: NovaResult<readonly JsonObject[]>, project: (raw: JsonObject) => T | undefined): NovaResult<readonly T[]> =>
   answer.value === undefined ? { failure: answer.failure } : { value: answer.value.flatMap(raw => project(raw) ?? []) };
 
 const part = (body: Json | undefined, key: string): readonly JsonObject[] => {
@@ -65,7 +65,7 @@ const requestOf = (call: HostCall, service: string): Request => {
   return { method: 'POST', path: `/servers/${call.server}/action`, body: actions[call.kind] };
 };
 
-const readServices = async (client: NovaClient, signal: AbortSignal): Promise<Outcome<readonly ComputeService[]>> => {
+const readServices = async (client: NovaClient, signal: AbortSignal): Promise<NovaResult<readonly ComputeService[]>> => {
   const { value, failure } = await client.call({ method: 'GET', path: '/os-services?binary=nova-compute' }, signal);
   return failure === undefined ? { value: part(value, 'services').flatMap(raw => serviceOf(raw) ?? []) } : { failure };
 };
@@ -75,13 +75,13 @@ const readMigrations = async (
   host: string,
   since: Temporal.Instant | undefined,
   signal: AbortSignal,
-): Promise<Outcome<readonly Migration[]>> => {
+): Promise<NovaResult<readonly Migration[]>> => {
   const query = new URLSearchParams({ host });
   if (since !== undefined && (client.minor ?? 0) >= minorOfPages) query.set('changes-since', since.toString({ smallestUnit: 'second' }));
   return projected(await listAll(client, '/os-migrations', `?${query.toString()}`, 'migrations', signal), migrationOf);
 };
 
-const readServer = async (client: NovaClient, id: string, signal: AbortSignal): Promise<Outcome<Server | undefined>> => {
+const readServer = async (client: NovaClient, id: string, signal: AbortSignal): Promise<NovaResult<Server | undefined>> => {
   const { value, failure } = await client.call({ method: 'GET', path: `/servers/${id}` }, signal);
   if (failure !== undefined) return failure.kind === 'missing' ? { value: undefined } : { failure };
   return { value: isObject(value) && isObject(value['server']) ? serverOf(value['server']) : undefined };

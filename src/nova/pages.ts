@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import type { NovaClient } from './client.ts';
-import { failed, type Outcome } from './failure.ts';
+import { failed, type NovaResult } from './failure.ts';
 
 const itemsIn = (body: Json | undefined, key: string): readonly JsonObject[] => {
   const items = isObject(body) ? body[key] : undefined;
@@ -20,7 +20,7 @@ const walk = async (client: NovaClient, path: string, query: string, key: string
   const items: JsonObject[] = [];
   let next: string | undefined = query;
   for (let page = 0; next !== undefined && page < mostPages; page += 1) {
-    const answer: Outcome<Json | undefined> = await client.call({ method: 'GET', path: `${path}${next}` }, signal);
+    const answer: NovaResult<Json | undefined> = await client.call({ method: 'GET', path: `${path}${next}` }, signal);
     if (answer.failure !== undefined) return { failure: answer.failure, isLater: page > 0 };
     items.push(...itemsIn(answer.value, key));
     const after = nextQuery(answer.value, key);
@@ -39,7 +39,7 @@ export const listAll = async (
   query: string,
   key: string,
   signal: AbortSignal,
-): Promise<Outcome<readonly JsonObject[]>> => {
+): Promise<NovaResult<readonly JsonObject[]>> => {
   for (let start = 1; ; start += 1) {
     const { value, failure, isLater = false } = await walk(client, path, query, key, signal);
     if (value !== undefined) return { value: [...new Map(value.map(item => [item['id'], item])).values()] };

@@ -2,7 +2,7 @@ import type { HostCall } from '../core/hypervisor/snapshot.ts';
 import type { Fence } from '../operator/ports.ts';
 import type { Log } from '../support/log.ts';
 import type { NovaFailure } from './failure.ts';
-import type { Errand, HostDesk } from './host-state.ts';
+import type { HostState, HostTask } from './host-state.ts';
 import type { Nova } from './nova.ts';
 
 /** Counts what Nova was asked to do, and what it said. */
@@ -29,37 +29,42 @@ const done = (call: HostCall): string => {
 const isOfServer = (kind: NovaFailure['kind']): boolean => kind === 'conflict' || kind === 'refused' || kind === 'forbidden';
 
 /** Keeps what Nova's refusal means for the next look. Answers whether the other calls make sense now. */
-const refused = (desk: HostDesk, call: HostCall, failure: NovaFailure, now: Temporal.Instant): boolean => {
+const refused = (hostState: HostState, call: HostCall, failure: NovaFailure, now: Temporal.Instant): boolean => {
   const { kind, message } = failure;
   if (kind === 'missing') return true;
   if (call.kind === 'live-migrate' || call.kind === 'cold-migrate') {
-    const before = desk.refusals.get(call.server)?.count ?? 0;
-    desk.refusals.set(call.server, { count: isOfServer(kind) ? before + 1 : before, at: now, message });
+    const before = hostState.refusals.get(call.server)?.count ?? 0;
+    hostState.refusals.set(call.server, { count: isOfServer(kind) ? before + 1 : before, at: now, message });
     if (isOfServer(kind)) return true;
   } else if ((call.kind === 'confirm' || call.kind === 'abort') && (kind === 'conflict' || kind === 'refused')) return true;
-  desk.problem = message;
+  hostState.problem = message;
   return false;
 };
 
 /** Makes the calls, one after the other, and remembers what Nova does not. Rejects with the signal's reason only. */
-export const perform = async ({ nova, log, meter, fence }: Tools, desk: HostDesk, errand: Errand, signal: AbortSignal): Promise<void> => {
-  for (const call of desk.decision?.calls ?? []) {
+export const perform = async (
+  { nova, log, meter, fence }: Tools,
+  hostState: HostState,
+  task: HostTask,
+  signal: AbortSignal,
+): Promise<void> => {
+  for (const call of hostState.decision?.calls ?? []) {
     // Somebody else leads by now, and decides.
     if (fence?.mayAct() === false) return;
-    const fields = { host: errand.host, ...('server' in call && { server: call.server }) };
+    const fields = { host: task.host, ...('server' in call && { server: call.server }) };
     const first = begun[call.kind];
     if (first !== undefined) log.info(first, fields);
-    const { failure } = await nova.perform(call, errand.service.id, signal);
+    const { failure } = await nova.perform(call, task.service.id, signal);
     meter?.asked(call.kind, failure?.kind ?? 'accepted');
     if (failure === undefined) {
       if ('server' in call) {
-        desk.asked.add(call.server);
-        desk.refusals.delete(call.server);
+        hostState.asked.add(call.server);
+        hostState.refusals.delete(call.server);
       }
       log.info(done(call), fields);
       continue;
     }
     log.warn('Nova did not do it', { ...fields, what: call.kind, error: failure.message });
-    if (!refused(desk, call, failure, nova.now())) return;
+    if (!refused(hostState, call, failure, nova.now())) return;
   }
 };

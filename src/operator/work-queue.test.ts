@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../support/virtual-clock.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { Defects } from './defects.ts';
 import { Lines, settle, Tallies } from './testing/fakes.ts';
 import { WorkQueue } from './work-queue.ts';
 
 /** Knows how many timers are open. */
-class CountingClock extends HandClock {
+class CountingClock extends VirtualClock {
   readonly open = new Set<object>();
 
   override after(milliseconds: number, task: () => void): () => void {

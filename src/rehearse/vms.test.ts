@@ -5,13 +5,13 @@ import { furnishVms } from '../cli/demo/vms.ts';
 import { crdTexts, usualGroups } from '../cli/install/crds.ts';
 import type { JsonObject } from '../core/json.ts';
 import { createCluster } from '../embedded/cluster.ts';
-import { Life } from '../embedded/cluster-runtime.ts';
+import { ClusterRuntime } from '../embedded/cluster-runtime.ts';
 import { writesOn } from '../embedded/controllers/writes.ts';
 import { inProcess } from '../embedded/in-process.ts';
 import { SimulatedKubeVirt } from '../embedded/kubevirt/simulated.ts';
 import { type Stored, text } from '../embedded/object.ts';
 import { seeded } from '../embedded/seeded.ts';
-import { HandClock } from '../support/virtual-clock.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import type { ClusterSnapshot } from './snapshot/cluster-snapshot.ts';
 import { takeCopy } from './snapshot/take.ts';
 import { foresee, nodes } from './testing/copied.ts';
@@ -24,18 +24,18 @@ const mustMigrate = (draft: JsonObject): JsonObject =>
 
 /** Six VMs on one node, of which one cannot be moved; and two nodes that may take them. */
 const copyOf = async (): Promise<ClusterSnapshot> => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const kubeVirt = new SimulatedKubeVirt();
   const cluster = createCluster({ clock, random: seeded(1), extensions: [kubeVirt.extension()] });
   const { machine } = cluster;
-  const life = new Life({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, more: kubeVirt.controllers() });
+  const runtime = new ClusterRuntime({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, more: kubeVirt.controllers() });
   const make = (resource: string, draft: JsonObject): Stored => {
     const written = writesOn(machine).create(resource, draft);
     if (written.kind === 'refused') throw new Error(written.message);
     return written.object;
   };
   for (const crd of crdTexts(usualGroups)) make('customresourcedefinitions.apiextensions.k8s.io', parse(crd) as JsonObject);
-  life.start();
+  runtime.start();
   furnishVms((resource, draft) => make(resource, mustMigrate(draft)));
   const grown = (...names: readonly string[]): void =>
     nodes((resource, draft) => make(resource, { ...draft, status: { allocatable: { cpu: '32', memory: '128Gi', pods: '50' } } }), ...names);
@@ -44,7 +44,7 @@ const copyOf = async (): Promise<ClusterSnapshot> => {
   grown('n2', 'n3');
   await clock.advance(30_000);
   const copy = await takeCopy({ api: inProcess(cluster, { userAgent: 'test' }), now: () => clock.now() });
-  life.stop();
+  runtime.stop();
   return copy;
 };
 

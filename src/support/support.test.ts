@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backoff } from './backoff.ts';
 import { Deadline, orAborted } from './deadline.ts';
-import { HandClock } from './virtual-clock.ts';
+import { VirtualClock } from './virtual-clock.ts';
 
 test('back-off doubles to its limit, half of it by chance, and starts anew', () => {
   const waits = (random: number): number[] => {
@@ -19,7 +19,7 @@ test('back-off doubles to its limit, half of it by chance, and starts anew', () 
 });
 
 test('a deadline aborts in time, or with the reason of another signal; lifted or disposed of it does not', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const other = new AbortController();
   const [timed, lifted, disposed] = [1, 2, 3].map(() => new Deadline(clock, 1000, [undefined, other.signal])) as [
     Deadline,
@@ -45,7 +45,7 @@ test('waiting for a promise ends with the signal', async () => {
 });
 
 test('a hand-turned clock runs timers at their own times and in their order', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const seen: string[] = [];
   const at = (): number => clock.now().epochMilliseconds - Date.parse('2026-01-01T00:00:00Z');
   clock.after(20, () => seen.push(`b ${at()}`));

@@ -4,7 +4,7 @@ export type Entry = { readonly at: number; readonly order: number; readonly task
 const isBefore = (one: Entry, other: Entry): boolean => one.at < other.at || (one.at === other.at && one.order < other.order);
 
 /** What is to be done, the earliest first, and of the same time the one that was entered first: a binary heap. */
-export class Agenda {
+export class TimerHeap {
   readonly #heap: Entry[] = [];
   #entered = 0;
 

@@ -1,10 +1,10 @@
 import type { Clock } from './clock.ts';
 import { sleepBy } from './sleep.ts';
-import { Agenda } from './timer-heap.ts';
+import { TimerHeap } from './timer-heap.ts';
 
 /** A clock that stands still until it is turned: for tests, and for anything that lives in made-up time. */
-export class HandClock implements Clock {
-  readonly #agenda = new Agenda();
+export class VirtualClock implements Clock {
+  readonly #timerHeap = new TimerHeap();
   #epochMs: number;
   #now: Temporal.Instant;
 
@@ -21,7 +21,7 @@ export class HandClock implements Clock {
   }
 
   after(milliseconds: number, task: () => void): () => void {
-    return this.#agenda.enter(this.#epochMs + Math.max(milliseconds, 0), task);
+    return this.#timerHeap.enter(this.#epochMs + Math.max(milliseconds, 0), task);
   }
 
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
@@ -32,7 +32,7 @@ export class HandClock implements Clock {
   async advance(milliseconds: number): Promise<void> {
     const end = this.#epochMs + milliseconds;
     await settle();
-    for (let due = this.#agenda.take(end); due !== undefined; due = this.#agenda.take(end)) {
+    for (let due = this.#timerHeap.take(end); due !== undefined; due = this.#timerHeap.take(end)) {
       this.#epochMs = Math.max(this.#epochMs, due.at);
       due.task();
       await settle();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeAuthority, makeServing } from '../../src/admission/certificates/make.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';
-import { Life } from '../../src/embedded/cluster-runtime.ts';
+import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
 import { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
 import { type Heard, type Serving, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
@@ -79,9 +79,9 @@ const open = async (options: Options): Promise<Open> => {
   const kubevirt = options.aggregation === true ? new SimulatedKubeVirt(migrationPace) : undefined;
   const extensions = kubevirt === undefined ? [] : [kubevirt.extension()];
   const cluster = createCluster({ clock: systemClock, random: Math.random, extensions });
-  const isAlive: NonNullable<ConstructorParameters<typeof Life>[0]['isAlive']> = ({ metadata: { annotations } }) =>
+  const isAlive: NonNullable<ConstructorParameters<typeof ClusterRuntime>[0]['isAlive']> = ({ metadata: { annotations } }) =>
     annotations?.['kwok.x-k8s.io/node'] === 'fake' && annotations['drydock.test/dead'] === undefined;
-  const life = new Life({
+  const runtime = new ClusterRuntime({
     machine: cluster.machine,
     clock: systemClock,
     pace,
@@ -89,7 +89,7 @@ const open = async (options: Options): Promise<Open> => {
     record: 'events',
     more: kubevirt?.controllers() ?? [],
   });
-  life.start();
+  runtime.start();
   const everyone = users(options.users);
   const tokens = Object.fromEntries(
     [...everyone].map(([user, { name, groups }]) => [tokenOf(user), { name, groups: [...groups, 'system:authenticated'] }]),
@@ -100,7 +100,7 @@ const open = async (options: Options): Promise<Open> => {
   const { cert, key } = await makeServing(authority, ['127.0.0.1', 'localhost'], now);
   const serving = await serve(cluster, { tokens, heard: call => ear.hear(call), tls: { certificate: cert, key } });
   const close = async (): Promise<void> => {
-    life.stop();
+    runtime.stop();
     await serving.close();
   };
   return { serving, ca: authority.cert, ear, kubevirt, close };

@@ -12,7 +12,7 @@ import { budget, type Manifest, namespace } from '../control-plane/manifests.ts'
 import type { List, Metadata } from '../control-plane/objects.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type Stand, startStand } from '../operator/harness.ts';
+import { type OperatorHarness, startHarness } from '../operator/harness.ts';
 import { isHeld, makeNode, ourTaints, podAt, remove, untilEvent, untilGone, untilPods } from '../operator/look.ts';
 import { main } from '../operator/shipped.ts';
 import { skipOf } from './builds.ts';
@@ -22,8 +22,8 @@ import { startMetadata } from './ec2/metadata.ts';
 /** Announcements that do not come from a machine API: from agents, from nodes themselves, from anybody with the token, and from a great many machines. */
 
 const ec2Started = await startEc2();
-const started = ec2Started.kind === 'left-out' ? ec2Started : await startStand({ roles: ['machine-api'] });
-const stand = started as Stand;
+const started = ec2Started.kind === 'left-out' ? ec2Started : await startHarness({ roles: ['machine-api'] });
+const harness = started as OperatorHarness;
 const ec2 = ec2Started as Ec2Emulator;
 
 type MachineMaintenance = {
@@ -47,11 +47,11 @@ const source = (name: string, spec: object): Manifest => ({
 });
 
 describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) : false, timeout: 600_000 }, () => {
-  const { api, controlPlane } = stand;
+  const { api, controlPlane } = harness;
   let intake = '';
 
   before(async () => {
-    const installed = await stand.drydock('install', '--apply', '--with', 'agent', '--without', 'crds', 'rbac', 'operator', 'webhook');
+    const installed = await harness.drydock('install', '--apply', '--with', 'agent', '--without', 'crds', 'rbac', 'operator', 'webhook');
     assert.equal(installed.code, 0, installed.stderr);
     await create(api, namespace('shop'));
     const [port = 0] = await freePorts(1);
@@ -65,10 +65,10 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
       'com.example.firmware=reboot',
       `--allowed-aws-endpoint=${ec2.endpoint}`,
     ];
-    await stand.startOperator({ flags, environment: { AWS_ACCESS_KEY_ID: 'testing', AWS_SECRET_ACCESS_KEY: 'testing' } });
+    await harness.startOperator({ flags, environment: { AWS_ACCESS_KEY_ID: 'testing', AWS_SECRET_ACCESS_KEY: 'testing' } });
   });
   after(async () => {
-    await stand.stop();
+    await harness.stop();
     await ec2.stop();
   });
 

@@ -24,19 +24,19 @@ export const kill = (what: string, started: Scene | LeftOut): void => {
     skip: 'kind' in started ? skipOf(started) : false,
     timeout: 900_000,
   }, () => {
-    const { stand, ec2, pools } = started as Scene;
-    const { api } = stand ?? {};
+    const { harness, ec2, pools } = started as Scene;
+    const { api } = harness ?? {};
     let keeper: Keeper;
 
     before(async () => {
       await pools.makePool(pool, replicas);
-      keeper = await Keeper.start(stand.controlPlane);
+      keeper = await Keeper.start(harness.controlPlane);
       await keeper.settled();
     });
     after(async () => {
       await keeper?.[Symbol.asyncDispose]();
       await pools.stop();
-      await stand.stop();
+      await harness.stop();
       await ec2.stop();
     });
 

@@ -7,7 +7,7 @@ import { budgetAllows, create, getNode, podsReady } from '../control-plane/clust
 import { budget, deployment, type Manifest, namespace } from '../control-plane/manifests.ts';
 import { isReady, type List, type Metadata, type Node, type Pod } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorProcess, type Stand, startStand } from '../operator/harness.ts';
+import { type OperatorHarness, type OperatorProcess, startHarness } from '../operator/harness.ts';
 import { type LeftOut, skipOf } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
 import { instanceIn } from './fake-kubelets.ts';
@@ -56,20 +56,22 @@ const windowOf = (name: string, spec: object): Manifest => ({
   spec,
 });
 
-export type Scene = { readonly stand: Stand; readonly ec2: Ec2Emulator; readonly pools: Pools };
+export type Scene = { readonly harness: OperatorHarness; readonly ec2: Ec2Emulator; readonly pools: Pools };
 
 /** Starts everything, or says why this machine cannot. */
-export const startScene = async (start: (stand: Stand, ec2: Ec2Emulator) => Promise<Pools | LeftOut>): Promise<Scene | LeftOut> => {
+export const startScene = async (
+  start: (harness: OperatorHarness, ec2: Ec2Emulator) => Promise<Pools | LeftOut>,
+): Promise<Scene | LeftOut> => {
   const ec2 = await startEc2();
   if (ec2.kind === 'left-out') return ec2;
-  const stand = await startStand({ roles: ['machine-api'] });
-  if (stand.kind === 'left-out') {
+  const harness = await startHarness({ roles: ['machine-api'] });
+  if (harness.kind === 'left-out') {
     await ec2.stop();
-    return stand;
+    return harness;
   }
-  const pools = await start(stand, ec2);
-  if (pools.kind === 'started') return { stand, ec2, pools };
-  await stand.stop();
+  const pools = await start(harness, ec2);
+  if (pools.kind === 'started') return { harness, ec2, pools };
+  await harness.stop();
   await ec2.stop();
   return pools;
 };
@@ -121,8 +123,8 @@ class Watcher {
 /** The stories, on one machine API. */
 export const tell = (what: string, started: Scene | LeftOut): void => {
   describe(`${what}: from the event to the new machine`, { skip: 'kind' in started ? skipOf(started) : false, timeout: 900_000 }, () => {
-    const { stand, ec2, pools } = started as Scene;
-    const { api } = stand ?? {};
+    const { harness, ec2, pools } = started as Scene;
+    const { api } = harness ?? {};
     let watcher: Watcher;
     let operator: OperatorProcess;
     let history: Node[] = [];
@@ -145,7 +147,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         spec: { aws: { endpoint: ec2.endpoint } },
       });
       const flags = [ec2.endpoint, nobody].map(endpoint => `--allowed-aws-endpoint=${endpoint}`);
-      operator = await stand.startOperator({ environment: credentials, flags });
+      operator = await harness.startOperator({ environment: credentials, flags });
       const { metadata } = await api.get<List<Node>>('/api/v1/nodes');
       api
         .watch<Node>('/api/v1/nodes', metadata.resourceVersion, ({ object }) => void history.push(object), watching.signal)
@@ -155,7 +157,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       watching.abort();
       await operator?.running.stop();
       await pools.stop();
-      await stand.stop();
+      await harness.stop();
       await ec2.stop();
     });
 

@@ -114,7 +114,7 @@ describe('an operator that is killed at every write of a maintenance and started
     await controlPlane.stop();
   });
 
-  const oneLife = async (kind: Kind, touched: boolean, hold: Blow | undefined, release: Blow | undefined): Promise<Lived> => {
+  const oneRuntime = async (kind: Kind, touched: boolean, hold: Blow | undefined, release: Blow | undefined): Promise<Lived> => {
     assert.ok(!broken, 'an earlier life has left its node in disorder');
     const from = nodes[turn % 2] ?? nodes[0];
     turn += 1;
@@ -139,7 +139,7 @@ describe('an operator that is killed at every write of a maintenance and started
         const lives: Lived[] = [];
         const next = async (hold: string | undefined, release: string | undefined): Promise<void> => {
           const touched = (lives.length % 2 === 0) === (moment === 'before');
-          const lived = await oneLife(
+          const lived = await oneRuntime(
             kind,
             touched,
             hold ? { at: hold, moment } : undefined,

@@ -1,13 +1,13 @@
 import { makeAuthority, makeServing } from '../../src/admission/certificates/make.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';
-import { Life } from '../../src/embedded/cluster-runtime.ts';
+import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
 import { writesOn } from '../../src/embedded/controllers/writes.ts';
 import { kubeVirtDefinitions, kubeVirtObjects } from '../../src/embedded/kubevirt/definitions.ts';
 import { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
 import { serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
-import { HandClock } from '../../src/support/virtual-clock.ts';
+import { VirtualClock } from '../../src/support/virtual-clock.ts';
 import { type Api, clientsFor, type Reply } from '../control-plane/api.ts';
 import { apply } from '../control-plane/cluster.ts';
 import { tokenOf } from '../control-plane/users.ts';
@@ -55,7 +55,7 @@ const clientOf = (cluster: Cluster): Api => {
 
 /** Waits in made-up time. */
 const waitOn =
-  (clock: HandClock): typeof waitFor =>
+  (clock: VirtualClock): typeof waitFor =>
   async (what, check, patience) => {
     const { deadlineMs = 30_000, everyMs = 50 } = patience ?? {};
     let last = '';
@@ -87,11 +87,11 @@ const servedTo = async (cluster: Cluster): Promise<{ readonly as: Site['as']; re
 
 /** An embedded cluster with a simulated KubeVirt, in made-up time. Pods take as long as on the control plane of the tests. */
 export const simulatedSite = async (): Promise<Site & { end(): Promise<void> }> => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const kubevirt = new SimulatedKubeVirt();
   const random = seeded(1);
   const cluster = createCluster({ clock, random, extensions: [kubevirt.extension()] });
-  const life = new Life({
+  const runtime = new ClusterRuntime({
     machine: cluster.machine,
     clock,
     pace: { startMs: 500, stopMs: 1000, spread: 0 },
@@ -99,7 +99,7 @@ export const simulatedSite = async (): Promise<Site & { end(): Promise<void> }> 
   });
   const writes = writesOn(cluster.machine);
   for (const one of kubeVirtDefinitions) writes.create('customresourcedefinitions.apiextensions.k8s.io', one);
-  life.start();
+  runtime.start();
   const api = clientOf(cluster);
   await apply(
     api,
@@ -117,7 +117,7 @@ export const simulatedSite = async (): Promise<Site & { end(): Promise<void> }> 
     pass: milliseconds => clock.advance(milliseconds),
     part: async (name, isThere) => kubevirt.set(name, isThere),
     end: async () => {
-      life.stop();
+      runtime.stop();
       await close();
     },
   };

@@ -6,7 +6,7 @@ import { deployment, node } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { startBeside } from '../integrations/beside.ts';
 import { skipOf } from '../integrations/builds.ts';
-import { startStand } from '../operator/harness.ts';
+import { startHarness } from '../operator/harness.ts';
 import {
   isHeld,
   maintenance,
@@ -28,27 +28,27 @@ const names = ['n1', 'n2', 'n3'] as const;
 const [home] = names;
 const space = 'vms';
 
-const started = await startBeside(await startStand({ aggregation: true, roles: ['virtual-machines'] }), stand =>
-  startKubeVirt(stand.controlPlane),
+const started = await startBeside(await startHarness({ aggregation: true, roles: ['virtual-machines'] }), harness =>
+  startKubeVirt(harness.controlPlane),
 );
 
 type Vms = NonNullable<MaintenanceStatus['virtualMachines']>;
 
 describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000 }, () => {
   if (started.kind === 'left-out') return;
-  const { ground: stand, neighbour: kubevirt } = started;
-  const { api, controlPlane } = stand;
+  const { ground: harness, neighbour: kubevirt } = started;
+  const { api, controlPlane } = harness;
 
   before(async () => {
     for (const name of names) await create(api, node(name));
     await create(api, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: space } });
     await nodesReady(api, names);
     await kubevirt.nodesKnown(...names);
-    await stand.startOperator();
+    await harness.startOperator();
   });
   after(async () => {
     await kubevirt.stop();
-    await stand.stop();
+    await harness.stop();
   });
   afterEach(async () => {
     for (const path of [maintenancePath(home), seedPath(home)]) {
@@ -76,7 +76,7 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
   /** Since the mark: how often the operator has asked each launcher pod to go. */
   const evictions = async (mark: number): Promise<Readonly<Record<string, number>>> => {
     const counts: Record<string, number> = {};
-    for (const call of await podCalls(stand, mark, [space])) {
+    for (const call of await podCalls(harness, mark, [space])) {
       const [verb = '', name = ''] = call.split(' ');
       if (verb === 'evict' && name.startsWith('virt-launcher')) counts[name] = (counts[name] ?? 0) + 1;
     }
@@ -163,7 +163,7 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
     assert.deepEqual(blockersOf(status), ['NotMigratable']);
     assert.match(status.blockers?.[0]?.message ?? '', /VM vm00 must be migrated .* cannot be: .+/);
     assert.deepEqual(await evictions(mark), {});
-    const { stdout } = await stand.drydock('status', home);
+    const { stdout } = await harness.drydock('status', home);
     assert.match(stdout, /1 VM: 1 that cannot move/);
     await until('the VM to be deleted', async () => {
       await api.call('DELETE', pathOf('virtualmachineinstances', space, 'vm00'));
@@ -210,7 +210,7 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
         ...(evictionStrategy && { evictionStrategy }),
       });
     }
-    const dry = await stand.drydock('drain', home, '--dry-run=server', '--delete-emptydir-data', '--ignore-daemonsets', '--force');
+    const dry = await harness.drydock('drain', home, '--dry-run=server', '--delete-emptydir-data', '--ignore-daemonsets', '--force');
     assert.match(dry.stderr, /VM vms\/none is not meant to be migrated \(evictionStrategy None\), and is shut down by its eviction/);
     assert.match(dry.stderr, /VM vms\/possible is live-migrated/);
     assert.match(dry.stderr, /VM vms\/impossible cannot be migrated, and is shut down by its eviction/);
@@ -312,7 +312,7 @@ describe('a node with VMs is drained', { skip: skipOf(started), timeout: 900_000
   test('drydock drain --pod-selector=kubevirt.io=virt-launcher: VMs only, pods stay', async () => {
     await make(3, { migration: '1s' });
     await create(api, deployment('stays', { namespace: space, replicas: 1, onNodes: [home] }));
-    const { code, stdout, stderr } = await stand.drydock(
+    const { code, stdout, stderr } = await harness.drydock(
       'drain',
       home,
       '--pod-selector=kubevirt.io=virt-launcher',

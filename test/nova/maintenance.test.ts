@@ -6,7 +6,7 @@ import { node } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { startBeside } from '../integrations/beside.ts';
 import { otherCluster, skipOf } from '../integrations/builds.ts';
-import { type OperatorProcess, startStand } from '../operator/harness.ts';
+import { type OperatorProcess, startHarness } from '../operator/harness.ts';
 import { maintenance, maintenancePath, remove } from '../operator/look.ts';
 import { startOpenStack } from './bed/bed.ts';
 import { Cloud, makeServer, removeServer } from './cloud.ts';
@@ -18,15 +18,17 @@ const [source] = hosts;
 
 // Shorter than that, the services log in again for every call between them (they renew tokens with less than two minutes to live).
 const settings = { migrationsAtOnce: 2, pageSize: 7, tokenSeconds: 150 };
-const started = await startBeside(otherCluster() ?? (await startStand()), stand => startOpenStack(stand.controlPlane, hosts, settings));
+const started = await startBeside(otherCluster() ?? (await startHarness()), harness =>
+  startOpenStack(harness.controlPlane, hosts, settings),
+);
 
 describe('a node that is a hypervisor is drained', { skip: skipOf(started), timeout: 1_200_000 }, () => {
   if (started.kind === 'left-out') return;
-  const { ground: stand, neighbour: openStack } = started;
-  const { api } = stand;
+  const { ground: harness, neighbour: openStack } = started;
+  const { api } = harness;
   const cloud = new Cloud(openStack.environment);
   const flags = ['--openstack', '--openstack-interface=public'];
-  const startOperator = (): Promise<OperatorProcess> => stand.startOperator({ flags, environment: openStack.environment });
+  const startOperator = (): Promise<OperatorProcess> => harness.startOperator({ flags, environment: openStack.environment });
   let operator: OperatorProcess;
 
   before(async () => {
@@ -37,7 +39,7 @@ describe('a node that is a hypervisor is drained', { skip: skipOf(started), time
   });
   after(async () => {
     await openStack.stop();
-    await stand.stop();
+    await harness.stop();
   });
 
   const statusOf = async (name: string): Promise<MaintenanceStatus> =>
@@ -110,7 +112,7 @@ describe('a node that is a hypervisor is drained', { skip: skipOf(started), time
     assert.equal(blockers.length, 2, blockers.join('\n'));
     assert.match(blockers.join('\n'), /ServerNotMovable drydock-error: server drydock-error: is in error/);
     assert.match(blockers.join('\n'), /ServerNotMovable nobody-takes: .*No valid host was found/);
-    const { stdout } = await stand.drydock('status', source);
+    const { stdout } = await harness.drydock('status', source);
     assert.match(stdout, /20 VMs: 18 moved, 2 that cannot move/);
 
     await removeServer(cloud, broken);

@@ -10,14 +10,14 @@ import { budget, type Manifest, namespace, pod } from '../control-plane/manifest
 import type { List, Metadata } from '../control-plane/objects.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { drydock, type OperatorProcess, type Stand, skipOf, startStand } from './harness.ts';
+import { drydock, type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
 import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilGone, untilMaintenance, untilSeed } from './look.ts';
 
 /** The webhook on a real control plane: first without OpenShift, then with what makes it look like one. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 const configurations = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 const configurationPath = `${configurations}/drydock`;
@@ -46,12 +46,12 @@ const controlPlane = { 'node-role.kubernetes.io/control-plane': '' };
 const members = ['cp-0', 'cp-1', 'cp-2'];
 
 describe('admission', { skip, timeout: 300_000 }, () => {
-  const { api } = stand;
+  const { api } = harness;
   let port = 0;
   let operator: OperatorProcess | undefined;
 
   const startOperator = async (): Promise<void> => {
-    operator = await stand.startOperator({ flags: [`--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
+    operator = await harness.startOperator({ flags: [`--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
   };
   const stopOperator = async (): Promise<void> => {
     await operator?.running.stop();
@@ -92,11 +92,11 @@ describe('admission', { skip, timeout: 300_000 }, () => {
     await untilBundled();
     await untilAsked();
   });
-  after(() => stand.stop());
+  after(() => harness.stop());
 
-  test('kubectl prints the message of the contract to the byte', { skip: stand.lacksKubectl }, async () => {
+  test('kubectl prints the message of the contract to the byte', { skip: harness.lacksKubectl }, async () => {
     const input = JSON.stringify(seed('kubectl', 'nowhere'));
-    const { code, stderr } = await stand.controlPlane.kubectl(['create', '-f', '-'], { input });
+    const { code, stderr } = await harness.controlPlane.kubectl(['create', '-f', '-'], { input });
     assert.equal(code, 1);
     const expected = `Error from server (Forbidden): error when creating "STDIN": ${deniedSeed('invalid nodeName, no node with name nowhere found')}\n`;
     assert.equal(stderr, expected);
@@ -247,8 +247,8 @@ describe('admission', { skip, timeout: 300_000 }, () => {
       await create(api, seed('cp-0'));
       await untilSeed(api, 'cp-0', 'Succeeded');
       const stake = 'cp-1 is one of 3 control-plane nodes, of which 2 have to stay: without it etcd loses its quorum';
-      if (stand.lacksKubectl === false) {
-        const { code, stderr } = await stand.controlPlane.kubectl(['create', '--dry-run=server', '-f', '-'], {
+      if (harness.lacksKubectl === false) {
+        const { code, stderr } = await harness.controlPlane.kubectl(['create', '--dry-run=server', '-f', '-'], {
           input: JSON.stringify(seed('cp-1')),
         });
         assert.equal(code, 0, stderr);

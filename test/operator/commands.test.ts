@@ -4,44 +4,44 @@ import { parse } from 'yaml';
 import { create, getNode, podsReady } from '../control-plane/cluster.ts';
 import { run } from '../control-plane/command.ts';
 import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';
-import { type Stand, skipOf, startStand } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import { faceOf, maintenancePath, makeNode, namesOn, remove, seed, seedPath, untilFace, untilMaintenance, untilSeed } from './look.ts';
 import { main } from './shipped.ts';
 
 /** The commands about maintenances, beside a running operator. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 120_000 }, () => {
-  const { api } = stand;
+  const { api } = harness;
   before(async () => {
-    await stand.startOperator();
+    await harness.startOperator();
   });
-  after(() => stand.stop());
+  after(() => harness.stop());
 
   test('maintain makes the object and follows it; release gives the node back as it was', async () => {
     const face = await makeNode(api, 'whole', { labels: { 'remediation.medik8s.io/exclude-from-remediation': 'false' } });
     await create(api, namespace('whole'), deployment('web', { namespace: 'whole', replicas: 3, onNodes: ['whole'] }));
     await podsReady(api, 'whole', 3);
-    const maintained = await stand.drydock('maintain', 'whole', '--reason', 'new disk', '--requester', 'ops.example.com', '--wait');
+    const maintained = await harness.drydock('maintain', 'whole', '--reason', 'new disk', '--requester', 'ops.example.com', '--wait');
     assert.deepEqual([maintained.code, maintained.stderr], [0, '']);
     const lines = maintained.stdout.trimEnd().split('\n');
     assert.deepEqual([lines[0], lines.at(-1)], ['maintenance.drydock.dev/whole created', 'node/whole drained and held']);
     assert.deepEqual(await namesOn(api, 'whole'), []);
     assert.notDeepEqual(faceOf(await getNode(api, 'whole')), face);
 
-    const { stdout } = await stand.drydock('status', 'whole', '-o', 'wide');
+    const { stdout } = await harness.drydock('status', 'whole', '-o', 'wide');
     assert.match(stdout, /^whole +Maintenance +whole +Drained +3\/3 .* new disk +Drain +ops\.example\.com +- +0$/m);
-    const asYaml = parse((await stand.drydock('status', 'whole', '-o', 'yaml')).stdout) as object;
-    assert.deepEqual(asYaml, JSON.parse((await stand.drydock('status', 'whole', '-o', 'json')).stdout));
+    const asYaml = parse((await harness.drydock('status', 'whole', '-o', 'yaml')).stdout) as object;
+    assert.deepEqual(asYaml, JSON.parse((await harness.drydock('status', 'whole', '-o', 'json')).stdout));
     assert.match(
-      (await stand.drydock('why', 'whole')).stdout,
+      (await harness.drydock('why', 'whole')).stdout,
       /^Node whole is held\. Maintenance whole \(new disk\), made .*, is Drained: /,
     );
 
-    const released = await stand.drydock('release', 'whole');
+    const released = await harness.drydock('release', 'whole');
     assert.deepEqual([released.code, released.stderr], [0, '']);
     assert.equal(released.stdout, 'maintenance.drydock.dev/whole deleted\nnode/whole released\n');
     await untilFace(api, 'whole', face);
@@ -57,28 +57,28 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
       pod('bare', { namespace: 'tight', onNodes: ['tight'] }),
     );
     await podsReady(api, 'tight', 3);
-    const outlook = await stand.drydock('why', 'node/tight');
+    const outlook = await harness.drydock('why', 'node/tight');
     assert.match(
       outlook.stdout,
       /^No maintenance holds node tight\. A drain would find in its way: tight\/bare: has no controller that would bring it back\. /,
     );
-    await stand.drydock('maintain', 'tight', '--force');
+    await harness.drydock('maintain', 'tight', '--force');
     await untilMaintenance(api, 'tight', 'Draining', ({ blockers = [] }) => blockers.some(({ cause }) => cause === 'BudgetNeverAllows'));
-    const node = await stand.drydock('why', 'tight');
+    const node = await harness.drydock('why', 'tight');
     assert.match(
       node.stdout,
       /^Node tight is held\. .*: budget web needs 2 healthy pods of 2: it can never allow one to go\. What helps: run more replicas/,
     );
     const [one = ''] = (await namesOn(api, 'tight')).filter(name => name.startsWith('web-'));
-    const said = await stand.drydock('why', one, '-n', 'tight');
+    const said = await harness.drydock('why', one, '-n', 'tight');
     assert.match(
       said.stdout,
       new RegExp(
         `^Pod tight/${one} runs on node tight\\. Maintenance tight drains it\\. It cannot go yet: budget web .*BudgetNeverAllows, since 20`,
       ),
     );
-    assert.equal(said.stdout, (await stand.drydock('why', `tight/${one}`)).stdout);
-    const missing = await stand.drydock('why', 'nowhere');
+    assert.equal(said.stdout, (await harness.drydock('why', `tight/${one}`)).stdout);
+    const missing = await harness.drydock('why', 'nowhere');
     assert.deepEqual([missing.code, missing.stdout], [1, '']);
     assert.match(missing.stderr, /no node "nowhere", and no pod of that name/);
     await remove(api, maintenancePath('tight'));
@@ -88,30 +88,30 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
     const face = await makeNode(api, 'shared');
     await create(api, seed('shared'));
     await untilSeed(api, 'shared', 'Succeeded');
-    assert.equal((await stand.drydock('maintain', 'shared', '--name', 'second', '--wait')).code, 0);
-    const unclear = await stand.drydock('release', 'shared');
+    assert.equal((await harness.drydock('maintain', 'shared', '--name', 'second', '--wait')).code, 0);
+    const unclear = await harness.drydock('release', 'shared');
     assert.deepEqual([unclear.code, unclear.stdout], [1, '']);
     assert.match(unclear.stderr, /^error: node "shared" is held by 2 maintenances: .*; choose one with --name, or end them with --all$/m);
     for (const title of ['NodeMaintenance shared', 'Maintenance second']) assert.ok(unclear.stderr.includes(title), unclear.stderr);
-    const first = await stand.drydock('release', 'shared', '--name', 'second');
+    const first = await harness.drydock('release', 'shared', '--name', 'second');
     assert.deepEqual([first.code, first.stderr], [0, 'node/shared stays held by NodeMaintenance shared\n']);
-    const rest = await stand.drydock('release', 'shared');
+    const rest = await harness.drydock('release', 'shared');
     assert.equal(rest.stdout, 'nodemaintenance.nodemaintenance.medik8s.io/shared deleted\nnode/shared released\n');
     assert.equal((await api.call('GET', seedPath('shared'))).status, 404);
     await untilFace(api, 'shared', face);
-    const again = await stand.drydock('release', 'shared');
+    const again = await harness.drydock('release', 'shared');
     assert.deepEqual([again.code, again.stderr], [1, 'error: no maintenance holds node "shared"\n']);
   });
 
   test('what cannot be made is said in the words of the server, with exit code 1', async () => {
-    const nobody = await stand.drydock('maintain', 'nobody');
+    const nobody = await harness.drydock('maintain', 'nobody');
     assert.deepEqual([nobody.code, nobody.stderr], [1, 'Error from server (NotFound): nodes "nobody" not found\n']);
     await makeNode(api, 'twice');
-    assert.equal((await stand.drydock('maintain', 'twice', '--stage', 'Announce')).code, 0);
-    const twice = await stand.drydock('maintain', 'twice');
+    assert.equal((await harness.drydock('maintain', 'twice', '--stage', 'Announce')).code, 0);
+    const twice = await harness.drydock('maintain', 'twice');
     assert.equal(twice.code, 1);
     assert.match(twice.stderr, /^Error from server \(AlreadyExists\): .*"twice" already exists\n$/);
-    assert.equal((await stand.drydock('maintain', 'twice', '--stage', 'Somehow')).code, 2);
+    assert.equal((await harness.drydock('maintain', 'twice', '--stage', 'Somehow')).code, 2);
     await remove(api, maintenancePath('twice'));
   });
 
@@ -119,7 +119,7 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
     await makeNode(api, 'late');
     await create(api, namespace('late'), pod('bare', { namespace: 'late', onNodes: ['late'] }));
     await podsReady(api, 'late', 1);
-    const { code, stdout, stderr } = await stand.drydock('maintain', 'late', '--timeout=1s', '--wait');
+    const { code, stdout, stderr } = await harness.drydock('maintain', 'late', '--timeout=1s', '--wait');
     assert.equal(code, 1);
     assert.match(stdout, /bare: has no controller that would bring it back; help: set drain\.force/);
     assert.match(stderr, /^error: Maintenance late has failed; the node may still be held: drydock status late$/m);
@@ -129,7 +129,7 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
   test('names of nodes are completed', async () => {
     await makeNode(api, 'complete-me');
     const { stdout } = await run(process.execPath, [main, '__complete', 'drain', 'complete-'], {
-      environment: { KUBECONFIG: stand.controlPlane.kubeconfig },
+      environment: { KUBECONFIG: harness.controlPlane.kubeconfig },
     });
     assert.equal(stdout, 'complete-me\n');
   });

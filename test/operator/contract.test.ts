@@ -6,7 +6,7 @@ import { budgetAllows, create, deleteNodes, getNode, pods, podsOn, podsReady } f
 import { budget, daemonSet, deployment, namespace, node, pod, statefulSet } from '../control-plane/manifests.ts';
 import type { Pod } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type Stand, skipOf, startStand } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import {
   countsOf,
   editNode,
@@ -47,22 +47,22 @@ import {
 
 /** The contract of nodemaintenance.medik8s.io/v1beta1 on a real control plane. Every test has nodes and namespaces of its own. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
-  const { api } = stand;
+  const { api } = harness;
   const uidOf = async (name: string): Promise<string> => (await api.get<NodeMaintenance>(seedPath(name))).metadata.uid;
   /** Changes of the node itself, not of what its conditions say. */
   const holdPatches = async (name: string, mark: number): Promise<readonly Audited[]> =>
-    (await nodePatches(stand, mark, name)).filter(({ subresource }) => subresource === '');
+    (await nodePatches(harness, mark, name)).filter(({ subresource }) => subresource === '');
   const nodeUid = async (name: string): Promise<string> => (await getNode(api, name)).metadata.uid;
 
   before(async () => {
-    await stand.startOperator();
+    await harness.startOperator();
   });
-  after(() => stand.stop());
+  after(() => harness.stop());
 
   /** One attempt of the operator before took 30 seconds; what failed it is the last error. */
   const lastErrorOf = (name: string): Promise<NodeMaintenanceStatus> =>
@@ -96,7 +96,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     const there = { namespace: name, annotations: { 'drydock.test/never-gone': 'true' }, spec };
     await create(api, namespace(name), podAt(name, 'zombie', there), podAt(name, 'fine', { namespace: name }));
     await untilPods(api, name, 2);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, seed(name), maintenance(name));
     const { blockers = [] } = await untilMaintenance(api, name, 'Draining', status => status.blockers?.[0]?.cause === 'StuckTerminating');
     assert.equal(blockers.length, 1);
@@ -111,7 +111,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     const done = await untilSeed(api, name, 'Succeeded');
     assert.equal(done.lastError, undefined, 'an error that is over is not told any more');
     await untilMaintenance(api, name, 'Drained', ({ blockers }) => blockers === undefined);
-    assert.deepEqual((await podCalls(stand, mark, [name])).toSorted(), ['evict fine 201', 'evict zombie 201']);
+    assert.deepEqual((await podCalls(harness, mark, [name])).toSorted(), ['evict fine 201', 'evict zombie 201']);
     await remove(api, seedPath(name));
     await remove(api, maintenancePath(name));
     await untilFace(api, name, face);
@@ -119,7 +119,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
 
   test('empties and marks its node, and gives it back exactly as it was', async () => {
     const name = 'valid';
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     const face = await makeNode(api, name, {
       labels: { dummyLabel: 'dummy' },
       taints: [{ key: 'dummy-key', value: 'dummy', effect: 'PreferNoSchedule' }],
@@ -183,7 +183,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
       [uncordon.type, uncordon.message, uncordon.count, uncordon.reportingComponent],
       ['Normal', 'Uncordon a node', 1, 'NodeMaintenance'],
     );
-    assert.deepEqual((await podCalls(stand, mark, [name])).toSorted(), ['evict one 201', 'evict two 201']);
+    assert.deepEqual((await podCalls(harness, mark, [name])).toSorted(), ['evict one 201', 'evict two 201']);
     await statuses.stop();
   });
 
@@ -254,7 +254,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     const face = await makeNode(api, name);
     await create(api, namespace(name), podAt(name, 'one', { namespace: name }));
     await untilPods(api, name, 1);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await takeLease(api, name);
     await create(api, seed(name));
     const waiting = await untilSeed(api, name, 'Running', ({ lastError }) => lastError !== undefined);
@@ -270,7 +270,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
       return planned?.message?.includes('look again') === true ? { done: undefined } : { yet: JSON.stringify(planned) };
     });
     assert.deepEqual(await holdPatches(name, mark), []);
-    assert.deepEqual(await podCalls(stand, mark, [name]), []);
+    assert.deepEqual(await podCalls(harness, mark, [name]), []);
     assert.deepEqual({ ...faceOf(await getNode(api, name)), conditions: [] }, { ...face, conditions: [] });
     assert.deepEqual((await leaseOf(api, name)).spec, kept.spec);
 
@@ -294,7 +294,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     await create(api, seed(name));
     await untilSeed(api, name, 'Succeeded');
     const statuses = await statusesOf<NodeMaintenanceStatus>(api, seedPath(name));
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await takeLease(api, name);
     const lost = await waitFor('the loss to be told', async () => {
       const found = statuses.seen.find(({ lastError }) => lastError !== undefined);
@@ -371,7 +371,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
       return JSON.stringify(metadata.finalizers) === '["example.test/keeps"]';
     });
     await untilFace(api, name, face);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     // Two more looks at the object and at the node change nothing.
     await api.patch(seedPath(name), { metadata: { annotations: { 'example.test/look': 'again' } } });
     await editNode(api, name, { metadata: { labels: { look: 'again' } } });
@@ -380,7 +380,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     await makeNode(api, mine);
     await create(api, seed(mine));
     await untilSeed(api, mine, 'Succeeded');
-    assert.deepEqual(await nodePatches(stand, mark, name), []);
+    assert.deepEqual(await nodePatches(harness, mark, name), []);
     assert.equal(await hasLease(api, name), false);
     await untilFace(api, name, face);
     await api.patch(seedPath(name), { metadata: { finalizers: null } });
@@ -396,7 +396,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     await podsReady(api, name, 5);
     await budgetAllows(api, name, 'web', 1);
     await makeNode(api, 'changed-mind-2');
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, seed(name));
     await until('the first pod to be gone', async () => (await namesOn(api, name)).length < 5);
     await remove(api, seedPath(name));
@@ -405,7 +405,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     await podsReady(api, name, 5);
     await budgetAllows(api, name, 'web', 1);
     assert.ok((await namesOn(api, name)).length > 0, 'pods are left on the node');
-    const asked = (await stand.controlPlane.audit.since(mark, 'drydock')).filter(
+    const asked = (await harness.controlPlane.audit.since(mark, 'drydock')).filter(
       event => event.subresource === 'eviction' && event.namespace === name,
     );
     const [, given] = await holdPatches(name, mark);
@@ -454,7 +454,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     await create(api, seed(name));
     await untilSeed(api, name, 'Succeeded');
     const { metadata } = await leaseOf(api, name);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await api.delete(leasePath(name));
     await until('a new lease', async () => (await hasLease(api, name)) && (await leaseOf(api, name)).metadata.uid !== metadata.uid);
     await api.patch(seedPath(name), { spec: { reason: 'look again' } });
@@ -496,7 +496,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     await create(api, seed(name));
     await untilSeed(api, name, 'Succeeded');
     const statuses = await statusesOf<NodeMaintenanceStatus>(api, seedPath(name));
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     const tolerations = [{ operator: 'Exists' }];
     await create(
       api,
@@ -504,7 +504,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
       podAt(name, 'bound', { namespace: name }),
     );
     await waitFor('both to be evicted', async () => {
-      const calls = (await podCalls(stand, mark, [name])).toSorted();
+      const calls = (await podCalls(harness, mark, [name])).toSorted();
       return JSON.stringify(calls) === '["evict bound 201","evict tolerant 201"]' ? { done: undefined } : { yet: calls.join(', ') };
     });
     await until('both to be gone', async () => (await pods(api, name)).length === 0);
@@ -544,7 +544,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     const face = await makeNode(api, name);
     await create(api, seed('shared-1', name), seed('shared-2', name));
     for (const one of ['shared-1', 'shared-2']) await untilSeed(api, one, 'Succeeded');
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await remove(api, seedPath('shared-1'));
     await untilHeld(api, name);
     assert.deepEqual(await holdPatches(name, mark), [], 'the hold was not touched');
@@ -596,18 +596,18 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     await create(api, budget('web', { namespace: name, minAvailable: 2 }));
     await podsReady(api, name, 2);
     await budgetAllows(api, name, 'web', 0);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, seed(name));
     const blocked = await untilSeed(api, name, 'Running', ({ pendingPods }) => pendingPods?.length === 2);
     assert.equal(blocked.evictionPods, 2);
     await api.patch(seedPath(name), { spec: { reason: 'edited meanwhile' } });
     await editNode(api, name, { metadata: { labels: { look: 'again' } } });
-    assert.deepEqual(await podCalls(stand, mark, [name]), [], 'a budget that allows nothing is not asked');
+    assert.deepEqual(await podCalls(harness, mark, [name]), [], 'a budget that allows nothing is not asked');
     await api.patch(`/apis/policy/v1/namespaces/${name}/poddisruptionbudgets/web`, { spec: { minAvailable: 0 } });
     const done = await untilSeed(api, name, 'Succeeded');
     assert.deepEqual([done.drainProgress, done.pendingPods], [100, undefined]);
     assert.deepEqual(
-      (await podCalls(stand, mark, [name])).map(call => call.replace(/web-\S+/, 'web')),
+      (await podCalls(harness, mark, [name])).map(call => call.replace(/web-\S+/, 'web')),
       ['evict web 201', 'evict web 201'],
     );
     assert.equal((await api.get<{ readonly spec: { readonly reason: string } }>(seedPath(name))).spec.reason, 'edited meanwhile');
@@ -621,13 +621,13 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     await create(api, budget('web', { namespace: name, maxUnavailable: 2 }));
     await podsReady(api, name, 4);
     await budgetAllows(api, name, 'web', 2);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, seed(name));
     // What was evicted cannot come back here, so the budget is used up.
     const status = await untilSeed(api, name, 'Running', ({ pendingPods }) => pendingPods?.length === 2);
     assert.equal(status.drainProgress, 50);
     await budgetAllows(api, name, 'web', 0);
-    const calls = await podCalls(stand, mark, [name]);
+    const calls = await podCalls(harness, mark, [name]);
     assert.equal(calls.filter(call => call.endsWith(' 201')).length, 2, calls.join(', '));
     assert.equal((await podsOn(api, name)).length, 2);
     await remove(api, seedPath(name));
@@ -650,7 +650,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     );
     await untilPods(api, name, 6);
     await until('one pod to be over', async () => (await getPod<Pod>(api, name, 'finished')).status.phase === 'Succeeded');
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, seed(name));
     const status = await untilSeed(api, name, 'Succeeded');
     assert.deepEqual([status.totalpods, status.evictionPods], [6, 4]);
@@ -658,7 +658,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     assert.equal(left.length, 2);
     assert.match(left[0] ?? '', /^agent-/);
     assert.equal(left[1], 'mirror');
-    const calls = (await podCalls(stand, mark, [name])).map(call => call.replace(/web-\S+/, 'web'));
+    const calls = (await podCalls(harness, mark, [name])).map(call => call.replace(/web-\S+/, 'web'));
     assert.deepEqual(calls.toSorted(), ['evict bare 201', 'evict finished 201', 'evict local 201', 'evict web 201']);
     await remove(api, seedPath(name));
   });
@@ -672,10 +672,10 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     ];
     await create(api, withMetadata(podAt(name, 'orphan', { namespace: name }), { ownerReferences }));
     await untilPods(api, name, 1);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, seed(name));
     await untilSeed(api, name, 'Succeeded');
-    assert.deepEqual(await podCalls(stand, mark, [name]), ['evict orphan 201']);
+    assert.deepEqual(await podCalls(harness, mark, [name]), ['evict orphan 201']);
     await untilNames(api, name, []);
     await remove(api, seedPath(name));
   });
@@ -703,7 +703,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
       },
       podAt('nowhere', 'probe', { namespace: name }),
     );
-    const collector = stand.controlPlane.apiOf('kube-controller-manager', 1);
+    const collector = harness.controlPlane.apiOf('kube-controller-manager', 1);
     const path = `/api/v1/namespaces/${name}/pods/probe?dryRun=All`;
     await until('the garbage collector to be kept out', async () => (await collector.call('DELETE', path)).status >= 400);
     await killPod(api, name, 'probe');
@@ -740,13 +740,13 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     await podsReady(api, name, 2);
     await makeNode(api, 'stateful-2');
     const before = await pods(api, name);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, seed(name));
     await untilSeed(api, name, 'Succeeded');
     const successors = await podsReady(api, name, 2);
     await api.patch(seedPath(name), { spec: { reason: 'look again' } });
     await untilSeed(api, name, 'Succeeded');
-    assert.deepEqual((await podCalls(stand, mark, [name])).toSorted(), ['evict db-0 201', 'evict db-1 201']);
+    assert.deepEqual((await podCalls(harness, mark, [name])).toSorted(), ['evict db-0 201', 'evict db-1 201']);
     const old = new Set(before.map(({ metadata }) => metadata.uid));
     assert.ok(successors.every(({ metadata, spec }) => !old.has(metadata.uid) && spec.nodeName === 'stateful-2'));
     assert.deepEqual(

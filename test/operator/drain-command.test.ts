@@ -9,19 +9,19 @@ import { budgetAllows, create, getNode, podsOn } from '../control-plane/cluster.
 import { type Outcome, run } from '../control-plane/command.ts';
 import { budget, daemonSet, deployment, type Manifest, namespace, node, pod } from '../control-plane/manifests.ts';
 import { until } from '../control-plane/wait.ts';
-import { type Stand, skipOf, startStand } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import { editNode, makeNode } from './look.ts';
 
 /** `drydock drain`, `cordon` and `uncordon` beside the real kubectl, each on a node of its own with the same pods. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 /** Starts a command of drydock, presses Ctrl-C as soon as it has printed this, and waits for its end. */
 const interrupted = async (pattern: RegExp, ...args: readonly string[]): Promise<Outcome> => {
   const main = join(import.meta.dirname, '..', '..', 'src', 'main.mjs');
-  const child = spawn(process.execPath, [main, ...args, '--kubeconfig', stand.controlPlane.kubeconfig], {
+  const child = spawn(process.execPath, [main, ...args, '--kubeconfig', harness.controlPlane.kubeconfig], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const printed = { stdout: '', stderr: '' };
@@ -44,8 +44,8 @@ const plain = (text: string, side: string): readonly string[] =>
     .sort();
 
 describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, () => {
-  const { api, lacksKubectl } = stand;
-  after(() => stand.stop());
+  const { api, lacksKubectl } = harness;
+  after(() => harness.stop());
 
   const podsThere = (nodeName: string, count: number): Promise<void> =>
     until(`${count} pods on ${nodeName}`, async () => {
@@ -71,7 +71,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
         await create(api, node(at.node), namespace(at.namespace), ...fill(at));
         await podsThere(at.node, pods);
         const args = ['drain', at.node, ...flags];
-        return side === 'kubectl' ? stand.controlPlane.kubectl(args) : stand.drydock(...args);
+        return side === 'kubectl' ? harness.controlPlane.kubectl(args) : harness.drydock(...args);
       }),
     );
     assert.ok(theirs !== undefined && ours !== undefined);
@@ -123,7 +123,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
   test('pods with two budgets fail the drain at once, with the words of the server; what would help is said as well', {
     skip: lacksKubectl,
   }, async () => {
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     const { theirs, ours } = await bothSides({ name: 'twice', fill: twoBudgets, pods: 3, flags: [], code: 1, sameNotes: false });
     assert.deepEqual([ours.code, theirs.code], [1, 1]);
     assert.deepEqual(plain(ours.stdout, 'twice-drydock'), plain(theirs.stdout, 'twice-kubectl'));
@@ -131,7 +131,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     assert.match(help ?? '', /^node\/twice-drydock waits: .*2 budgets select the pod.*; help: change the selectors/);
     assert.deepEqual(plain(notes.join('\n'), 'twice-drydock'), plain(theirs.stderr, 'twice-kubectl'));
     assert.match(ours.stderr, /This pod has more than one PodDisruptionBudget/);
-    const calls = await stand.controlPlane.audit.since(mark);
+    const calls = await harness.controlPlane.audit.since(mark);
     assert.equal(calls.filter(({ subresource, namespace }) => subresource === 'eviction' && namespace === 'twice-drydock').length, 3);
   });
 
@@ -146,8 +146,8 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
       ['cordon', '--dry-run=server'],
     ]) {
       const [theirs, ours] = await Promise.all([
-        stand.controlPlane.kubectl([...args, '-l', 'pool=cordon-kubectl']),
-        stand.drydock(...args, '-l', 'pool=cordon-drydock'),
+        harness.controlPlane.kubectl([...args, '-l', 'pool=cordon-kubectl']),
+        harness.drydock(...args, '-l', 'pool=cordon-drydock'),
       ]);
       assert.deepEqual(plain(ours.stdout, 'cordon-drydock'), plain(theirs.stdout, 'cordon-kubectl'));
       assert.deepEqual([ours.code, ours.stderr], [theirs.code, theirs.stderr]);
@@ -158,7 +158,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     await makeNode(api, 'exists');
     for (const command of ['drain', 'cordon', 'uncordon']) {
       const args = [command, 'exists', 'does-not'];
-      const [theirs, ours] = await Promise.all([stand.controlPlane.kubectl(args), stand.drydock(...args)]);
+      const [theirs, ours] = await Promise.all([harness.controlPlane.kubectl(args), harness.drydock(...args)]);
       assert.deepEqual([ours.code, ours.stdout, ours.stderr], [theirs.code, theirs.stdout, theirs.stderr]);
     }
     assert.equal((await getNode(api, 'exists')).spec.unschedulable ?? false, false);
@@ -166,7 +166,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
 
   test('the flags of a connection mean what they mean to kubectl', { skip: lacksKubectl }, async () => {
     await makeNode(api, 'reached');
-    const { kubeconfig, server, folder } = stand.controlPlane;
+    const { kubeconfig, server, folder } = harness.controlPlane;
     const nowhere = ['--server', 'https://127.0.0.1:1', '--request-timeout', '5'];
     const cases: readonly (readonly string[])[] = [
       ['--as', 'nobody', '--as-group', 'no-group'],
@@ -178,13 +178,13 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     ];
     for (const flags of cases) {
       const args = ['cordon', 'reached', '--dry-run=client', ...flags];
-      const [theirs, ours] = await Promise.all([stand.controlPlane.kubectl(args), stand.drydock(...args)]);
+      const [theirs, ours] = await Promise.all([harness.controlPlane.kubectl(args), harness.drydock(...args)]);
       assert.equal(ours.stdout, theirs.stdout, ours.stderr);
       assert.equal(ours.code === 0, theirs.code === 0, flags.join(' '));
       // What would help whoever lacks a right is ours.
       if (flags[0] === '--as' || flags[0] === '--token') assert.equal(ours.stderr.replace(/^help: .*\n/m, ''), theirs.stderr);
     }
-    const lost = await stand.drydock('cordon', 'reached', ...nowhere);
+    const lost = await harness.drydock('cordon', 'reached', ...nowhere);
     assert.deepEqual([lost.code, lost.stdout], [1, '']);
     assert.notEqual(kubeconfig, '');
   });
@@ -205,7 +205,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
   ];
   test("a wrong call ends with kubectl's exit code", { skip: lacksKubectl }, async () => {
     for (const args of wrongCalls) {
-      const [theirs, ours] = await Promise.all([stand.controlPlane.kubectl(args), stand.drydock(...args)]);
+      const [theirs, ours] = await Promise.all([harness.controlPlane.kubectl(args), harness.drydock(...args)]);
       assert.deepEqual([ours.code, theirs.code, ours.stdout], [1, 1, ''], args.join(' ') + ours.stderr + theirs.stderr);
       assert.match(ours.stderr, /^(drydock|error): .+\n/, args.join(' '));
     }
@@ -224,15 +224,15 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
       const counts = await Promise.all(nodes.map(async name => [name, (await podsOn(api, name)).length] as const));
       return counts.filter(([, count]) => count > 0).map(([name]) => name);
     };
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     const drained = (await used()).slice(0, 2);
-    const { code, stdout, stderr } = await stand.drydock('drain', ...drained);
+    const { code, stdout, stderr } = await harness.drydock('drain', ...drained);
     assert.deepEqual([code, stderr.split('\n').filter(line => line !== '' && !line.includes('waits: '))], [0, []]);
     for (const name of drained) {
       assert.match(stdout, new RegExp(`^node/${name} drained$`, 'm'));
       assert.equal((await podsOn(api, name)).length, 0);
     }
-    const calls = (await stand.controlPlane.audit.since(mark)).filter(
+    const calls = (await harness.controlPlane.audit.since(mark)).filter(
       ({ subresource, namespace }) => subresource === 'eviction' && namespace === 'fleet',
     );
     assert.deepEqual(
@@ -259,8 +259,8 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     const scripts = join(import.meta.dirname, '..', '..', 'scripts');
     symlinkSync(join(scripts, 'drydock.mjs'), join(folder, 'kubectl-drydock'));
     symlinkSync(join(scripts, 'kubectl-complete.mjs'), join(folder, 'kubectl_complete-drydock'));
-    const environment = { PATH: `${folder}:${process.env['PATH'] ?? ''}`, KUBECONFIG: stand.controlPlane.kubeconfig };
-    const kubectl = (...args: readonly string[]): Promise<Outcome> => run(stand.controlPlane.kubectlPath, args, { environment });
+    const environment = { PATH: `${folder}:${process.env['PATH'] ?? ''}`, KUBECONFIG: harness.controlPlane.kubeconfig };
+    const kubectl = (...args: readonly string[]): Promise<Outcome> => run(harness.controlPlane.kubectlPath, args, { environment });
     try {
       const { code, stdout, stderr } = await kubectl('drydock', 'drain', 'plugged');
       assert.deepEqual([code, stdout, stderr], [0, 'node/plugged cordoned\nnode/plugged drained\n', '']);
@@ -275,7 +275,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     await makeNode(api, 'held');
     const before = '{"unschedulable":false,"taints":{},"labels":{},"kinds":["maintenances.drydock.dev"]}';
     await editNode(api, 'held', { metadata: { annotations: { 'drydock.dev/before': before } }, spec: { unschedulable: true } });
-    const { code, stdout, stderr } = await stand.drydock('uncordon', 'held');
+    const { code, stdout, stderr } = await harness.drydock('uncordon', 'held');
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /held by a maintenance \(maintenances\.drydock\.dev\).*drydock release held/);
   });

@@ -4,7 +4,7 @@ import { apply, create, getNode } from '../control-plane/cluster.ts';
 import { type Manifest, namespace } from '../control-plane/manifests.ts';
 import type { Metadata } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type OperatorProcess, type Stand, skipOf, startStand } from './harness.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
 import {
   editNode,
   excludeLabel,
@@ -23,9 +23,9 @@ import { drydock } from './shipped.ts';
 
 /** The generations before medik8s, on the real API server: what their objects, leases, taints and statuses look like, and what is taken over. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 const finalizer = 'foregroundDeleteNodeMaintenance';
 const taints = ['kubevirt.io/drain:NoSchedule', 'node.kubernetes.io/unschedulable:NoSchedule'];
@@ -82,13 +82,13 @@ const leaseAt = (name: string): string => `/apis/coordination.k8s.io/v1/namespac
 const opened = ['--machine-maintenance-watch-namespaces=ops'];
 
 describe('the older generations', { skip, timeout: 180_000 }, () => {
-  const { api } = stand;
+  const { api } = harness;
   let operator: OperatorProcess | undefined;
-  after(() => stand.stop());
+  after(() => harness.stop());
 
   const restart = async (): Promise<void> => {
     await operator?.running.stop();
-    operator = await stand.startOperator({ flags: opened });
+    operator = await harness.startOperator({ flags: opened });
   };
   const install = async (group: string, served: string): Promise<void> => {
     await apply(api, (await drydock(['crds', group])).stdout);
@@ -121,7 +121,7 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
   test('kubevirt.io as the very first operator left it: namespaced, v1alpha3 alone, no status subresource, no finalizer', async () => {
     await api.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', old('v1alpha3'));
     await until('v1alpha3 to be served', async () => (await api.call('GET', '/apis/kubevirt.io/v1alpha3/nodemaintenances')).status === 200);
-    const installed = await stand.drydock(
+    const installed = await harness.drydock(
       'install',
       '--apply',
       '--kind',
@@ -130,7 +130,7 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
       'operator',
       'webhook',
       '--kubeconfig',
-      stand.controlPlane.kubeconfig,
+      harness.controlPlane.kubeconfig,
     );
     assert.match(
       `${installed.stdout}${installed.stderr}`,
@@ -178,7 +178,7 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
     await operator?.running.stop();
     await api.patch(path, { metadata: { finalizers: null } });
     await remove(api, path);
-    operator = await stand.startOperator({ flags: opened });
+    operator = await harness.startOperator({ flags: opened });
     await untilFace(api, 'vanished', face);
     await remove(api, crd);
   });
@@ -248,7 +248,7 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
       metadata: { name: 'taken' },
       spec: lease,
     });
-    operator = await stand.startOperator({ flags: opened });
+    operator = await harness.startOperator({ flags: opened });
     await untilPhase(`${beta}/taken`, 'Succeeded');
     assert.equal((await api.get<Lease>(leaseAt('taken'))).spec.acquireTime, now, 'it is the same lease, not a new one');
     await remove(api, `${beta}/taken`);
@@ -268,7 +268,7 @@ describe('the older generations', { skip, timeout: 180_000 }, () => {
     await untilGone(api, `${beta}/back`);
     // Somebody cordons the node meanwhile: that is not ours to undo.
     await editNode(api, 'back', { spec: { unschedulable: true } });
-    operator = await stand.startOperator({ flags: opened });
+    operator = await harness.startOperator({ flags: opened });
     await until(
       'the record to be gone',
       async () => (await getNode(api, 'back')).metadata.annotations?.['drydock.dev/before'] === undefined,

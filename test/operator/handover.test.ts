@@ -3,17 +3,17 @@ import { after, describe, test } from 'node:test';
 import { create } from '../control-plane/cluster.ts';
 import { namespace } from '../control-plane/manifests.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorProcess, type Stand, skipOf, startStand } from './harness.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
 import { type Lease, maintenance, maintenancePath, makeNode, namesOn, podAt, remove, untilMaintenance, untilPods } from './look.ts';
 
 /** The operator's own pod on a node that it drains: leadership is handed over first. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 describe('the operator on a node that is drained', { skip, timeout: 120_000 }, () => {
-  const { api } = stand;
+  const { api } = harness;
   const home = 'drydock-system';
   /** The stand-ins of the replicas are no pods that the namespace of the operator would let in. */
   const pods = 'replicas';
@@ -23,19 +23,21 @@ describe('the operator on a node that is drained', { skip, timeout: 120_000 }, (
     return status === 200 ? ((body as Lease).spec.holderIdentity ?? '') : '';
   };
   const evictionsOf = async (name: string): Promise<readonly string[]> =>
-    (await stand.controlPlane.audit.since(0)).filter(call => call.subresource === 'eviction' && call.name === name).map(({ user }) => user);
+    (await harness.controlPlane.audit.since(0))
+      .filter(call => call.subresource === 'eviction' && call.name === name)
+      .map(({ user }) => user);
   let firstOne: OperatorProcess | undefined;
-  after(() => stand.stop());
+  after(() => harness.stop());
 
   test('the pod of the leader goes last, and is evicted by the replica that leads then', async () => {
     await makeNode(api, 'home');
     await create(api, namespace(pods), podAt('home', 'drydock-1', { namespace: pods }), podAt('home', 'other', { namespace: pods }));
     await untilPods(api, 'home', 2);
     const environment = { POD_NAMESPACE: pods, POD_NAME: 'drydock-1' };
-    firstOne = await stand.startOperator({ flags, environment });
+    firstOne = await harness.startOperator({ flags, environment });
     await until('it to lead', async () => (await holder()) !== '');
     const first = await holder();
-    await stand.startOperator({ user: 'second', flags, environment: { POD_NAMESPACE: pods, POD_NAME: 'drydock-2' } });
+    await harness.startOperator({ user: 'second', flags, environment: { POD_NAMESPACE: pods, POD_NAME: 'drydock-2' } });
     await create(api, maintenance('home'));
     await untilMaintenance(api, 'home', 'Drained');
     assert.notEqual(await holder(), first);

@@ -26,7 +26,7 @@ type OperatorOptions = {
 };
 
 /** A control plane with the served kinds and the shipped roles installed. */
-export type Stand = {
+export type OperatorHarness = {
   readonly kind: 'ready';
   readonly controlPlane: ControlPlane;
   readonly api: Api;
@@ -52,7 +52,7 @@ const untilReady = (running: Running, health: string): Promise<void> =>
   );
 
 /** Starts operators on a control plane that has the roles for them. */
-export const operatorsOn = (controlPlane: ControlPlane): Stand['startOperator'] => {
+export const operatorsOn = (controlPlane: ControlPlane): OperatorHarness['startOperator'] => {
   let count = 0;
   return async ({ user = 'drydock', flags = [], environment = {} } = {}) => {
     count += 1;
@@ -73,12 +73,12 @@ export const operatorsOn = (controlPlane: ControlPlane): Stand['startOperator'] 
 };
 
 /** Starts a control plane with an audit log, or says why there is none. */
-export const startStand = async ({
+export const startHarness = async ({
   users = {},
   roles = [],
   ...more
 }: Pick<Options, 'aggregation' | 'users'> & { readonly roles?: MoreRoles } = {}): Promise<
-  Stand | { readonly kind: 'left-out'; readonly why: string }
+  OperatorHarness | { readonly kind: 'left-out'; readonly why: string }
 > => {
   const controlPlane = await startControlPlane({ audit: true, users: { ...operatorUsers, ...users }, ...more });
   if (controlPlane.kind === 'left-out') return controlPlane;
@@ -108,5 +108,5 @@ export const startStand = async ({
 };
 
 /** For the option `skip` of tests: the reason why they cannot run, or false. */
-export const skipOf = (stand: Awaited<ReturnType<typeof startStand>>): string | false =>
-  stand.kind === 'left-out' ? `control plane left out: ${stand.why}` : false;
+export const skipOf = (harness: Awaited<ReturnType<typeof startHarness>>): string | false =>
+  harness.kind === 'left-out' ? `control plane left out: ${harness.why}` : false;

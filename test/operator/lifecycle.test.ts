@@ -6,7 +6,7 @@ import { budgetAllows, create, getNode, podsOn, podsReady } from '../control-pla
 import { budget, deployment, namespace } from '../control-plane/manifests.ts';
 import type { Metadata } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { drydock, type OperatorProcess, type Stand, skipOf, startStand } from './harness.ts';
+import { drydock, type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
 import {
   countsOf,
   editNode,
@@ -42,26 +42,26 @@ import {
 
 /** The life of the operator's process: its start, its end, its death, and what it finds when it comes back. One test after the other. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 const finalizer = 'foregroundDeleteNodeMaintenance';
 
 describe('the operator process', { skip, timeout: 180_000 }, () => {
-  const { api } = stand;
+  const { api } = harness;
   let operator: OperatorProcess;
   /** The one that follows asks for short leases, so that their renewal can be seen. */
   const restart = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<number> => {
     await operator.running.signal(signal);
     const code = await operator.running.ended;
-    operator = await stand.startOperator({ flags: ['--node-lease-duration-seconds=8'] });
+    operator = await harness.startOperator({ flags: ['--node-lease-duration-seconds=8'] });
     return code;
   };
   const uidOf = async (path: string): Promise<{ readonly uid: string; readonly resourceVersion: string }> =>
     (await api.get<{ readonly metadata: Metadata }>(path)).metadata;
 
-  after(() => stand.stop());
+  after(() => harness.stop());
 
   /** An object and a node as the operator before left them: no record of what was there, no mark of whose it is. */
   const leftBehind = async (name: string): Promise<object> => {
@@ -78,9 +78,9 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
   test('takes over what the operator before has left behind, in whatever state', async () => {
     const faces = { alive: await leftBehind('alive'), dying: await leftBehind('dying') };
     await api.delete(seedPath('dying'));
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     const lease = await leaseOf(api, 'alive');
-    operator = await stand.startOperator();
+    operator = await harness.startOperator();
     await untilGone(api, seedPath('dying'));
     await untilFace(api, 'dying', faces.dying);
     assert.equal(await hasLease(api, 'dying'), false);
@@ -98,7 +98,7 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     assert.equal(isHeld(await getNode(api, 'alive')), true);
     const { metadata, spec } = await leaseOf(api, 'alive');
     assert.deepEqual([metadata.uid, spec.acquireTime, spec.leaseTransitions], [lease.metadata.uid, lease.spec.acquireTime, 1]);
-    assert.equal((await nodePatches(stand, mark, 'alive')).filter(({ subresource }) => subresource === '').length, 1);
+    assert.equal((await nodePatches(harness, mark, 'alive')).filter(({ subresource }) => subresource === '').length, 1);
     const { uid } = await uidOf(seedPath('alive'));
     await remove(api, seedPath('alive'));
     await untilFace(api, 'alive', faces.alive);
@@ -160,14 +160,14 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     const { uid, resourceVersion } = await uidOf(seedPath(name));
     await untilEvent(api, uid, 'SucceedMaintenance');
     const held = faceOf(await untilHeld(api, name));
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     assert.equal(await restart('SIGTERM'), 0, 'it ends well');
     assert.deepEqual(faceOf(await getNode(api, name)), held);
     // Another node is dealt with, so this one has been looked at as well.
     await makeNode(api, 'kept-other');
     await create(api, seed('kept-other'));
     await untilSeed(api, 'kept-other', 'Succeeded');
-    assert.deepEqual(await nodePatches(stand, mark, name), []);
+    assert.deepEqual(await nodePatches(harness, mark, name), []);
     assert.equal((await uidOf(seedPath(name))).resourceVersion, resourceVersion);
     await remove(api, seedPath(name));
     await untilFace(api, name, face);
@@ -183,7 +183,7 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     await create(api, budget('web', { namespace: name, maxUnavailable: 1 }));
     await podsReady(api, name, 3);
     await budgetAllows(api, name, 'web', 1);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, seed(name), maintenance(name));
     await untilMaintenance(api, name, 'Draining', ({ pods }) => pods?.gone === 1);
     await untilSeed(api, name, 'Running', ({ drainProgress }) => drainProgress === 33);
@@ -195,7 +195,7 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     assert.equal(done.startTime, before?.startTime);
     const status = await untilSeed(api, name, 'Succeeded');
     assert.deepEqual([status.evictionPods, status.drainProgress], [3, 100]);
-    assert.equal((await podCalls(stand, mark, [name])).filter(call => call.endsWith(' 201')).length, 3);
+    assert.equal((await podCalls(harness, mark, [name])).filter(call => call.endsWith(' 201')).length, 3);
     assert.equal((await podsOn(api, name)).length, 0);
     const { uid } = await uidOf(seedPath(name));
     await remove(api, seedPath(name));
@@ -216,10 +216,10 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     };
     const accepted = 'drydock_evictions_total{method="evict",outcome="accepted"}';
     const before = await series(accepted);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name));
     await untilMaintenance(api, name, 'Drained');
-    const { evictions } = tally(await stand.controlPlane.audit.since(mark, 'drydock'));
+    const { evictions } = tally(await harness.controlPlane.audit.since(mark, 'drydock'));
     assert.equal(evictions.accepted, 2);
     assert.equal(await series(accepted), before + evictions.accepted);
     await waitFor('the gauges to say what is', async () => {
@@ -251,7 +251,7 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
       ['--kubeconfig=/there/is/none', /\/there\/is\/none/],
     ] as const;
     for (const [flag, text] of wrong) {
-      const { code, stdout, stderr } = await drydock(['operator', '--kubeconfig', stand.controlPlane.kubeconfig, flag]);
+      const { code, stdout, stderr } = await drydock(['operator', '--kubeconfig', harness.controlPlane.kubeconfig, flag]);
       assert.deepEqual([code, stdout], [2, ''], `${flag}: ${stderr}`);
       assert.match(stderr, text);
       assert.match(stderr, /^drydock: [^\n]*\n$/, 'one line');
@@ -269,7 +269,7 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     const leads = async ({ metrics }: OperatorProcess): Promise<boolean> => /^drydock_leader 1$/m.test(await (await fetch(metrics)).text());
     /** Everything that a user has changed since the mark, beside the lease of the leader. */
     const changes = async (mark: number, user: string): Promise<readonly string[]> =>
-      (await stand.controlPlane.audit.since(mark, user))
+      (await harness.controlPlane.audit.since(mark, user))
         .filter(({ verb, path }) => !['get', 'list', 'watch'].includes(verb) && !path.includes('/namespaces/drydock-system/leases'))
         .map(({ verb, path }) => `${verb} ${path}`);
     const serve = async (name: string): Promise<void> => {
@@ -279,17 +279,17 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
       await untilHeld(api, name);
     };
 
-    const mark = stand.controlPlane.audit.mark();
-    const first = await stand.startOperator({ flags });
+    const mark = harness.controlPlane.audit.mark();
+    const first = await harness.startOperator({ flags });
     await until('the first one to lead', () => leads(first));
-    const second = await stand.startOperator({ flags, user: 'second' });
+    const second = await harness.startOperator({ flags, user: 'second' });
     await serve('led-1');
     assert.equal(await leads(second), false);
     assert.deepEqual(await changes(mark, 'second'), [], 'who does not lead changes nothing');
     const before = await holder();
     assert.notEqual(before, '');
 
-    const handed = stand.controlPlane.audit.mark();
+    const handed = harness.controlPlane.audit.mark();
     await first.running.signal('SIGTERM');
     assert.equal(await first.running.ended, 0);
     assert.notEqual(await holder(), before, 'it has given the lease back before it ended');
@@ -298,13 +298,13 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
     assert.deepEqual(await changes(handed, 'drydock').then(all => all.filter(change => change.includes('led-2'))), []);
     assert.notDeepEqual(await changes(handed, 'second'), []);
 
-    const third = await stand.startOperator({ flags });
-    const killed = stand.controlPlane.audit.mark();
+    const third = await harness.startOperator({ flags });
+    const killed = harness.controlPlane.audit.mark();
     await second.running.signal('SIGKILL');
     await second.running.ended;
     await until('the third one to lead', () => leads(third), { deadlineMs: 60_000 });
     await serve('led-3');
-    assert.deepEqual(await nodePatches(stand, killed, 'led-1'), [], 'nobody lost its hold on the way');
+    assert.deepEqual(await nodePatches(harness, killed, 'led-1'), [], 'nobody lost its hold on the way');
     for (const name of ['led-1', 'led-2', 'led-3']) await remove(api, seedPath(name));
     const log = readFileSync(third.running.logFile, 'utf8');
     assert.match(log, /"msg":"leading"/);

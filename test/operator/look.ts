@@ -7,7 +7,7 @@ import { create, getNode, nodePath, podPath, podsOn } from '../control-plane/clu
 import { type Manifest, type NodeOptions, node, type PodOptions, pod } from '../control-plane/manifests.ts';
 import { isReady, type List, type Metadata, type Node } from '../control-plane/objects.ts';
 import { type Patience, until, waitFor } from '../control-plane/wait.ts';
-import type { Stand } from './harness.ts';
+import type { OperatorHarness } from './harness.ts';
 
 /** Helpers to set things up for the operator and to look at what it has made of them. */
 
@@ -279,14 +279,23 @@ export const killPod = (api: Api, namespace: string, name: string): Promise<void
 const isEviction = ({ subresource, verb }: Audited): boolean => subresource === 'eviction' && verb === 'create';
 
 /** What the operator has asked for in these namespaces since the mark: `evict NAME CODE` and `delete NAME CODE`, oldest first. */
-export const podCalls = async ({ controlPlane }: Stand, mark: number, namespaces: readonly string[]): Promise<readonly string[]> =>
+export const podCalls = async (
+  { controlPlane }: OperatorHarness,
+  mark: number,
+  namespaces: readonly string[],
+): Promise<readonly string[]> =>
   (await controlPlane.audit.since(mark, 'drydock'))
     .filter(event => namespaces.includes(event.namespace) && event.resource === 'pods')
     .filter(event => isEviction(event) || event.verb === 'delete')
     .map(event => `${isEviction(event) ? 'evict' : 'delete'} ${event.name} ${event.code}`);
 
 /** The operator's changes of a node since the mark, oldest first. */
-export const nodePatches = async ({ controlPlane }: Stand, mark: number, name: string, user = 'drydock'): Promise<readonly Audited[]> =>
+export const nodePatches = async (
+  { controlPlane }: OperatorHarness,
+  mark: number,
+  name: string,
+  user = 'drydock',
+): Promise<readonly Audited[]> =>
   (await controlPlane.audit.since(mark, user)).filter(
     event => event.resource === 'nodes' && event.name === name && ['patch', 'update'].includes(event.verb),
   );

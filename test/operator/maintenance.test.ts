@@ -4,7 +4,7 @@ import { budgetAllows, create, failureIn, getNode, pods, podsOn, podsReady } fro
 import { budget, daemonSet, deployment, job, namespace, pod } from '../control-plane/manifests.ts';
 import type { Condition, Metadata } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type Stand, skipOf, startStand } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import {
   attachment,
   eventsOf,
@@ -34,9 +34,9 @@ import {
 
 /** drydock.dev/v1alpha1 Maintenance on a real control plane: its policy and its status. Every test has nodes and namespaces of its own. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 type TerminatingPod = {
   readonly metadata: Metadata & { readonly deletionGracePeriodSeconds?: number };
@@ -44,7 +44,7 @@ type TerminatingPod = {
 };
 
 describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
-  const { api } = stand;
+  const { api } = harness;
   const edit = (name: string, spec: object): Promise<unknown> => api.patch(maintenancePath(name), { spec });
   const budgetPath = (name: string, of = name): string => `/apis/policy/v1/namespaces/${name}/poddisruptionbudgets/${of}`;
 
@@ -74,16 +74,16 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
   const loosen = (name: string): Promise<unknown> => api.patch(budgetPath(name, 'precious'), { spec: { minAvailable: 0 } });
 
   before(async () => {
-    await stand.startOperator();
+    await harness.startOperator();
   });
-  after(() => stand.stop());
+  after(() => harness.stop());
 
   test('goes from stage to stage as it is edited, and back', async () => {
     const name = 'stages';
     const face = await makeNode(api, name);
     await create(api, namespace(name), podAt(name, 'one', { namespace: name }));
     await untilPods(api, name, 1);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name, { stage: 'Announce', reason: 'a new disk' }));
     await untilMaintenance(api, name, 'Announced');
     await untilWords(name, { MaintenancePlanned: 'True' });
@@ -99,7 +99,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     const cordoned = await getNode(api, name);
     assert.equal(cordoned.spec.unschedulable, true);
     assert.deepEqual(taintsOf(cordoned), ['node.kubernetes.io/unschedulable:NoSchedule']);
-    assert.deepEqual(await podCalls(stand, mark, [name]), []);
+    assert.deepEqual(await podCalls(harness, mark, [name]), []);
 
     await edit(name, { stage: 'Drain' });
     const { conditions = [] } = await untilMaintenance(api, name, 'Drained');
@@ -109,7 +109,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       conditions.map(({ type, status, observedGeneration }) => `${type} ${status} ${observedGeneration}`),
       ['NodeHeld True 3', 'Drained True 3', 'Failed False 3'],
     );
-    assert.deepEqual(await podCalls(stand, mark, [name]), ['evict one 201']);
+    assert.deepEqual(await podCalls(harness, mark, [name]), ['evict one 201']);
 
     await edit(name, { stage: 'Announce' });
     await untilMaintenance(api, name, 'Announced', ({ observedGeneration }) => observedGeneration === 4);
@@ -159,7 +159,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await remove(api, maintenancePath(name));
   });
 
-  test('can be picked by its fields and is shown in columns', { skip: stand.lacksKubectl }, async () => {
+  test('can be picked by its fields and is shown in columns', { skip: harness.lacksKubectl }, async () => {
     const [one, other] = ['columns-1', 'columns-2'];
     await makeNode(api, one);
     await makeNode(api, other);
@@ -167,10 +167,10 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await untilMaintenance(api, one, 'Drained');
     await untilMaintenance(api, other, 'Cordoned');
     const picked = async (selector: string): Promise<string> =>
-      (await stand.controlPlane.kubectl(['get', 'mt', `--field-selector=${selector}`, '-o', 'name'])).stdout.trim();
+      (await harness.controlPlane.kubectl(['get', 'mt', `--field-selector=${selector}`, '-o', 'name'])).stdout.trim();
     assert.equal(await picked(`spec.nodeName=${one}`), `maintenance.drydock.dev/${one}`);
     assert.equal(await picked(`spec.stage=Cordon,status.phase=Cordoned,spec.nodeName!=stages`), `maintenance.drydock.dev/${other}`);
-    const table = await stand.controlPlane.kubectl(['get', 'mt', one]);
+    const table = await harness.controlPlane.kubectl(['get', 'mt', one]);
     assert.match(table.stdout, /^NAME\s+NODE\s+STAGE\s+PHASE\s+PROGRESS/);
     assert.match(table.stdout, /columns-1\s+columns-1\s+Drain\s+Drained\s+100/);
     for (const name of [one, other]) await remove(api, maintenancePath(name));
@@ -179,7 +179,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
   test('names the budget that will never let a pod go, and goes on when it is loosened', async () => {
     const name = 'never';
     await guarded(name);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name));
     const status = await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers !== undefined);
     assert.equal(status.blockerCount, 1);
@@ -196,17 +196,17 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     );
     assert.deepEqual(status.pods, { total: 1, toEvict: 1, gone: 0, waiting: 1 });
 
-    const told = await stand.drydock('status', name);
+    const told = await harness.drydock('status', name);
     assert.equal(told.code, 0, told.stderr);
     assert.match(told.stdout, /never\/precious: .*budget precious/);
     assert.match(told.stdout, /BudgetNeverAllows, since /);
     assert.match(told.stdout, /help: run more replicas, or loosen the budget/);
-    assert.deepEqual(await podCalls(stand, mark, [name]), []);
+    assert.deepEqual(await podCalls(harness, mark, [name]), []);
 
     await loosen(name);
     const done = await untilMaintenance(api, name, 'Drained');
     assert.deepEqual([done.blockers, done.blockerCount, done.progress], [undefined, undefined, 100]);
-    assert.deepEqual(await podCalls(stand, mark, [name]), ['evict precious 201']);
+    assert.deepEqual(await podCalls(harness, mark, [name]), ['evict precious 201']);
     assert.ok(Date.parse(done.completionTime ?? '') >= Date.parse(done.startTime ?? ''));
     await remove(api, maintenancePath(name));
   });
@@ -216,17 +216,17 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await guarded(name);
     await create(api, budget('second', { namespace: name, minAvailable: 0, matchLabels: { app: 'precious' } }));
     await budgetAllows(api, name, 'second', 1);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name));
     const { blockers = [] } = await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers !== undefined);
     assert.deepEqual(
       blockers.map(({ cause, budgets }) => ({ cause, budgets })),
       [{ cause: 'MultipleBudgets', budgets: ['two-budgets/precious', 'two-budgets/second'] }],
     );
-    assert.deepEqual(await podCalls(stand, mark, [name]), []);
+    assert.deepEqual(await podCalls(harness, mark, [name]), []);
     await api.delete(budgetPath(name, 'precious'));
     await untilMaintenance(api, name, 'Drained');
-    assert.deepEqual(await podCalls(stand, mark, [name]), ['evict precious 201']);
+    assert.deepEqual(await podCalls(harness, mark, [name]), ['evict precious 201']);
     await remove(api, maintenancePath(name));
   });
 
@@ -237,7 +237,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await create(api, namespace(name), podAt(name, 'alone', there));
     await create(api, deployment('web', { ...there, onNodes: [name] }), deployment('data', { ...there, onNodes: [name], localData: true }));
     await podsReady(api, name, 3);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name, { drain: { force: false, deleteEmptyDirData: false } }));
     const { blockers = [], conditions } = await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers?.length === 2);
     assert.deepEqual(
@@ -250,10 +250,10 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     assert.equal(conditions?.find(({ type }) => type === 'Drained')?.reason, 'Blocked');
     await edit(name, { drain: { force: true } });
     await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers?.length === 1 && blockers[0]?.cause === 'LocalData');
-    assert.deepEqual(await podCalls(stand, mark, [name]), [], 'one refused pod stops all');
+    assert.deepEqual(await podCalls(harness, mark, [name]), [], 'one refused pod stops all');
     await edit(name, { drain: { deleteEmptyDirData: true } });
     await untilMaintenance(api, name, 'Drained');
-    assert.equal((await podCalls(stand, mark, [name])).length, 3);
+    assert.equal((await podCalls(harness, mark, [name])).length, 3);
     await remove(api, maintenancePath(name));
   });
 
@@ -280,11 +280,11 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     const there = { namespace: name };
     await create(api, namespace(name), podAt(name, 'mine', { ...there, labels: { tier: 'web' } }), podAt(name, 'other', there));
     await untilPods(api, name, 2);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name, { drain: { podSelector: { matchLabels: { tier: 'web' } } } }));
     const { pods } = await untilMaintenance(api, name, 'Drained');
     assert.deepEqual(pods, { total: 2, toEvict: 1, gone: 1, waiting: 0 });
-    assert.deepEqual(await podCalls(stand, mark, [name]), ['evict mine 201']);
+    assert.deepEqual(await podCalls(harness, mark, [name]), ['evict mine 201']);
     assert.deepEqual(await namesOn(api, name), ['other']);
     await remove(api, maintenancePath(name));
   });
@@ -304,13 +304,13 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       podAt(name, 'a-last', { namespace: name, priorityClassName: 'waves-high' }),
     );
     await untilPods(api, name, 6);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     const waves = [{ podSelector: { matchLabels: { wave: 'first' } } }, { namespaces: ['waves-b'] }, { maxPriority: 100 }];
     await create(api, maintenance(name, { drain: { waves } }));
     const early = await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers !== undefined);
     assert.ok(early.blockers?.some(({ cause, pod }) => cause === 'EarlierWave' && pod?.name === 'a-last'));
     await untilMaintenance(api, name, 'Drained');
-    const calls = (await podCalls(stand, mark, [name, 'waves-b'])).map(call => call.replace(/^evict (\S+) 201$/, '$1'));
+    const calls = (await podCalls(harness, mark, [name, 'waves-b'])).map(call => call.replace(/^evict (\S+) 201$/, '$1'));
     assert.deepEqual(calls.slice(0, 2).toSorted(), ['first-y', 'first-z']);
     assert.equal(calls[2], 'second');
     assert.deepEqual(calls.slice(3, 5).toSorted(), ['b-third', 'c-third']);
@@ -330,7 +330,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       job('batch', { ...there, onNodes: [name], annotations: { 'drydock.test/done-after': '8s' } }),
     );
     await untilPods(api, name, 3);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(
       api,
       maintenance(name, {
@@ -344,8 +344,8 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       ({ blockers }) => blockers?.some(({ pod }) => pod?.name.startsWith('batch-')) === true,
     );
     assert.equal(waiting.blockers?.find(({ pod }) => pod?.name.startsWith('batch-'))?.cause, 'AwaitingCompletion');
-    await until('the pod that may go to be asked for', async () => (await podCalls(stand, mark, [name])).length > 0);
-    assert.deepEqual(await podCalls(stand, mark, [name]), ['evict mover 201']);
+    await until('the pod that may go to be asked for', async () => (await podCalls(harness, mark, [name])).length > 0);
+    assert.deepEqual(await podCalls(harness, mark, [name]), ['evict mover 201']);
     await untilMaintenance(api, name, 'Drained');
     assert.deepEqual(await namesOn(api, name), ['left-alone']);
     // The job controller counts a little later.
@@ -359,10 +359,10 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
   test('with disableEviction deletes pods past their budgets, and evicts none', async () => {
     const name = 'deleting';
     await guarded(name);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name, { drain: { disableEviction: true } }));
     await untilMaintenance(api, name, 'Drained');
-    assert.deepEqual(await podCalls(stand, mark, [name]), ['delete precious 200']);
+    assert.deepEqual(await podCalls(harness, mark, [name]), ['delete precious 200']);
     await remove(api, maintenancePath(name));
   });
 
@@ -384,7 +384,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
   test('that is out of time has failed, keeps its node, and evicts nothing any more', async () => {
     const name = 'timed-out';
     const face = await guarded(name);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name, { drain: { timeoutSeconds: 2 } }));
     const status = await untilMaintenance(api, name, 'Failed');
     assert.equal(status.failure, 'DeadlineExceeded');
@@ -396,7 +396,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await api.patch(budgetPath(name, 'precious'), { metadata: { labels: { look: 'again' } } });
     await edit(name, { reason: 'look again' });
     await untilMaintenance(api, name, 'Failed', ({ observedGeneration }) => observedGeneration === 2);
-    assert.deepEqual(await podCalls(stand, mark, [name]), []);
+    assert.deepEqual(await podCalls(harness, mark, [name]), []);
     assert.equal(isHeld(await getNode(api, name), ourTaints), true);
     assert.equal((await leaseOf(api, name)).spec.holderIdentity, 'node-maintenance');
     const { metadata } = await api.get<Maintenance>(maintenancePath(name));
@@ -408,7 +408,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
   test('with the rung Release gives its node back when it is out of time', async () => {
     const name = 'releasing';
     const face = await guarded(name);
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name, { drain: { ladder: [{ afterSeconds: 2, action: 'Release' }] } }));
     await untilHeld(api, name, ourTaints);
     const status = await untilMaintenance(api, name, 'Failed');
@@ -425,7 +425,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
         observedGeneration === 2 && conditions?.find(({ type }) => type === 'NodeHeld')?.status === 'False',
     );
     await untilFace(api, name, face);
-    assert.deepEqual(await podCalls(stand, mark, [name]), []);
+    assert.deepEqual(await podCalls(harness, mark, [name]), []);
     await remove(api, maintenancePath(name));
     await untilFace(api, name, face);
   });
@@ -434,7 +434,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     const name = 'laddered';
     await guarded(name, { 'drydock.test/gone-after': '3s' });
     const { metadata } = await getPod<TerminatingPod>(api, name, 'precious');
-    const mark = stand.controlPlane.audit.mark();
+    const mark = harness.controlPlane.audit.mark();
     await create(api, maintenance(name, { drain: { ladder: [{ afterSeconds: 2, action: 'Delete', gracePeriodSeconds: 5 }] } }));
     const condition = await waitFor('the pod to be terminating', async () => {
       const found = await getPod<TerminatingPod>(api, name, 'precious');
@@ -444,7 +444,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     });
     assert.deepEqual([condition?.status, condition?.reason], ['True', 'DrydockDeadline']);
     await untilMaintenance(api, name, 'Drained');
-    assert.deepEqual(await podCalls(stand, mark, [name]), ['delete precious 200']);
+    assert.deepEqual(await podCalls(harness, mark, [name]), ['delete precious 200']);
     assert.equal((await untilEvent(api, metadata.uid, 'DeletedPastDeadline', name)).type, 'Warning');
     await remove(api, maintenancePath(name));
   });
@@ -511,14 +511,14 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await makeNode(api, 'shown-cordoned', { unschedulable: true });
     await create(api, maintenance(name, { reason: 'new memory' }));
     await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers !== undefined);
-    const all = await stand.drydock('status');
+    const all = await harness.drydock('status');
     assert.equal(all.code, 0, all.stderr);
     assert.match(all.stdout, /^NODE\s+KIND\s+NAME\s+PHASE\s+GONE\s+SINCE\s+REASON/);
     assert.match(all.stdout, /shown\s+Maintenance\s+shown\s+Draining\s+0\/1\s+\S+Z\s+new memory/);
     assert.match(all.stdout, /shown-cordoned\s+-\s+-\s+Cordoned by somebody else/);
 
     type Shown = { readonly node: string; readonly phase: string; readonly blockers: readonly { readonly cause: string }[] };
-    const json = await stand.drydock('status', name, '-o', 'json');
+    const json = await harness.drydock('status', name, '-o', 'json');
     const { maintenances: found, cordonedByOthers } = JSON.parse(json.stdout) as {
       readonly maintenances: readonly Shown[];
       readonly cordonedByOthers: readonly string[];
@@ -528,9 +528,9 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
       [{ node: name, phase: 'Draining', causes: ['BudgetNeverAllows'] }],
     );
     assert.deepEqual(cordonedByOthers, []);
-    const nobody = await stand.drydock('status', 'nowhere');
+    const nobody = await harness.drydock('status', 'nowhere');
     assert.deepEqual([nobody.code, nobody.stdout], [0, 'No maintenance holds node nowhere.\n']);
-    const wrong = await stand.drydock('status', '-o', 'xml');
+    const wrong = await harness.drydock('status', '-o', 'xml');
     assert.equal(wrong.code, 2);
     await remove(api, maintenancePath(name));
   });

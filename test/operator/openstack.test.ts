@@ -5,17 +5,17 @@ import { OpenStackApi, serveOpenStack } from '../../src/embedded/nova/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { create } from '../control-plane/cluster.ts';
 import { until } from '../control-plane/wait.ts';
-import { type Stand, skipOf, startStand } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import { maintenance, maintenancePath, makeNode, remove, untilMaintenance } from './look.ts';
 
 /** Nodes that are hypervisors of an OpenStack, which is simulated here; test/nova has the same on a real one. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 describe('hypervisors of OpenStack', { skip, timeout: 180_000 }, () => {
-  const { api } = stand;
+  const { api } = harness;
   const hosts = ['hyper-1', 'hyper-2', 'hyper-3'];
   const cloud = new OpenStack({ clock: systemClock, hosts, migrationMs: () => 400, concurrency: 2 });
   let close: () => Promise<void>;
@@ -24,13 +24,13 @@ describe('hypervisors of OpenStack', { skip, timeout: 180_000 }, () => {
     const served = await serveOpenStack(new OpenStackApi(cloud), { unref: true });
     close = () => served[Symbol.asyncDispose]();
     for (const name of [...hosts, 'plain']) await makeNode(api, name);
-    await stand.startOperator({
+    await harness.startOperator({
       flags: ['--openstack'],
       environment: simulatedEnvironment(served.authUrl),
     });
   });
   after(async () => {
-    await stand.stop();
+    await harness.stop();
     await close();
   });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { create, getNode } from '../control-plane/cluster.ts';
 import { until } from '../control-plane/wait.ts';
-import { type Stand, skipOf, startStand } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import {
   hasLease,
   isHeld,
@@ -21,19 +21,19 @@ import {
 
 /** The quorum of the control plane, kept by the operator itself: there is no webhook here. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 describe('the quorum', { skip, timeout: 120_000 }, () => {
-  const { api } = stand;
+  const { api } = harness;
   const names = ['cp-1', 'cp-2', 'cp-3'];
   let faces: readonly object[] = [];
   before(async () => {
     faces = await Promise.all(names.map(name => makeNode(api, name, { labels: { 'node-role.kubernetes.io/control-plane': '' } })));
-    await stand.startOperator();
+    await harness.startOperator();
   });
-  after(() => stand.stop());
+  after(() => harness.stop());
   const heldNodes = async (): Promise<readonly string[]> => {
     const found = await Promise.all(names.map(async name => [name, isHeld(await getNode(api, name), ourTaints)] as const));
     return found.filter(([, held]) => held).map(([name]) => name);

@@ -7,16 +7,16 @@ import type { MaintenanceStatus } from '../../src/apis/schema/maintenance.ts';
 import type { Forecast } from '../../src/rehearse/report/forecast.ts';
 import { create, podsReady } from '../control-plane/cluster.ts';
 import { budget, deployment, namespace, pod } from '../control-plane/manifests.ts';
-import { type Stand, skipOf, startStand } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import { maintenance, maintenancePath, makeNode, remove, seed, seedPath, untilMaintenance, untilSeed } from './look.ts';
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
 const folder = mkdtempSync(join(tmpdir(), 'drydock-rehearse-'));
 
 describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, () => {
-  const stand = started as Stand;
-  const { api, controlPlane } = stand;
+  const harness = started as OperatorHarness;
+  const { api, controlPlane } = harness;
 
   before(async () => {
     await makeNode(api, 'r-1');
@@ -39,7 +39,7 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
 
   after(async () => {
     rmSync(folder, { recursive: true, force: true });
-    if (skip === false) await stand.stop();
+    if (skip === false) await harness.stop();
   });
 
   const foreseen = (output: string): Forecast => JSON.parse(output) as Forecast;
@@ -52,9 +52,9 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
 
   test('nothing is written to the cluster: it is only listed', async () => {
     const mark = controlPlane.audit.mark();
-    const taken = await stand.drydock('snapshot', join(folder, 'copy'));
+    const taken = await harness.drydock('snapshot', join(folder, 'copy'));
     assert.equal(taken.code, 0, taken.stderr);
-    const live = await stand.drydock('rehearse', 'r-1', '--force', '-o', 'json', '--seeds', '1');
+    const live = await harness.drydock('rehearse', 'r-1', '--force', '-o', 'json', '--seeds', '1');
     assert.equal(live.code, 1, live.stderr);
     const asked = await controlPlane.audit.since(mark, 'admin');
     // What the test and its command are called by is the same user; nobody else was asked for anything meanwhile.
@@ -74,8 +74,8 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
     );
     assert.deepEqual(
       [
-        (await stand.drydock('snapshot', join(folder, 'copy'))).code,
-        (await stand.drydock('snapshot', join(folder, 'copy', 'nodes.json', 'in'))).code,
+        (await harness.drydock('snapshot', join(folder, 'copy'))).code,
+        (await harness.drydock('snapshot', join(folder, 'copy', 'nodes.json', 'in'))).code,
       ],
       [2, 2],
       'a folder that is full, and one that cannot be made',
@@ -83,7 +83,7 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
   });
 
   test('the same is foreseen from the snapshot and from the output of kubectl, and it is what then happens', async t => {
-    const played = await stand.drydock('rehearse', 'r-1', '--force', '-o', 'json', '--snapshot', join(folder, 'copy'));
+    const played = await harness.drydock('rehearse', 'r-1', '--force', '-o', 'json', '--snapshot', join(folder, 'copy'));
     assert.equal(played.code, 1, played.stderr);
     const { blockers, finishes, moves, notes } = foreseen(played.stdout);
     assert.deepEqual([finishes, moves, notes], [false, { gone: 5, again: 0 }, []]);
@@ -91,18 +91,18 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
       [...new Set(blockers.map(({ cause, budgets }) => `${cause} ${budgets?.join() ?? ''}`))],
       ['BudgetNeverAllows r-shop/strict'],
     );
-    if (stand.lacksKubectl === false) {
+    if (harness.lacksKubectl === false) {
       const kinds = 'nodes,pods,poddisruptionbudgets,deployments,replicasets,statefulsets,daemonsets,jobs,namespaces';
       const got = await controlPlane.kubectl(['get', kinds, '-A', '-o', 'json']);
       const other = mkdtempSync(join(folder, 'kubectl-'));
       writeFileSync(join(other, 'all.json'), got.stdout);
-      const again = foreseen((await stand.drydock('rehearse', 'r-1', '--force', '-o', 'json', '--snapshot', other)).stdout);
+      const again = foreseen((await harness.drydock('rehearse', 'r-1', '--force', '-o', 'json', '--snapshot', other)).stdout);
       assert.deepEqual(
         again.blockers.map(({ cause, what }) => [cause, what]),
         blockers.map(({ cause, what }) => [cause, what]),
       );
-    } else t.diagnostic(stand.lacksKubectl);
-    await stand.startOperator();
+    } else t.diagnostic(harness.lacksKubectl);
+    await harness.startOperator();
     await create(api, maintenance('r-1'));
     const status = await untilMaintenance(api, 'r-1', 'Draining', ({ pods, blockers = [] }) => pods?.gone === 5 && blockers.length === 2);
     assert.deepEqual(told(status), foretold(blockers));
@@ -123,7 +123,7 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
     const file = join(folder, 'node-maintenance.yaml');
     writeFileSync(file, JSON.stringify(seed('r-3')));
     const rehearsed = async (...args: readonly string[]): Promise<Forecast> => {
-      const { code, stdout, stderr } = await stand.drydock('rehearse', ...args, '-o', 'json', '--seeds', '1');
+      const { code, stdout, stderr } = await harness.drydock('rehearse', ...args, '-o', 'json', '--seeds', '1');
       assert.equal(code, 1, stderr);
       return foreseen(stdout);
     };
@@ -146,15 +146,15 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
 
   test('text, picture, files and wrong calls', async () => {
     const copy = ['--snapshot', join(folder, 'copy'), '--seeds', '1'];
-    const text = await stand.drydock('rehearse', 'r-2', ...copy);
+    const text = await harness.drydock('rehearse', 'r-2', ...copy);
     assert.equal(text.code, 0, text.stderr);
     assert.match(text.stdout, /^r-2 is drained in /);
-    const snapshot = await stand.drydock('rehearse', '--all', '--parallel', '1', '--force', ...copy, '-o', 'svg');
+    const snapshot = await harness.drydock('rehearse', '--all', '--parallel', '1', '--force', ...copy, '-o', 'svg');
     assert.equal(snapshot.code, 1);
     assert.match(snapshot.stdout, /^<svg /);
     const file = join(folder, 'maintenance.yaml');
     writeFileSync(file, JSON.stringify(maintenance('r-2')));
-    assert.equal((await stand.drydock('rehearse', '-f', file, ...copy)).code, 0);
+    assert.equal((await harness.drydock('rehearse', '-f', file, ...copy)).code, 0);
     writeFileSync(file, JSON.stringify(maintenance('r-2', { stage: 'Wash' as 'Drain' })));
     const wrong: readonly (readonly [readonly string[], RegExp])[] = [
       [['nobody', ...copy], /^drydock: nodes "nobody" not found$/],
@@ -167,7 +167,7 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
       [[...copy], /^drydock: USAGE: rehearse NODE/],
     ];
     for (const [args, said] of wrong) {
-      const { code, stdout, stderr } = await stand.drydock('rehearse', ...args);
+      const { code, stdout, stderr } = await harness.drydock('rehearse', ...args);
       assert.deepEqual([code, stdout], [2, ''], stderr);
       assert.match(stderr.trim(), said);
     }

@@ -4,7 +4,7 @@ import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from '../../src/a
 import { budgetAllows, create, getNode } from '../control-plane/cluster.ts';
 import { budget, type Manifest, namespace } from '../control-plane/manifests.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
-import { type Stand, skipOf, startStand } from './harness.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import {
   isHeld,
   maintenance,
@@ -20,9 +20,9 @@ import {
 
 /** Windows: when a Maintenance begins, what becomes of it when a window closes, and what people are told. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 const windows = '/apis/drydock.dev/v1alpha1/maintenancewindows';
 const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
@@ -35,9 +35,9 @@ const windowOf = (name: string, node: string, spec: MaintenanceWindowSpec): Mani
 });
 
 describe('maintenance windows', { skip, timeout: 180_000 }, () => {
-  const { api } = stand;
-  before(() => stand.startOperator());
-  after(() => stand.stop());
+  const { api } = harness;
+  before(() => harness.startOperator());
+  after(() => harness.stop());
 
   const untilWindow = (name: string, isWanted: (status: MaintenanceWindowStatus) => boolean): Promise<MaintenanceWindowStatus> =>
     waitFor(`window ${name}`, async () => {
@@ -191,7 +191,7 @@ describe('maintenance windows', { skip, timeout: 180_000 }, () => {
       }),
       windowOf('year-end', 'w-shown', { timeZone: 'Europe/Berlin', freezes: [{ from: '2040-12-20', to: '2041-01-02' }] }),
     );
-    const all = await stand.drydock('windows');
+    const all = await harness.drydock('windows');
     assert.equal(all.code, 0, all.stderr);
     assert.match(all.stdout, /^WINDOW +ZONE +NOW +FROM +TO\n/);
     assert.match(
@@ -199,16 +199,16 @@ describe('maintenance windows', { skip, timeout: 180_000 }, () => {
       /nights +Europe\/Berlin +(closed|open until \S+) +\d{4}-\d\d-\d\dT\d\d:\d\d\+0[12]:00 +\d{4}-\d\d-\d\dT04:00\+0[12]:00/,
     );
     assert.match(all.stdout, /year-end +Europe\/Berlin +always open/);
-    const node = await stand.drydock('windows', 'w-shown', '--count', '2', '-o', 'json');
+    const node = await harness.drydock('windows', 'w-shown', '--count', '2', '-o', 'json');
     const [shown] = (
       JSON.parse(node.stdout) as { readonly windows: readonly { readonly name: string; readonly openings: readonly object[] }[] }
     ).windows;
     assert.equal(shown?.name, 'nights,year-end');
     assert.equal(shown?.openings.length, 2);
-    const stranger = await stand.drydock('windows', 'nobody');
+    const stranger = await harness.drydock('windows', 'nobody');
     assert.deepEqual([stranger.code, stranger.stderr.trim()], [1, 'Error from server (NotFound): nodes "nobody" not found']);
-    assert.equal((await stand.drydock('windows', '--count', '0')).code, 2);
+    assert.equal((await harness.drydock('windows', '--count', '0')).code, 2);
     for (const name of ['nights', 'year-end']) await remove(api, `${windows}/${name}`);
-    assert.match((await stand.drydock('windows')).stdout, /There is no MaintenanceWindow/);
+    assert.match((await harness.drydock('windows')).stdout, /There is no MaintenanceWindow/);
   });
 });

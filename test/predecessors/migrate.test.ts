@@ -9,7 +9,7 @@ import { makeNode, remove, untilFace, untilGone, untilPods } from '../operator/l
 import { drydock, operatorUsers } from '../operator/shipped.ts';
 import { sectionOf } from './guide.ts';
 import { allOld, collectionOfOld, type Old } from './old.ts';
-import { standIn } from './predecessor.ts';
+import { harnessIn } from './predecessor.ts';
 import { isClosedFor, oldLease } from './replay.ts';
 import { atOnce, guardedPod, maintenanceOf, own, pathOfOld, quickPod, relax, untilOld } from './situations.ts';
 import { Kubelet, Shell } from './workshop.ts';
@@ -131,7 +131,7 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
     await create(api, namespace(done), quickPod(done, 'free'));
     await untilPods(api, blocked, 1);
     await budgetAllows(api, blocked, 'guarded', 0);
-    kubelet.play({ namespace: place.namespace, name: place.deployment, operator: standIn(api, old) });
+    kubelet.play({ namespace: place.namespace, name: place.deployment, operator: harnessIn(api, old) });
     await create(api, deploymentAt(place), ...[done, blocked, dying].map(name => maintenanceOf(old, name)));
     await Promise.all([done, dying].map(name => untilOld(api, old, name, 'Succeeded')));
     await untilOld(api, old, blocked, 'Running', status => status?.['lastError'] !== undefined);

@@ -142,7 +142,7 @@ const isDone = (object: Stored, seen: Stored | undefined): boolean =>
   object.status?.['phase'] === 'Succeeded' && object.metadata.resourceVersion === seen?.metadata.resourceVersion && !isEnding(object);
 
 /** A stand-in that serves the objects of its kind on its nodes until it is stopped: two generations have the same kind. */
-export const standIn = (api: Api, old: Old): OldOperator => {
+export const harnessIn = (api: Api, old: Old): OldOperator => {
   let running = Promise.withResolvers<void>();
   let stopping = new AbortController();
   let problems: string[] = [];

@@ -5,7 +5,7 @@ import { freePorts } from '../control-plane/ports.ts';
 import type { Running } from '../control-plane/process.ts';
 import { until } from '../control-plane/wait.ts';
 import type { Old } from './old.ts';
-import { type OldOperator, standIn } from './predecessor.ts';
+import { harnessIn, type OldOperator } from './predecessor.ts';
 
 /** Lines with which the older operators say that a pass has failed for another reason than a pod that cannot go. */
 const complaint = /Reconciler error|error stopping node maintenance|Failed to|panic/;
@@ -65,5 +65,5 @@ const programOf = (old: Old): string | undefined => programs.map(pair => pair.sp
 
 export const oldOperator = (controlPlane: ControlPlane, old: Old): OldOperator => {
   const program = programOf(old);
-  return program === undefined ? standIn(controlPlane.api, old) : realOne(controlPlane, old, program);
+  return program === undefined ? harnessIn(controlPlane.api, old) : realOne(controlPlane, old, program);
 };

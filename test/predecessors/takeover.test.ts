@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { apply, budgetAllows, create, getNode } from '../control-plane/cluster.ts';
 import type { List, Node } from '../control-plane/objects.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorProcess, type Stand, skipOf, startStand } from '../operator/harness.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
 import { editNode, excludeLabel, faceOf, hasLease, makeNode, namesOn, remove, untilFace, untilGone, untilPods } from '../operator/look.ts';
 import { drydock } from '../operator/shipped.ts';
 import { allOld, collectionOfOld, type Old } from './old.ts';
@@ -27,15 +27,15 @@ import {
 
 /** Drydock comes after an older operator, and an older operator after Drydock, each in the middle of maintenances. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 const record = 'drydock.dev/before';
 const claim = 'drydock.dev/claim';
 
 describe('moving from an older operator and back', { skip, timeout: 300_000 }, () => {
-  const { api } = stand;
+  const { api } = harness;
   let operator: OperatorProcess | undefined;
   const left = new Map<string, Replayed>();
   /** Every state that a node has been in since before Drydock was started. */
@@ -54,7 +54,7 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
 
   before(async () => {
     const crds = (await drydock(['crds', 'nodemaintenance.kubevirt.io'])).stdout;
-    await apply(stand.api, crds);
+    await apply(harness.api, crds);
     for (const old of allOld)
       await until(`${old.name} to be served`, async () => (await api.call('GET', collectionOfOld(old))).status === 200);
     const all = allOld.flatMap(old => situations.map(situation => ({ old, situation })));
@@ -62,11 +62,11 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
     const { metadata } = await api.get<List<Node>>('/api/v1/nodes');
     // A test that fails leaves it behind: it ends with the control plane then.
     api.watch<Node>('/api/v1/nodes', metadata.resourceVersion, ({ object }) => void history.push(object), watching.signal).catch(() => {});
-    operator = await stand.startOperator();
+    operator = await harness.startOperator();
   });
   after(async () => {
     watching.abort();
-    await stand.stop();
+    await harness.stop();
   });
 
   const isTakenOver = (old: Old, name: string): Promise<void> =>
@@ -200,7 +200,7 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
   const finishedBy = async (old: Old): Promise<void> => {
     const [done, blocked] = [`${old.short}-back-done`, `${old.short}-back-blocked`];
     const mark = history.length;
-    const back = oldOperator(stand.controlPlane, old);
+    const back = oldOperator(harness.controlPlane, old);
     await back.start();
     try {
       await relax(api, blocked);
@@ -223,7 +223,7 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
       const faces = await Promise.all(together.map(inMidMaintenance));
       await operator?.running.stop();
       await allOf(together.map(finishedBy));
-      operator = await stand.startOperator();
+      operator = await harness.startOperator();
       for (const [index, { short }] of together.entries()) {
         for (const which of ['done', 'blocked'] as const) {
           const nodeName = `${short}-back-${which}`;

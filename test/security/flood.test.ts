@@ -5,14 +5,14 @@ import { webhookConfiguration } from '../../src/apis/admission.ts';
 import { failureIn } from '../control-plane/cluster.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorProcess, type Stand, skipOf, startStand } from '../operator/harness.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
 import { maintenance, maintenancePath, makeNode, remove } from '../operator/look.ts';
 
 /** Any pod that reaches the webhook may send it reviews of its own making. It is this machine alone that is flooded here, for some seconds. */
 
-const started = await startStand();
+const started = await startHarness();
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 const path = '/validate-drydock-dev-v1alpha1-maintenance';
 const maintenances = '/apis/drydock.dev/v1alpha1/maintenances';
@@ -20,7 +20,7 @@ const floodMs = 10_000;
 const everyMs = 50;
 
 describe('the webhook in a flood', { skip, timeout: 120_000 }, () => {
-  const { api } = stand;
+  const { api } = harness;
   let operator: OperatorProcess;
   let port = 0;
 
@@ -33,13 +33,13 @@ describe('the webhook in a flood', { skip, timeout: 120_000 }, () => {
     await Promise.all(
       ['cp-0', 'cp-1', 'cp-2'].map(name => makeNode(api, name, { labels: { 'node-role.kubernetes.io/control-plane': '' } })),
     );
-    operator = await stand.startOperator({ flags: [`--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
+    operator = await harness.startOperator({ flags: [`--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
     await until(
       'the webhook to be trusted',
       async () => (await api.call('POST', `${maintenances}?dryRun=All`, maintenance('none'))).status === 201,
     );
   });
-  after(() => stand.stop());
+  after(() => harness.stop());
 
   const agent = new Agent({ keepAlive: true, maxSockets: 400, rejectUnauthorized: false });
 

@@ -6,7 +6,7 @@ import { create, failureIn, getNode, nodePath } from '../control-plane/cluster.t
 import type { Manifest } from '../control-plane/manifests.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until } from '../control-plane/wait.ts';
-import { type OperatorProcess, type Stand, skipOf, startStand } from '../operator/harness.ts';
+import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
 import { isHeld, maintenance, maintenancePath, makeNode, ourTaints, remove, untilMaintenance } from '../operator/look.ts';
 
 /** Nobody gets more than he has: a tenant of one namespace, a kubelet, an editor, a caller of the metrics, on a real API server. */
@@ -23,9 +23,9 @@ const users = {
   kubelet: { name: 'system:node:victim', groups: ['system:nodes'], namespace: 'default' },
 };
 
-const started = await startStand({ users, roles: ['machine-api'] });
+const started = await startHarness({ users, roles: ['machine-api'] });
 const skip = skipOf(started);
-const stand = started as Stand;
+const harness = started as OperatorHarness;
 
 const bound = (name: string, user: string): Manifest => ({
   apiVersion: rbac,
@@ -36,7 +36,7 @@ const bound = (name: string, user: string): Manifest => ({
 });
 
 describe('nobody gets more than he has', { skip, timeout: 180_000 }, () => {
-  const { api, controlPlane } = stand;
+  const { api, controlPlane } = harness;
   let operator: OperatorProcess;
 
   before(async () => {
@@ -61,10 +61,10 @@ describe('nobody gets more than he has', { skip, timeout: 180_000 }, () => {
       bound('drydock-maintenance-viewer', 'chief'),
     );
     const [port = 0] = await freePorts(1);
-    operator = await stand.startOperator({ flags: [`--metrics-bind-address=127.0.0.1:${port}`, '--metrics-secure'] });
+    operator = await harness.startOperator({ flags: [`--metrics-bind-address=127.0.0.1:${port}`, '--metrics-secure'] });
     operator = { ...operator, metrics: `https://127.0.0.1:${port}/metrics` };
   });
-  after(() => stand.stop());
+  after(() => harness.stop());
 
   const as = (user: keyof typeof users, method: 'POST' | 'PATCH', path: string, body: unknown): Promise<Reply> =>
     controlPlane.apiOf(user).call(method, path, body, method === 'PATCH' ? 'application/merge-patch+json' : undefined);
@@ -196,7 +196,7 @@ describe('nobody gets more than he has', { skip, timeout: 180_000 }, () => {
     });
   }
 
-  test('kubectl auth can-i answers for each right', { skip: stand.lacksKubectl }, async () => {
+  test('kubectl auth can-i answers for each right', { skip: harness.lacksKubectl }, async () => {
     const canI = async (user: string, right: string): Promise<string> => {
       const { stdout } = await controlPlane.kubectl(['auth', 'can-i', right, 'maintenances.drydock.dev', '--as', user]);
       return stdout.trim();

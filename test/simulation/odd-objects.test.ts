@@ -12,7 +12,7 @@ import { NodeReconciler } from '../../src/operator/node/node-reconciler.ts';
 import type { Watcher } from '../../src/operator/ports.ts';
 import { Cluster } from '../../src/operator/testing/cluster.ts';
 import { Lines, Notebook, settle, Tallies } from '../../src/operator/testing/fakes.ts';
-import { HandClock } from '../../src/support/virtual-clock.ts';
+import { VirtualClock } from '../../src/support/virtual-clock.ts';
 import { oddObject } from './odd-objects.ts';
 
 /** So many objects; `DRYDOCK_ODD_OBJECTS=100000` for the whole of it. */
@@ -47,7 +47,7 @@ const throughStore = (cluster: Cluster, told: (what: string) => void): Watcher =
 
 /** The operator with all its rooms, fed with odd objects; answers what was told of throws, and the largest status that was written. */
 const fed = async (seed: number, objects: number, wrongTypes: number) => {
-  const [cluster, clock, meter, log] = [new Cluster(), new HandClock(), new Tallies(), new Lines()];
+  const [cluster, clock, meter, log] = [new Cluster(), new VirtualClock(), new Tallies(), new Lines()];
   const unread: string[] = [];
   const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
   const namespaces = namespacesOf('drydock-system', []);

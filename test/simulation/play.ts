@@ -102,7 +102,7 @@ class Play {
 
   async #end(): Promise<void> {
     this.#process?.kill();
-    this.#stage.life.stop();
+    this.#stage.runtime.stop();
     this.#stage.cloud?.stop();
   }
 

@@ -1,13 +1,13 @@
 import type { Clock } from '../../src/support/clock.ts';
 import { sleepBy } from '../../src/support/sleep.ts';
-import { Agenda } from '../../src/support/timer-heap.ts';
+import { TimerHeap } from '../../src/support/timer-heap.ts';
 
 /**
  * Made-up time, as the HandClock has it, for a world in which nothing ever waits for the machine: one turn of the event loop is enough to
  * let everything run that has its turn. It can be stopped at once, in the middle of a moment.
  */
 export class SimClock implements Clock {
-  readonly #agenda = new Agenda();
+  readonly #agenda = new TimerHeap();
   readonly startMs = Temporal.Instant.from('2026-01-01T00:00:00Z').epochMilliseconds;
   #nowMs = this.startMs;
   #stopped = false;

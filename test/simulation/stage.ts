@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../src/core/json.ts';
 import { createCluster, type EmbeddedCluster } from '../../src/embedded/cluster.ts';
-import { Life } from '../../src/embedded/cluster-runtime.ts';
+import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
 import type { Writes } from '../../src/embedded/controllers/controller.ts';
 import { writesOn } from '../../src/embedded/controllers/writes.ts';
 import { kubeVirtDefinitions, kubeVirtObjects } from '../../src/embedded/kubevirt/definitions.ts';
@@ -21,7 +21,7 @@ export type Stage = {
   readonly cluster: EmbeddedCluster;
   readonly cloud: SimulatedCloud | undefined;
   readonly writes: Writes;
-  readonly life: Life;
+  readonly runtime: ClusterRuntime;
   /** Nodes whose kubelet does not answer. */
   readonly silent: Set<string>;
   readonly make: (resource: string, draft: JsonObject) => Stored | undefined;
@@ -71,14 +71,14 @@ export const nodeDraft = ({ name, zone, spec, labels }: NodePlan, at: string): J
   },
 });
 
-const furnish = ({ make, life }: Stage, story: Story, clock: SimClock): void => {
+const furnish = ({ make, runtime }: Stage, story: Story, clock: SimClock): void => {
   const { vms, machines, nodes, workloads, budgets } = story;
   const more = [...(vms.length > 0 ? kubeVirtDefinitions : []), ...(machines === undefined ? [] : machineDefinitions(machines.flavour))];
   for (const one of [...definitions, ...more]) make(crds, one);
   for (const name of [leaseNamespace, operatorNamespace, 'shop', 'bank', 'machines']) make('namespaces', { metadata: { name } });
   if (vms.length > 0) for (const one of kubeVirtObjects()) make(kubeVirtResources[text(one, 'kind')] ?? '', one);
   make('priorityclasses.scheduling.k8s.io', { metadata: { name: 'high' }, value: 1000 });
-  life.start();
+  runtime.start();
   for (const one of nodes) make('nodes', nodeDraft(one, clock.now().toString()));
   for (const { resource, draft } of workloads) make(resource, draft);
   for (const { name, namespace, spec } of budgets) make('poddisruptionbudgets.policy', { metadata: { name, namespace }, spec });
@@ -104,7 +104,7 @@ export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedC
   const cloud = story.machines === undefined ? undefined : new SimulatedCloud(clock);
   const silent = new Set<string>();
   const runs = cloud === undefined ? () => true : runsOn(cloud);
-  const life = new Life({
+  const runtime = new ClusterRuntime({
     machine,
     clock,
     pace: { startMs: 2000, stopMs: 3000, spread: 0.3 },
@@ -122,7 +122,7 @@ export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedC
     const written = writes.create(resource, draft);
     return written.kind === 'refused' ? undefined : written.object;
   };
-  const stage = { cluster, cloud, writes, life, silent, make };
+  const stage = { cluster, cloud, writes, runtime, silent, make };
   furnish(stage, story, clock);
   return stage;
 };

@@ -4,8 +4,8 @@ import { webhookConfiguration, webhooks } from '../../apis/admission.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { ApiCall, ApiResponse, CachedObject, Watcher, WatchHandler } from '../../operator/ports.ts';
 import { Lines, ScriptedApi } from '../../operator/testing/fakes.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
-import { bundlePatch, TrustKeeper } from './ca-bundle-injector.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { bundlePatch, CaBundleInjector } from './ca-bundle-injector.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const fresh = (): JsonObject => {
@@ -57,7 +57,7 @@ describe('the patch', () => {
 
 /** A configuration on a server that can be changed behind the keeper's back. */
 class Scene {
-  readonly clock = new HandClock();
+  readonly clock = new VirtualClock();
   readonly log = new Lines();
   readonly over = new AbortController();
   stored: JsonObject | undefined = fresh();
@@ -74,7 +74,7 @@ class Scene {
       return new Promise(resolve => signal.addEventListener('abort', () => resolve()));
     },
   };
-  readonly keeper = new TrustKeeper(
+  readonly injector = new CaBundleInjector(
     { api: this.api, watcher: this.watcher, clock: this.clock, log: this.log, configuration: 'drydock' },
     this.over.signal,
   );
@@ -91,7 +91,7 @@ class Scene {
 
   async end(): Promise<void> {
     this.over.abort();
-    await this.keeper.done();
+    await this.injector.done();
   }
 
   #response({ method, body }: ApiCall): ApiResponse {
@@ -111,7 +111,7 @@ describe('the bundle', () => {
     const scene = new Scene();
     await scene.clock.advance(60_000);
     assert.deepEqual(scene.api.calls, []);
-    scene.keeper.trust('CA');
+    scene.injector.trust('CA');
     await scene.clock.advance(100_000);
     assert.deepEqual(scene.bundles, [base64('CA')]);
     assert.equal(scene.api.calls.filter(({ method }) => method === 'PATCH').length, 1);
@@ -121,12 +121,12 @@ describe('the bundle', () => {
 
   test('is back at once when somebody wipes it, and follows a new authority', async () => {
     const scene = new Scene();
-    scene.keeper.trust('CA');
+    scene.injector.trust('CA');
     await scene.clock.advance(0);
     scene.wipe();
     await scene.clock.advance(0);
     assert.deepEqual(scene.bundles, [base64('CA')]);
-    scene.keeper.trust('CA2');
+    scene.injector.trust('CA2');
     await scene.clock.advance(0);
     assert.deepEqual(scene.bundles, [base64('CA2')]);
     await scene.end();
@@ -138,7 +138,7 @@ describe('the bundle', () => {
       scene.meanwhile = () => {};
       scene.stored = { ...scene.stored, metadata: { name: 'drydock', resourceVersion: '70' } };
     };
-    scene.keeper.trust('CA');
+    scene.injector.trust('CA');
     await scene.clock.advance(3000);
     assert.deepEqual(scene.bundles, [base64('CA')]);
     assert.deepEqual(scene.log.of('warn'), []);
@@ -148,7 +148,7 @@ describe('the bundle', () => {
   test('waits for a configuration that is not there yet', async () => {
     const scene = new Scene();
     scene.stored = undefined;
-    scene.keeper.trust('CA');
+    scene.injector.trust('CA');
     await scene.clock.advance(1000);
     scene.wipe();
     await scene.clock.advance(0);
@@ -160,7 +160,7 @@ describe('the bundle', () => {
   test('that may not be written is said once, and tried again', async () => {
     const scene = new Scene();
     scene.refuse = { status: 403, headers: {}, body: { message: 'forbidden' } };
-    scene.keeper.trust('CA');
+    scene.injector.trust('CA');
     await scene.clock.advance(20_000);
     assert.deepEqual(scene.log.of('warn'), ['the caBundle of the webhooks cannot be kept']);
     scene.refuse = undefined;

@@ -47,7 +47,7 @@ const project = (raw: unknown): CachedObject => {
 };
 
 /** Keeps one bundle in one configuration, from the first `trust` until the signal is aborted. */
-export class TrustKeeper {
+export class CaBundleInjector {
   readonly #options: TrustOptions;
   readonly #signal: AbortSignal;
   #wanted = '';

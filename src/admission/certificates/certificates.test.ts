@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { silentLog } from '../../support/log.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { own } from '../testing/make.ts';
 import { MemoryServer } from '../testing/server.ts';
 import { makeAuthority, makeServing } from './make.ts';
@@ -96,12 +96,12 @@ const path = `${secrets}/drydock-webhook-cert`;
 
 describe('certificates of our own', () => {
   const signal = new AbortController().signal;
-  const replica = (api: MemoryServer, clock: HandClock, extra: readonly string[] = []): Promise<CertificateSet> =>
+  const replica = (api: MemoryServer, clock: VirtualClock, extra: readonly string[] = []): Promise<CertificateSet> =>
     selfMade({ api, clock, log: silentLog, namespace: own, names: [...names, ...extra] }, signal);
 
   test('are made once, by one of many replicas, and kept in a Secret', async () => {
     const api = new MemoryServer([secrets]);
-    const clock = new HandClock(start);
+    const clock = new VirtualClock(start);
     const sets = await Promise.all(Array.from({ length: 4 }, () => replica(api, clock)));
     for (const set of sets) assert.deepEqual(set, sets[0]);
     assert.deepEqual(await replica(api, clock), sets[0]);
@@ -113,7 +113,7 @@ describe('certificates of our own', () => {
 
   test('are renewed for ever, and whoever trusts the bundle of yesterday trusts the certificate of today', async () => {
     const api = new MemoryServer([secrets]);
-    const clock = new HandClock(start);
+    const clock = new VirtualClock(start);
     let before = await replica(api, clock);
     const authorities = new Set(before.authorities);
     const servings = new Set([before.serving.cert]);
@@ -135,7 +135,7 @@ describe('certificates of our own', () => {
 
   test('two replicas with names of their own do not renew in turns', async () => {
     const api = new MemoryServer([secrets]);
-    const clock = new HandClock(start);
+    const clock = new VirtualClock(start);
     await replica(api, clock, ['one.example']);
     const both = await replica(api, clock, ['two.example']);
     assert.deepEqual(await replica(api, clock, ['one.example']), both);
@@ -144,7 +144,7 @@ describe('certificates of our own', () => {
 
   test('that somebody has spoilt are made anew', async () => {
     const api = new MemoryServer([secrets]);
-    const clock = new HandClock(start);
+    const clock = new VirtualClock(start);
     const first = await replica(api, clock);
     api.put(path, { metadata: { name: 'drydock-webhook-cert' }, data: { 'tls.crt': 'bm9uc2Vuc2U=' } });
     const second = await replica(api, clock);
@@ -156,12 +156,12 @@ describe('certificates of our own', () => {
     const api = new MemoryServer([secrets]);
     api.intercept = () => ({ status: 403, headers: {}, body: { message: 'secrets is forbidden' } });
     await assert.rejects(
-      replica(api, new HandClock(start)),
+      replica(api, new VirtualClock(start)),
       /cannot read Secret drydock-system\/drydock-webhook-cert: secrets is forbidden/,
     );
     api.intercept = ({ method }) => (method === 'POST' ? { status: 403, headers: {}, body: { message: 'no' } } : undefined);
-    await assert.rejects(replica(api, new HandClock(start)), /cannot write Secret drydock-system\/drydock-webhook-cert: no/);
+    await assert.rejects(replica(api, new VirtualClock(start)), /cannot write Secret drydock-system\/drydock-webhook-cert: no/);
     api.intercept = ({ method }) => (method === 'POST' ? { status: 409, headers: {}, body: {} } : undefined);
-    await assert.rejects(replica(api, new HandClock(start)), /written by somebody else all the time/);
+    await assert.rejects(replica(api, new VirtualClock(start)), /written by somebody else all the time/);
   });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { clientA, clientB, serverPair } from '../../kube/testing/certificates.ts';
 import { Lines } from '../../operator/testing/fakes.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { KeyPair } from '../server.ts';
 import { type FollowOptions, followCertificate } from './follow.ts';
 import { mountedPair, mountedPlaces } from './mounted.ts';
@@ -15,8 +15,8 @@ const setOf = (serving: KeyPair, authority: string): CertificateSet => ({ author
 
 const follow = (
   given: Partial<FollowOptions>,
-): { readonly clock: HandClock; readonly seen: string[]; readonly log: Lines; readonly stop: () => Promise<void> } => {
-  const [clock, log, seen, over] = [new HandClock(), new Lines(), [] as string[], new AbortController()];
+): { readonly clock: VirtualClock; readonly seen: string[]; readonly log: Lines; readonly stop: () => Promise<void> } => {
+  const [clock, log, seen, over] = [new VirtualClock(), new Lines(), [] as string[], new AbortController()];
   const nameOf = ({ cert }: KeyPair): string => (cert === clientA.cert ? 'A' : cert === clientB.cert ? 'B' : cert);
   const options: FollowOptions = {
     clock,

@@ -3,7 +3,7 @@ import { served } from '../../apis/served.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { createCluster, type EmbeddedCluster } from '../../embedded/cluster.ts';
-import { Life } from '../../embedded/cluster-runtime.ts';
+import { ClusterRuntime } from '../../embedded/cluster-runtime.ts';
 import { isReady, nodeOf } from '../../embedded/controllers/pods.ts';
 import { writesOn } from '../../embedded/controllers/writes.ts';
 import { inProcess } from '../../embedded/in-process.ts';
@@ -76,11 +76,18 @@ export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): 
   const { machine } = cluster;
   const cloud = new SimulatedCloud(systemClock, rebootMs);
   const more = empty ? [] : [...machineControllers({ flavour: 'openshift', cloud, launchMs }), ...kubeVirt.controllers()];
-  const life = new Life({ machine, clock: systemClock, pace, record: 'events', more, ...(!empty && { isAlive: runsOn(cloud) }) });
-  life.start();
+  const runtime = new ClusterRuntime({
+    machine,
+    clock: systemClock,
+    pace,
+    record: 'events',
+    more,
+    ...(!empty && { isAlive: runsOn(cloud) }),
+  });
+  runtime.start();
   const ports = inProcess(cluster, { userAgent: 'drydock' });
   const adapters = served(leaseNamespaces({}));
-  if (empty) return { cluster, ports, adapters, stop: async () => life.stop() };
+  if (empty) return { cluster, ports, adapters, stop: async () => runtime.stop() };
   settle(cluster, cloud);
   const parts = { cloud, store: machine.store, writes: writesOn(machine), clock: systemClock };
   const endAgents = startAgents(parts);
@@ -92,7 +99,7 @@ export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): 
     endAgents();
     cloud.stop();
     await end();
-    life.stop();
+    runtime.stop();
   };
   return { cluster, ports, adapters, hosts: hostsOf(parts), stop };
 };

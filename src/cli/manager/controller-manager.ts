@@ -1,6 +1,6 @@
 import { machineAdapter } from '../../apis/machine-adapter.ts';
 import type { MachineEvent } from '../../core/machine/event.ts';
-import { HostKeeper } from '../../nova/hypervisor-reconciler.ts';
+import { HypervisorReconciler } from '../../nova/hypervisor-reconciler.ts';
 import type { NovaMeter } from '../../nova/perform.ts';
 import type { ClusterCache } from '../../operator/cache/cluster-cache.ts';
 import { namespacesOf } from '../../operator/cache/namespaces.ts';
@@ -45,12 +45,12 @@ const heldNodes = ({ unsynced, nodes, requests }: ClusterCache): ReadonlySet<str
 };
 
 /** Who empties the hypervisors that nodes are. It looks at the world of the operator, which is there by the time that it runs. */
-const keeperOf = (
+const injectorOf = (
   { nova, limits }: OpenStackTerms,
   { clock, log, fence, novaMeter }: ControllerManagerOptions,
   operator: () => NodeReconciler,
-): HostKeeper =>
-  new HostKeeper({
+): HypervisorReconciler =>
+  new HypervisorReconciler({
     nova,
     limits,
     clock,
@@ -65,13 +65,13 @@ const keeperOf = (
 /** Puts it together. */
 export const controllerManager = (all: ControllerManagerOptions): ControllerManager => {
   const { machines, openStack, novaMeter: _meter, ...options } = all;
-  const keeper = openStack && keeperOf(openStack, all, () => operator);
+  const injector = openStack && injectorOf(openStack, all, () => operator);
   const namespaces = namespacesOf(machines.namespace, machines.watchNamespaces ?? []);
   const operator: NodeReconciler = new NodeReconciler({
     ...options,
     namespaces,
     readWindow: machineAdapter.readWindow,
-    ...(keeper && { hypervisors: keeper }),
+    ...(injector && { hypervisors: injector }),
   });
   const { api, clock } = options;
   const manager = new MachineManager({
@@ -85,7 +85,7 @@ export const controllerManager = (all: ControllerManagerOptions): ControllerMana
   });
   return {
     run: async signal => {
-      await Promise.all([operator.run(signal), manager.run(signal), keeper?.run(signal)]);
+      await Promise.all([operator.run(signal), manager.run(signal), injector?.run(signal)]);
     },
     receive: events => manager.receive(events),
     overview: () => {

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { silentLog } from '../../support/log.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { EventTokens } from './event-tokens.ts';
 
 const workplace = () => {
   const folder = mkdtempSync(join(tmpdir(), 'drydock-tokens-'));
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   return {
     clock,
     at: (name: string) => join(folder, name),

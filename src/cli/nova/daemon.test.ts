@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hypervisorKey } from '../../core/hypervisor/match.ts';
 import { defaultServerPolicy } from '../../core/vm/server-policy.ts';
-import { makeBed } from '../../nova/testing/harness.ts';
+import { makeHarness } from '../../nova/testing/harness.ts';
 import type { CachedObject, Change, Watcher, WatchHandler } from '../../operator/ports.ts';
 import type { Log } from '../../support/log.ts';
 import { followNode } from './daemon.ts';
@@ -30,36 +30,36 @@ const handWatch = () => {
 };
 
 const follow = (host = 'compute-1', isHostGiven = false) => {
-  const bed = makeBed();
-  for (let n = 0; n < 4; n += 1) bed.add({ name: `s${n}`, host: 'compute-1', project: n % 2 === 0 ? 'red' : 'blue' });
+  const harness = makeHarness();
+  for (let n = 0; n < 4; n += 1) harness.add({ name: `s${n}`, host: 'compute-1', project: n % 2 === 0 ? 'red' : 'blue' });
   const lines: string[] = [];
   const note = (text: string): void => void lines.push(text);
   const log: Log = { debug: note, info: note, warn: note, error: note };
   const hand = handWatch();
   const stop = new AbortController();
-  const { clock } = bed;
-  const options = { nova: bed.open(), clock, log, watcher: hand.watcher, nodeName: 'node-1', host, isHostGiven };
+  const { clock } = harness;
+  const options = { nova: harness.open(), clock, log, watcher: hand.watcher, nodeName: 'node-1', host, isHostGiven };
   const running = followNode({ ...options, policy: defaultServerPolicy, timeOutMs: 1000 }, stop.signal);
   const until = async (isSo: () => boolean): Promise<void> => {
-    const limit = bed.seconds() + 3600;
-    while (!isSo() && bed.seconds() < limit) await new Promise(resolve => setImmediate(resolve));
+    const limit = harness.seconds() + 3600;
+    while (!isSo() && harness.seconds() < limit) await new Promise(resolve => setImmediate(resolve));
     assert.ok(isSo(), lines.join('\n'));
   };
   const end = async (): Promise<void> => {
     stop.abort();
     await running;
   };
-  const isEnabled = (name = 'compute-1'): boolean => bed.cloud.hosts.get(name)?.enabled === true;
-  return { bed, hand, lines, until, isEnabled, [Symbol.asyncDispose]: end };
+  const isEnabled = (name = 'compute-1'): boolean => harness.cloud.hosts.get(name)?.enabled === true;
+  return { harness, hand, lines, until, isEnabled, [Symbol.asyncDispose]: end };
 };
 
 test('a node that is cordoned already is found at the start, emptied, and given back as soon as it is uncordoned', async () => {
   await using daemon = follow();
-  const { bed, hand, lines, until, isEnabled } = daemon;
+  const { harness, hand, lines, until, isEnabled } = daemon;
   hand.tell(nodeOf({ unschedulable: true }), 'added');
   hand.synced();
   await until(() => lines.includes('All VMs migrated'));
-  assert.deepEqual(bed.cloud.on('compute-1'), []);
+  assert.deepEqual(harness.cloud.on('compute-1'), []);
   assert.equal(isEnabled(), false);
   hand.tell(nodeOf({}));
   await until(() => isEnabled());
@@ -86,21 +86,21 @@ test('a node that Drydock holds is emptied although it is not cordoned', async (
 
 test('uncordoned in the middle: it is given back at once', async () => {
   await using daemon = follow();
-  const { bed, hand, until, isEnabled } = daemon;
+  const { harness, hand, until, isEnabled } = daemon;
   hand.tell(nodeOf({ unschedulable: true }), 'added');
   hand.synced();
-  await until(() => bed.cloud.on('compute-1').length === 3);
-  const since = bed.seconds();
+  await until(() => harness.cloud.on('compute-1').length === 3);
+  const since = harness.seconds();
   hand.tell(nodeOf({}));
   await until(() => isEnabled());
-  assert.ok(bed.seconds() - since < 10);
-  assert.ok(bed.cloud.on('compute-1').length >= 2);
+  assert.ok(harness.seconds() - since < 10);
+  assert.ok(harness.cloud.on('compute-1').length >= 2);
 });
 
 test('a node that was never held changes nothing, whoever disabled the service', async () => {
   await using daemon = follow();
-  const { bed, hand, isEnabled } = daemon;
-  bed.cloud.setService('compute-1', false, 'broken fan');
+  const { harness, hand, isEnabled } = daemon;
+  harness.cloud.setService('compute-1', false, 'broken fan');
   hand.tell(nodeOf({}), 'added');
   hand.synced();
   for (let beats = 0; beats < 50; beats += 1) {
@@ -112,13 +112,13 @@ test('a node that was never held changes nothing, whoever disabled the service',
 
 test('a node that is deleted leaves its hypervisor as it is', async () => {
   await using daemon = follow();
-  const { bed, hand, lines, until, isEnabled } = daemon;
+  const { harness, hand, lines, until, isEnabled } = daemon;
   hand.tell(nodeOf({ unschedulable: true }), 'added');
   hand.synced();
   await until(() => lines.includes('All VMs migrated'));
   hand.tell(nodeOf({ unschedulable: true }), 'removed');
-  const since = bed.seconds();
-  await until(() => bed.seconds() > since + 120);
+  const since = harness.seconds();
+  await until(() => harness.seconds() > since + 120);
   assert.equal(isEnabled(), false);
 });
 

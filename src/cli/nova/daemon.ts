@@ -1,11 +1,11 @@
 import { hypervisorKey, type NodeIdentity } from '../../core/hypervisor/match.ts';
 import type { DesiredHostState, HostView } from '../../core/vm/host.ts';
-import { HostKeeper, type KeeperOptions } from '../../nova/hypervisor-reconciler.ts';
+import { HypervisorReconciler, type HypervisorReconcilerOptions } from '../../nova/hypervisor-reconciler.ts';
 import type { Watcher } from '../../operator/ports.ts';
 import { Journal } from './journal.ts';
 import { followOwnNode, type OwnNode } from './own-node.ts';
 
-type Daemon = Pick<KeeperOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
+type Daemon = Pick<HypervisorReconcilerOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
   readonly watcher: Watcher;
   readonly nodeName: string | undefined;
   /** The host of this machine's nova-compute. */
@@ -24,7 +24,7 @@ const identityOf = ({ labels, annotations }: OwnNode, { host, isHostGiven }: Dae
 /** Follows one node, and empties and gives back the hypervisor that it is. */
 class NodeFollower {
   readonly #daemon: Daemon;
-  readonly #keeper: HostKeeper;
+  readonly #reconciler: HypervisorReconciler;
   readonly #journal: Journal;
   #node: OwnNode | undefined;
   #isSynced = false;
@@ -35,7 +35,7 @@ class NodeFollower {
     const { nova, clock, log, limits = {}, host } = daemon;
     this.#daemon = daemon;
     this.#journal = new Journal(text => log.info(text));
-    this.#keeper = new HostKeeper({
+    this.#reconciler = new HypervisorReconciler({
       nova,
       clock,
       log,
@@ -55,7 +55,7 @@ class NodeFollower {
       gone: (name: string) => this.#gone(name),
       synced: () => this.#synced(),
     };
-    await Promise.all([this.#keeper.run(signal), followOwnNode(watcher, nodeName, tell, signal)]);
+    await Promise.all([this.#reconciler.run(signal), followOwnNode(watcher, nodeName, tell, signal)]);
     this.#cancelTimeOut();
   }
 
@@ -76,7 +76,7 @@ class NodeFollower {
     const { host, policy, clock, log, timeOutMs } = this.#daemon;
     this.#cancelTimeOut();
     this.#isEmpty = false;
-    this.#keeper.want(host, node.isHeld ? { why: `node ${node.name} is out of service`, policy } : undefined);
+    this.#reconciler.want(host, node.isHeld ? { why: `node ${node.name} is out of service`, policy } : undefined);
     if (!node.isHeld) return;
     this.#cancelTimeOut = clock.after(timeOutMs, () => {
       if (!this.#isEmpty) log.warn('Time out waiting for live-migration.', { node: node.name, goingOn: true });
@@ -88,7 +88,7 @@ class NodeFollower {
     if (this.#node?.name !== name) return;
     log.warn('the node is gone; its hypervisor stays as it is', { node: name });
     this.#node = undefined;
-    this.#keeper.want(host, undefined);
+    this.#reconciler.want(host, undefined);
   }
 
   #synced(): void {
@@ -99,7 +99,7 @@ class NodeFollower {
 
   #told(): void {
     const { host, log } = this.#daemon;
-    const view = this.#keeper.of(host);
+    const view = this.#reconciler.of(host);
     if (view === 'unknown') return;
     if (view === 'none') log.error(`Cannot find nova-service with hostname: ${host}`);
     else this.#tell(view);

@@ -1,9 +1,9 @@
 import type { DesiredHostState, HostView } from '../../core/vm/host.ts';
 import { isOnItsWay } from '../../core/vm/vm-status.ts';
-import { HostKeeper, type KeeperOptions } from '../../nova/hypervisor-reconciler.ts';
+import { HypervisorReconciler, type HypervisorReconcilerOptions } from '../../nova/hypervisor-reconciler.ts';
 import { Journal } from './journal.ts';
 
-type Emptying = Pick<KeeperOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
+type Emptying = Pick<HypervisorReconcilerOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
   readonly host: string;
   readonly wish: DesiredHostState;
   readonly timeOutMs: number;
@@ -31,7 +31,7 @@ export const emptyOnce = async (emptying: Emptying, signal: AbortSignal): Promis
   let view = noView;
   let end: Emptied['end'] = 'late';
   const seen = (): void => {
-    const now = keeper.of(host);
+    const now = reconciler.of(host);
     if (typeof now !== 'object') return;
     view = now;
     journal.seen(view);
@@ -42,11 +42,11 @@ export const emptyOnce = async (emptying: Emptying, signal: AbortSignal): Promis
   const held = new Set([host]);
   const nodes = [{ name: host }];
   const options = { nova, clock, log, limits, touched: seen, held: () => held, nodes: () => nodes };
-  const keeper = new HostKeeper({ ...options, marker: 'drydock nova: ', isAnew: true });
-  keeper.want(host, wish);
+  const reconciler = new HypervisorReconciler({ ...options, marker: 'drydock nova: ', isAnew: true });
+  reconciler.want(host, wish);
   const cancel = clock.after(timeOutMs, stop);
   signal.addEventListener('abort', stop);
-  if (!signal.aborted) await keeper.run(over.signal);
+  if (!signal.aborted) await reconciler.run(over.signal);
   signal.removeEventListener('abort', stop);
   cancel();
   return { end: end === 'late' && signal.aborted ? 'stopped' : end, view };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Lines, response, ScriptedApi } from '../../operator/testing/fakes.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { isOpenShift } from './openshift.ts';
 
 const never = new AbortController().signal;
@@ -12,13 +12,13 @@ for (const [status, is] of [
 ] as const) {
   test(`a cluster that answers ${status} for config.openshift.io/v1 is ${is ? 'one' : 'none'}`, async () => {
     const api = new ScriptedApi(() => response(status));
-    assert.equal(await isOpenShift(api, new HandClock(), new Lines(), never), is);
+    assert.equal(await isOpenShift(api, new VirtualClock(), new Lines(), never), is);
     assert.deepEqual(api.asked, ['GET /apis/config.openshift.io/v1']);
   });
 }
 
 test('it is asked until there is a yes or a no', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const log = new Lines();
   const responses = [() => Promise.reject(new Error('connection refused')), () => response(503), () => response(200)];
   const api = new ScriptedApi(() => (responses.shift() ?? (() => response(500)))());
@@ -29,7 +29,7 @@ test('it is asked until there is a yes or a no', async () => {
 });
 
 test('it is asked no more once the operator stops', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const over = new AbortController();
   const api = new ScriptedApi(() => Promise.reject(new Error('connection refused')));
   const asking = isOpenShift(api, clock, new Lines(), over.signal);

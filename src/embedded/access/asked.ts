@@ -1,4 +1,4 @@
-import type { Request } from '../api/message.ts';
+import type { ApiRequest } from '../api/message.ts';
 import { routeOf } from '../api/route.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
 
@@ -22,13 +22,13 @@ const objectVerbs: Readonly<Record<string, string>> = { GET: 'get', POST: 'creat
 
 const isYes = (value: string | undefined): boolean => value !== undefined && value !== 'false' && value !== '0';
 
-const collectionVerb = ({ method, query }: Request): string => {
+const collectionVerb = ({ method, query }: ApiRequest): string => {
   if (method === 'GET') return isYes(query.get('watch')) ? 'watch' : 'list';
   return method === 'DELETE' ? 'deletecollection' : (objectVerbs[method] ?? method.toLowerCase());
 };
 
 /** A list or watch of one object by its name is about that object: roles may name it. */
-const selectedName = ({ query }: Request, verb: string): string => {
+const selectedName = ({ query }: ApiRequest, verb: string): string => {
   if (!['list', 'watch', 'deletecollection'].includes(verb)) return '';
   return /^metadata\.name==?([^,]+)$/.exec(query.get('fieldSelector') ?? '')?.[1] ?? '';
 };
@@ -40,7 +40,7 @@ export const reviews = {
   path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
 };
 
-export const askedBy = (request: Request, kinds: KindTable): Asked => {
+export const askedBy = (request: ApiRequest, kinds: KindTable): Asked => {
   const route = routeOf(request.path, kinds);
   if (route.kind === 'collection') {
     const verb = collectionVerb(request);
@@ -70,7 +70,7 @@ export const askedBy = (request: Request, kinds: KindTable): Asked => {
 };
 
 /** An object of a group that is not served here: somebody behind the server may serve it, and roles say who gets there. */
-const behind = ({ method, path }: Request): Asked | undefined => {
+const behind = ({ method, path }: ApiRequest): Asked | undefined => {
   const found = /^\/apis\/([^/]+)\/[^/]+\/namespaces\/([^/]+)\/([^/]+)\/([^/]+)(?:\/([^/]+))?/.exec(path);
   if (found === null) return undefined;
   const [, group = '', namespace = '', resource = '', name = '', subresource = ''] = found.map(part => decodeURIComponent(part ?? ''));

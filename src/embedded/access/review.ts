@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
-import { answer, failed, type Request, type Response } from '../api/message.ts';
+import { type ApiRequest, answer, failed, type Response } from '../api/message.ts';
 import { badRequest } from '../failure.ts';
 import { items, part, text } from '../object.ts';
 import type { Store } from '../store/store.ts';
@@ -17,7 +17,7 @@ const askedIn = (spec: JsonObject): Asked => {
 };
 
 /** Answers one that was sent; nothing is kept of it. */
-export const review = (store: Store, { body }: Request): Response => {
+export const review = (store: Store, { body }: ApiRequest): Response => {
   const sent = body.kind === 'json' && isObject(body.value) ? body.value : undefined;
   if (sent === undefined) return failed(badRequest('a SubjectAccessReview is expected'));
   const spec = part(sent, 'spec');

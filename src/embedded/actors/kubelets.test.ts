@@ -11,7 +11,7 @@ const conditionOf = (object: Stored | undefined, type: string): string =>
   );
 
 test('a pod starts, ends within its grace period, and is gone', async () => {
-  const { clock, make, pod, writes, life } = bench();
+  const { clock, make, pod, writes, runtime } = bench();
   make('nodes', freshNode('n1'));
   make('pods', freshPod('one'));
   await clock.advance(400);
@@ -23,11 +23,11 @@ test('a pod starts, ends within its grace period, and is gone', async () => {
   assert.ok(pod('one') !== undefined);
   await clock.advance(200);
   assert.equal(pod('one'), undefined);
-  life.stop();
+  runtime.stop();
 });
 
 test('a pod that ignores SIGTERM takes the whole grace period, and a shorter one cuts it short', async () => {
-  const { clock, make, pod, writes, life } = bench();
+  const { clock, make, pod, writes, runtime } = bench();
   make('nodes', freshNode('n1'));
   for (const name of ['slow', 'cut'])
     make('pods', freshPod(name, { terminationGracePeriodSeconds: 20 }, { 'drydock.test/ignores-sigterm': 'true' }));
@@ -40,11 +40,11 @@ test('a pod that ignores SIGTERM takes the whole grace period, and a shorter one
   assert.deepEqual([pod('slow') === undefined, pod('cut') === undefined], [false, true]);
   await clock.advance(12_000);
   assert.equal(pod('slow'), undefined);
-  life.stop();
+  runtime.stop();
 });
 
 test('a pod that is deleted by force is gone at once, and its kubelet forgets it', async () => {
-  const { clock, make, pod, writes, life } = bench();
+  const { clock, make, pod, writes, runtime } = bench();
   make('nodes', freshNode('n1'));
   make('pods', freshPod('one', {}, { 'drydock.test/never-gone': 'true' }));
   await clock.advance(1000);
@@ -53,12 +53,12 @@ test('a pod that is deleted by force is gone at once, and its kubelet forgets it
   assert.ok(pod('one') !== undefined, 'it hangs');
   writes.remove('pods', 'shop', 'one', { gracePeriodSeconds: 0 });
   assert.equal(pod('one'), undefined);
-  life.stop();
+  runtime.stop();
 });
 
 test('which pods say that they have ended before they go: all, those that finalizers hold, or none', async () => {
   const toldBy = async (saysEnd: 'all' | 'held' | 'none'): Promise<readonly string[]> => {
-    const { clock, make, store, writes, life } = bench({ pace: { startMs: 500, stopMs: 1000, spread: 0, saysEnd } });
+    const { clock, make, store, writes, runtime } = bench({ pace: { startMs: 500, stopMs: 1000, spread: 0, saysEnd } });
     make('nodes', freshNode('n1'));
     make('pods', freshPod('free'));
     const held = freshPod('held');
@@ -72,23 +72,23 @@ test('which pods say that they have ended before they go: all, those that finali
       store.list('pods', 'shop').map(({ metadata }) => metadata.name),
       ['held'],
     );
-    life.stop();
+    runtime.stop();
     return [...ended].sort();
   };
   assert.deepEqual([await toldBy('all'), await toldBy('held'), await toldBy('none')], [['free', 'held'], ['held'], []]);
 });
 
 test('a pod that runs to its end stays where it was', async () => {
-  const { clock, make, pod, life } = bench();
+  const { clock, make, pod, runtime } = bench();
   make('nodes', freshNode('n1'));
   make('pods', freshPod('one', { restartPolicy: 'Never' }, { 'drydock.test/done-after': '2s' }));
   await clock.advance(4000);
   assert.equal(phaseOf(pod('one') as Stored), 'Succeeded');
-  life.stop();
+  runtime.stop();
 });
 
 test('times are spread by the seed, within their bounds', async () => {
-  const { clock, make, store, life } = bench({ pace: { startMs: 1000, stopMs: 1000, spread: 0.5 } });
+  const { clock, make, store, runtime } = bench({ pace: { startMs: 1000, stopMs: 1000, spread: 0.5 } });
   make('nodes', freshNode('n1'));
   await clock.advance(1000);
   for (let index = 0; index < 40; index += 1) make('pods', freshPod(`p${index}`, { nodeName: 'n1' }));
@@ -101,11 +101,11 @@ test('times are spread by the seed, within their bounds', async () => {
   assert.equal(seen[0], 0);
   assert.ok((seen[1] ?? 0) > 5 && (seen[1] ?? 0) < 35, 'about half of them by the middle');
   assert.equal(seen[2], 40);
-  life.stop();
+  runtime.stop();
 });
 
 test('a new node without conditions is made ready by its kubelet; what it was given stays', async () => {
-  const { clock, make, node, store, life } = bench();
+  const { clock, make, node, store, runtime } = bench();
   make('nodes', freshNode('n1', { addresses: [{ type: 'InternalIP', address: '10.1.2.3' }], nodeInfo: { kubeletVersion: 'v1.2.3' } }));
   make('nodes', freshNode('n2'));
   await clock.advance(100);
@@ -115,11 +115,11 @@ test('a new node without conditions is made ready by its kubelet; what it was gi
   assert.deepEqual(objects(at(node('n2'), 'status', 'addresses')), [{ type: 'Hostname', address: 'n2' }]);
   assert.deepEqual(at(node('n1'), 'spec', 'taints'), undefined);
   assert.equal(at(store.get('leases.coordination.k8s.io', 'kube-node-lease', 'n1'), 'spec', 'holderIdentity'), 'n1');
-  life.stop();
+  runtime.stop();
 });
 
 test('leases are renewed every ten seconds, a node that is deleted loses its own', async () => {
-  const { clock, make, store, writes, life } = bench();
+  const { clock, make, store, writes, runtime } = bench();
   make('nodes', freshNode('n1'));
   const lease = (): Stored | undefined => store.get('leases.coordination.k8s.io', 'kube-node-lease', 'n1');
   await clock.advance(100);
@@ -131,11 +131,11 @@ test('leases are renewed every ten seconds, a node that is deleted loses its own
   writes.remove('nodes', '', 'n1');
   await clock.advance(100);
   assert.equal(lease(), undefined);
-  life.stop();
+  runtime.stop();
 });
 
 test('without heartbeats no node is lost, and nothing is written', async () => {
-  const { clock, make, node, store, life } = bench({
+  const { clock, make, node, store, runtime } = bench({
     nodeHealth: { renewMs: Number.POSITIVE_INFINITY, graceMs: Number.POSITIVE_INFINITY },
   });
   make('nodes', freshNode('n1'));
@@ -143,12 +143,12 @@ test('without heartbeats no node is lost, and nothing is written', async () => {
   const before = store.version;
   await clock.advance(3_600_000);
   assert.deepEqual([store.version, conditionOf(node('n1'), 'Ready')], [before, 'True']);
-  life.stop();
+  runtime.stop();
 });
 
 test('a node goes dark: Unknown after its grace, pods not ready, then evicted; when it comes back all is well again', async () => {
   let dark = false;
-  const { clock, make, node, pod, life } = bench({ isAlive: one => !(dark && one.metadata.name === 'n1') });
+  const { clock, make, node, pod, runtime } = bench({ isAlive: one => !(dark && one.metadata.name === 'n1') });
   make('nodes', freshNode('n1'));
   const forever = { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: 'NoExecute' };
   make('pods', freshPod('brief', { nodeName: 'n1', tolerations: [{ ...forever, tolerationSeconds: 30 }] }));
@@ -169,12 +169,12 @@ test('a node goes dark: Unknown after its grace, pods not ready, then evicted; w
   await clock.advance(10_000);
   assert.deepEqual([conditionOf(node('n1'), 'Ready'), at(node('n1'), 'spec', 'taints')], ['True', undefined]);
   assert.deepEqual([pod('brief'), conditionOf(pod('steady'), 'Ready')], [undefined, 'True']);
-  life.stop();
+  runtime.stop();
 });
 
 test('a kubelet that was away for a moment does what was asked of it meanwhile', async () => {
   let dark = false;
-  const { clock, make, pod, writes, life } = bench({ isAlive: () => !dark });
+  const { clock, make, pod, writes, runtime } = bench({ isAlive: () => !dark });
   make('nodes', freshNode('n1'));
   make('pods', freshPod('one', { nodeName: 'n1' }));
   await clock.advance(2000);
@@ -185,7 +185,7 @@ test('a kubelet that was away for a moment does what was asked of it meanwhile',
   dark = false;
   await clock.advance(3000);
   assert.equal(pod('one'), undefined);
-  life.stop();
+  runtime.stop();
 });
 
 test('what is known of a pod is taken as it is, and never is never', async () => {
@@ -194,7 +194,7 @@ test('what is known of a pod is taken as it is, and never is never', async () =>
     sick: { startMs: Number.POSITIVE_INFINITY },
     stuck: { startMs: 100, stopMs: Number.POSITIVE_INFINITY },
   };
-  const { clock, make, pod, writes, life } = bench({
+  const { clock, make, pod, writes, runtime } = bench({
     pace: { startMs: 500, stopMs: 1000, spread: 0, of: ({ metadata }) => known[metadata.name] ?? {} },
   });
   make('nodes', freshNode('n1'));
@@ -209,5 +209,5 @@ test('what is known of a pod is taken as it is, and never is never', async () =>
   assert.deepEqual([pod('quick') === undefined, pod('usual') === undefined], [true, false]);
   await clock.advance(600_000);
   assert.deepEqual([pod('stuck') === undefined, pod('usual') === undefined], [false, true]);
-  life.stop();
+  runtime.stop();
 });

@@ -33,7 +33,7 @@ const seconds = (text: string | undefined): number | undefined => {
 
 type Own = { readonly after: (name: string) => number | undefined; readonly has: (name: string) => boolean };
 
-const wishesOf = ({ metadata }: Stored): Own => {
+const constraintsOf = ({ metadata }: Stored): Own => {
   const annotations = strings(metadata.annotations);
   return { after: name => seconds(annotations[`${prefix}${name}`]), has: name => annotations[`${prefix}${name}`] === 'true' };
 };
@@ -131,8 +131,8 @@ export class Kubelets {
   }
 
   #start(pod: Stored): void {
-    if (this.#timers.has(pod.metadata.uid) || wishesOf(pod).has('never-ready')) return;
-    const startMs = wishesOf(pod).after('ready-after') ?? this.#pace.of?.(pod).startMs ?? this.#time(this.#pace.startMs);
+    if (this.#timers.has(pod.metadata.uid) || constraintsOf(pod).has('never-ready')) return;
+    const startMs = constraintsOf(pod).after('ready-after') ?? this.#pace.of?.(pod).startMs ?? this.#time(this.#pace.startMs);
     if (startMs === Number.POSITIVE_INFINITY) return;
     this.#plan(pod, startMs, current => {
       if (current.metadata.deletionTimestamp === undefined) this.#say(current, runningStatus(current, this.#cluster.nowMs()));
@@ -151,20 +151,22 @@ export class Kubelets {
 
   /** A pod that runs to its end by itself. */
   #finish(pod: Stored): void {
-    const after = wishesOf(pod).after('done-after');
+    const after = constraintsOf(pod).after('done-after');
     if (after === undefined || this.#timers.has(pod.metadata.uid)) return;
     this.#plan(pod, after, current => this.#say(current, endedStatus(current, 'Succeeded', this.#cluster.nowMs())));
   }
 
   /** It gets its grace period and no more; a pod that ignores SIGTERM takes all of it. */
   #end(pod: Stored): void {
-    const wishes = wishesOf(pod);
+    const constraints = constraintsOf(pod);
     const known = this.#pace.of?.(pod).stopMs;
-    if (wishes.has('never-gone') || known === Number.POSITIVE_INFINITY) return this.#cancel(pod.metadata.uid);
+    if (constraints.has('never-gone') || known === Number.POSITIVE_INFINITY) return this.#cancel(pod.metadata.uid);
     const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? graceOf(part(pod, 'spec'))) * 1000;
     const begun = this.#begun(pod, graceMs);
-    const wanted = wishes.has('ignores-sigterm') ? graceMs : (wishes.after('gone-after') ?? known ?? this.#time(this.#pace.stopMs));
-    const left = wishes.after('gone-after') === undefined ? Math.min(wanted, graceMs + 1000) : wanted;
+    const wanted = constraints.has('ignores-sigterm')
+      ? graceMs
+      : (constraints.after('gone-after') ?? known ?? this.#time(this.#pace.stopMs));
+    const left = constraints.after('gone-after') === undefined ? Math.min(wanted, graceMs + 1000) : wanted;
     this.#plan(pod, Math.max(0, begun + left - this.#cluster.nowMs()), current => {
       if (!isFinished(current) && this.#saysEnd(current)) this.#say(current, endedStatus(current, 'Failed', this.#cluster.nowMs()));
       const { namespace = '', name, uid } = current.metadata;

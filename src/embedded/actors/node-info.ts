@@ -7,7 +7,7 @@ import { terms } from './affinity.ts';
 import { type Amounts, type Asked, allocatable, requestsOf } from './resources.ts';
 
 /** What one node carries at the moment, and what is asked of it for every pod. `guarded`: its pods that keep others away. */
-export type Load = {
+export type NodeInfo = {
   readonly name: string;
   readonly node: Stored;
   readonly guarded: readonly Stored[];
@@ -43,7 +43,7 @@ const weightOf = ofStored((pod: Stored): Weight => weightIn(part(pod, 'spec')));
 
 export const askedBy = (pod: Stored): Asked => weightOf(pod).asked;
 
-export const loadOf = (store: Store, node: Stored): Load => {
+export const loadOf = (store: Store, node: Stored): NodeInfo => {
   const { name } = node.metadata;
   const guarded: Stored[] = [];
   const used: Record<string, number> = {};

@@ -5,7 +5,7 @@ import type { Asked } from './resources.ts';
 import { toleratesAll } from './taints.ts';
 
 /** What a pod wants of its node, found once: it is asked for every node that is looked at. */
-export type Wishes = {
+export type PodConstraints = {
   readonly asked: Asked;
   /** The only nodes that it may run on, by name, where all its terms name one: all others are not even looked at. */
   readonly named: ReadonlySet<string> | undefined;
@@ -35,7 +35,7 @@ const namedBy = (spec: JsonObject): ReadonlySet<string> | undefined => {
   return new Set(fields.flatMap(field => items(field?.['values']).map(String)));
 };
 
-export const wishesOf = (spec: JsonObject, asked: Asked): Wishes => ({
+export const constraintsOf = (spec: JsonObject, asked: Asked): PodConstraints => ({
   asked,
   named: namedBy(spec),
   toleratesCordon: toleratesAll(spec, cordonTaint, ['NoSchedule']),

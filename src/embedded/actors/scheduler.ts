@@ -2,9 +2,9 @@ import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { picks } from '../controllers/selectors.ts';
 import { at, objects, type Stored, text } from '../object.ts';
 import { fitsSelector, fitsTerms, preference, termPicks } from './affinity.ts';
-import { domain, type Load } from './node-info.ts';
+import { domain, type NodeInfo } from './node-info.ts';
 import { fits, lacking } from './resources.ts';
-import type { Round } from './scheduling-cycle.ts';
+import type { SchedulingCycle } from './scheduling-cycle.ts';
 import { toleratesAll, untolerated } from './taints.ts';
 
 /** A scheduler: filters, then scores (k8s.io/kubernetes/pkg/scheduler), without preemption. */
@@ -16,27 +16,27 @@ const firm = (reason: string): Obstacle => ({ reasons: [reason], yields: false }
 const yielding = (...reasons: readonly string[]): Obstacle => ({ reasons, yields: true });
 
 /** It keeps away from others that are there. */
-const keepsAway = ({ node }: Load, round: Round): boolean =>
-  round.wishes.apart.some(term => round.isIn(term, domain(node, text(term, 'topologyKey'))));
+const keepsAway = ({ node }: NodeInfo, round: SchedulingCycle): boolean =>
+  round.constraints.apart.some(term => round.isIn(term, domain(node, text(term, 'topologyKey'))));
 
 /** Others that are there keep it away. */
-const keptAway = ({ node }: Load, { keepers }: Round): boolean =>
+const keptAway = ({ node }: NodeInfo, { keepers }: SchedulingCycle): boolean =>
   keepers.some(([key, domains]) => {
     const here = domain(node, key);
     return here !== undefined && domains.has(here);
   });
 
 /** A first pod that would be its own company may go anywhere. */
-const lonely = ({ node }: Load, round: Round): boolean =>
-  round.wishes.together.some(term => {
+const lonely = ({ node }: NodeInfo, round: SchedulingCycle): boolean =>
+  round.constraints.together.some(term => {
     if (round.isIn(term, domain(node, text(term, 'topologyKey')))) return false;
     return !(round.isNobody(term) && termPicks(term, round.pod.metadata.namespace ?? '', round.pod));
   });
 
 const spreadReason = "node(s) didn't match pod topology spread constraints";
 
-const skewed = ({ node }: Load, round: Round): Obstacle | undefined => {
-  for (const one of round.wishes.spreads) {
+const skewed = ({ node }: NodeInfo, round: SchedulingCycle): Obstacle | undefined => {
+  for (const one of round.constraints.spreads) {
     const where = domain(node, text(one, 'topologyKey'));
     if (where === undefined) return firm(`${spreadReason} (missing required label)`);
     const { counts, least } = round.spread(one);
@@ -47,7 +47,7 @@ const skewed = ({ node }: Load, round: Round): Obstacle | undefined => {
 };
 
 /** What the pod asks for and does not get; more than the node could ever give is not worth waiting for. */
-const shortage = ({ used, has }: Load, { wishes: { asked } }: Round): Obstacle => {
+const shortage = ({ used, has }: NodeInfo, { constraints: { asked } }: SchedulingCycle): Obstacle => {
   const short = lacking(asked, used, has);
   const reasons = short.map(name => (name === 'pods' ? 'Too many pods' : `Insufficient ${name}`));
   return { reasons, yields: fits(asked, {}, has) };
@@ -56,9 +56,9 @@ const shortage = ({ used, has }: Load, { wishes: { asked } }: Round): Obstacle =
 /** One of the scheduler's filters: whether it keeps the pod from a node, which is asked of many nodes, and why. */
 type Filter = {
   /** It has something to ask of nodes at all; of most pods, most filters do not. */
-  readonly concerns: (round: Round) => boolean;
-  readonly bars: (load: Load, round: Round) => boolean;
-  readonly why: (load: Load, round: Round) => Obstacle;
+  readonly concerns: (round: SchedulingCycle) => boolean;
+  readonly bars: (load: NodeInfo, round: SchedulingCycle) => boolean;
+  readonly why: (load: NodeInfo, round: SchedulingCycle) => Obstacle;
 };
 
 const filter = (reason: Obstacle, concerns: Filter['concerns'], bars: Filter['bars']): Filter => ({ concerns, bars, why: () => reason });
@@ -67,12 +67,12 @@ const filter = (reason: Obstacle, concerns: Filter['concerns'], bars: Filter['ba
 const filters: readonly Filter[] = [
   filter(
     firm("node(s) didn't satisfy plugin(s) [NodeAffinity]"),
-    ({ wishes }) => wishes.named !== undefined,
-    ({ name }, { wishes }) => wishes.named?.has(name) === false,
+    ({ constraints }) => constraints.named !== undefined,
+    ({ name }, { constraints }) => constraints.named?.has(name) === false,
   ),
   filter(
     firm('node(s) were unschedulable'),
-    ({ wishes }) => !wishes.toleratesCordon,
+    ({ constraints }) => !constraints.toleratesCordon,
     ({ isCordoned }) => isCordoned,
   ),
   filter(
@@ -82,30 +82,30 @@ const filters: readonly Filter[] = [
   ),
   filter(
     firm("node(s) didn't match Pod's node affinity/selector"),
-    ({ wishes }) => wishes.isChoosy,
+    ({ constraints }) => constraints.isChoosy,
     ({ node }, { spec }) => !fitsSelector(spec, node),
   ),
-  { concerns: () => true, bars: ({ used, has }, { wishes }) => !fits(wishes.asked, used, has), why: shortage },
+  { concerns: () => true, bars: ({ used, has }, { constraints }) => !fits(constraints.asked, used, has), why: shortage },
   filter(
     firm("node(s) didn't match PersistentVolume's node affinity"),
     ({ volumes }) => volumes.length > 0,
     ({ node }, { volumes }) => !volumes.every(tie => fitsTerms(tie, node)),
   ),
   {
-    concerns: ({ wishes }) => wishes.spreads.length > 0,
+    concerns: ({ constraints }) => constraints.spreads.length > 0,
     bars: (load, round) => skewed(load, round) !== undefined,
     why: (load, round) => skewed(load, round) ?? firm(spreadReason),
   },
-  filter(firm("node(s) didn't match pod affinity rules"), ({ wishes }) => wishes.together.length > 0, lonely),
-  filter(yielding("node(s) didn't match pod anti-affinity rules"), ({ wishes }) => wishes.apart.length > 0, keepsAway),
+  filter(firm("node(s) didn't match pod affinity rules"), ({ constraints }) => constraints.together.length > 0, lonely),
+  filter(yielding("node(s) didn't match pod anti-affinity rules"), ({ constraints }) => constraints.apart.length > 0, keepsAway),
   filter(yielding("node(s) didn't satisfy existing pods anti-affinity rules"), ({ keepers }) => keepers.length > 0, keptAway),
 ];
 
 /** Higher is better: little used, liked, far from its like, not to be avoided. */
-const score = (load: Load, { spec, wishes, siblings, zones }: Round): number => {
+const score = (load: NodeInfo, { spec, constraints, siblings, zones }: SchedulingCycle): number => {
   const avoided = load.isTainted ? untolerated(spec, load.node, ['PreferNoSchedule']).length * 300 : 0;
   const crowded = (siblings.get(load.name) ?? 0) * 25 + (zones.get(load.zone ?? '') ?? 0) * 4;
-  const liked = wishes.preferred.length === 0 ? 0 : preference(spec, load.node) * 2;
+  const liked = constraints.preferred.length === 0 ? 0 : preference(spec, load.node) * 2;
   return load.free + liked - avoided - crowded;
 };
 
@@ -139,11 +139,11 @@ const lastWord = (pod: Stored, obstacles: readonly Obstacle[]): string => {
  * The best for a pod of the first nodes that it may go to, so many of them; of equal ones chance decides, from the cluster's seed. Pure but for
  * that.
  */
-export const place = (round: Round, loads: Iterable<Load>, most: number, random: () => number): Placement => {
+export const place = (round: SchedulingCycle, loads: Iterable<NodeInfo>, most: number, random: () => number): Placement => {
   const asking = filters.filter(({ concerns }) => concerns(round));
-  const barred: { readonly by: Filter; readonly load: Load }[] = [];
+  const barred: { readonly by: Filter; readonly load: NodeInfo }[] = [];
   let [looked, found] = [0, 0];
-  let equal: Load[] = [];
+  let equal: NodeInfo[] = [];
   let best = Number.NEGATIVE_INFINITY;
   for (const load of loads) {
     looked += 1;

@@ -4,8 +4,8 @@ import { pickedPods } from '../controllers/selectors.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
 import type { Store } from '../store/store.ts';
 import { fitsSelector, namespacesOf, termPicks, terms } from './affinity.ts';
-import { askedBy, domain, type Load } from './node-info.ts';
-import { type Wishes, wishesOf } from './pod-constraints.ts';
+import { askedBy, domain, type NodeInfo } from './node-info.ts';
+import { constraintsOf, type PodConstraints } from './pod-constraints.ts';
 
 /** Pods that a spread constraint counts, by domain, and how many there are where there are fewest. */
 type Spread = { readonly counts: ReadonlyMap<string, number>; readonly least: number };
@@ -41,13 +41,13 @@ const byZone = ({ all }: Nodes, siblings: ReadonlyMap<string, number>): Readonly
 };
 
 /** All nodes, and those of them with pods that keep others away. */
-export type Nodes = { readonly all: ReadonlyMap<string, Load>; readonly guarded: ReadonlyMap<string, Load> };
+export type Nodes = { readonly all: ReadonlyMap<string, NodeInfo>; readonly guarded: ReadonlyMap<string, NodeInfo> };
 
 /** What concerns all nodes when one pod is to be placed, found once: otherwise every node would look at every other. */
-export class Round {
+export class SchedulingCycle {
   readonly pod: Stored;
   readonly spec: JsonObject;
-  readonly wishes: Wishes;
+  readonly constraints: PodConstraints;
   readonly volumes: readonly JsonObject[];
   readonly siblings: ReadonlyMap<string, number>;
   readonly zones: ReadonlyMap<string, number>;
@@ -63,7 +63,7 @@ export class Round {
     this.#nodes = nodes;
     this.pod = pod;
     this.spec = part(pod, 'spec');
-    this.wishes = wishesOf(this.spec, askedBy(pod));
+    this.constraints = constraintsOf(this.spec, askedBy(pod));
     this.volumes = volumesOf(store, pod);
     this.siblings = siblingsOf(store, pod);
     this.zones = byZone(nodes, this.siblings);

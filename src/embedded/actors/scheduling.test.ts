@@ -4,7 +4,7 @@ import { at, objects, text } from '../object.ts';
 import { bench, freshNode, freshPod } from '../testing/bench.ts';
 
 test('the more important pod goes first, and the other says why it waits', async () => {
-  const { clock, make, pod, changeNode, life } = bench({ record: 'events' });
+  const { clock, make, pod, changeNode, runtime } = bench({ record: 'events' });
   make('priorityclasses.scheduling.k8s.io', {
     apiVersion: 'scheduling.k8s.io/v1',
     kind: 'PriorityClass',
@@ -26,21 +26,21 @@ test('the more important pod goes first, and the other says why it waits', async
     '0/1 nodes are available: 1 Too many pods. no new claims to deallocate, preemption: 0/1 nodes are available: ' +
     '1 No preemption victims found for incoming pod.';
   assert.equal(text(condition, 'message'), wanted);
-  life.stop();
+  runtime.stop();
 });
 
 test('pods of another scheduler and pods with gates are left alone', async () => {
-  const { clock, make, pod, life } = bench();
+  const { clock, make, pod, runtime } = bench();
   make('nodes', freshNode('n1'));
   make('pods', freshPod('foreign', { schedulerName: 'other' }));
   make('pods', freshPod('gated', { schedulingGates: [{ name: 'example.test/wait' }] }));
   await clock.advance(1000);
   assert.deepEqual([at(pod('foreign'), 'spec', 'nodeName'), at(pod('gated'), 'spec', 'nodeName')], [undefined, undefined]);
-  life.stop();
+  runtime.stop();
 });
 
 test('a pod goes where its volume can be, and nowhere else', async () => {
-  const { clock, make, pod, life } = bench({ record: 'events' });
+  const { clock, make, pod, runtime } = bench({ record: 'events' });
   for (const name of ['n1', 'n2', 'n3']) make('nodes', freshNode(name));
   await clock.advance(1000);
   const volume = (name: string, node: string): void => {
@@ -70,5 +70,5 @@ test('a pod goes where its volume can be, and nowhere else', async () => {
   assert.equal(at(pod('here'), 'spec', 'nodeName'), 'n2');
   const condition = objects(at(pod('lost'), 'status', 'conditions')).find(one => one['type'] === 'PodScheduled');
   assert.match(text(condition, 'message'), /^0\/3 nodes are available: 3 node\(s\) didn't match PersistentVolume's node affinity\./);
-  life.stop();
+  runtime.stop();
 });

@@ -3,9 +3,9 @@ import { type Cluster, timeText } from '../controllers/controller.ts';
 import { isFinished, nodeOf } from '../controllers/pods.ts';
 import { objects, part, type Stored, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
-import { type Load, loadOf } from './node-info.ts';
+import { loadOf, type NodeInfo } from './node-info.ts';
 import { place, queueOf } from './scheduler.ts';
-import { Round } from './scheduling-cycle.ts';
+import { SchedulingCycle } from './scheduling-cycle.ts';
 
 /** From a pod's creation to its binding, as measured on a small real cluster, in milliseconds. */
 const latencyMs = 5;
@@ -24,11 +24,11 @@ export class Scheduling {
   readonly #waiting = new Map<string, Stored>();
   /** Pods that fitted nowhere, until something changes that may help. */
   readonly #parked = new Map<string, Stored>();
-  readonly #loads = new Map<string, Load>();
+  readonly #loads = new Map<string, NodeInfo>();
   /** Those with pods that keep others away. */
-  readonly #guarded = new Map<string, Load>();
+  readonly #guarded = new Map<string, NodeInfo>();
   /** The nodes in turn, and where each of them stands; made when it is asked for after a node has come or gone. */
-  #turns: { readonly loads: Load[]; readonly at: ReadonlyMap<string, number> } | undefined;
+  #turns: { readonly loads: NodeInfo[]; readonly at: ReadonlyMap<string, number> } | undefined;
   readonly #stale = new Set<string>();
   #from = 0;
   #scheduled: (() => void) | undefined;
@@ -110,7 +110,7 @@ export class Scheduling {
   }
 
   /** All nodes, beginning where the last pod left off. */
-  *#inTurn(): Iterable<Load> {
+  *#inTurn(): Iterable<NodeInfo> {
     this.#turns ??= { loads: [...this.#loads.values()], at: new Map([...this.#loads.keys()].map((name, index) => [name, index])) };
     const { loads } = this.#turns;
     for (let index = 0; index < loads.length; index += 1) {
@@ -124,7 +124,7 @@ export class Scheduling {
     const { uid, namespace = '', name } = pod.metadata;
     const current = this.#cluster.store.get('pods', namespace, name);
     if (current === undefined || current.metadata.uid !== uid || nodeOf(current) !== '') return;
-    const round = new Round(this.#cluster.store, current, { all: this.#loads, guarded: this.#guarded });
+    const round = new SchedulingCycle(this.#cluster.store, current, { all: this.#loads, guarded: this.#guarded });
     const placement = place(round, this.#inTurn(), mostCompared, this.#cluster.random);
     this.#from = (this.#from + placement.looked) % Math.max(1, this.#loads.size);
     if (placement.kind === 'bound' && this.#bind(current, placement.node)) {

@@ -2,7 +2,7 @@ import { type JsonObject, sameJson } from '../../core/json.ts';
 import { reviews, type User } from '../access/asked.ts';
 import { review } from '../access/review.ts';
 import { handle } from '../api/handler.ts';
-import { failed, type Request, type Response, withWarnings } from '../api/message.ts';
+import { type ApiRequest, failed, type Response, withWarnings } from '../api/message.ts';
 import { isDryDeletion } from '../api/params.ts';
 import type { Server } from '../api/server.ts';
 import { internalError } from '../failure.ts';
@@ -11,7 +11,7 @@ import { newUid } from '../registry/context.ts';
 import type { Attempt, Gate } from '../registry/gate.ts';
 import { bindingsOf, conditionsOf } from './attempt.ts';
 import { policiesOn } from './policies.ts';
-import { ask, type CallWebhook, unanswered, type Verdict } from './review.ts';
+import { ask, type CallWebhook, unanswered, type WebhookResult } from './review.ts';
 import { concerns } from './select.ts';
 
 /** Answers requests as `handle` does, and asks the validating webhooks before anything is written. */
@@ -43,7 +43,7 @@ const behindPolicies =
   };
 
 /** What the request would write: played without writing. */
-const attemptsOf = (server: Server, request: Request, user: User): readonly Attempt[] => {
+const attemptsOf = (server: Server, request: ApiRequest, user: User): readonly Attempt[] => {
   const attempts: Attempt[] = [];
   const dryRun = isDryDeletion(request);
   const gate = behindPolicies(server, user, [], attempt => {
@@ -55,7 +55,7 @@ const attemptsOf = (server: Server, request: Request, user: User): readonly Atte
   return attempts;
 };
 
-type Judged = { readonly attempt: Attempt; readonly verdict: Verdict };
+type Judged = { readonly attempt: Attempt; readonly verdict: WebhookResult };
 
 export type Asker = { readonly call: CallWebhook; readonly user: User };
 
@@ -63,7 +63,7 @@ const judged = async (server: Server, webhooks: readonly JsonObject[], attempt: 
   const { store, random } = server.machine;
   const asked = webhooks.filter(webhook => concerns(webhook, attempt, store));
   const verdicts = await Promise.all(
-    asked.map(async (webhook): Promise<Verdict> => {
+    asked.map(async (webhook): Promise<WebhookResult> => {
       const conditions = conditionsOf(webhook['matchConditions'], bindingsOf(attempt, user, store));
       if (conditions.kind === 'unmet') return { warnings: [] };
       if (conditions.kind === 'error') return unanswered(webhook, conditions.message);
@@ -88,14 +88,14 @@ const gateOf =
   };
 
 /** Lets through what the policies do. */
-const plainly = (server: Server, request: Request, user: User): Response => {
+const plainly = (server: Server, request: ApiRequest, user: User): Response => {
   const warnings: string[] = [];
   const gate = behindPolicies(server, user, warnings, () => undefined);
   return withWarnings(handle({ ...server, machine: { ...server.machine, gate } }, request), warnings);
 };
 
 /** Answers one request; policies speak, and webhooks are asked where there are any that it concerns. */
-export const respond = async (server: Server, request: Request, asker: Asker): Promise<Response> => {
+export const respond = async (server: Server, request: ApiRequest, asker: Asker): Promise<Response> => {
   if (request.method === 'GET') return handle(server, request);
   if (request.method === 'POST' && request.path === reviews.path) return review(server.machine.store, request);
   const webhooks = webhooksOf(server);

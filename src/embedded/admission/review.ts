@@ -10,9 +10,9 @@ import { asSent, requestOf } from './attempt.ts';
 /** Reaches a webhook: the parsed answer, or an exception that says why there is none. */
 export type CallWebhook = (client: JsonObject, review: JsonObject, timeoutMs: number) => Promise<unknown>;
 
-export type Verdict = { readonly failure?: Failure; readonly warnings: readonly string[] };
+export type WebhookResult = { readonly failure?: Failure; readonly warnings: readonly string[] };
 
-const admitted: Verdict = { warnings: [] };
+const admitted: WebhookResult = { warnings: [] };
 
 const optionsKind: Readonly<Record<Attempt['operation'], string>> = {
   CREATE: 'CreateOptions',
@@ -47,7 +47,7 @@ const warningsIn = (response: JsonObject): readonly string[] =>
   Array.isArray(response['warnings']) ? response['warnings'].filter(one => typeof one === 'string') : [];
 
 /** Throws what is wrong with the answer (VerifyAdmissionResponse). */
-const readAnswer = (name: string, answer: unknown, uid: string): Verdict => {
+const readAnswer = (name: string, answer: unknown, uid: string): WebhookResult => {
   const bad = (why: string): Error => new Error(`received invalid webhook response: ${why}`);
   const response = isObject(answer) && isObject(answer['response']) ? answer['response'] : undefined;
   if (response === undefined) throw bad('webhook response was absent');
@@ -57,7 +57,7 @@ const readAnswer = (name: string, answer: unknown, uid: string): Verdict => {
 };
 
 /** A webhook that cannot be asked: its failure policy decides. */
-export const unanswered = (webhook: JsonObject, why: string): Verdict => {
+export const unanswered = (webhook: JsonObject, why: string): WebhookResult => {
   if (text(webhook, 'failurePolicy') === 'Ignore') return admitted;
   return { failure: internalError(`failed calling webhook ${JSON.stringify(text(webhook, 'name'))}: ${why}`), warnings: [] };
 };
@@ -65,7 +65,7 @@ export const unanswered = (webhook: JsonObject, why: string): Verdict => {
 const usualSeconds = 10;
 
 /** Asks one webhook. */
-export const ask = async (webhook: JsonObject, attempt: Attempt, user: User, uid: string, call: CallWebhook): Promise<Verdict> => {
+export const ask = async (webhook: JsonObject, attempt: Attempt, user: User, uid: string, call: CallWebhook): Promise<WebhookResult> => {
   const name = text(webhook, 'name');
   if (attempt.dryRun && !['None', 'NoneOnDryRun'].includes(text(webhook, 'sideEffects')))
     return { failure: badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`), warnings: [] };

@@ -3,7 +3,7 @@ import { badRequest, type Failure, unsupportedMediaType } from '../failure.ts';
 import { apiVersionOf, type Kind } from '../kinds/kind.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
 import type { Draft } from '../object.ts';
-import type { Request } from './message.ts';
+import type { ApiRequest } from './message.ts';
 
 export type Given = { readonly kind: 'given'; readonly draft: Draft } | { readonly kind: 'refused'; readonly failure: Failure };
 
@@ -23,7 +23,7 @@ const unreadable = (type: string): string =>
 const mediaType = (contentType: string): string => contentType.split(';')[0]?.trim() ?? '';
 
 /** The object in the body of a create or update. One that does not say what it is, is what the path says. */
-export const draftIn = (request: Request, kind: Name, kinds: KindTable): Given => {
+export const draftIn = (request: ApiRequest, kind: Name, kinds: KindTable): Given => {
   const { body } = request;
   const type = mediaType(request.contentType);
   if (type !== '' && type !== 'application/json' && type !== 'application/yaml') {

@@ -6,7 +6,7 @@ import { remove } from '../registry/delete.ts';
 import { draftIn } from './body.ts';
 import { includedFrom } from './included.ts';
 import { type Listed, list } from './list.ts';
-import { answer, failed, type Request, type Response } from './message.ts';
+import { type ApiRequest, answer, failed, type Response } from './message.ts';
 import { deleteOptions, isYes, number, version, writeOptions } from './params.ts';
 import { formOf, listOf, metadataListOf, tableOf } from './render.ts';
 import { isSelected, parseFields, parseLabels, type Selection } from './selection.ts';
@@ -16,7 +16,7 @@ import { watching } from './watching.ts';
 
 type Selected = { readonly kind: 'selected'; readonly selection: Selection } | { readonly kind: 'refused'; readonly response: Response };
 
-const selectionOf = ({ query }: Request, kind: Kind, namespace: string | undefined): Selected => {
+const selectionOf = ({ query }: ApiRequest, kind: Kind, namespace: string | undefined): Selected => {
   const labels = parseLabels(query.get('labelSelector'));
   if (labels.kind === 'refused') return { kind: 'refused', response: failed(labels.failure) };
   const fields = parseFields(query.get('fieldSelector'), kind);
@@ -25,7 +25,7 @@ const selectionOf = ({ query }: Request, kind: Kind, namespace: string | undefin
 };
 
 /** Lists, watches, creates in and empties a collection; undefined for methods that it does not have. */
-export const collection = (server: Server, request: Request, kind: Kind, namespace: string | undefined): Response | undefined => {
+export const collection = (server: Server, request: ApiRequest, kind: Kind, namespace: string | undefined): Response | undefined => {
   switch (request.method) {
     case 'GET':
       return read(server, request, kind, namespace);
@@ -40,7 +40,7 @@ export const collection = (server: Server, request: Request, kind: Kind, namespa
   }
 };
 
-const read = (server: Server, request: Request, kind: Kind, namespace: string | undefined): Response => {
+const read = (server: Server, request: ApiRequest, kind: Kind, namespace: string | undefined): Response => {
   const selected = selectionOf(request, kind, namespace);
   if (selected.kind === 'refused') return selected.response;
   const { query } = request;
@@ -64,7 +64,7 @@ const read = (server: Server, request: Request, kind: Kind, namespace: string | 
 
 const rendered = (
   server: Server,
-  request: Request,
+  request: ApiRequest,
   kind: Kind,
   { head, objects }: Extract<Listed, { readonly kind: 'listed' }>,
 ): JsonObject => {
@@ -78,7 +78,7 @@ const rendered = (
 const listOptions = { group: 'meta.k8s.io', resource: 'ListOptions' };
 
 /** Upstream: ValidateListOptions of apimachinery/pkg/apis/meta/internalversion/validation. */
-const initialEventsProblem = ({ query }: Request): Response | undefined => {
+const initialEventsProblem = ({ query }: ApiRequest): Response | undefined => {
   const [initial, match] = [query.get('sendInitialEvents'), query.get('resourceVersionMatch')];
   const refuse = (field: string, why: string): Response => failed(invalid(listOptions, '', [notAllowed(field, why)]));
   if (!isYes(query.get('watch'))) {
@@ -92,7 +92,7 @@ const initialEventsProblem = ({ query }: Request): Response | undefined => {
     : undefined;
 };
 
-const made = (server: Server, request: Request, kind: Kind, namespace: string): Response => {
+const made = (server: Server, request: ApiRequest, kind: Kind, namespace: string): Response => {
   const given = draftIn(request, kind, server.machine.kinds);
   if (given.kind === 'refused') return failed(given.failure);
   const options = writeOptions(request);
@@ -103,7 +103,7 @@ const made = (server: Server, request: Request, kind: Kind, namespace: string): 
 };
 
 /** The items of the answer are the objects as they were found, or as they are while they go. */
-const emptied = (server: Server, request: Request, kind: Kind, namespace: string | undefined): Response => {
+const emptied = (server: Server, request: ApiRequest, kind: Kind, namespace: string | undefined): Response => {
   const selected = selectionOf(request, kind, namespace);
   if (selected.kind === 'refused') return selected.response;
   const options = deleteOptions(request);

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { methodNotAllowed } from '../failure.ts';
 import { apiVersionOf, type Kind } from '../kinds/kind.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
-import { answer, failed, plain, type Request, type Response } from './message.ts';
+import { type ApiRequest, answer, failed, plain, type Response } from './message.ts';
 import { openApi } from './open-api.ts';
 import type { Server } from './server.ts';
 
@@ -161,7 +161,7 @@ const aggregatedType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 const inAggregate = (body: JsonObject): Response => ({ kind: 'object', status: 200, headers: { 'content-type': aggregatedType }, body });
 
 /** Answers for every path that is no resource. */
-export const discovery = (server: Server, request: Request): Response => {
+export const discovery = (server: Server, request: ApiRequest): Response => {
   const { kinds } = server.machine;
   const path = request.path.replace(/\/$/, '');
   if (['/healthz', '/livez', '/readyz'].includes(path)) return plain(200, 'ok');

@@ -1,14 +1,14 @@
 import { methodNotAllowed, noSuchResource } from '../failure.ts';
 import { collection } from './collection.ts';
 import { discovery } from './discovery.ts';
-import { failed, type Request, type Response } from './message.ts';
+import { type ApiRequest, failed, type Response } from './message.ts';
 import { object } from './object-verbs.ts';
 import { routeOf } from './route.ts';
 import type { Server } from './server.ts';
 import { subresource } from './subresources.ts';
 
 /** Answers one request, as kube-apiserver does. Never throws for anything that a client can send. */
-export const handle = (server: Server, request: Request): Response => {
+export const handle = (server: Server, request: ApiRequest): Response => {
   const route = routeOf(request.path, server.machine.kinds);
   switch (route.kind) {
     case 'other':

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import type { Failure, Success } from '../failure.ts';
 
 /** A request, wherever it came from: HTTP, or a port in the same process. */
-export type Request = {
+export type ApiRequest = {
   readonly method: string;
   /** Without the query. */
   readonly path: string;

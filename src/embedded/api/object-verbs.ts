@@ -3,7 +3,7 @@ import { type Kind, named } from '../kinds/kind.ts';
 import { remove } from '../registry/delete.ts';
 import { replace } from '../registry/update.ts';
 import { draftIn } from './body.ts';
-import { answer, failed, type Request, type Response } from './message.ts';
+import { type ApiRequest, answer, failed, type Response } from './message.ts';
 import { deleteOptions, writeOptions } from './params.ts';
 import { patch } from './patch.ts';
 import { shown } from './render.ts';
@@ -12,7 +12,7 @@ import type { Server } from './server.ts';
 import { single } from './single.ts';
 
 /** Reads, replaces, patches and deletes one object; undefined for methods that it does not have. */
-export const object = (server: Server, request: Request, target: Target): Response | undefined => {
+export const object = (server: Server, request: ApiRequest, target: Target): Response | undefined => {
   switch (request.method) {
     case 'GET':
       return got(server, request, target);
@@ -27,12 +27,12 @@ export const object = (server: Server, request: Request, target: Target): Respon
   }
 };
 
-export const got = (server: Server, request: Request, { of, namespace, name }: Target): Response => {
+export const got = (server: Server, request: ApiRequest, { of, namespace, name }: Target): Response => {
   const found = server.machine.store.get(of.resource, namespace, name);
   return found === undefined ? failed(notFound(named(of), name)) : answer(single(server, request, of, found));
 };
 
-export const put = (server: Server, request: Request, { of, namespace, name, subresource }: Target): Response => {
+export const put = (server: Server, request: ApiRequest, { of, namespace, name, subresource }: Target): Response => {
   const given = draftIn(request, of, server.machine.kinds);
   if (given.kind === 'refused') return failed(given.failure);
   const options = writeOptions(request);
@@ -45,7 +45,7 @@ export const put = (server: Server, request: Request, { of, namespace, name, sub
 };
 
 /** Kinds that show what was deleted do so; of the others a Status says that it is gone. */
-const deleted = (server: Server, request: Request, { of, namespace, name }: Target): Response => {
+const deleted = (server: Server, request: ApiRequest, { of, namespace, name }: Target): Response => {
   const options = deleteOptions(request);
   if (options.kind === 'refused') return failed(options.failure);
   const deletion = remove(server.machine, of, namespace, name, options.value);

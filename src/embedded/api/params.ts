@@ -1,7 +1,7 @@
 import { isObject } from '../../core/json.ts';
 import { badRequest, type Failure } from '../failure.ts';
 import type { DeleteOptions, WriteOptions } from '../registry/outcome.ts';
-import type { Request } from './message.ts';
+import type { ApiRequest } from './message.ts';
 
 /** Query parameters and DeleteOptions, read. */
 
@@ -28,10 +28,10 @@ export const version = (text: string | undefined): Params<number | undefined> =>
 };
 
 /** Says what would happen, and writes nothing. */
-export const isDryRun = ({ query }: Request): boolean => query.get('dryRun') === 'All';
+export const isDryRun = ({ query }: ApiRequest): boolean => query.get('dryRun') === 'All';
 
 /** The options of a deletion may say it too, and so may those in an Eviction. */
-export const isDryDeletion = (request: Request): boolean => {
+export const isDryDeletion = (request: ApiRequest): boolean => {
   const { body, path } = request;
   const given = body.kind === 'json' && isObject(body.value) ? body.value : {};
   const options = path.endsWith('/eviction') && isObject(given['deleteOptions']) ? given['deleteOptions'] : given;
@@ -41,7 +41,7 @@ export const isDryDeletion = (request: Request): boolean => {
 
 const validations = ['Ignore', 'Warn', 'Strict'] as const;
 
-export const writeOptions = (request: Request): Params<WriteOptions> => {
+export const writeOptions = (request: ApiRequest): Params<WriteOptions> => {
   const { query } = request;
   const wanted = query.get('fieldValidation');
   const fieldValidation = validations.find(one => one === wanted);
@@ -55,7 +55,7 @@ export const writeOptions = (request: Request): Params<WriteOptions> => {
 const policies = ['Orphan', 'Background', 'Foreground'] as const;
 
 /** From the body, or from the query where there is none. */
-export const deleteOptions = (request: Request): Params<DeleteOptions> => {
+export const deleteOptions = (request: ApiRequest): Params<DeleteOptions> => {
   const { query, body } = request;
   const given = body.kind === 'json' && isObject(body.value) ? body.value : {};
   const seconds = given['gracePeriodSeconds'] ?? (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined);
@@ -76,4 +76,4 @@ export const deleteOptions = (request: Request): Params<DeleteOptions> => {
 };
 
 /** Who writes: the query's word, or the program's name. Upstream: managerOrUserAgent of apiserver/pkg/endpoints/handlers. */
-export const managerOf = ({ query, userAgent }: Request): string => query.get('fieldManager') ?? (userAgent.split('/')[0] || 'unknown');
+export const managerOf = ({ query, userAgent }: ApiRequest): string => query.get('fieldManager') ?? (userAgent.split('/')[0] || 'unknown');

@@ -10,7 +10,7 @@ import { apply } from '../registry/apply.ts';
 import type { Edit } from '../registry/outcome.ts';
 import { change } from '../registry/update.ts';
 import { mismatch } from './body.ts';
-import { answer, failed, type Request, type Response } from './message.ts';
+import { type ApiRequest, answer, failed, type Response } from './message.ts';
 import { isYes, managerOf, writeOptions } from './params.ts';
 import { shown } from './render.ts';
 import type { Target } from './route.ts';
@@ -30,7 +30,7 @@ const types: Readonly<Record<string, PatchKind | undefined>> = {
 const accepted = (kind: Kind): readonly string[] =>
   Object.keys(types).filter(type => kind.shape.kind === 'go' || types[type] !== 'strategic');
 
-export const patchKind = (request: Request, kind: Kind): PatchKind | Failure => {
+export const patchKind = (request: ApiRequest, kind: Kind): PatchKind | Failure => {
   const type = request.contentType.split(';')[0]?.trim() ?? '';
   const found = types[type];
   if (found === undefined) return unsupportedMediaType('415: Unsupported Media Type', {});
@@ -57,7 +57,7 @@ const unprocessable = (message: string): Failure => ({
 });
 
 /** Applies a patch of any kind but `apply` to a document. */
-export const patched = (kind: Exclude<PatchKind, 'apply'>, of: Kind, document: JsonObject, { body }: Request): Applied => {
+export const patched = (kind: Exclude<PatchKind, 'apply'>, of: Kind, document: JsonObject, { body }: ApiRequest): Applied => {
   if (body.kind !== 'json')
     return refuse(badRequest(`error decoding patch: ${body.kind === 'none' ? 'unexpected end of JSON input' : body.why}`));
   const { value } = body;
@@ -86,7 +86,7 @@ const unreadable = (kind: Kind, draft: Draft, kinds: KindTable): Failure | undef
 };
 
 /** PATCH of an object or its status. */
-export const patch = (server: Server, request: Request, target: Target): Response => {
+export const patch = (server: Server, request: ApiRequest, target: Target): Response => {
   const { of, namespace, name, subresource } = target;
   const kind = patchKind(request, of);
   if (typeof kind !== 'string') return failed(kind);
@@ -107,7 +107,7 @@ export const patch = (server: Server, request: Request, target: Target): Respons
     : answer(single(server, request, of, outcome.object), 200, outcome.warnings);
 };
 
-const applied = (server: Server, request: Request, { of, namespace, name, subresource }: Target): Response => {
+const applied = (server: Server, request: ApiRequest, { of, namespace, name, subresource }: Target): Response => {
   const { body, query } = request;
   if (body.kind !== 'json' || !isObject(body.value)) return failed(badRequest('error decoding YAML: the body is no object'));
   const manager = query.get('fieldManager');

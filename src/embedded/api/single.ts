@@ -2,12 +2,12 @@ import type { JsonObject } from '../../core/json.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Stored } from '../object.ts';
 import { includedFrom } from './included.ts';
-import type { Request } from './message.ts';
+import type { ApiRequest } from './message.ts';
 import { formOf, onlyMetadata, shown, tableOf } from './render.ts';
 import type { Server } from './server.ts';
 
 /** One object in the form that the client wants. */
-export const single = (server: Server, request: Request, kind: Kind, object: Stored): JsonObject => {
+export const single = (server: Server, request: ApiRequest, kind: Kind, object: Stored): JsonObject => {
   const form = formOf(request.accept);
   if (form === 'object') return shown(kind, object);
   if (form === 'metadata') return onlyMetadata(object);

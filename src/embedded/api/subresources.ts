@@ -8,7 +8,7 @@ import { finalize } from '../registry/finalize.ts';
 import type { Edit, Refused } from '../registry/outcome.ts';
 import { rescale, scaleOf } from '../registry/scale.ts';
 import { draftIn } from './body.ts';
-import { answer, failed, type Request, type Response } from './message.ts';
+import { type ApiRequest, answer, failed, type Response } from './message.ts';
 import { got, put } from './object-verbs.ts';
 import { deleteOptions, isDryRun, writeOptions } from './params.ts';
 import { patch, patched, patchKind } from './patch.ts';
@@ -17,7 +17,7 @@ import type { Target } from './route.ts';
 import type { Server } from './server.ts';
 
 /** Answers for `…/NAME/SUBRESOURCE`; undefined for methods that it does not have. */
-export const subresource = (server: Server, request: Request, target: Target): Response | undefined => {
+export const subresource = (server: Server, request: ApiRequest, target: Target): Response | undefined => {
   const { of, subresource } = target;
   if (subresource === 'status' && of.status) return status(server, request, target);
   if (subresource === 'scale' && of.scale !== undefined) return scale(server, request, target, of.scale);
@@ -29,7 +29,7 @@ export const subresource = (server: Server, request: Request, target: Target): R
   return failed(noSuchResource());
 };
 
-const status = (server: Server, request: Request, target: Target): Response | undefined => {
+const status = (server: Server, request: ApiRequest, target: Target): Response | undefined => {
   if (request.method === 'GET') return got(server, request, target);
   if (request.method === 'PUT') return put(server, request, target);
   return request.method === 'PATCH' ? patch(server, request, target) : undefined;
@@ -37,7 +37,7 @@ const status = (server: Server, request: Request, target: Target): Response | un
 
 const evictionKind = { group: 'policy', version: 'v1', kind: 'Eviction' };
 
-const eviction = (server: Server, request: Request, { namespace, name }: Target): Response => {
+const eviction = (server: Server, request: ApiRequest, { namespace, name }: Target): Response => {
   const given = draftIn(request, evictionKind, server.machine.kinds);
   if (given.kind === 'refused') return failed(given.failure);
   const options = deleteOptions({ ...request, body: { kind: 'json', value: given.draft['deleteOptions'] } });
@@ -49,14 +49,14 @@ const eviction = (server: Server, request: Request, { namespace, name }: Target)
 
 const bindingKind = { group: '', version: 'v1', kind: 'Binding' };
 
-const binding = (server: Server, request: Request, { namespace, name }: Target): Response => {
+const binding = (server: Server, request: ApiRequest, { namespace, name }: Target): Response => {
   const given = draftIn(request, bindingKind, server.machine.kinds);
   if (given.kind === 'refused') return failed(given.failure);
   const outcome = bind(server.machine, namespace, name, given.draft, isDryRun(request));
   return outcome.kind === 'refused' ? failed(outcome.failure, outcome.warnings) : answer(success(undefined, 201), 201);
 };
 
-const finalized = (server: Server, request: Request, { of, name }: Target): Response => {
+const finalized = (server: Server, request: ApiRequest, { of, name }: Target): Response => {
   const given = draftIn(request, of, server.machine.kinds);
   if (given.kind === 'refused') return failed(given.failure);
   const outcome = finalize(server.machine, name, given.draft, isDryRun(request));
@@ -66,7 +66,7 @@ const finalized = (server: Server, request: Request, { of, name }: Target): Resp
 const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
 const shownScale = (scale: Draft): Draft => ({ kind: 'Scale', apiVersion: 'autoscaling/v1', ...scale });
 
-const scale = (server: Server, request: Request, target: Target, paths: ScalePaths): Response | undefined => {
+const scale = (server: Server, request: ApiRequest, target: Target, paths: ScalePaths): Response | undefined => {
   const { of, namespace, name } = target;
   if (request.method === 'GET') {
     const found = server.machine.store.get(of.resource, namespace, name);
@@ -83,13 +83,13 @@ const scale = (server: Server, request: Request, target: Target, paths: ScalePat
 
 type ScaleEdit = { readonly kind: 'edit'; readonly edit: (scale: Draft) => ReturnType<Edit> } | Refused;
 
-const replacing = (server: Server, request: Request): ScaleEdit => {
+const replacing = (server: Server, request: ApiRequest): ScaleEdit => {
   const given = draftIn(request, scaleKind, server.machine.kinds);
   return given.kind === 'refused' ? given : { kind: 'edit', edit: () => ({ kind: 'edited', draft: given.draft }) };
 };
 
 /** A Scale has no lists: its strategic merge patch is a merge patch. */
-const patching = (request: Request, { of }: Target): ScaleEdit => {
+const patching = (request: ApiRequest, { of }: Target): ScaleEdit => {
   const kind = patchKind(request, of);
   if (typeof kind !== 'string') return { kind: 'refused', failure: kind };
   const plain = kind === 'json' ? 'json' : 'merge';

@@ -3,7 +3,7 @@ import { badRequest, unnamed } from '../failure.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Stored } from '../object.ts';
 import { includedFrom } from './included.ts';
-import { failed, type Request, type Response, type WatchEvent } from './message.ts';
+import { type ApiRequest, failed, type Response, type WatchEvent } from './message.ts';
 import { isYes, number, version } from './params.ts';
 import { formOf, onlyMetadata, shown, tableOf } from './render.ts';
 import type { Selection } from './selection.ts';
@@ -16,7 +16,7 @@ const shortestMs = 1_800_000;
 type Write = (object: Stored) => JsonObject;
 
 /** How objects are written in this watch. Only the first table has heads. */
-const writer = (server: Server, request: Request, kind: Kind): Write => {
+const writer = (server: Server, request: ApiRequest, kind: Kind): Write => {
   const form = formOf(request.accept);
   if (form === 'object') return object => shown(kind, object);
   if (form === 'metadata') return onlyMetadata;
@@ -44,7 +44,7 @@ const eventOf = (kind: Kind, told: Told, write: Write): WatchEvent => {
 };
 
 /** Answers a list with `watch=1`. */
-export const watching = (server: Server, request: Request, kind: Kind, selection: Selection): Response => {
+export const watching = (server: Server, request: ApiRequest, kind: Kind, selection: Selection): Response => {
   const { query } = request;
   const text = query.get('resourceVersion');
   const from = version(text);

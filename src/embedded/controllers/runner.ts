@@ -5,17 +5,17 @@ import type { Cluster, Controller } from './controller.ts';
 /** How long after a change its controllers look: as long as a real one's watch takes to tell it, in milliseconds. */
 const latencyMs = 2;
 
-type Wish = { readonly controller: Controller; readonly key: string };
+type QueuedKey = { readonly controller: Controller; readonly key: string };
 
 /** Runs controllers: one key at a time, in the order in which they were concerned, on the clock of the cluster. */
 export class ControllerRunner {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #controllers: readonly Controller[];
-  readonly #waiting = new Map<string, Wish>();
+  readonly #waiting = new Map<string, QueuedKey>();
   readonly #later = new Map<string, () => void>();
   /** What is being looked at. */
-  #current: Wish | undefined;
+  #current: QueuedKey | undefined;
   #scheduled: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
 
@@ -56,7 +56,7 @@ export class ControllerRunner {
     return controller.settles === resource && this.#current?.controller === controller && this.#current.key === key;
   }
 
-  #want(wish: Wish): void {
+  #want(wish: QueuedKey): void {
     const id = `${wish.controller.name} ${wish.key}`;
     if (this.#waiting.has(id)) return;
     this.#waiting.set(id, wish);

@@ -2,7 +2,7 @@ import { text } from '../object.ts';
 import type { Machine } from '../registry/context.ts';
 import { create } from '../registry/create.ts';
 import { remove } from '../registry/delete.ts';
-import type { Outcome, Refused } from '../registry/outcome.ts';
+import type { Refused, WriteResult } from '../registry/outcome.ts';
 import { replace } from '../registry/update.ts';
 import type { Writes, Written } from './controller.ts';
 
@@ -13,7 +13,8 @@ const refused = ({ failure }: Refused): Written => ({
   message: failure.message,
 });
 
-const written = (outcome: Outcome): Written => (outcome.kind === 'done' ? { kind: 'stored', object: outcome.object } : refused(outcome));
+const written = (outcome: WriteResult): Written =>
+  outcome.kind === 'done' ? { kind: 'stored', object: outcome.object } : refused(outcome);
 
 /** The registry as controllers use it: the same checks as for everybody, without a path or a body in between. */
 export const writesOn = (machine: Machine): Writes => ({

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../core/json.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { createCluster } from '../cluster.ts';
-import { Life } from '../cluster-runtime.ts';
+import { ClusterRuntime } from '../cluster-runtime.ts';
 import { writesOn } from '../controllers/writes.ts';
 import { inProcess } from '../in-process.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
@@ -28,11 +28,11 @@ const nodeOf = (name: string): JsonObject => ({
 });
 
 const furnished = async (nodes: readonly string[] = ['n1', 'n2']) => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const kubevirt = new SimulatedKubeVirt({ baseMs: 2000, perGiMs: 2000 });
   const { machine, ...cluster } = createCluster({ clock, random: seeded(1), extensions: [kubevirt.extension()] });
   const { store } = machine;
-  const life = new Life({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0.2 }, more: kubevirt.controllers() });
+  const runtime = new ClusterRuntime({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0.2 }, more: kubevirt.controllers() });
   const writes = writesOn(machine);
   const make = (resource: string, draft: JsonObject): void => {
     const written = writes.create(resource, draft);
@@ -41,7 +41,7 @@ const furnished = async (nodes: readonly string[] = ['n1', 'n2']) => {
   for (const one of kubeVirtDefinitions) make('customresourcedefinitions.apiextensions.k8s.io', one);
   for (const one of kubeVirtObjects()) make(resourceOf[text(one, 'kind')] ?? '', one);
   for (const name of nodes) make('nodes', nodeOf(name));
-  life.start();
+  runtime.start();
   await clock.advance(5000);
   const api = inProcess({ machine, ...cluster }, { userAgent: 'test' });
   const vm = (name = 'a'): Stored | undefined => store.get(instances, 'default', name);
@@ -75,7 +75,7 @@ const furnished = async (nodes: readonly string[] = ['n1', 'n2']) => {
       for (let waited = 0; waited < seconds * 10 && !holds(); waited += 1) await clock.advance(100);
       assert.ok(holds(), what);
     },
-    [Symbol.dispose]: (): void => life.stop(),
+    [Symbol.dispose]: (): void => runtime.stop(),
   };
   return stage;
 };

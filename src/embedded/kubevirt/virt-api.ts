@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../core/json.ts';
-import { answer, failed, plain, type Request, type Response } from '../api/message.ts';
+import { type ApiRequest, answer, failed, plain, type Response } from '../api/message.ts';
 import { writesOn } from '../controllers/writes.ts';
 import { badRequest, internalError, notFound } from '../failure.ts';
 import { at, objects, part, type Stored, strings, text, without } from '../object.ts';
@@ -90,7 +90,7 @@ const cancelPath = /^\/apis\/subresources\.kubevirt\.io\/v1\/namespaces\/([^/]+)
 const rejected = (): Response => failed(internalError('the server rejected our request due to an error in our request'));
 const nothing: Response = plain(200, '');
 
-const cancel = (machine: Machine, namespace: string, name: string, { body }: Request): Response => {
+const cancel = (machine: Machine, namespace: string, name: string, { body }: ApiRequest): Response => {
   const vmi = machine.store.get(instances, namespace, name);
   if (vmi === undefined) return failed(notFound({ group: 'kubevirt.io', resource: 'virtualmachineinstance' }, name));
   const mark = markOf(vmi);
@@ -113,7 +113,7 @@ const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (
 const acceptsNothing = (accept: string): boolean => accept === '' || accept.includes('*/*');
 
 /** Answers requests for the group subresources.kubevirt.io. */
-export const serve = (machine: Machine, request: Request): Response => {
+export const serve = (machine: Machine, request: ApiRequest): Response => {
   const path = request.path.replace(/\/$/, '');
   if (path === '/apis/subresources.kubevirt.io/v1/healthz') return answer({ apiserver: { connectivity: 'ok' } });
   const found = cancelPath.exec(path);

@@ -8,7 +8,7 @@ import { type Node, nodeOf } from '../patch/shape.ts';
 import type { Machine } from './context.ts';
 import { create } from './create.ts';
 import { beforeFirstApply, type Entry, isSame, manageable, managersOf, written } from './managed.ts';
-import { type Edit, type Outcome, refused, type WriteOptions } from './outcome.ts';
+import { type Edit, refused, type WriteOptions, type WriteResult } from './outcome.ts';
 import { change } from './update.ts';
 
 export type ApplyOptions = WriteOptions & { readonly manager: string; readonly force: boolean; readonly subresource?: 'status' };
@@ -20,7 +20,7 @@ export const apply = (
   place: { readonly namespace: string; readonly name: string },
   given: JsonObject,
   options: ApplyOptions,
-): Outcome => {
+): WriteResult => {
   const problem = problemOf(kind, place.name, given);
   if (problem !== undefined) return refused(problem);
   const now = timeText(machine.clock.now());

@@ -4,7 +4,7 @@ import { type Admitted, type Context, type Kind, named, namedByKind } from '../k
 import { type Draft, freeze, metaOf, type Stored, text, withMeta } from '../object.ts';
 import { generatedName, type Machine, newUid } from './context.ts';
 import { metadataCauses } from './metadata.ts';
-import { type Outcome, type Refused, refused, type WriteOptions } from './outcome.ts';
+import { type Refused, refused, type WriteOptions, type WriteResult } from './outcome.ts';
 import { readStrictly } from './read.ts';
 
 /** Namespaces come and go with everything in them: admission plugin NamespaceLifecycle. */
@@ -73,7 +73,7 @@ const prepare = (machine: Machine, kind: Kind, given: Draft, namespace: string, 
  * Creates an object as the API server does: read into its type, defaulted, admitted, validated, stored. Upstream: Store.Create of
  * apiserver/pkg/registry/generic/registry.
  */
-export const create = (machine: Machine, kind: Kind, given: Draft, namespace: string, options: WriteOptions = {}): Outcome => {
+export const create = (machine: Machine, kind: Kind, given: Draft, namespace: string, options: WriteOptions = {}): WriteResult => {
   const prepared = prepare(machine, kind, given, namespace, options);
   if (prepared.kind === 'refused') return prepared;
   const { draft, warnings, generated } = prepared;

@@ -6,7 +6,7 @@ import { budgetsOver } from './budgets-over.ts';
 import type { Machine } from './context.ts';
 import { namespaceRefusal } from './create.ts';
 import { remove, unlike } from './delete.ts';
-import { type DeleteOptions, type Outcome, type Refused, refused } from './outcome.ts';
+import { type DeleteOptions, type Refused, refused, type WriteResult } from './outcome.ts';
 import { change } from './update.ts';
 
 /** Upstream of all this: pkg/registry/core/pod/storage/eviction.go. */
@@ -104,7 +104,7 @@ const budgetRefusal = (budget: Stored): Refused | undefined => {
 };
 
 /** Takes one disruption from the budget and notes the pod in it: checkAndDecrement. */
-const debit = (machine: Machine, budget: Stored, podName: string, dryRun: boolean): Outcome | undefined => {
+const debit = (machine: Machine, budget: Stored, podName: string, dryRun: boolean): WriteResult | undefined => {
   const refusal = budgetRefusal(budget);
   if (refusal !== undefined || dryRun) return refusal;
   const now = timeText(machine.clock.now());

@@ -1,13 +1,13 @@
 import { notFound } from '../failure.ts';
 import { at, type Draft, part, type Stored, text } from '../object.ts';
 import type { Machine } from './context.ts';
-import { type Outcome, refused } from './outcome.ts';
+import { refused, type WriteResult } from './outcome.ts';
 
 /**
  * Replaces a namespace's finalizers in the spec: what the namespace controller does when it has emptied it. The last one takes a namespace
  * with it that is being deleted. Upstream: FinalizeREST of pkg/registry/core/namespace/storage.
  */
-export const finalize = (machine: Machine, name: string, body: Draft, dryRun = false): Outcome => {
+export const finalize = (machine: Machine, name: string, body: Draft, dryRun = false): WriteResult => {
   const before = machine.store.get('namespaces', '', name);
   if (before === undefined || text(body, 'metadata', 'name') !== name) {
     return refused(notFound({ group: '', resource: 'namespaces' }, name));

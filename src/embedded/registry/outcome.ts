@@ -3,7 +3,7 @@ import type { Failure } from '../failure.ts';
 import type { Draft, Stored } from '../object.ts';
 
 /** What became of a write. */
-export type Outcome =
+export type WriteResult =
   | { readonly kind: 'done'; readonly object: Stored; readonly created: boolean; readonly warnings: readonly string[] }
   | Refused;
 

@@ -7,7 +7,7 @@ import { nodeOf } from '../patch/shape.ts';
 import type { Machine } from './context.ts';
 import { afterUpdate, written } from './managed.ts';
 import { metadataCauses, metadataUpdateCauses } from './metadata.ts';
-import { type Edit, type Outcome, type Refused, refused, type WriteOptions } from './outcome.ts';
+import { type Edit, type Refused, refused, type WriteOptions, type WriteResult } from './outcome.ts';
 import { readStrictly } from './read.ts';
 
 export type UpdateOptions = WriteOptions & {
@@ -145,7 +145,14 @@ const asked = (machine: Machine, kind: Kind, object: Stored, before: Stored, opt
  * Changes an object in one step: nobody comes in between, so an edit that names no version never meets a conflict. Upstream: Store.Update
  * of apiserver/pkg/registry/generic/registry.
  */
-export const change = (machine: Machine, kind: Kind, namespace: string, name: string, edit: Edit, options: UpdateOptions = {}): Outcome => {
+export const change = (
+  machine: Machine,
+  kind: Kind,
+  namespace: string,
+  name: string,
+  edit: Edit,
+  options: UpdateOptions = {},
+): WriteResult => {
   const before = machine.store.get(kind.resource, kind.namespaced ? namespace : '', name);
   if (before === undefined) return refused(notFound(named(kind), name));
   const edited = edit(before);
@@ -188,7 +195,7 @@ export const replace = (
   name: string,
   draft: Draft,
   options: UpdateOptions = {},
-): Outcome => {
+): WriteResult => {
   const own = text(draft, 'metadata', 'name');
   if (own !== name) {
     return refused(

@@ -1,7 +1,7 @@
 import { withFacts } from '../facts.ts';
 import { freeze, type Stored } from '../object.ts';
 import { History } from './history.ts';
-import { Shelf } from './resource-table.ts';
+import { ResourceTable } from './resource-table.ts';
 import type { Change, Index, Listener, Resource, Store } from './store.ts';
 
 export type StoreOptions = {
@@ -14,7 +14,7 @@ export type StoreOptions = {
 /** The store, in memory. */
 export class MemoryStore implements Store {
   readonly #options: StoreOptions;
-  readonly #shelves = new Map<Resource, Shelf>();
+  readonly #tables = new Map<Resource, ResourceTable>();
   readonly #histories = new Map<Resource, History>();
   readonly #listeners = new Set<Listener>();
   readonly #listenersOf = new Map<Resource, Set<Listener>>();
@@ -33,19 +33,19 @@ export class MemoryStore implements Store {
   }
 
   get(resource: Resource, namespace: string, name: string): Stored | undefined {
-    return this.#shelves.get(resource)?.get(namespace, name);
+    return this.#tables.get(resource)?.get(namespace, name);
   }
 
   list(resource: Resource, namespace?: string): readonly Stored[] {
-    return this.#shelves.get(resource)?.list(namespace) ?? [];
+    return this.#tables.get(resource)?.list(namespace) ?? [];
   }
 
   count(resource: Resource): number {
-    return this.#shelves.get(resource)?.count ?? 0;
+    return this.#tables.get(resource)?.count ?? 0;
   }
 
   indexed(resource: Resource, index: string, value: string): readonly Stored[] {
-    return this.#shelf(resource).indexed(index, value);
+    return this.#table(resource).indexed(index, value);
   }
 
   listAt(resource: Resource, version: number, namespace?: string): readonly Stored[] | undefined {
@@ -54,7 +54,7 @@ export class MemoryStore implements Store {
     if (then.size === 0) return this.list(resource, namespace);
     const keyOf = ({ metadata }: Stored): string => `${metadata.namespace ?? ''}/${metadata.name}`;
     const unchanged = this.list(resource, namespace).filter(object => !then.has(keyOf(object)));
-    const past = new Shelf({});
+    const past = new ResourceTable({});
     for (const object of [...unchanged, ...then.values()]) {
       const place = object?.metadata.namespace ?? '';
       if (object !== undefined && (namespace === undefined || place === namespace)) past.put(place, object.metadata.name, object);
@@ -74,10 +74,10 @@ export class MemoryStore implements Store {
 
   put(resource: Resource, object: Stored): Stored {
     const { namespace = '', name } = object.metadata;
-    const shelf = this.#shelf(resource);
-    const before = shelf.get(namespace, name);
+    const table = this.#table(resource);
+    const before = table.get(namespace, name);
     const after = this.#stamped(object);
-    shelf.put(namespace, name, after);
+    table.put(namespace, name, after);
     const version = this.#version;
     this.#tell(
       before === undefined
@@ -88,11 +88,11 @@ export class MemoryStore implements Store {
   }
 
   remove(resource: Resource, namespace: string, name: string): Stored | undefined {
-    const shelf = this.#shelf(resource);
-    const before = shelf.get(namespace, name);
+    const table = this.#table(resource);
+    const before = table.get(namespace, name);
     if (before === undefined) return undefined;
     const object = this.#stamped(before);
-    shelf.remove(namespace, name);
+    table.remove(namespace, name);
     this.#tell({ type: 'removed', resource, version: this.#version, object, before });
     return object;
   }
@@ -107,9 +107,9 @@ export class MemoryStore implements Store {
     return freeze(withFacts({ ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } }));
   }
 
-  #shelf(resource: Resource): Shelf {
+  #table(resource: Resource): ResourceTable {
     const { indexes } = this.#options;
-    return entry(this.#shelves, resource, () => new Shelf({ ...indexes['*'], ...indexes[resource] }));
+    return entry(this.#tables, resource, () => new ResourceTable({ ...indexes['*'], ...indexes[resource] }));
   }
 
   #history(resource: Resource): History {

@@ -66,7 +66,7 @@ const leave = ({ values }: Kept, value: string, slot: Slot): void => {
 };
 
 /** All objects of one resource, in order, with its indexes. */
-export class Shelf {
+export class ResourceTable {
   readonly #buckets = new Map<string, Bucket>();
   readonly #indexes: ReadonlyMap<string, Kept>;
   #namespaces: readonly string[] | undefined;

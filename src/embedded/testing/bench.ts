@@ -1,18 +1,18 @@
 import type { JsonObject } from '../../core/json.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { createCluster } from '../cluster.ts';
-import { Life, type LifeOptions } from '../cluster-runtime.ts';
+import { ClusterRuntime, type RuntimeOptions } from '../cluster-runtime.ts';
 import { writesOn } from '../controllers/writes.ts';
 import { part, type Stored } from '../object.ts';
 import { seeded } from '../seeded.ts';
 
 /** A cluster that lives in made-up time, with a namespace `shop`. */
-export const bench = (options: Partial<LifeOptions> = {}, seed = 1) => {
-  const clock = new HandClock();
+export const bench = (options: Partial<RuntimeOptions> = {}, seed = 1) => {
+  const clock = new VirtualClock();
   const cluster = createCluster({ clock, random: seeded(seed) });
   const { machine } = cluster;
   const { store } = machine;
-  const life = new Life({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, ...options });
+  const runtime = new ClusterRuntime({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, ...options });
   const writes = writesOn(machine);
   const make = (resource: string, draft: JsonObject): Stored => {
     const written = writes.create(resource, draft);
@@ -20,7 +20,7 @@ export const bench = (options: Partial<LifeOptions> = {}, seed = 1) => {
     return written.object;
   };
   make('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
-  life.start();
+  runtime.start();
   const pods = (): readonly Stored[] => store.list('pods', 'shop');
   const pod = (name: string): Stored | undefined => store.get('pods', 'shop', name);
   const node = (name: string): Stored | undefined => store.get('nodes', '', name);
@@ -28,7 +28,7 @@ export const bench = (options: Partial<LifeOptions> = {}, seed = 1) => {
     const found = node(name);
     if (found !== undefined) writes.update('nodes', { ...found, spec: { ...part(found, 'spec'), ...spec } });
   };
-  return { cluster, clock, store, writes, make, life, pods, pod, node, changeNode };
+  return { cluster, clock, store, writes, make, runtime, pods, pod, node, changeNode };
 };
 
 /** A node of which nothing has been said yet. */

@@ -22,7 +22,7 @@ const node = (name: string): JsonObject => ({
 
 /** The operator itself on an embedded cluster that lives, in made-up time: what takes minutes is over in a moment, and always the same. */
 export const drill = ({ seed, nodes, faults = { refused: 0, lost: 0, unanswered: 0 } }: DrillOptions) => {
-  const { cluster, clock, store, writes, make, life } = bench({ pace: { startMs: 3000, stopMs: 5000, spread: 0.3 } }, seed);
+  const { cluster, clock, store, writes, make, runtime } = bench({ pace: { startMs: 3000, stopMs: 5000, spread: 0.3 } }, seed);
   make('customresourcedefinitions.apiextensions.k8s.io', crd);
   make('namespaces', { metadata: { name: 'medik8s-leases' } });
   for (const name of nodes) make('nodes', node(name));
@@ -44,7 +44,7 @@ export const drill = ({ seed, nodes, faults = { refused: 0, lost: 0, unanswered:
     stop.abort();
     await clock.advance(5000);
     await running;
-    life.stop();
+    runtime.stop();
   };
   return { clock, store, writes, make, end };
 };

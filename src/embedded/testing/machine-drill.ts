@@ -9,9 +9,9 @@ import { MachineManager } from '../../operator/machines/machine-manager.ts';
 import { NodeReconciler } from '../../operator/node/node-reconciler.ts';
 import { type Api, noMeter, type Watcher } from '../../operator/ports.ts';
 import { silentLog } from '../../support/log.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { createCluster } from '../cluster.ts';
-import { Life } from '../cluster-runtime.ts';
+import { ClusterRuntime } from '../cluster-runtime.ts';
 import { writesOn } from '../controllers/writes.ts';
 import { inProcess } from '../in-process.ts';
 import { SimulatedCloud } from '../machines/cloud.ts';
@@ -53,11 +53,11 @@ const crd = (name: string): JsonObject =>
 
 /** A cluster with a set of machines and their nodes. */
 const furnished = async ({ flavour, replicas, seed = 1, launchMs = 60_000 }: MachineDrillOptions) => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const cluster = createCluster({ clock, random: seeded(seed) });
   const { machine } = cluster;
   const cloud = new SimulatedCloud(clock);
-  const life = new Life({
+  const runtime = new ClusterRuntime({
     machine,
     clock,
     pace: { startMs: 2000, stopMs: 3000, spread: 0.2 },
@@ -73,19 +73,19 @@ const furnished = async ({ flavour, replicas, seed = 1, launchMs = 60_000 }: Mac
   };
   for (const one of [...crdFiles.map(crd), ...machineDefinitions(flavour)]) make('customresourcedefinitions.apiextensions.k8s.io', one);
   for (const name of namespaces) make('namespaces', { metadata: { name } });
-  life.start();
+  runtime.start();
   make(`machinesets.${machineGroups[flavour].group}`, {
     metadata: { name: 'workers', namespace: 'machines' },
     spec: { replicas, template: { metadata: {}, spec: { failureDomain: 'north' } } },
   });
   make('machineeventsources.drydock.dev', { metadata: { name: 'cloud' }, spec: { aws: { intervalSeconds: 60 } } });
   await clock.advance(launchMs + 20_000);
-  return { clock, cluster, cloud, life, writes, make };
+  return { clock, cluster, cloud, runtime, writes, make };
 };
 
 type Furnished = Awaited<ReturnType<typeof furnished>>;
 
-const ended = async (running: Promise<unknown>, clock: HandClock): Promise<void> => {
+const ended = async (running: Promise<unknown>, clock: VirtualClock): Promise<void> => {
   const state = { over: false };
   void running.finally(() => Object.assign(state, { over: true }));
   for (let waited = 0; waited < 600 && !state.over; waited += 1) await clock.advance(1000);
@@ -133,7 +133,7 @@ export const machineDrill = async (options: MachineDrillOptions) => {
   const { flavour, limits = { perSet: 1, perZone: 0 }, between } = options;
   const { group } = machineGroups[flavour];
   const stage = await furnished(options);
-  const { clock, cluster, cloud, life, writes, make } = stage;
+  const { clock, cluster, cloud, runtime, writes, make } = stage;
   const { store } = cluster.machine;
   const ports = inProcess(cluster, { userAgent: 'drydock' });
   const maintenanceOf = (machine: string): Stored | undefined => store.get(mm, 'drydock-system', `mm-${machine}`);
@@ -158,6 +158,6 @@ export const machineDrill = async (options: MachineDrillOptions) => {
       for (let waited = 0; waited < seconds && !holds(); waited += 1) await clock.advance(1000);
       if (!holds()) throw new Error(`waited ${seconds} s for ${what}: ${told()}`);
     },
-    end: (): void => life.stop(),
+    end: (): void => runtime.stop(),
   };
 };

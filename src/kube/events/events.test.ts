@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiCall, ApiResponse, KubeEventNote } from '../../operator/ports.ts';
 import { type Log, silentLog } from '../../support/log.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ConnectionError } from '../http/connection-error.ts';
 import { EventRecorder } from './events.ts';
 
@@ -17,7 +17,7 @@ const cut = (happened: boolean): ConnectionError =>
   new ConnectionError({ method: 'POST', path: '/', server: 's' }, 'reset', happened, new Error('cut'));
 
 const setting = (reply: (call: ApiCall, n: number) => ApiResponse | ConnectionError = () => response(201), limits = {}) => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const calls: ApiCall[] = [];
   const lines: string[] = [];
   const log: Log = { ...silentLog, warn: message => lines.push(message) };

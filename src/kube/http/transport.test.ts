@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Clock, systemClock } from '../../support/clock.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { FaultServer, json, type Response, until } from '../testing/fault-server.ts';
 import { ConnectionError } from './connection-error.ts';
 import { Credentials, constant } from './credentials.ts';
@@ -172,7 +172,7 @@ test('bulk calls leave places for normal ones, and those for vital ones; first c
 });
 
 test('priority & fairness says wait: normal and bulk calls wait, vital ones do not', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   let isBusy = true;
   const response: Response = (_, incoming) =>
     isBusy
@@ -206,7 +206,7 @@ for (const [what, body] of [
   ['an admission webhook', { kind: 'Status', code: 429, message: 'admission webhook "virt" denied the request: wait' }],
 ] as const) {
   test(`a 429 of ${what} holds nothing back`, async () => {
-    const clock = new HandClock();
+    const clock = new VirtualClock();
     await using it = await start((_, incoming) => json(incoming, 429, body, { 'retry-after': '10' }), { clock });
     await it.transport.call({ ...post, priority: 'bulk' });
     assert.equal((await it.transport.call({ ...post, priority: 'bulk' })).status, 429);
@@ -214,7 +214,7 @@ for (const [what, body] of [
 }
 
 test('503 with Retry-After holds back, at most a minute', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   await using it = await start(
     (_, incoming) => json(incoming, it.server.requests.length === 1 ? 503 : 200, {}, { 'retry-after': '86400' }),
     { clock },
@@ -228,7 +228,7 @@ test('503 with Retry-After holds back, at most a minute', async () => {
 });
 
 test('a call that is held back longer than its time is given up, and has not happened', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   await using it = await start((_, incoming) => json(incoming, 503, {}, { 'retry-after': '60' }), { clock });
   await it.transport.call(get);
   const waiting = failure(it.transport.call({ ...post, priority: 'bulk' }));

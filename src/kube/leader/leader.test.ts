@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Api, ApiCall, ApiResponse, Fence } from '../../operator/ports.ts';
 import { silentLog } from '../../support/log.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ConnectionError } from '../http/connection-error.ts';
 import { elect } from './leader.ts';
 import type { Lease } from './lease-record.ts';
@@ -40,7 +40,7 @@ class LeaseServer implements Api {
 }
 
 /** A contender with a clock of its own; `skewMs` sets its hands, its uptime runs like everybody's. */
-const contender = (api: LeaseServer, identity: string, clock: HandClock, skewMs = 0) => {
+const contender = (api: LeaseServer, identity: string, clock: VirtualClock, skewMs = 0) => {
   const own = { now: () => clock.now().add({ milliseconds: skewMs }), sleep: clock.sleep.bind(clock), after: clock.after.bind(clock) };
   const stop = new AbortController();
   const state: { fence?: Fence; ended: boolean; work: PromiseWithResolvers<void> } = { ended: false, work: Promise.withResolvers<void>() };
@@ -65,7 +65,7 @@ const contender = (api: LeaseServer, identity: string, clock: HandClock, skewMs 
 };
 
 test('the first contender creates the lease, leads and renews it every 2 s', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const api = new LeaseServer();
   const a = contender(api, 'a', clock);
   await clock.advance(6000);
@@ -84,7 +84,7 @@ test('the first contender creates the lease, leads and renews it every 2 s', asy
 
 for (const skewMs of [-3_600_000, 0, 3_600_000]) {
   test(`two contenders, the second one's clock ${skewMs / 1000} s ahead: it takes over only 15 s after the last renewal that it saw`, async () => {
-    const clock = new HandClock();
+    const clock = new VirtualClock();
     const api = new LeaseServer();
     const a = contender(api, 'a', clock);
     await clock.advance(1);
@@ -113,7 +113,7 @@ for (const skewMs of [-3_600_000, 0, 3_600_000]) {
 }
 
 test('renewals that hang: the fence closes after 10 s, the work is told to end, the outcome is lost', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const api = new LeaseServer();
   const a = contender(api, 'a', clock);
   await clock.advance(2000);
@@ -126,7 +126,7 @@ test('renewals that hang: the fence closes after 10 s, the work is told to end, 
 });
 
 test('timers that are late do not keep the fence open, nor does a clock that is set back', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const api = new LeaseServer();
   const a = contender(api, 'a', clock);
   await clock.advance(1000);
@@ -141,7 +141,7 @@ test('timers that are late do not keep the fence open, nor does a clock that is 
 });
 
 test('a conflict on an update by somebody who does not hold it: read again, and renewed at once', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const api = new LeaseServer();
   const a = contender(api, 'a', clock);
   await clock.advance(1);
@@ -155,7 +155,7 @@ test('a conflict on an update by somebody who does not hold it: read again, and 
 });
 
 test('the answer of an update that happened is lost: still the leader, without a second transition', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const api = new LeaseServer();
   let lose = true;
   api.fault = call => (call.method !== 'GET' && lose ? 'lost answer' : undefined);
@@ -176,7 +176,7 @@ test('the answer of an update that happened is lost: still the leader, without a
 });
 
 test('another one has taken the lease: lost at once', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const api = new LeaseServer();
   const a = contender(api, 'a', clock);
   await clock.advance(1);
@@ -191,7 +191,7 @@ test('another one has taken the lease: lost at once', async () => {
 });
 
 test('a clean hand-over: given back only after the work has ended, and taken at once', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const api = new LeaseServer();
   const a = contender(api, 'a', clock);
   await clock.advance(1);
@@ -210,7 +210,7 @@ test('a clean hand-over: given back only after the work has ended, and taken at 
 });
 
 test('work that fails: the lease is given back and the failure is passed on', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const api = new LeaseServer();
   const a = contender(api, 'a', clock);
   const outcome = assert.rejects(a.outcome, /the work failed/);

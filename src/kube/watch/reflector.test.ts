@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { CachedObject, Change, WatchHandler } from '../../operator/ports.ts';
 import { type Clock, systemClock } from '../../support/clock.ts';
 import { type Log, silentLog } from '../../support/log.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { Credentials, constant } from '../http/credentials.ts';
 import { Transport } from '../http/transport.ts';
 import { FaultServer, json, until } from '../testing/fault-server.ts';
@@ -298,7 +298,7 @@ test('16. UTF-8 split over chunks', async () => {
 });
 
 test('17. a server that closes every watch at once is not hammered, and after three silent ones the list is made anew', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   await using it = await follow([lists(10)], [says([], 'closes')], { clock });
   // A hand-turned clock: each turn goes a second on, and lets the network have its say.
   for (let second = 0; second < 120; second += 1) {
@@ -319,7 +319,7 @@ test('18. a half-open connection: nothing comes, so a new watch is opened at the
 });
 
 test('18b. a server that sends no bookmarks: after the first silence it gets twice the time, and no more', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   await using it = await follow([lists(10)], [says([line('ADDED', pod('a', 11))]), says([])], { clock });
   await it.lines(2);
   const opened: number[] = [];
@@ -338,7 +338,7 @@ test('18b. a server that sends no bookmarks: after the first silence it gets twi
 });
 
 test('a server that never answers a list at all is given up after the time limit of the call', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   await using server = await FaultServer.start(() => {});
   const transport = new Transport({
     server: server.url,
@@ -405,7 +405,7 @@ test('an object that is left out from now on is told as removed', async () => {
 });
 
 test('a collection that does not exist is told as failing with 404 and looked for every 10 s at least', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   await using it = await follow([refuses(404, 'NotFound')], [says([])], { clock });
   for (let step = 0; step < 200 && it.told.problems.length < 8; step += 1) {
     await new Promise(resolve => setTimeout(resolve, 10));
@@ -424,7 +424,7 @@ test('metadata only: asks for it in list and watch', async () => {
 });
 
 test('a watch that the server ends after a long time is opened again at once', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const ends = new Set<() => void>();
   const stays: Turn = incoming => {
     void says([])(incoming, undefined as never, 0);

@@ -5,8 +5,8 @@ import type { ComputeService, Migration, Server } from '../../core/hypervisor/se
 import type { HostCall } from '../../core/hypervisor/snapshot.ts';
 import type { Clock } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
-import type { Outcome } from '../failure.ts';
-import { HostKeeper } from '../hypervisor-reconciler.ts';
+import type { NovaResult } from '../failure.ts';
+import { HypervisorReconciler } from '../hypervisor-reconciler.ts';
 import type { Nova } from '../nova.ts';
 import { wishOf } from './harness.ts';
 
@@ -29,7 +29,7 @@ export type ContractSite = {
 
 type Scene = ContractSite & { readonly source: string; readonly others: readonly string[]; readonly signal: AbortSignal };
 
-const must = <T>(outcome: Outcome<T>): T => {
+const must = <T>(outcome: NovaResult<T>): T => {
   if (outcome.failure !== undefined) assert.fail(outcome.failure.message);
   return outcome.value;
 };
@@ -228,19 +228,19 @@ const cases: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     }
     const held = new Set([source]);
     const options = { log: silentLog, touched: () => {}, held: () => held, nodes: () => [{ name: source }] };
-    const keeper = new HostKeeper({ nova, clock, ...options });
+    const reconciler = new HypervisorReconciler({ nova, clock, ...options });
     const stop = new AbortController();
-    const running = keeper.run(stop.signal);
-    keeper.want(source, wishOf());
+    const running = reconciler.run(stop.signal);
+    reconciler.want(source, wishOf());
     const isEmpty = async () => {
-      const view = keeper.of(source);
+      const view = reconciler.of(source);
       return typeof view === 'object' && view.empty ? view : undefined;
     };
     const { vms } = await eventually(scene, isEmpty, 'an empty host');
     assert.deepEqual(new Set(vms.map(({ state }) => state)), new Set(['Moved']));
     assert.deepEqual(must(await nova.serversOn(source, scene.signal)), []);
     held.clear();
-    keeper.want(source, undefined);
+    reconciler.want(source, undefined);
     await eventually(scene, async () => ((await serviceOf(scene, source)).isEnabled ? true : undefined), 'an enabled service');
     stop.abort();
     await running;

@@ -8,7 +8,7 @@ import { silentLog } from '../../support/log.ts';
 import type { NovaConfig } from '../config/config.ts';
 import { environmentConfig } from '../config/environment.ts';
 import type { Exchange } from '../exchange.ts';
-import { HostKeeper, type KeeperOptions } from '../hypervisor-reconciler.ts';
+import { HypervisorReconciler, type HypervisorReconcilerOptions } from '../hypervisor-reconciler.ts';
 import { type Nova, openNova } from '../nova.ts';
 
 export const simulatedConfig = (authUrl = 'http://openstack.example/identity/v3'): NovaConfig =>
@@ -17,15 +17,15 @@ export const simulatedConfig = (authUrl = 'http://openstack.example/identity/v3'
 /** Every call: who asks, and what; it may refuse to carry it. */
 export type Tap = (asking: Parameters<Exchange>[0], carry: () => ReturnType<Exchange>) => ReturnType<Exchange>;
 
-export const makeBed = (options: Partial<Omit<OpenStackOptions, 'clock'>> = {}) => {
+export const makeHarness = (options: Partial<Omit<OpenStackOptions, 'clock'>> = {}) => {
   const clock = quickClock();
   const cloud = new OpenStack({ clock, hosts: ['compute-1', 'compute-2', 'compute-3'], ...options });
   const api = new OpenStackApi(cloud);
   const open = (tap: Tap = (_, carry) => carry()): Nova =>
     openNova(simulatedConfig(), clock, asking => tap(asking, () => api.exchange(asking)));
   const held = new Set<string>();
-  const keeper = (more: Partial<KeeperOptions> = {}, tap?: Tap): HostKeeper =>
-    new HostKeeper({
+  const reconciler = (more: Partial<HypervisorReconcilerOptions> = {}, tap?: Tap): HypervisorReconciler =>
+    new HypervisorReconciler({
       nova: open(tap),
       clock,
       log: silentLog,
@@ -36,10 +36,10 @@ export const makeBed = (options: Partial<Omit<OpenStackOptions, 'clock'>> = {}) 
       ...more,
     });
   const seconds = (): number => clock.now().epochMilliseconds / 1000;
-  return { clock, cloud, api, open, held, keeper, seconds, add: (server: NewServer) => cloud.addServer(server) };
+  return { clock, cloud, api, open, held, reconciler, seconds, add: (server: NewServer) => cloud.addServer(server) };
 };
 
-export type Bed = ReturnType<typeof makeBed>;
+export type NovaHarness = ReturnType<typeof makeHarness>;
 
 export const wishOf = (policy: Partial<ServerPolicy> = {}): { readonly why: string; readonly policy: ServerPolicy } => ({
   why: 'maintenance m: new disks',
@@ -47,31 +47,36 @@ export const wishOf = (policy: Partial<ServerPolicy> = {}): { readonly why: stri
 });
 
 /** Runs the keeper until that is so; fails after so many seconds of the bed's clock. */
-export const runUntil = async (bed: Bed, keeper: HostKeeper, isSo: () => boolean, limitSeconds = 1800): Promise<void> => {
+export const runUntil = async (
+  harness: NovaHarness,
+  reconciler: HypervisorReconciler,
+  isSo: () => boolean,
+  limitSeconds = 1800,
+): Promise<void> => {
   const stop = new AbortController();
-  const limit = bed.seconds() + limitSeconds;
-  const running = keeper.run(stop.signal);
+  const limit = harness.seconds() + limitSeconds;
+  const running = reconciler.run(stop.signal);
   let wasSo = false;
   try {
-    while (!isSo() && bed.seconds() < limit) await new Promise(resolve => setImmediate(resolve));
+    while (!isSo() && harness.seconds() < limit) await new Promise(resolve => setImmediate(resolve));
     wasSo = isSo();
   } finally {
     stop.abort();
     await running;
   }
-  if (!wasSo) throw new Error(`not so after ${limitSeconds} s: ${JSON.stringify(keeper.of('compute-1'), undefined, 1)}`);
+  if (!wasSo) throw new Error(`not so after ${limitSeconds} s: ${JSON.stringify(reconciler.of('compute-1'), undefined, 1)}`);
 };
 
-export const viewOf = (keeper: HostKeeper, node = 'compute-1'): HostView => {
-  const view = keeper.of(node);
+export const viewOf = (reconciler: HypervisorReconciler, node = 'compute-1'): HostView => {
+  const view = reconciler.of(node);
   if (view === 'unknown' || view === 'none') throw new Error(`the node is ${view}`);
   return view;
 };
 
 export const isEmptied =
-  (keeper: HostKeeper, node = 'compute-1') =>
+  (reconciler: HypervisorReconciler, node = 'compute-1') =>
   (): boolean => {
-    const view = keeper.of(node);
+    const view = reconciler.of(node);
     return typeof view === 'object' && view.empty;
   };
 
@@ -80,13 +85,13 @@ const standings = ({ vms }: HostView): Readonly<Record<string, string>> =>
   Object.fromEntries(vms.map(({ name, state, message }: VmStatus) => [name, message === undefined ? state : `${state}: ${message}`]));
 
 /** What is said of one VM; empty as long as nothing is. */
-export const told = (keeper: HostKeeper, name: string, node = 'compute-1'): string => {
-  const view = keeper.of(node);
+export const told = (reconciler: HypervisorReconciler, name: string, node = 'compute-1'): string => {
+  const view = reconciler.of(node);
   return typeof view === 'object' ? (standings(view)[name] ?? '') : '';
 };
 
 /** How often each server was moved off the host. */
-export const moves = ({ cloud }: Bed, host = 'compute-1'): readonly number[] => {
+export const moves = ({ cloud }: NovaHarness, host = 'compute-1'): readonly number[] => {
   cloud.catchUp();
   const done = cloud.migrations.records.filter(
     ({ source, status }) => source === host && (status === 'completed' || status === 'confirmed'),

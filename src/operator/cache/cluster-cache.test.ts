@@ -5,7 +5,7 @@ import { readMaintenanceWindow } from '../../apis/maintenance-window.ts';
 import { readNode } from '../../core/hold/node.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Collection } from '../ports.ts';
 import { Cluster } from '../testing/cluster.ts';
 import { Lines, settle } from '../testing/fakes.ts';
@@ -54,7 +54,7 @@ const watched = async (
         return cluster.watch(collection, project, handler, signal);
       },
     },
-    clock: new HandClock(),
+    clock: new VirtualClock(),
     adapters,
     readWindow: readMaintenanceWindow,
     events: {

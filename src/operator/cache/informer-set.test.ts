@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { WatchHandler } from '../ports.ts';
 import { failure, Lines, response, ScriptedApi, settle } from '../testing/fakes.ts';
 import { InformerSet } from './informer-set.ts';
@@ -14,7 +14,7 @@ const bench = () => {
     lacks: (_name, status) => (status === 404 ? 'missing' : undefined),
     complete: () => told.push('complete'),
   });
-  const [api, clock, stop] = [new ScriptedApi(), new HandClock(), new AbortController()];
+  const [api, clock, stop] = [new ScriptedApi(), new VirtualClock(), new AbortController()];
   const follow = (name: string): void =>
     void informers.followOnceServed(
       { api, clock },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readPod } from '../../core/pod/pod.ts';
 import { silentLog } from '../../support/log.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { CachedObject, Collection, WatchHandler } from '../ports.ts';
 import { PodWatches } from './pod-watches.ts';
 
@@ -13,7 +13,7 @@ const raw = (name: string, version = '5') => ({
 
 /** A node whose pods are listed as given, and whose watch tells what the test has it tell. */
 const bench = (listed: () => readonly object[]) => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const handlers: WatchHandler<CachedObject>[] = [];
   const lists: number[] = [];
   const touched: string[] = [];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launcherOf, makeVmi } from '../../core/testing/make-vms.ts';
 import { silentLog } from '../../support/log.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Api, Watcher, WatchHandler } from '../ports.ts';
 import { InformerSet } from './informer-set.ts';
 import { Vms, vmCollections } from './vms.ts';
@@ -22,7 +22,7 @@ const hands = () => {
   });
   const resources = ['virtualmachineinstances', 'virtualmachineinstancemigrations', 'kubevirts'].map(name => ({ name }));
   const api: Api = { call: async () => ({ status: 200, headers: {}, body: { resources } }) };
-  const vms = new Vms({ api, clock: new HandClock() }, informers, name => touched.push(name));
+  const vms = new Vms({ api, clock: new VirtualClock() }, informers, name => touched.push(name));
   const tell = (collection: string, raw: object, type: 'added' | 'changed' | 'removed' = 'added'): void => {
     const { project, handler } = handlers.get(collection) ?? {};
     const object = project?.(raw) as never;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PodCall } from '../../core/drain/plan.ts';
 import { at, makeBudget, makePod } from '../../core/testing/make.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { failure, Lines, Notebook, response, SlowApi, settle, Tallies } from '../testing/fakes.ts';
 import { Evictor } from './evictor.ts';
 import { InFlightEvictions } from './in-flight-evictions.ts';
@@ -18,7 +18,7 @@ const callOf = (name: string, over: Partial<PodCall> = {}): PodCall => ({
 const uidOf = (name: string): string => makePod(name).uid;
 
 const bench = () => {
-  const clock = new HandClock(at(0));
+  const clock = new VirtualClock(at(0));
   const [api, inFlight, recorder, meter, log] = [new SlowApi(), new InFlightEvictions(), new Notebook(), new Tallies(), new Lines()];
   const answered: string[] = [];
   const leader = { yes: true };

@@ -7,7 +7,7 @@ import type { MachineKind } from '../../core/machine/machine.ts';
 import { machineMaintenanceFinalizer } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import { makeMachine, makeMachineRequest } from '../../core/testing/make-machine.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import { Lines, Notebook, response, ScriptedApi, Tallies } from '../testing/fakes.ts';
@@ -35,7 +35,7 @@ const deaf = () => {
   const { machines, writer } = new MachineReconciler(
     {
       ...ports,
-      clock: new HandClock(),
+      clock: new VirtualClock(),
       log: new Lines(),
       cache,
       adapters: [adapter],

@@ -5,7 +5,7 @@ import type { Decision, Write } from '../../core/maintenance/decision.ts';
 import { type NodeSnapshot, noNotes } from '../../core/maintenance/snapshot.ts';
 import { readPod } from '../../core/pod/pod.ts';
 import { at } from '../../core/testing/make.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ApiResponse } from '../ports.ts';
 import { Cluster } from '../testing/cluster.ts';
 import { failure, Lines, Notebook, response, settle, Tallies } from '../testing/fakes.ts';
@@ -37,7 +37,7 @@ const bench = (
   decision: Partial<Decision> | ((snapshot: NodeSnapshot) => Partial<Decision>),
   over: Partial<NodeReconcilerOptions> = {},
 ) => {
-  const [cluster, clock, meter, log] = [new Cluster(), new HandClock(), new Tallies(), new Lines()];
+  const [cluster, clock, meter, log] = [new Cluster(), new VirtualClock(), new Tallies(), new Lines()];
   const snapshots: NodeSnapshot[] = [];
   const leader = { yes: true };
   const script = { decision };

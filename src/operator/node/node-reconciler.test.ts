@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { maintenance } from '../../apis/maintenance.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
 import { Cluster } from '../testing/cluster.ts';
 import { failure, Lines, Notebook, response, settle, Tallies } from '../testing/fakes.ts';
@@ -39,7 +39,7 @@ const allow = (cluster: Cluster, disruptionsAllowed: number, namespace = 'shop')
 
 /** An operator at work on a cluster that the test has filled. */
 const bench = (fill: (cluster: Cluster) => void) => {
-  const [cluster, clock, recorder, meter, log] = [new Cluster(), new HandClock(), new Notebook(), new Tallies(), new Lines()];
+  const [cluster, clock, recorder, meter, log] = [new Cluster(), new VirtualClock(), new Notebook(), new Tallies(), new Lines()];
   fill(cluster);
   const leader = { yes: true };
   const operator = new NodeReconciler({

@@ -5,7 +5,7 @@ import { isObject } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import type { MachineEvent, SourceObservation } from '../../core/machine/event.ts';
 import type { Limits } from '../../core/machine/snapshot.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import type { EventScanner, SignalReader } from '../machines/event-source-reconciler.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
@@ -109,7 +109,7 @@ const scannerOf = (cloud: Cloud): EventScanner => ({
   },
 });
 
-type Props = { readonly cluster: Cluster; readonly clock: HandClock; readonly recorder: Notebook; readonly log: Lines };
+type Props = { readonly cluster: Cluster; readonly clock: VirtualClock; readonly recorder: Notebook; readonly log: Lines };
 
 const roomsOf = (
   { cluster, clock, recorder, log }: Props,
@@ -135,7 +135,7 @@ const roomsOf = (
 };
 
 /** Time, and the end. */
-const handsOf = (clock: HandClock, run: (signal: AbortSignal) => Promise<unknown>) => {
+const handsOf = (clock: VirtualClock, run: (signal: AbortSignal) => Promise<unknown>) => {
   const stop = new AbortController();
   const outcome = { ended: false };
   void run(stop.signal).then(() => (outcome.ended = true));
@@ -157,7 +157,7 @@ const handsOf = (clock: HandClock, run: (signal: AbortSignal) => Promise<unknown
 };
 
 export const machineBench = (fill: (furniture: Furniture, cluster: Cluster) => void, options: BenchOptions = {}) => {
-  const props = { cluster: new Cluster(), clock: new HandClock(), recorder: new Notebook(), log: new Lines() };
+  const props = { cluster: new Cluster(), clock: new VirtualClock(), recorder: new Notebook(), log: new Lines() };
   const { cluster } = props;
   const furniture = furnish(cluster);
   fill(furniture, cluster);

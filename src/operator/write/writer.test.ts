@@ -4,7 +4,7 @@ import { maintenance } from '../../apis/maintenance.ts';
 import { readNode } from '../../core/hold/node.ts';
 import { readLease } from '../../core/lease/lease.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ClusterCache } from '../cache/cluster-cache.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
 import { failure, Lines, Notebook, response, ScriptedApi, Tallies } from '../testing/fakes.ts';
@@ -19,7 +19,7 @@ const bench = (reply: ApiResponse | Error | ((call: ApiCall) => ApiResponse) = r
     return typeof reply === 'function' ? reply(call) : reply;
   });
   const [recorder, meter, log] = [new Notebook(), new Tallies(), new Lines()];
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const cache = new ClusterCache({
     api,
     watcher: { watch: async () => {} },

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { createCluster, type EmbeddedCluster } from '../../embedded/cluster.ts';
-import { Life } from '../../embedded/cluster-runtime.ts';
+import { ClusterRuntime } from '../../embedded/cluster-runtime.ts';
 import { writesOn } from '../../embedded/controllers/writes.ts';
 import { inProcess } from '../../embedded/in-process.ts';
 import { kubeVirtDefinitions, kubeVirtObjects } from '../../embedded/kubevirt/definitions.ts';
@@ -11,7 +11,7 @@ import { text } from '../../embedded/object.ts';
 import { seeded } from '../../embedded/seeded.ts';
 import type { Api, ApiCall, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
-import { HandClock } from '../../support/virtual-clock.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Sick } from '../prepare/prepare.ts';
 import { restingSets } from '../prepare/reduce.ts';
 import { makeRevisions } from '../prepare/revisions.ts';
@@ -37,7 +37,7 @@ export type SandboxOptions = {
 /** A copy of the cluster that lives in made-up time, with nobody draining anything yet. */
 export type Sandbox = {
   readonly cluster: EmbeddedCluster;
-  readonly clock: HandClock;
+  readonly clock: VirtualClock;
   readonly ports: Api & Watcher;
   end(): void;
 };
@@ -78,11 +78,11 @@ const furnish = ({ machine }: EmbeddedCluster, { objects, definitions }: Sandbox
 /** Sets the stage for one run. `unloaded` is told what could not be taken over. */
 export const setSandbox = (sandboxOptions: SandboxOptions, seed: number, unloaded: (what: string) => void): Sandbox => {
   const { takenAt, sick, learned } = sandboxOptions;
-  const clock = new HandClock(takenAt);
+  const clock = new VirtualClock(takenAt);
   const vms = hasVms(sandboxOptions.objects) ? new SimulatedKubeVirt() : undefined;
   const cluster = createCluster({ clock, random: seeded(seed + firstSeed), extensions: vms === undefined ? [] : [vms.extension()] });
   for (const what of furnish(cluster, sandboxOptions)) unloaded(what);
-  const life = new Life({
+  const runtime = new ClusterRuntime({
     machine: cluster.machine,
     clock,
     pace: {
@@ -99,7 +99,7 @@ export const setSandbox = (sandboxOptions: SandboxOptions, seed: number, unloade
     unread: restingSets(sandboxOptions.objects),
     ...(vms && { more: vms.controllers() }),
   });
-  life.start();
+  runtime.start();
   const ports = inProcess(cluster, { userAgent: 'drydock', delays: { call: halfOf } });
-  return { cluster, clock, ports, end: () => life.stop() };
+  return { cluster, clock, ports, end: () => runtime.stop() };
 };

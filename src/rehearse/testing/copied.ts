@@ -16,12 +16,12 @@ type Make = (resource: string, draft: JsonObject) => Stored;
 
 /** Lets a cluster live until it has come to rest, and takes a copy. Its pods take 2 s to start and 1 s to end. */
 export const copied = async (furnish: (make: Make, settle: () => Promise<void>) => void | Promise<void>): Promise<ClusterSnapshot> => {
-  const { cluster, clock, make, life } = bench({ pace: { startMs: 2000, stopMs: 1000, spread: 0 } });
+  const { cluster, clock, make, runtime } = bench({ pace: { startMs: 2000, stopMs: 1000, spread: 0 } });
   for (const text of crdTexts(usualGroups)) make('customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
   await furnish(make, () => clock.advance(30_000));
   await clock.advance(60_000);
   const copy = await takeCopy({ api: inProcess(cluster, { userAgent: 'test' }), now: () => clock.now() });
-  life.stop();
+  runtime.stop();
   return copy;
 };
 

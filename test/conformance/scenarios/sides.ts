@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pace } from '../../../src/embedded/actors/kubelets.ts';
 import { createCluster } from '../../../src/embedded/cluster.ts';
-import { Life } from '../../../src/embedded/cluster-runtime.ts';
+import { ClusterRuntime } from '../../../src/embedded/cluster-runtime.ts';
 import type { Stored } from '../../../src/embedded/object.ts';
 import { administrator, serve } from '../../../src/embedded/serve.ts';
 import { systemClock } from '../../../src/support/clock.ts';
@@ -46,8 +46,8 @@ const sideOf = async (access: Access): Promise<Side> => {
 
 const startEmbedded = async (real: ControlPlane): Promise<Side & { close(): Promise<void> }> => {
   const cluster = createCluster({ clock: systemClock, random: Math.random });
-  const life = new Life({ machine: cluster.machine, clock: systemClock, pace, nodeHealth, isAlive, record: 'events' });
-  life.start();
+  const runtime = new ClusterRuntime({ machine: cluster.machine, clock: systemClock, pace, nodeHealth, isAlive, record: 'events' });
+  runtime.start();
   const pem = (name: string): string => readFileSync(join(real.folder, name), 'utf8');
   const token = 'scenarios';
   const serving = await serve(cluster, {
@@ -56,7 +56,7 @@ const startEmbedded = async (real: ControlPlane): Promise<Side & { close(): Prom
   });
   const side = await sideOf({ server: serving.url, token, ca: pem('ca.crt') });
   const close = async (): Promise<void> => {
-    life.stop();
+    runtime.stop();
     await serving.close();
   };
   return { ...side, close };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import type { LeftOut } from '../../integrations/builds.ts';
-import { type BedSettings, writeConfig } from './config.ts';
+import { type HarnessSettings, writeConfig } from './config.ts';
 import { fillCatalog, tokenOf } from './keystone.ts';
 import { ensurePackages } from './packages.ts';
 import { makePlace, must, type Place, region, secrets } from './place.ts';
@@ -174,13 +174,13 @@ const begin = async (place: Place, services: Services, hosts: readonly string[])
   );
 };
 
-const usual: BedSettings = { driver: 'fake.FakeLiveMigrateDriver', migrationsAtOnce: 1, pageSize: 1000, tokenSeconds: 3600 };
+const usual: HarnessSettings = { driver: 'fake.FakeLiveMigrateDriver', migrationsAtOnce: 1, pageSize: 1000, tokenSeconds: 3600 };
 
 /** Starts an OpenStack with these compute hosts beside a control plane; about half a minute. Says why where this machine cannot. */
 export const startOpenStack = async (
   controlPlane: ControlPlane,
   hosts: readonly string[],
-  settings: Partial<BedSettings> = {},
+  settings: Partial<HarnessSettings> = {},
 ): Promise<OpenStack | LeftOut> => {
   const lacking = await ensurePackages();
   if (lacking !== undefined) return lacking;

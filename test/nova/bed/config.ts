@@ -48,7 +48,7 @@ const placement = (place: Place): Ini => ({
   keystone_authtoken: believing(place, 'placement'),
 });
 
-const nova = (place: Place, { driver, migrationsAtOnce, pageSize }: BedSettings): Ini => ({
+const nova = (place: Place, { driver, migrationsAtOnce, pageSize }: HarnessSettings): Ini => ({
   DEFAULT: {
     my_ip: '127.0.0.1',
     state_path: `${place.folder}/nova`,
@@ -153,7 +153,7 @@ const neutronPaste: Ini = {
   }),
 };
 
-export type BedSettings = {
+export type HarnessSettings = {
   /** Of Nova's own; the usual one takes five seconds for a live migration. */
   readonly driver: 'fake.FakeLiveMigrateDriver' | 'fake.MediumFakeDriver';
   /** Of one host. Nova's own default is 1. */
@@ -165,7 +165,7 @@ export type BedSettings = {
 };
 
 /** Writes all of it. */
-export const writeConfig = (place: Place, settings: BedSettings, hosts: readonly string[]): void => {
+export const writeConfig = (place: Place, settings: HarnessSettings, hosts: readonly string[]): void => {
   place.write('etc/keystone/keystone.conf', ini(keystone(place, settings.tokenSeconds)));
   place.write('etc/placement/placement.conf', ini(placement(place)));
   place.write('etc/nova/nova.conf', ini(nova(place, settings)));

@@ -6,7 +6,7 @@ import { type Cluster, type Controller, keyOf, split } from '../controller.ts';
 import { controllerOf, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, nodeOf, phaseOf } from '../pods.ts';
 import { forgetRevisions, updateRevision } from '../revisions.ts';
 import { concerned, counted, deletePod, makePod, minReadyOf, podFrom, report, templateOf } from '../workload.ts';
-import { affinityTo, byTarget, judgeOf, tolerationsOf, type Verdict } from './nodes.ts';
+import { affinityTo, byTarget, judgeOf, type NodeFit, tolerationsOf } from './nodes.ts';
 import { generationOf, hashLabel, isUpdated, type Plan, rollingPlan, surplusOn, type View } from './update.ts';
 
 /** DaemonSets (k8s.io/kubernetes/pkg/controller/daemon): a pod on every node that it may run on. */
@@ -98,7 +98,7 @@ const statusOf = ({ set, hash, nowMs, byNode, verdicts }: View): JsonObject => {
 
 const viewOf = (cluster: Cluster, set: Stored, hash: string): View => {
   const judge = judgeOf(set);
-  const verdicts = new Map<string, Verdict>(cluster.store.list('nodes').map(node => [node.metadata.name, judge(node)]));
+  const verdicts = new Map<string, NodeFit>(cluster.store.list('nodes').map(node => [node.metadata.name, judge(node)]));
   return {
     set,
     hash,

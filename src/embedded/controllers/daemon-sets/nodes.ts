@@ -63,13 +63,13 @@ const byAge = (one: Stored, other: Stored): number =>
   (one.metadata.name < other.metadata.name ? -1 : 1);
 
 /** Whether the set wants a new pod on a node, and whether one that is there may stay. */
-export type Verdict = { readonly wants: boolean; readonly keeps: boolean };
+export type NodeFit = { readonly wants: boolean; readonly keeps: boolean };
 
 /**
  * A taint that only keeps new pods away drives none out (NodeShouldRunDaemonPod). Cordons do not matter to it. Answers with a judge, because
  * what is asked of the set is the same for all nodes.
  */
-export const judgeOf = (set: Stored): ((node: Stored) => Verdict) => {
+export const judgeOf = (set: Stored): ((node: Stored) => NodeFit) => {
   const spec = part(templateOf(set), 'spec');
   const tolerations = [...tolerationsOf(set)];
   const only = text(spec, 'nodeName');

@@ -2,7 +2,7 @@ import { at, type Stored, strings } from '../../object.ts';
 import { scaled } from '../budgets/scaled.ts';
 import { isAvailable, isDeleting, isReady } from '../pods.ts';
 import { minReadyOf } from '../workload.ts';
-import { surgeOf, type Verdict } from './nodes.ts';
+import { type NodeFit, surgeOf } from './nodes.ts';
 
 /** What a rolling update of a daemon set does next (update.go), pure. */
 
@@ -25,7 +25,7 @@ export type View = {
   readonly hash: string;
   readonly nowMs: number;
   readonly byNode: ReadonlyMap<string, readonly Stored[]>;
-  readonly verdicts: ReadonlyMap<string, Verdict>;
+  readonly verdicts: ReadonlyMap<string, NodeFit>;
   /** On how many nodes it wants a pod. */
   readonly desired: number;
 };

@@ -51,7 +51,7 @@ const steps = ({ store, writes, make, pods }: ReturnType<typeof bench>): readonl
 const played = async (isRead: boolean): Promise<readonly (readonly unknown[])[]> => {
   const unread = new Set<string>();
   const stage = bench({ unread });
-  const { clock, store, make, pods, life } = stage;
+  const { clock, store, make, pods, runtime } = stage;
   for (const name of ['n1', 'n2', 'n3']) {
     const node = freshNode(name);
     const zoned = { ...part(node, 'metadata', 'labels'), 'topology.kubernetes.io/zone': name };
@@ -73,7 +73,7 @@ const played = async (isRead: boolean): Promise<readonly (readonly unknown[])[]>
   }
   const replicas = at(store.get('replicasets.apps', 'shop', 'web'), 'status', 'readyReplicas');
   assert.equal(replicas, isRead ? 2 : undefined, 'only a status that somebody reads is written');
-  life.stop();
+  runtime.stop();
   return seen;
 };
 

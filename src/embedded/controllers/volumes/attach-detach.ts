@@ -14,12 +14,19 @@ const claims = 'persistentvolumeclaims';
 const volumes = 'persistentvolumes';
 
 /** A volume that is to be attached to a node. */
-type Wish = { readonly pod: Stored; readonly volume: string; readonly driver: string; readonly handle: string; readonly node: string };
+type Attachment = {
+  readonly pod: Stored;
+  readonly volume: string;
+  readonly driver: string;
+  readonly handle: string;
+  readonly node: string;
+};
 
 /** As the CSI plugin names them (getAttachmentName). */
-const nameOf = ({ handle, driver, node }: Wish): string => `csi-${createHash('sha256').update(`${handle}${driver}${node}`).digest('hex')}`;
+const nameOf = ({ handle, driver, node }: Attachment): string =>
+  `csi-${createHash('sha256').update(`${handle}${driver}${node}`).digest('hex')}`;
 
-const wishesOf = ({ store }: Cluster, pod: Stored): readonly Wish[] => {
+const wishesOf = ({ store }: Cluster, pod: Stored): readonly Attachment[] => {
   const node = nodeOf(pod);
   if (node === '' || isFinished(pod)) return [];
   return objects(at(pod, 'spec', 'volumes')).flatMap(one => {
@@ -34,13 +41,13 @@ const wishesOf = ({ store }: Cluster, pod: Stored): readonly Wish[] => {
 /** A kubelet says by this that its volumes are the controller's affair; what else is attached to its node is left alone. */
 const managed = 'volumes.kubernetes.io/controller-managed-attach-detach';
 
-const wantedOn = (cluster: Cluster, node: string): ReadonlyMap<string, Wish> => {
+const wantedOn = (cluster: Cluster, node: string): ReadonlyMap<string, Attachment> => {
   if (cluster.store.get('nodes', '', node)?.metadata.annotations?.[managed] !== 'true') return new Map();
   const wishes = cluster.store.indexed('pods', 'spec.nodeName', node).flatMap(pod => wishesOf(cluster, pod));
   return new Map(wishes.map(wish => [nameOf(wish), wish]));
 };
 
-const attach = ({ writes }: Cluster, name: string, { driver, node, volume }: Wish): void => {
+const attach = ({ writes }: Cluster, name: string, { driver, node, volume }: Attachment): void => {
   writes.create(attachments, {
     apiVersion: 'storage.k8s.io/v1',
     kind: 'VolumeAttachment',
@@ -50,7 +57,7 @@ const attach = ({ writes }: Cluster, name: string, { driver, node, volume }: Wis
 };
 
 /** What the driver says, and what the controller makes of that. */
-const noteAttached = ({ writes, record }: Cluster, present: Stored, { pod, volume }: Wish): void => {
+const noteAttached = ({ writes, record }: Cluster, present: Stored, { pod, volume }: Attachment): void => {
   writes.update(attachments, { ...present, status: { attached: true } }, 'status');
   const message = `AttachVolume.Attach succeeded for volume "${volume}" `;
   record({ by, about: { resource: 'pods', object: pod }, type: 'Normal', reason: 'SuccessfulAttachVolume', message });

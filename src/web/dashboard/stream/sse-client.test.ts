@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HandClock } from '../../../support/virtual-clock.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 import type { Delta, Scene } from '../scene.ts';
 import { DeltaLog } from './delta-log.ts';
 import { SseClient, type StreamSource } from './sse-client.ts';
@@ -63,7 +63,7 @@ test('a reader gets the scene, and then every delta once', () => {
   const { tell, source: all } = source();
   const line = new Line();
   tell();
-  const client = new SseClient(line, all, new HandClock(), undefined);
+  const client = new SseClient(line, all, new VirtualClock(), undefined);
   client.pump();
   tell();
   client.pump();
@@ -77,7 +77,7 @@ test('one that comes back gets what it has missed, and the scene when nobody kno
   for (let count = 0; count < 3; count += 1) tell();
   const heard = (id: string): readonly string[] => {
     const line = new Line();
-    new SseClient(line, all, new HandClock(), id).pump();
+    new SseClient(line, all, new VirtualClock(), id).pump();
     return line.heard;
   };
   assert.deepEqual(heard('run.1'), ['delta 2', 'delta 3']);
@@ -91,7 +91,7 @@ test('a slow reader is told nothing more until it has taken what it was told', (
   const { tell, source: all } = source();
   const line = new Line();
   line.busy = true;
-  const client = new SseClient(line, all, new HandClock(), undefined);
+  const client = new SseClient(line, all, new VirtualClock(), undefined);
   for (let count = 0; count < 1000; count += 1) {
     tell();
     client.pump();
@@ -112,7 +112,7 @@ test('a slow reader is told nothing more until it has taken what it was told', (
 });
 
 test('one that takes nothing for half a minute is cut off; one that does is not', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const { tell, source: all } = source();
   const [gone, slow] = [new Line(), new Line()];
   gone.busy = true;

@@ -5,7 +5,7 @@ import { medik8s } from '../../../apis/medik8s.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { KindAdapter } from '../../../core/request/request.ts';
 import { createCluster, type EmbeddedCluster } from '../../../embedded/cluster.ts';
-import { Life } from '../../../embedded/cluster-runtime.ts';
+import { ClusterRuntime } from '../../../embedded/cluster-runtime.ts';
 import { writesOn } from '../../../embedded/controllers/writes.ts';
 import { inProcess } from '../../../embedded/in-process.ts';
 import { seeded } from '../../../embedded/seeded.ts';
@@ -77,7 +77,7 @@ export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['ma
   };
   for (const kind of kinds) make('customresourcedefinitions.apiextensions.k8s.io', crdFile(crds[kind]));
   make('namespaces', { metadata: { name: 'shop' } });
-  const life = new Life({ machine: cluster.machine, clock, pace: { startMs: 2000, stopMs: 3000, spread: 0 } });
+  const life = new ClusterRuntime({ machine: cluster.machine, clock, pace: { startMs: 2000, stopMs: 3000, spread: 0 } });
   life.start();
   for (const [name, zone] of workers) make('nodes', worker(name, zone));
   const ports = inProcess(cluster, { userAgent: 'drydock' });

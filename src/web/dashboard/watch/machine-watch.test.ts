@@ -4,7 +4,7 @@ import { machineAdapter } from '../../../apis/machine-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Api, ApiCall, ApiResponse, Watcher } from '../../../operator/ports.ts';
 import { silentLog } from '../../../support/log.ts';
-import { HandClock } from '../../../support/virtual-clock.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { approve, readApproval } from '../actions/approval.ts';
 import type { Delta } from '../scene.ts';
 import { type Place, place } from '../testing/place.ts';
@@ -31,7 +31,7 @@ const maintenance = (events: readonly JsonObject[]): JsonObject => ({
   spec: { maintenancescheduled: false, machineid: 'i-1', machinelink: 'w1', nodeName: 'w1', events: [...events] },
 });
 
-const observing = async (at: Place, clock: HandClock, watcher: Watcher = at.ports) => {
+const observing = async (at: Place, clock: VirtualClock, watcher: Watcher = at.ports) => {
   const observer = new Observer({
     watcher,
     adapters: at.adapters,
@@ -58,14 +58,14 @@ const observing = async (at: Place, clock: HandClock, watcher: Watcher = at.port
   return { observer, deltas, end, patch };
 };
 
-const furnished = (clock: HandClock): Place => {
+const furnished = (clock: VirtualClock): Place => {
   const at = place(clock, ['maintenance', 'machineMaintenance', 'window']);
   at.make('namespaces', { metadata: { name: 'drydock-system' } });
   return at;
 };
 
 test('what is announced about a machine is shown with its phase, what it waits for, and its deadline, until it is over', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const at = furnished(clock);
   const { observer, deltas, end, patch } = await observing(at, clock);
   at.make(mm, maintenance([event({ source: 'agent/aws' }), event()]));
@@ -109,7 +109,7 @@ test('what is announced about a machine is shown with its phase, what it waits f
 });
 
 test('a node whose machine has gone and is being replaced stays where it was', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const at = furnished(clock);
   const { observer, end, patch } = await observing(at, clock);
   at.make(mm, maintenance([event()]));
@@ -126,7 +126,7 @@ test('a node whose machine has gone and is being replaced stays where it was', a
 });
 
 test('windows are shown as the operator has last said of them', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const at = furnished(clock);
   const { observer, end } = await observing(at, clock);
   const spec = { openings: [{ cron: '0 22 * * *', duration: '6h' }] };
@@ -149,7 +149,7 @@ test('windows are shown as the operator has last said of them', async () => {
 });
 
 test('a cluster without these kinds is no trouble; one that does not show them says so, and all else is there', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const at = place(clock, ['maintenance']);
   const without = await observing(at, clock);
   assert.deepEqual(without.observer.scene().facts, {
@@ -177,7 +177,7 @@ test('a cluster without these kinds is no trouble; one that does not show them s
 });
 
 test('somebody agrees to what waits for that, as it was seen, and to nothing else', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const at = furnished(clock);
   const { observer, end, patch } = await observing(at, clock);
   at.make(mm, maintenance([event()]));

@@ -6,7 +6,7 @@ import { load } from '../../../embedded/load.ts';
 import { many } from '../../../embedded/testing/many.ts';
 import type { Api, Watcher } from '../../../operator/ports.ts';
 import { silentLog } from '../../../support/log.ts';
-import { HandClock } from '../../../support/virtual-clock.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { maintain, release } from '../actions/wishes.ts';
 import type { Delta, NodeView, Scene } from '../scene.ts';
 import { budget, deployment, type Place, place } from '../testing/place.ts';
@@ -32,7 +32,7 @@ class Mirror {
   }
 }
 
-const watching = async (at: Place, clock: HandClock) => {
+const watching = async (at: Place, clock: VirtualClock) => {
   const observer = new Observer({ watcher: at.ports, adapters: at.adapters, access: 'link', cluster: 'test', clock, log: silentLog });
   const mirror = new Mirror();
   observer.listen((_revision, delta) => mirror.apply(delta));
@@ -64,7 +64,7 @@ const shop = (at: Place): void => {
 };
 
 test('it shows the nodes with their zones, the pods with what they belong to, and the budgets', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const at = place(clock);
   shop(at);
   await clock.advance(10_000);
@@ -96,7 +96,7 @@ test('it shows the nodes with their zones, the pods with what they belong to, an
 });
 
 test('a maintenance is told from its order to its end: hold, progress, blockers in words, events; then the node is as it was', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const at = place(clock);
   shop(at);
   at.operate();
@@ -132,7 +132,7 @@ test('a maintenance is told from its order to its end: hold, progress, blockers 
 });
 
 test('an outlook says how many pods would leave and what would be in the way, and changes nothing', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const at = place(clock);
   at.make('deployments.apps', deployment('web', 3));
   at.make('pods', {
@@ -151,7 +151,7 @@ test('an outlook says how many pods would leave and what would be in the way, an
 });
 
 test('a maintenance of a node that is not there is shown all the same', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const at = place(clock);
   const { observer, node, end } = await watching(at, clock);
   const asked = maintain(at.ports, observer.maker(), { node: 'w9', ...order });
@@ -162,7 +162,7 @@ test('a maintenance of a node that is not there is shown all the same', async ()
 });
 
 test('a kind that the cluster does not serve is no trouble; what cannot be read is named until it can', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const at = place(clock, []);
   const refusing: Watcher = {
     watch: async (collection, project, sink, signal) => {
@@ -183,7 +183,7 @@ test('a kind that the cluster does not serve is no trouble; what cannot be read 
 });
 
 test('of 1,000 nodes and 10,000 pods, a change of one pod is a delta of one pod', async () => {
-  const clock = new HandClock();
+  const clock = new VirtualClock();
   const cluster = createCluster({ clock, random: () => 0.5 });
   load(cluster.machine, many(1000, 10));
   const observer = new Observer({
