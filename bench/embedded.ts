@@ -70,7 +70,7 @@ const timed = (work: () => void, times = 1): number => {
 
 const clock = new VirtualClock();
 const cluster = createCluster({ clock, random: seeded(1) });
-const { machine } = cluster;
+const { registry } = cluster;
 const ask = (method: string, path: string, query: Readonly<Record<string, string>> = {}, value?: unknown): void => {
   const body = value === undefined ? ({ kind: 'none' } as const) : ({ kind: 'json', value } as const);
   const contentType = method === 'PATCH' ? 'application/merge-patch+json' : '';
@@ -79,7 +79,7 @@ const ask = (method: string, path: string, query: Readonly<Record<string, string
   if (answer.kind !== 'object' || answer.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
 };
 
-told(`${nodes} nodes and ${nodes * podsEach} pods are loaded in`, timed(() => load(machine, everything())) / 1000, 's');
+told(`${nodes} nodes and ${nodes * podsEach} pods are loaded in`, timed(() => load(registry, everything())) / 1000, 's');
 told('resident memory then', process.memoryUsage.rss() / 1e6, 'MB');
 told(
   'the pods of one node are listed in',
@@ -98,7 +98,7 @@ const patch = (): void => {
   ask('PATCH', '/api/v1/nodes/node-7/status', {}, { metadata: { annotations } });
 };
 told('a status is patched in', timed(patch, 1000) * 1000, 'µs');
-const runtime = new ClusterRuntime({ machine, clock, pace: { startMs: 1000, stopMs: 1000, spread: 0.2 } });
+const runtime = new ClusterRuntime({ registry, clock, pace: { startMs: 1000, stopMs: 1000, spread: 0.2 } });
 told('controllers, scheduler and kubelets take it up in', timed(() => runtime.start()) / 1000, 's');
 const since = performance.now();
 await clock.advance(10_000);

@@ -27,7 +27,7 @@ import { writesOn } from './controllers/writes.ts';
 import { EventLog } from './event-log.ts';
 import type { Stored } from './object.ts';
 import { bind } from './registry/bind.ts';
-import type { Machine } from './registry/context.ts';
+import type { RegistryContext } from './registry/context.ts';
 import { finalize } from './registry/finalize.ts';
 import type { Change, Resource } from './store/store.ts';
 
@@ -52,7 +52,7 @@ const controllers = (nodeHealth: NodeHealthOptions): readonly Controller[] => [
 ];
 
 export type RuntimeOptions = {
-  readonly machine: Machine;
+  readonly registry: RegistryContext;
   readonly clock: Clock;
   /** How long pods take. */
   readonly pace: Pace;
@@ -75,27 +75,27 @@ export class ClusterRuntime {
   readonly #scheduling: Scheduling;
   readonly #kubelets: Kubelets;
   readonly #agents: NodeAgents;
-  readonly #machine: Machine;
+  readonly #registry: RegistryContext;
   readonly #events: EventLog;
   #unsubscribe: (() => void) | undefined;
 
-  constructor({ machine, clock, pace, isAlive = alwaysAlive, record = () => {}, more = [], nodeHealth = {}, unread }: RuntimeOptions) {
-    this.#machine = machine;
+  constructor({ registry, clock, pace, isAlive = alwaysAlive, record = () => {}, more = [], nodeHealth = {}, unread }: RuntimeOptions) {
+    this.#registry = registry;
     const writes = this.#writesOf('kube-controller-manager');
-    this.#events = new EventLog(machine, writes, clock);
+    this.#events = new EventLog(registry, writes, clock);
     this.#cluster = {
-      store: machine.store,
+      store: registry.store,
       writes,
       nowMs: () => clock.now().epochMilliseconds,
-      random: machine.random,
+      random: registry.random,
       record: record === 'events' ? note => this.#events.record(note) : record,
       ...(unread && { unread }),
     };
     this.#runner = new ControllerRunner(this.#cluster, clock, [
       ...controllers(nodeHealth),
       ...more,
-      disruptionController(machine.kinds),
-      garbageCollector(machine.kinds),
+      disruptionController(registry.kinds),
+      garbageCollector(registry.kinds),
       this.#namespaces(),
     ]);
     this.#scheduling = new Scheduling(this.#cluster, clock, (pod, node) => this.#bind(pod, node));
@@ -106,8 +106,8 @@ export class ClusterRuntime {
 
   /** Takes up what is there, and follows what comes. */
   start(): void {
-    const { store } = this.#machine;
-    for (const resource of ['nodes', 'pods', ...this.#machine.kinds.all().map(kind => kind.resource)].filter(unique)) {
+    const { store } = this.#registry;
+    for (const resource of ['nodes', 'pods', ...this.#registry.kinds.all().map(kind => kind.resource)].filter(unique)) {
       for (const object of store.list(resource)) this.#told({ type: 'added', resource, version: store.version, object });
     }
     this.#unsubscribe = store.subscribe(one => this.#told(one));
@@ -125,7 +125,7 @@ export class ClusterRuntime {
   /** Policies may say what a component is not to do. */
   #writesOf(name: string): Writes {
     const user = { name, groups: ['system:masters', 'system:authenticated'] };
-    return writesOn({ ...this.#machine, gate: policyGate(this.#machine.store, user) });
+    return writesOn({ ...this.#registry, gate: policyGate(this.#registry.store, user) });
   }
 
   #told(one: Change): void {
@@ -136,20 +136,20 @@ export class ClusterRuntime {
   }
 
   #namespaces(): Controller {
-    const { kinds } = this.#machine;
+    const { kinds } = this.#registry;
     const within = (): readonly string[] =>
       kinds
         .all()
         .filter(kind => kind.namespaced)
         .map(kind => kind.resource)
         .filter(unique);
-    return namespaceController(within, ({ metadata: { name } }) => finalize(this.#machine, name, { metadata: { name }, spec: {} }));
+    return namespaceController(within, ({ metadata: { name } }) => finalize(this.#registry, name, { metadata: { name }, spec: {} }));
   }
 
   #bind({ metadata }: Stored, node: string): boolean {
     const { namespace = '', name, uid } = metadata;
     const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace, uid }, target: { kind: 'Node', name: node } };
-    return bind(this.#machine, namespace, name, binding).kind === 'bound';
+    return bind(this.#registry, namespace, name, binding).kind === 'bound';
   }
 }
 

@@ -14,7 +14,7 @@ import { callExtensions, type Extension, extensionAt } from './extension.ts';
 import { builtInKinds, definitionKind } from './kinds/built-in.ts';
 import { indexes } from './kinds/kind.ts';
 import { KindTable } from './kinds/kind-table.ts';
-import type { Machine } from './registry/context.ts';
+import type { RegistryContext } from './registry/context.ts';
 import { create } from './registry/create.ts';
 import { MemoryStore } from './store/memory-store.ts';
 
@@ -62,15 +62,15 @@ export const createCluster = (options: ClusterOptions): EmbeddedCluster => {
   const { clock, random, historyLimit, callWebhook = callOverHttps, extensions = [] } = options;
   const store = new MemoryStore({ indexes, ...(historyLimit === undefined ? {} : { historyLimit }) });
   const kinds = new KindTable([...builtInKinds, definitionKind(definitions)]);
-  const machine: Machine = { store, kinds, clock, random };
-  followDefinitions(machine);
+  const registry: RegistryContext = { store, kinds, clock, random };
+  followDefinitions(registry);
   for (const [resource, object] of firstObjects) {
-    const outcome = create(machine, kinds.of(resource), object, '');
+    const outcome = create(registry, kinds.of(resource), object, '');
     if (outcome.kind === 'refused') throw new Error(`a new cluster cannot have a ${resource}: ${outcome.failure.message}`);
   }
-  const server: Server = { machine, feeds: new Feeds(store), clock };
-  const call = callExtensions(machine, extensions, callWebhook);
-  const passedOn = (request: ApiRequest): Response | undefined => extensionAt(extensions, request.path)?.answer(machine, request);
+  const server: Server = { registry, feeds: new Feeds(store), clock };
+  const call = callExtensions(registry, extensions, callWebhook);
+  const passedOn = (request: ApiRequest): Response | undefined => extensionAt(extensions, request.path)?.answer(registry, request);
   return {
     ...server,
     answer: request => passedOn(request) ?? handle(server, request),

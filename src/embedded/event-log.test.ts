@@ -10,9 +10,9 @@ import { seeded } from './seeded.ts';
 
 const setUp = () => {
   const clock = new VirtualClock();
-  const { machine } = createCluster({ clock, random: seeded(1) });
-  const writes = writesOn(machine);
-  const log = new EventLog(machine, writes, clock);
+  const { registry } = createCluster({ clock, random: seeded(1) });
+  const writes = writesOn(registry);
+  const log = new EventLog(registry, writes, clock);
   const written = writes.create('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'default' } });
   if (written.kind === 'refused') throw new Error(written.message);
   const note = (message: string, more: Partial<Note> = {}): void =>
@@ -24,7 +24,7 @@ const setUp = () => {
       message,
       ...more,
     });
-  const events = () => machine.store.list('events', 'default');
+  const events = () => registry.store.list('events', 'default');
   return { clock, log, note, events };
 };
 

@@ -4,7 +4,7 @@ import type { Clock } from '../support/clock.ts';
 import type { Note, Writes } from './controllers/controller.ts';
 import { apiVersionOf } from './kinds/kind.ts';
 import type { Stored } from './object.ts';
-import type { Machine } from './registry/context.ts';
+import type { RegistryContext } from './registry/context.ts';
 import type { Store } from './store/store.ts';
 
 /** What controllers note becomes Event objects, as client-go's recorders make them: k8s.io/client-go/tools/record/events_cache.go. */
@@ -36,7 +36,7 @@ const remember = <T>(map: Map<string, T>, key: string, value: T): T => {
 
 /** Keeps the events of a cluster: counts what is repeated, sums up what is similar, lets go of what is old. */
 export class EventLog {
-  readonly #machine: Machine;
+  readonly #registry: RegistryContext;
   readonly #writes: Writes;
   readonly #clock: Clock;
   /** Names of events by what they say. */
@@ -48,8 +48,8 @@ export class EventLog {
   #made = 0;
   #sweep: (() => void) | undefined;
 
-  constructor(machine: Machine, writes: Writes, clock: Clock) {
-    this.#machine = machine;
+  constructor(registry: RegistryContext, writes: Writes, clock: Clock) {
+    this.#registry = registry;
     this.#writes = writes;
     this.#clock = clock;
   }
@@ -78,7 +78,7 @@ export class EventLog {
   }
 
   get #store(): Store {
-    return this.#machine.store;
+    return this.#registry.store;
   }
 
   get #nowMs(): number {
@@ -104,7 +104,7 @@ export class EventLog {
 
   #make(note: Note): Stored | undefined {
     const { resource, object } = note.about;
-    const kind = this.#machine.kinds.of(resource);
+    const kind = this.#registry.kinds.of(resource);
     const { namespace, name, uid, resourceVersion } = object.metadata;
     this.#made += 1;
     const unique = (BigInt(this.#nowMs) * 1_000_000n + BigInt(this.#made % 1_000_000)).toString(16);

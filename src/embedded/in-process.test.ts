@@ -113,7 +113,7 @@ test('the same numbers make the same cluster, bit for bit', () => {
         body,
       });
     }
-    return JSON.stringify(cluster.machine.store.list('pods'));
+    return JSON.stringify(cluster.registry.store.list('pods'));
   };
   assert.equal(run(), run());
 });

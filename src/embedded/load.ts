@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { Kind } from './kinds/kind.ts';
 import { metaOf, type Stored, text, withMeta } from './object.ts';
-import { type Machine, newUid } from './registry/context.ts';
+import { newUid, type RegistryContext } from './registry/context.ts';
 
 /** What could not be loaded, and why. */
 export type Unloaded = { readonly what: string; readonly why: string };
@@ -12,15 +12,15 @@ const groupOf = (apiVersion: string): readonly [group: string, version: string] 
 };
 
 /** What was in force in the cluster that an object comes from is in force here: its uid, its age, its status, its generation. */
-const kept = (kind: Kind, object: JsonObject, machine: Machine): Stored | string => {
+const kept = (kind: Kind, object: JsonObject, registry: RegistryContext): Stored | string => {
   const read = kind.read(object);
   if (read.kind === 'unreadable') return read.message;
   const metadata = metaOf(read.object);
   if (text(metadata, 'name') === '') return 'it has no name';
   if (kind.namespaced && text(metadata, 'namespace') === '') return 'it has no namespace';
   return withMeta(read.object, {
-    uid: text(metadata, 'uid') || newUid(machine.random),
-    creationTimestamp: text(metadata, 'creationTimestamp') || machine.clock.now().toString({ smallestUnit: 'second' }),
+    uid: text(metadata, 'uid') || newUid(registry.random),
+    creationTimestamp: text(metadata, 'creationTimestamp') || registry.clock.now().toString({ smallestUnit: 'second' }),
     managedFields: undefined,
   }) as Stored;
 };
@@ -30,34 +30,34 @@ const kept = (kind: Kind, object: JsonObject, machine: Machine): Stored | string
  * They are read into their types; nothing is admitted, defaulted or validated again, for a real API server has done that. Namespaces that
  * nothing was said of are made. The answer names what could not be loaded.
  */
-export const load = (machine: Machine, given: Iterable<{ readonly [key: string]: unknown }>): readonly Unloaded[] => {
+export const load = (registry: RegistryContext, given: Iterable<{ readonly [key: string]: unknown }>): readonly Unloaded[] => {
   const unloaded: Unloaded[] = [];
   for (const object of given) {
     if (!isObject(object)) continue;
     const [group, version] = groupOf(text(object, 'apiVersion'));
-    const kind = machine.kinds.named(group, text(object, 'kind'), version) ?? machine.kinds.named(group, text(object, 'kind'));
+    const kind = registry.kinds.named(group, text(object, 'kind'), version) ?? registry.kinds.named(group, text(object, 'kind'));
     const what = `${text(object, 'kind')} ${text(object, 'metadata', 'namespace')}/${text(object, 'metadata', 'name')}`;
     if (kind === undefined) {
       unloaded.push({ what, why: 'its kind is not served' });
       continue;
     }
-    const read = kept(kind, object, machine);
+    const read = kept(kind, object, registry);
     if (typeof read === 'string') unloaded.push({ what, why: read });
     else {
-      needNamespace(machine, read.metadata.namespace);
-      machine.store.put(kind.resource, read);
+      needNamespace(registry, read.metadata.namespace);
+      registry.store.put(kind.resource, read);
     }
   }
   return unloaded;
 };
 
-const needNamespace = (machine: Machine, name: string | undefined): void => {
-  if (name === undefined || machine.store.get('namespaces', '', name) !== undefined) return;
-  machine.store.put('namespaces', {
+const needNamespace = (registry: RegistryContext, name: string | undefined): void => {
+  if (name === undefined || registry.store.get('namespaces', '', name) !== undefined) return;
+  registry.store.put('namespaces', {
     metadata: {
       name,
-      uid: newUid(machine.random),
-      creationTimestamp: machine.clock.now().toString({ smallestUnit: 'second' }),
+      uid: newUid(registry.random),
+      creationTimestamp: registry.clock.now().toString({ smallestUnit: 'second' }),
       labels: { 'kubernetes.io/metadata.name': name },
       resourceVersion: '',
     },

@@ -10,8 +10,8 @@ const podsEach = 20;
 
 test(`${nodes} nodes and ${nodes * podsEach} pods are loaded, and nothing of them is scanned for one node`, () => {
   const cluster = createCluster({ clock: new VirtualClock(), random: () => 0.5 });
-  const { store } = cluster.machine;
-  load(cluster.machine, many(nodes, podsEach));
+  const { store } = cluster.registry;
+  load(cluster.registry, many(nodes, podsEach));
   assert.equal(store.count('pods'), nodes * podsEach);
   assert.equal(store.indexed('pods', 'spec.nodeName', 'node-7').length, podsEach);
   const listed = cluster.answer({

@@ -90,8 +90,8 @@ const respond = async (
   const user = users.get(digest(bearerOf(incoming.headers.authorization)));
   if (user === undefined) return send(outgoing, refusal(unauthorized()));
   const request = requestOf(incoming, text);
-  const asked = askedBy(request, cluster.machine.kinds);
-  const veto = authorize(cluster.machine.store, user, asked);
+  const asked = askedBy(request, cluster.registry.kinds);
+  const veto = authorize(cluster.registry.store, user, asked);
   const response = veto === undefined ? await cluster.respond(request, user) : refusal(veto);
   const status = response.kind === 'watch' ? 200 : response.status;
   const { url = '' } = incoming;

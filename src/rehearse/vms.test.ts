@@ -27,10 +27,10 @@ const copyOf = async (): Promise<ClusterSnapshot> => {
   const clock = new VirtualClock();
   const kubeVirt = new SimulatedKubeVirt();
   const cluster = createCluster({ clock, random: seeded(1), extensions: [kubeVirt.extension()] });
-  const { machine } = cluster;
-  const runtime = new ClusterRuntime({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, more: kubeVirt.controllers() });
+  const { registry } = cluster;
+  const runtime = new ClusterRuntime({ registry, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, more: kubeVirt.controllers() });
   const make = (resource: string, draft: JsonObject): Stored => {
-    const written = writesOn(machine).create(resource, draft);
+    const written = writesOn(registry).create(resource, draft);
     if (written.kind === 'refused') throw new Error(written.message);
     return written.object;
   };

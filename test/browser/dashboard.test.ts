@@ -377,7 +377,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
 
   test('with 1,000 nodes and 10,000 pods it is counted and not drawn, and a node is found', async () => {
     const cluster = createCluster({ clock: systemClock, random: Math.random });
-    load(cluster.machine, many(1000, 10));
+    load(cluster.registry, many(1000, 10));
     const watcher = inProcess(cluster, { userAgent: 'test' });
     const common = { adapters: [], cluster: 'large', port: 0, clock: systemClock, log: silentLog };
     await using opened = new AsyncDisposableStack();
@@ -390,7 +390,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     await wide.getByLabel('Find a node').fill('node-777');
     await wide.waitForFunction(() => document.querySelectorAll('.node').length === 1);
     await wide.locator('.node .pod-counts', { hasText: /^10 ready$/ }).waitFor();
-    load(cluster.machine, many(778, 1, 'False'));
+    load(cluster.registry, many(778, 1, 'False'));
     await wide.locator('.node .pod-counts', { hasText: '1 starting, 9 ready' }).waitFor();
     await wide.locator('#node-node-777').click();
     await wide.getByRole('button', { name: 'What would a drain do?' }).click();

@@ -11,7 +11,7 @@ const skip = both.kind === 'left-out' ? `control plane left out: ${both.why}` : 
 /** Both servers forget what is past: etcd by its compaction, the API server's cache by a restart. */
 const forget = async (isReal: boolean): Promise<void> => {
   if (both.kind !== 'started') return;
-  if (!isReal) return both.embedded.machine.store.compact();
+  if (!isReal) return both.embedded.registry.store.compact();
   await sleep(3500);
   await both.real.restart('kube-apiserver');
 };

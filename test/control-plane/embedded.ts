@@ -82,7 +82,7 @@ const open = async (options: Options): Promise<Open> => {
   const isAlive: NonNullable<ConstructorParameters<typeof ClusterRuntime>[0]['isAlive']> = ({ metadata: { annotations } }) =>
     annotations?.['kwok.x-k8s.io/node'] === 'fake' && annotations['drydock.test/dead'] === undefined;
   const runtime = new ClusterRuntime({
-    machine: cluster.machine,
+    registry: cluster.registry,
     clock: systemClock,
     pace,
     isAlive,

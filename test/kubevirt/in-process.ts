@@ -92,12 +92,12 @@ export const simulatedSite = async (): Promise<Site & { end(): Promise<void> }> 
   const random = seeded(1);
   const cluster = createCluster({ clock, random, extensions: [kubevirt.extension()] });
   const runtime = new ClusterRuntime({
-    machine: cluster.machine,
+    registry: cluster.registry,
     clock,
     pace: { startMs: 500, stopMs: 1000, spread: 0 },
     more: kubevirt.controllers(),
   });
-  const writes = writesOn(cluster.machine);
+  const writes = writesOn(cluster.registry);
   for (const one of kubeVirtDefinitions) writes.create('customresourcedefinitions.apiextensions.k8s.io', one);
   runtime.start();
   const api = clientOf(cluster);

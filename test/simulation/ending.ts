@@ -22,7 +22,7 @@ const wordsOf: Readonly<Record<string, string>> = { Announce: 'Announced', Cordo
 
 const isFinished = ({ cluster }: Stage, resource: string, object: Stored): boolean => {
   const phase = text(object, 'status', 'phase');
-  const isThere = cluster.machine.store.get('nodes', '', nodeOf(object)) !== undefined;
+  const isThere = cluster.registry.store.get('nodes', '', nodeOf(object)) !== undefined;
   if (object.metadata.deletionTimestamp !== undefined) return false;
   if (resource !== maintenances.Maintenance) {
     if (isThere) return phase === 'Succeeded';
@@ -36,7 +36,7 @@ const isOver = (one: Stored): boolean => ['Succeeded', 'Cancelled', 'Notified'].
 
 /** Everything that is asked for has come as far as it can. */
 export const unfinished = (stage: Stage): string | undefined => {
-  const { store } = stage.cluster.machine;
+  const { store } = stage.cluster.registry;
   for (const resource of Object.values(maintenances)) {
     const open = store.list(resource).find(object => !isFinished(stage, resource, object));
     if (open !== undefined) {
@@ -64,7 +64,7 @@ const leftOn = (node: Stored): string | undefined => {
 
 /** Everything has been given back. */
 export const endOf = ({ cluster }: Stage): string | undefined => {
-  const { store } = cluster.machine;
+  const { store } = cluster.registry;
   for (const resource of [...Object.values(maintenances), machineMaintenances]) {
     const [left] = store.list(resource);
     if (left !== undefined) return `${resource} ${left.metadata.name} is still there: ${JSON.stringify(left)}`;

@@ -15,7 +15,7 @@ const label = 'remediation.medik8s.io/exclude-from-remediation';
 const parent = 'drydock.dev/machine-maintenance';
 const ours = ['drydock.dev/drain', 'medik8s.io/drain', 'kubevirt.io/drain', 'node.kubernetes.io/unschedulable'];
 
-const listOf = ({ stage }: Doing, resource: string): readonly Stored[] => stage.cluster.machine.store.list(resource);
+const listOf = ({ stage }: Doing, resource: string): readonly Stored[] => stage.cluster.registry.store.list(resource);
 
 const oneOf = ({ dice }: Doing, all: readonly Stored[]): Stored | undefined => all[Math.floor(dice.share() * all.length)];
 
@@ -32,7 +32,7 @@ const changeNode = (doing: Doing, node: Stored | undefined, change: (node: Store
 const taintsOf = (node: Stored): readonly JsonObject[] => objects(at(node, 'spec', 'taints'));
 
 const setReady = (doing: Doing, name: string, status: 'True' | 'Unknown'): void => {
-  const node = doing.stage.cluster.machine.store.get('nodes', '', name);
+  const node = doing.stage.cluster.registry.store.get('nodes', '', name);
   if (node === undefined) return;
   const others = objects(at(node, 'status', 'conditions')).filter(one => one['type'] !== 'Ready');
   const conditions = [...others, readyCondition(status, doing.clock.now().toString())];
@@ -55,7 +55,7 @@ const revive = (doing: Doing, name: string): void => {
 
 const rejoin = (doing: Doing, name: string): void => {
   const plan = doing.story.nodes.find(one => one.name === name);
-  if (plan !== undefined && doing.stage.cluster.machine.store.get('nodes', '', name) === undefined) {
+  if (plan !== undefined && doing.stage.cluster.registry.store.get('nodes', '', name) === undefined) {
     doing.stage.make('nodes', nodeDraft(plan, doing.clock.now().toString()));
   }
 };
@@ -122,7 +122,7 @@ const force = (doing: Doing): void => {
   if (resource === undefined || object === undefined) return;
   const { namespace = '', name } = object.metadata;
   doing.stage.writes.remove(resource, namespace, name);
-  const left = doing.stage.cluster.machine.store.get(resource, namespace, name);
+  const left = doing.stage.cluster.registry.store.get(resource, namespace, name);
   if (left !== undefined) doing.stage.writes.update(resource, { ...left, metadata: { ...left.metadata, finalizers: [] } });
 };
 
@@ -183,7 +183,7 @@ const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
   },
   changeBudget,
   scale,
-  compact: ({ stage }) => stage.cluster.machine.store.compact(),
+  compact: ({ stage }) => stage.cluster.registry.store.compact(),
 };
 
 /** Does it. Which of several is meant is drawn from `pick`. */
@@ -204,7 +204,7 @@ const removeStrandedVms = (doing: Doing): void => {
     remove(
       doing,
       'virtualmachineinstances.kubevirt.io',
-      doing.stage.cluster.machine.store.get('virtualmachineinstances.kubevirt.io', 'shop', vm.metadata.name),
+      doing.stage.cluster.registry.store.get('virtualmachineinstances.kubevirt.io', 'shop', vm.metadata.name),
     );
   }
 };
@@ -252,7 +252,7 @@ const over = ['Succeeded', 'Cancelled', 'Notified'];
 const giveUpMachines = ({ stage, story }: Omit<Doing, 'dice'>): void => {
   if (story.machines === undefined) return;
   const resource = `machines.${machineGroups[story.machines.flavour].group}`;
-  const { store } = stage.cluster.machine;
+  const { store } = stage.cluster.registry;
   for (const machine of store.list(resource)) {
     const id = text(machine, 'spec', 'providerID').split('/').at(-1) ?? '';
     if (id === '' || ['running', 'rebooting'].includes(stage.cloud?.instance(id)?.state ?? '')) continue;
@@ -277,7 +277,7 @@ const giveUpMachines = ({ stage, story }: Omit<Doing, 'dice'>): void => {
 export const sweep = (doing: Omit<Doing, 'dice'>): void => {
   const { stage, clock } = doing;
   giveUpMachines(doing);
-  for (const pod of stage.cluster.machine.store.list('pods')) {
+  for (const pod of stage.cluster.registry.store.list('pods')) {
     const { namespace = '', name, deletionTimestamp } = pod.metadata;
     if (deletionTimestamp !== undefined && clock.nowMs > Date.parse(deletionTimestamp) + stuckMs)
       stage.writes.remove('pods', namespace, name, { gracePeriodSeconds: 0 });

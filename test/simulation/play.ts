@@ -52,9 +52,9 @@ class Play {
     this.#story = story;
     const isFaulty = (): boolean => this.#startedMs <= this.#clock.nowMs && this.#calmSince === Number.POSITIVE_INFINITY;
     const options = { story, clock: this.#clock, isFaulty, calmSince: () => this.#calmSince };
-    this.#stage = setUp(story, this.#clock, cluster => this.#audit.attach(cluster.machine.store, options));
+    this.#stage = setUp(story, this.#clock, cluster => this.#audit.attach(cluster.registry.store, options));
     const { cluster, cloud } = this.#stage;
-    cluster.machine.store.subscribe(({ version }) => void this.#versions.push({ at: this.#clock.nowMs, version }));
+    cluster.registry.store.subscribe(({ version }) => void this.#versions.push({ at: this.#clock.nowMs, version }));
     this.#world = {
       story,
       clock: this.#clock,
@@ -126,7 +126,7 @@ class Play {
     const machines = ['machineeventsources.drydock.dev', 'machinemaintenances.machinemaintenance.managed.openshift.io'];
     const resources = [...machines, ...Object.values(maintenances)];
     for (const resource of resources) {
-      for (const { metadata } of cluster.machine.store.list(resource)) writes.remove(resource, metadata.namespace ?? '', metadata.name);
+      for (const { metadata } of cluster.registry.store.list(resource)) writes.remove(resource, metadata.namespace ?? '', metadata.name);
     }
   }
 
@@ -165,7 +165,7 @@ class Play {
     const { cloud } = this.#stage;
     for (const { atMs, pick, kind, inSeconds, cancelAfterMs, lies } of this.#story.machines?.announcements ?? []) {
       this.#at({ atMs }, () => {
-        const instances = this.#stage.cluster.machine.store.list('nodes').flatMap(node => instanceOf(node) ?? []);
+        const instances = this.#stage.cluster.registry.store.list('nodes').flatMap(node => instanceOf(node) ?? []);
         const instance = instances[Math.floor(pick * instances.length)];
         if (instance === undefined || cloud === undefined) return;
         const id = cloud.announce(instance, { kind, inSeconds });

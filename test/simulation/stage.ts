@@ -100,12 +100,12 @@ export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedC
     ...(kubevirt && { extensions: [kubevirt.extension()] }),
   });
   attach(cluster);
-  const { machine } = cluster;
+  const { registry } = cluster;
   const cloud = story.machines === undefined ? undefined : new SimulatedCloud(clock);
   const silent = new Set<string>();
   const runs = cloud === undefined ? () => true : runsOn(cloud);
   const runtime = new ClusterRuntime({
-    machine,
+    registry,
     clock,
     pace: { startMs: 2000, stopMs: 3000, spread: 0.3 },
     isAlive: node => !silent.has(node.metadata.name) && runs(node),
@@ -117,7 +117,7 @@ export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedC
         : machineControllers({ flavour: story.machines.flavour, cloud, launchMs })),
     ],
   });
-  const writes = writesOn(machine);
+  const writes = writesOn(registry);
   const make = (resource: string, draft: JsonObject): Stored | undefined => {
     const written = writes.create(resource, draft);
     return written.kind === 'refused' ? undefined : written.object;

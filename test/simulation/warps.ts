@@ -31,15 +31,15 @@ const withStatus = (call: ApiCall, more: JsonObject): ApiCall => ({
   body: { ...bodyOf(call), status: { ...statusOf(call), ...more } },
 });
 
-const list = (world: World, resource: string): readonly Stored[] => world.cluster.machine.store.list(resource);
+const list = (world: World, resource: string): readonly Stored[] => world.cluster.registry.store.list(resource);
 
 /** Its pods go whatever their budgets say: the budgets are told to allow it first. */
 const pastBudgets: Warp = (api, world) => ({
   call: async (call, signal) => {
     if (isEviction(call)) {
-      const { machine } = world.cluster;
-      for (const budget of machine.store.list('poddisruptionbudgets.policy')) {
-        machine.store.put('poddisruptionbudgets.policy', { ...budget, status: { ...part(budget, 'status'), disruptionsAllowed: 99 } });
+      const { registry } = world.cluster;
+      for (const budget of registry.store.list('poddisruptionbudgets.policy')) {
+        registry.store.put('poddisruptionbudgets.policy', { ...budget, status: { ...part(budget, 'status'), disruptionsAllowed: 99 } });
       }
     }
     return api.call(call, signal);
@@ -65,7 +65,7 @@ const evictionOf = ({ metadata: { namespace = '', name, uid } }: Stored): ApiCal
 });
 
 const podOn = (world: World, node: string, picks: (pod: Stored) => boolean): ApiCall | undefined => {
-  const pod = world.cluster.machine.store.indexed('pods', 'spec.nodeName', node).find(picks);
+  const pod = world.cluster.registry.store.indexed('pods', 'spec.nodeName', node).find(picks);
   return pod && evictionOf(pod);
 };
 
@@ -76,7 +76,7 @@ const isOfDaemonSet = ({ metadata }: Stored): boolean => metadata.ownerReference
 /** The hold is answered for and never written. */
 const withoutHold: Warp = (api, world) => ({
   call: async (call, signal) => {
-    const node = isNodePatch(call) ? world.cluster.machine.store.get('nodes', '', nodeOfPath(call.path)) : undefined;
+    const node = isNodePatch(call) ? world.cluster.registry.store.get('nodes', '', nodeOfPath(call.path)) : undefined;
     if (node === undefined || isRelease(call)) return api.call(call, signal);
     const [metadata, spec] = [part(bodyOf(call), 'metadata'), part(bodyOf(call), 'spec')];
     const body = {
@@ -111,7 +111,7 @@ export const warps = {
     invariant: 'policy',
     warp: adding(isEviction, (call, world) => {
       const [, , , , namespace = '', , name = ''] = call.path.split('/');
-      const pod = world.cluster.machine.store.get('pods', namespace, name);
+      const pod = world.cluster.registry.store.get('pods', namespace, name);
       return pod && podOn(world, text(pod, 'spec', 'nodeName'), isOfDaemonSet);
     }),
   },

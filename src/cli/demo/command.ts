@@ -49,7 +49,7 @@ const welcome = (count: number, page: string, file: string): readonly string[] =
   'Ctrl-C ends it, and nothing of it is left.',
 ];
 
-const nodeCount = ({ cluster }: Demo): number => cluster.machine.store.count('nodes');
+const nodeCount = ({ cluster }: Demo): number => cluster.registry.store.count('nodes');
 
 const welcomeEmpty = (file: string): readonly string[] => [
   'An empty Kubernetes cluster lives in this process: API, controllers, scheduler, and a kubelet for every node that you make.',

@@ -56,7 +56,7 @@ export type DemoOptions = {
 };
 
 const make = (cluster: EmbeddedCluster, resource: Resource, object: JsonObject): Stored => {
-  const written = writesOn(cluster.machine).create(resource, object);
+  const written = writesOn(cluster.registry).create(resource, object);
   if (written.kind === 'refused') throw new Error(`the demo cannot have ${JSON.stringify(object['metadata'])}: ${written.message}`);
   return written.object;
 };
@@ -73,11 +73,11 @@ const settle = (cluster: EmbeddedCluster, cloud: SimulatedCloud): void => {
 export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): Demo => {
   const kubeVirt = new SimulatedKubeVirt();
   const cluster = createCluster({ clock: systemClock, random: Math.random, extensions: empty ? [] : [kubeVirt.extension()] });
-  const { machine } = cluster;
+  const { registry } = cluster;
   const cloud = new SimulatedCloud(systemClock, rebootMs);
   const more = empty ? [] : [...machineControllers({ flavour: 'openshift', cloud, launchMs }), ...kubeVirt.controllers()];
   const runtime = new ClusterRuntime({
-    machine,
+    registry,
     clock: systemClock,
     pace,
     record: 'events',
@@ -89,7 +89,7 @@ export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): 
   const adapters = served(leaseNamespaces({}));
   if (empty) return { cluster, ports, adapters, stop: async () => runtime.stop() };
   settle(cluster, cloud);
-  const parts = { cloud, store: machine.store, writes: writesOn(machine), clock: systemClock };
+  const parts = { cloud, store: registry.store, writes: writesOn(registry), clock: systemClock };
   const endAgents = startAgents(parts);
   const end = startOperator({ ports, adapters, cloud, log });
   const begin = (): void => void make(cluster, 'maintenances.drydock.dev', firstMaintenance(cluster));
@@ -137,7 +137,7 @@ const startOperator = ({ ports, adapters, cloud, log }: Workplace): (() => Promi
 };
 
 /** Runs the task once, when every pod of the town is up. The answer calls it off. */
-const whenSettled = ({ machine: { store } }: EmbeddedCluster, task: () => void): (() => void) => {
+const whenSettled = ({ registry: { store } }: EmbeddedCluster, task: () => void): (() => void) => {
   const unsubscribe = store.subscribe(() => {
     const pods = store.list('pods');
     if (pods.length < town.length || !pods.every(isReady)) return;
@@ -148,7 +148,7 @@ const whenSettled = ({ machine: { store } }: EmbeddedCluster, task: () => void):
 };
 
 /** Of the node that has the most to say: one with a pod that may never go. */
-const firstMaintenance = ({ machine: { store } }: EmbeddedCluster): JsonObject => {
+const firstMaintenance = ({ registry: { store } }: EmbeddedCluster): JsonObject => {
   const stuck = store.list('pods', 'shop').find(({ metadata }) => metadata.labels?.['app'] === 'payment');
   const nodeName = stuck === undefined ? 'worker-1' : nodeOf(stuck);
   return {

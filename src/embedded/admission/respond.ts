@@ -19,8 +19,8 @@ import { concerns } from './select.ts';
 const configurations = 'validatingwebhookconfigurations.admissionregistration.k8s.io';
 
 /** In the order in which they are asked. */
-const webhooksOf = ({ machine }: Server): readonly JsonObject[] =>
-  machine.store.list(configurations).flatMap(configuration => objects(configuration['webhooks']));
+const webhooksOf = ({ registry }: Server): readonly JsonObject[] =>
+  registry.store.list(configurations).flatMap(configuration => objects(configuration['webhooks']));
 
 /** How often a write is looked at again because its object has changed while webhooks were asked. */
 const rounds = 5;
@@ -37,7 +37,7 @@ const isSame = (one: Attempt, other: Attempt): boolean =>
 const behindPolicies =
   (server: Server, user: User, warnings: string[], next: Gate): Gate =>
   attempt => {
-    const said = policiesOn(server.machine.store, attempt, user);
+    const said = policiesOn(server.registry.store, attempt, user);
     warnings.push(...said.warnings);
     return said.failure === undefined ? next(attempt) : { kind: 'refused', failure: said.failure };
   };
@@ -50,7 +50,7 @@ const attemptsOf = (server: Server, request: ApiRequest, user: User): readonly A
     attempts.push({ ...attempt, dryRun });
     return undefined;
   });
-  const played = { ...server, machine: { ...server.machine, gate } };
+  const played = { ...server, registry: { ...server.registry, gate } };
   handle(played, { ...request, query: new Map([...request.query, ['dryRun', 'All']]) });
   return attempts;
 };
@@ -60,7 +60,7 @@ type Judged = { readonly attempt: Attempt; readonly verdict: WebhookResult };
 export type Asker = { readonly call: CallWebhook; readonly user: User };
 
 const judged = async (server: Server, webhooks: readonly JsonObject[], attempt: Attempt, { call, user }: Asker): Promise<Judged> => {
-  const { store, random } = server.machine;
+  const { store, random } = server.registry;
   const asked = webhooks.filter(webhook => concerns(webhook, attempt, store));
   const verdicts = await Promise.all(
     asked.map(async (webhook): Promise<WebhookResult> => {
@@ -91,18 +91,18 @@ const gateOf =
 const plainly = (server: Server, request: ApiRequest, user: User): Response => {
   const warnings: string[] = [];
   const gate = behindPolicies(server, user, warnings, () => undefined);
-  return withWarnings(handle({ ...server, machine: { ...server.machine, gate } }, request), warnings);
+  return withWarnings(handle({ ...server, registry: { ...server.registry, gate } }, request), warnings);
 };
 
 /** Answers one request; policies speak, and webhooks are asked where there are any that it concerns. */
 export const respond = async (server: Server, request: ApiRequest, asker: Asker): Promise<Response> => {
   if (request.method === 'GET') return handle(server, request);
-  if (request.method === 'POST' && request.path === reviews.path) return review(server.machine.store, request);
+  if (request.method === 'POST' && request.path === reviews.path) return review(server.registry.store, request);
   const webhooks = webhooksOf(server);
   if (webhooks.length === 0) return plainly(server, request, asker.user);
   for (let round = 0; round < rounds; round += 1) {
     const attempts = attemptsOf(server, request, asker.user);
-    if (!attempts.some(attempt => webhooks.some(webhook => concerns(webhook, attempt, server.machine.store))))
+    if (!attempts.some(attempt => webhooks.some(webhook => concerns(webhook, attempt, server.registry.store))))
       return plainly(server, request, asker.user);
     const all = await Promise.all(attempts.map(attempt => judged(server, webhooks, attempt, asker)));
     let isStale = false;
@@ -111,7 +111,7 @@ export const respond = async (server: Server, request: ApiRequest, asker: Asker)
       isStale = true;
     });
     const gate = behindPolicies(server, asker.user, warnings, judging);
-    const response = handle({ ...server, machine: { ...server.machine, gate } }, request);
+    const response = handle({ ...server, registry: { ...server.registry, gate } }, request);
     if (!isStale) return withWarnings(response, warnings);
   }
   return failed(internalError(`the object of ${request.method} ${request.path} changes faster than its webhooks answer`));

@@ -52,7 +52,7 @@ const read = (server: Server, request: ApiRequest, kind: Kind, namespace: string
   const from = version(query.get('resourceVersion'));
   if (from.kind === 'refused') return failed(from.failure);
   const match = query.get('resourceVersionMatch');
-  const listed = list(server.machine.store, kind, {
+  const listed = list(server.registry.store, kind, {
     selection: selected.selection,
     limit: Math.max(0, limit.value ?? 0),
     continueToken: query.get('continue') === '' ? undefined : query.get('continue'),
@@ -93,11 +93,11 @@ const initialEventsProblem = ({ query }: ApiRequest): Response | undefined => {
 };
 
 const made = (server: Server, request: ApiRequest, kind: Kind, namespace: string): Response => {
-  const given = draftIn(request, kind, server.machine.kinds);
+  const given = draftIn(request, kind, server.registry.kinds);
   if (given.kind === 'refused') return failed(given.failure);
   const options = writeOptions(request);
   if (options.kind === 'refused') return failed(options.failure);
-  const outcome = create(server.machine, kind, given.draft, namespace, options.value);
+  const outcome = create(server.registry, kind, given.draft, namespace, options.value);
   if (outcome.kind === 'refused') return failed(outcome.failure, outcome.warnings);
   return answer(single(server, request, kind, outcome.object), 201, outcome.warnings);
 };
@@ -108,11 +108,11 @@ const emptied = (server: Server, request: ApiRequest, kind: Kind, namespace: str
   if (selected.kind === 'refused') return selected.response;
   const options = deleteOptions(request);
   if (options.kind === 'refused') return failed(options.failure);
-  const { store } = server.machine;
+  const { store } = server.registry;
   const objects = store.list(kind.resource, namespace).filter(object => isSelected(object, selected.selection));
   const begin = String(store.version);
   for (const object of objects) {
-    const deletion = remove(server.machine, kind, object.metadata.namespace ?? '', object.metadata.name, options.value);
+    const deletion = remove(server.registry, kind, object.metadata.namespace ?? '', object.metadata.name, options.value);
     // Gone in between is as good as deleted; anything else ends it.
     if (deletion.kind === 'refused' && deletion.failure.code !== 404) return failed(deletion.failure);
   }

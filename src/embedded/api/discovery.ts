@@ -162,7 +162,7 @@ const inAggregate = (body: JsonObject): Response => ({ kind: 'object', status: 2
 
 /** Answers for every path that is no resource. */
 export const discovery = (server: Server, request: ApiRequest): Response => {
-  const { kinds } = server.machine;
+  const { kinds } = server.registry;
   const path = request.path.replace(/\/$/, '');
   if (['/healthz', '/livez', '/readyz'].includes(path)) return plain(200, 'ok');
   if (request.method !== 'GET') return isDiscovered(kinds, path) ? failed(methodNotAllowed()) : notFoundText();

@@ -9,7 +9,7 @@ import { subresource } from './subresources.ts';
 
 /** Answers one request, as kube-apiserver does. Never throws for anything that a client can send. */
 export const handle = (server: Server, request: ApiRequest): Response => {
-  const route = routeOf(request.path, server.machine.kinds);
+  const route = routeOf(request.path, server.registry.kinds);
   switch (route.kind) {
     case 'other':
       return discovery(server, request);

@@ -28,17 +28,17 @@ export const object = (server: Server, request: ApiRequest, target: Target): Res
 };
 
 export const got = (server: Server, request: ApiRequest, { of, namespace, name }: Target): Response => {
-  const found = server.machine.store.get(of.resource, namespace, name);
+  const found = server.registry.store.get(of.resource, namespace, name);
   return found === undefined ? failed(notFound(named(of), name)) : answer(single(server, request, of, found));
 };
 
 export const put = (server: Server, request: ApiRequest, { of, namespace, name, subresource }: Target): Response => {
-  const given = draftIn(request, of, server.machine.kinds);
+  const given = draftIn(request, of, server.registry.kinds);
   if (given.kind === 'refused') return failed(given.failure);
   const options = writeOptions(request);
   if (options.kind === 'refused') return failed(options.failure);
   const part = subresource === 'status' ? ({ subresource: 'status' } as const) : {};
-  const outcome = replace(server.machine, of, namespace, name, given.draft, { ...options.value, ...part });
+  const outcome = replace(server.registry, of, namespace, name, given.draft, { ...options.value, ...part });
   return outcome.kind === 'refused'
     ? failed(outcome.failure, outcome.warnings)
     : answer(single(server, request, of, outcome.object), 200, outcome.warnings);
@@ -48,7 +48,7 @@ export const put = (server: Server, request: ApiRequest, { of, namespace, name, 
 const deleted = (server: Server, request: ApiRequest, { of, namespace, name }: Target): Response => {
   const options = deleteOptions(request);
   if (options.kind === 'refused') return failed(options.failure);
-  const deletion = remove(server.machine, of, namespace, name, options.value);
+  const deletion = remove(server.registry, of, namespace, name, options.value);
   if (deletion.kind === 'refused') return failed(deletion.failure);
   const status = !deletion.gone && options.value.orphanDependents === false ? 202 : 200;
   if (!deletion.gone || of.answersDeletionWithObject) return answer(shown(of, deletion.object), status);

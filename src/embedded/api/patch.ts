@@ -94,14 +94,14 @@ export const patch = (server: Server, request: ApiRequest, target: Target): Resp
   if (options.kind === 'refused') return failed(options.failure);
   const part = subresource === 'status' ? ({ subresource: 'status' } as const) : {};
   if (kind === 'apply') return applied(server, request, target);
-  if (server.machine.store.get(of.resource, namespace, name) === undefined) return failed(notFound(named(of), name));
+  if (server.registry.store.get(of.resource, namespace, name) === undefined) return failed(notFound(named(of), name));
   const edit = (current: Stored): Applied => {
     const result = patched(kind, of, shown(of, current), request);
     if (result.kind === 'refused') return result;
-    const failure = unreadable(of, result.draft, server.machine.kinds);
+    const failure = unreadable(of, result.draft, server.registry.kinds);
     return failure === undefined ? result : refuse(failure);
   };
-  const outcome = change(server.machine, of, namespace, name, edit, { ...options.value, ...part, patched: true });
+  const outcome = change(server.registry, of, namespace, name, edit, { ...options.value, ...part, patched: true });
   return outcome.kind === 'refused'
     ? failed(outcome.failure, outcome.warnings)
     : answer(single(server, request, of, outcome.object), 200, outcome.warnings);
@@ -114,7 +114,7 @@ const applied = (server: Server, request: ApiRequest, { of, namespace, name, sub
   if (manager === undefined || manager === '') return failed(managerMissing());
   const options = writeOptions(request);
   if (options.kind === 'refused') return failed(options.failure);
-  const outcome = apply(server.machine, of, { namespace, name }, body.value, {
+  const outcome = apply(server.registry, of, { namespace, name }, body.value, {
     ...options.value,
     manager: managerOf(request),
     force: isYes(query.get('force')),

@@ -1,10 +1,10 @@
 import type { Clock } from '../../support/clock.ts';
-import type { Machine } from '../registry/context.ts';
+import type { RegistryContext } from '../registry/context.ts';
 import type { Feeds } from './feeds.ts';
 
 /** What answering needs. */
 export type Server = {
-  readonly machine: Machine;
+  readonly registry: RegistryContext;
   readonly feeds: Feeds;
   readonly clock: Clock;
 };

@@ -38,28 +38,28 @@ const status = (server: Server, request: ApiRequest, target: Target): Response |
 const evictionKind = { group: 'policy', version: 'v1', kind: 'Eviction' };
 
 const eviction = (server: Server, request: ApiRequest, { namespace, name }: Target): Response => {
-  const given = draftIn(request, evictionKind, server.machine.kinds);
+  const given = draftIn(request, evictionKind, server.registry.kinds);
   if (given.kind === 'refused') return failed(given.failure);
   const options = deleteOptions({ ...request, body: { kind: 'json', value: given.draft['deleteOptions'] } });
   if (options.kind === 'refused') return failed(options.failure);
   // deleteOptions looks at the query as well: what only one of the two says holds.
-  const outcome = evict(server.machine, namespace, name, given.draft, options.value);
+  const outcome = evict(server.registry, namespace, name, given.draft, options.value);
   return outcome.kind === 'refused' ? failed(outcome.failure, outcome.warnings) : answer(success(undefined, 201), 201);
 };
 
 const bindingKind = { group: '', version: 'v1', kind: 'Binding' };
 
 const binding = (server: Server, request: ApiRequest, { namespace, name }: Target): Response => {
-  const given = draftIn(request, bindingKind, server.machine.kinds);
+  const given = draftIn(request, bindingKind, server.registry.kinds);
   if (given.kind === 'refused') return failed(given.failure);
-  const outcome = bind(server.machine, namespace, name, given.draft, isDryRun(request));
+  const outcome = bind(server.registry, namespace, name, given.draft, isDryRun(request));
   return outcome.kind === 'refused' ? failed(outcome.failure, outcome.warnings) : answer(success(undefined, 201), 201);
 };
 
 const finalized = (server: Server, request: ApiRequest, { of, name }: Target): Response => {
-  const given = draftIn(request, of, server.machine.kinds);
+  const given = draftIn(request, of, server.registry.kinds);
   if (given.kind === 'refused') return failed(given.failure);
-  const outcome = finalize(server.machine, name, given.draft, isDryRun(request));
+  const outcome = finalize(server.registry, name, given.draft, isDryRun(request));
   return outcome.kind === 'refused' ? failed(outcome.failure, outcome.warnings) : answer(shown(of, outcome.object));
 };
 
@@ -69,7 +69,7 @@ const shownScale = (scale: Draft): Draft => ({ kind: 'Scale', apiVersion: 'autos
 const scale = (server: Server, request: ApiRequest, target: Target, paths: ScalePaths): Response | undefined => {
   const { of, namespace, name } = target;
   if (request.method === 'GET') {
-    const found = server.machine.store.get(of.resource, namespace, name);
+    const found = server.registry.store.get(of.resource, namespace, name);
     return found === undefined ? failed(notFound(named(of), name)) : answer(shownScale(scaleOf(of, paths, found)));
   }
   if (request.method !== 'PUT' && request.method !== 'PATCH') return undefined;
@@ -77,14 +77,14 @@ const scale = (server: Server, request: ApiRequest, target: Target, paths: Scale
   if (edit.kind === 'refused') return failed(edit.failure);
   const options = writeOptions(request);
   if (options.kind === 'refused') return failed(options.failure);
-  const outcome = rescale(server.machine, of, paths, namespace, name, edit.edit, options.value);
+  const outcome = rescale(server.registry, of, paths, namespace, name, edit.edit, options.value);
   return outcome.kind === 'refused' ? failed(outcome.failure, outcome.warnings) : answer(shownScale(outcome.scale), 200, outcome.warnings);
 };
 
 type ScaleEdit = { readonly kind: 'edit'; readonly edit: (scale: Draft) => ReturnType<Edit> } | Refused;
 
 const replacing = (server: Server, request: ApiRequest): ScaleEdit => {
-  const given = draftIn(request, scaleKind, server.machine.kinds);
+  const given = draftIn(request, scaleKind, server.registry.kinds);
   return given.kind === 'refused' ? given : { kind: 'edit', edit: () => ({ kind: 'edited', draft: given.draft }) };
 };
 

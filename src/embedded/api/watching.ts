@@ -61,13 +61,13 @@ export const watching = (server: Server, request: ApiRequest, kind: Kind, select
     after: from.value === undefined || from.value === 0 || initial ? undefined : from.value,
     bookmarks: isYes(query.get('allowWatchBookmarks')),
     marksInitialEnd: initial && isYes(query.get('allowWatchBookmarks')),
-    lastsMs: timeout.value === undefined ? shortestMs * (1 + server.machine.random()) : timeout.value * 1000,
+    lastsMs: timeout.value === undefined ? shortestMs * (1 + server.registry.random()) : timeout.value * 1000,
   };
   return {
     kind: 'watch',
     open: hears => {
       const write = writer(server, request, kind);
-      const around = { store: server.machine.store, feeds: server.feeds, clock: server.clock };
+      const around = { store: server.registry.store, feeds: server.feeds, clock: server.clock };
       return openWatch(around, options, { told: told => hears.event(eventOf(kind, told, write)), ended: () => hears.ended() });
     },
   };

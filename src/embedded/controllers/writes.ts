@@ -1,5 +1,5 @@
 import { text } from '../object.ts';
-import type { Machine } from '../registry/context.ts';
+import type { RegistryContext } from '../registry/context.ts';
 import { create } from '../registry/create.ts';
 import { remove } from '../registry/delete.ts';
 import type { Refused, WriteResult } from '../registry/outcome.ts';
@@ -17,15 +17,15 @@ const written = (outcome: WriteResult): Written =>
   outcome.kind === 'done' ? { kind: 'stored', object: outcome.object } : refused(outcome);
 
 /** The registry as controllers use it: the same checks as for everybody, without a path or a body in between. */
-export const writesOn = (machine: Machine): Writes => ({
-  create: (resource, draft) => written(create(machine, machine.kinds.of(resource), draft, text(draft, 'metadata', 'namespace'))),
+export const writesOn = (registry: RegistryContext): Writes => ({
+  create: (resource, draft) => written(create(registry, registry.kinds.of(resource), draft, text(draft, 'metadata', 'namespace'))),
   update: (resource, object, part) => {
     const [namespace, name] = [text(object, 'metadata', 'namespace'), text(object, 'metadata', 'name')];
     const options = part === undefined ? {} : { subresource: part };
-    return written(replace(machine, machine.kinds.of(resource), namespace, name, object, options));
+    return written(replace(registry, registry.kinds.of(resource), namespace, name, object, options));
   },
   remove: (resource, namespace, name, { gracePeriodSeconds, uid, propagationPolicy } = {}) => {
-    const deletion = remove(machine, machine.kinds.of(resource), namespace, name, {
+    const deletion = remove(registry, registry.kinds.of(resource), namespace, name, {
       ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
       ...(uid !== undefined && { preconditions: { uid } }),
       ...(propagationPolicy !== undefined && { propagationPolicy }),

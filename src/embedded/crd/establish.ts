@@ -1,7 +1,7 @@
 import { sameJson } from '../../core/json.ts';
 import { timeText } from '../../core/time.ts';
 import { at, objects, part, type Stored } from '../object.ts';
-import type { Machine } from '../registry/context.ts';
+import type { RegistryContext } from '../registry/context.ts';
 import { remove } from '../registry/delete.ts';
 import { change } from '../registry/update.ts';
 import type { Change } from '../store/store.ts';
@@ -22,22 +22,22 @@ const isEstablished = (definition: Stored): boolean =>
   objects(at(definition, 'status', 'conditions')).some(({ type }) => type === 'Established');
 
 /** Serves what a definition defines, and says so in its status. Upstream: the naming and establishing controllers of apiextensions-apiserver. */
-const establish = (machine: Machine, definition: Stored): void => {
-  for (const kind of kindsOf(definition)) machine.kinds.add(kind);
+const establish = (registry: RegistryContext, definition: Stored): void => {
+  for (const kind of kindsOf(definition)) registry.kinds.add(kind);
   if (isEstablished(definition)) return;
-  const now = timeText(machine.clock.now());
+  const now = timeText(registry.clock.now());
   const conditions = [
     condition('NamesAccepted', 'NoConflicts', 'no conflicts found', now),
     condition('Established', 'InitialNamesAccepted', 'the initial names have been accepted', now),
   ];
   const names = part(definition, 'spec', 'names');
-  write(machine, definition, status => ({ ...status, conditions, acceptedNames: names }));
+  write(registry, definition, status => ({ ...status, conditions, acceptedNames: names }));
 };
 
-const write = (machine: Machine, { metadata }: Stored, edit: (status: object) => object): void => {
-  const kind = machine.kinds.of(resource);
+const write = (registry: RegistryContext, { metadata }: Stored, edit: (status: object) => object): void => {
+  const kind = registry.kinds.of(resource);
   const outcome = change(
-    machine,
+    registry,
     kind,
     '',
     metadata.name,
@@ -50,13 +50,13 @@ const write = (machine: Machine, { metadata }: Stored, edit: (status: object) =>
 };
 
 /** Objects of a definition go with it. Upstream: the finalizer controller of apiextensions-apiserver. */
-const clean = (machine: Machine, definition: Stored): void => {
+const clean = (registry: RegistryContext, definition: Stored): void => {
   for (const kind of kindsOf(definition).slice(0, 1)) {
-    for (const { metadata } of machine.store.list(kind.resource)) remove(machine, kind, metadata.namespace ?? '', metadata.name);
+    for (const { metadata } of registry.store.list(kind.resource)) remove(registry, kind, metadata.namespace ?? '', metadata.name);
     // Those that a finalizer holds keep the definition; their end is looked for again with the next change of it.
-    if (machine.store.count(kind.resource) > 0) return;
+    if (registry.store.count(kind.resource) > 0) return;
   }
-  change(machine, machine.kinds.of(resource), '', definition.metadata.name, current => ({
+  change(registry, registry.kinds.of(resource), '', definition.metadata.name, current => ({
     kind: 'edited',
     draft: {
       ...current,
@@ -66,23 +66,23 @@ const clean = (machine: Machine, definition: Stored): void => {
 };
 
 /** Follows the definitions of a cluster for as long as it lives. */
-export const followDefinitions = (machine: Machine): void => {
-  machine.store.subscribe((told: Change) => {
+export const followDefinitions = (registry: RegistryContext): void => {
+  registry.store.subscribe((told: Change) => {
     const { object } = told;
     if (told.type === 'removed') {
-      for (const kind of kindsOf(object).slice(0, 1)) machine.kinds.drop(kind.resource);
-    } else if (object.metadata.deletionTimestamp !== undefined) clean(machine, object);
+      for (const kind of kindsOf(object).slice(0, 1)) registry.kinds.drop(kind.resource);
+    } else if (object.metadata.deletionTimestamp !== undefined) clean(registry, object);
     else if (told.type === 'added' || !sameJson(told.before['spec'], object['spec'])) {
-      if (told.type === 'changed') for (const kind of kindsOf(told.before).slice(0, 1)) machine.kinds.drop(kind.resource);
-      establish(machine, object);
+      if (told.type === 'changed') for (const kind of kindsOf(told.before).slice(0, 1)) registry.kinds.drop(kind.resource);
+      establish(registry, object);
     }
   }, resource);
   // An object that was held and has gone may have been the last.
-  machine.store.subscribe(({ type, resource: of }) => {
-    if (type !== 'removed' || machine.store.count(of) > 0) return;
-    for (const definition of machine.store.list(resource)) {
+  registry.store.subscribe(({ type, resource: of }) => {
+    if (type !== 'removed' || registry.store.count(of) > 0) return;
+    for (const definition of registry.store.list(resource)) {
       const isIts = definition.metadata.name === of;
-      if (isIts && definition.metadata.deletionTimestamp !== undefined) clean(machine, definition);
+      if (isIts && definition.metadata.deletionTimestamp !== undefined) clean(registry, definition);
     }
   });
 };

@@ -30,10 +30,10 @@ const nodeOf = (name: string): JsonObject => ({
 const furnished = async (nodes: readonly string[] = ['n1', 'n2']) => {
   const clock = new VirtualClock();
   const kubevirt = new SimulatedKubeVirt({ baseMs: 2000, perGiMs: 2000 });
-  const { machine, ...cluster } = createCluster({ clock, random: seeded(1), extensions: [kubevirt.extension()] });
-  const { store } = machine;
-  const runtime = new ClusterRuntime({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0.2 }, more: kubevirt.controllers() });
-  const writes = writesOn(machine);
+  const { registry, ...cluster } = createCluster({ clock, random: seeded(1), extensions: [kubevirt.extension()] });
+  const { store } = registry;
+  const runtime = new ClusterRuntime({ registry, clock, pace: { startMs: 500, stopMs: 1000, spread: 0.2 }, more: kubevirt.controllers() });
+  const writes = writesOn(registry);
   const make = (resource: string, draft: JsonObject): void => {
     const written = writes.create(resource, draft);
     if (written.kind === 'refused') throw new Error(written.message);
@@ -43,7 +43,7 @@ const furnished = async (nodes: readonly string[] = ['n1', 'n2']) => {
   for (const name of nodes) make('nodes', nodeOf(name));
   runtime.start();
   await clock.advance(5000);
-  const api = inProcess({ machine, ...cluster }, { userAgent: 'test' });
+  const api = inProcess({ registry, ...cluster }, { userAgent: 'test' });
   const vm = (name = 'a'): Stored | undefined => store.get(instances, 'default', name);
   const stage = {
     clock,

@@ -40,10 +40,10 @@ export class SimulatedKubeVirt {
     return {
       group: 'subresources.kubevirt.io',
       service: { namespace: home, name: 'virt-api' },
-      answer: (machine, request) =>
-        this.#away.has('virt-api') ? plain(503, `error trying to reach service: ${refusedConnection}\n`) : serve(machine, request),
-      review: (machine, path, asked) => {
-        if (!this.#away.has('virt-api')) return review(machine, path, asked);
+      answer: (registry, request) =>
+        this.#away.has('virt-api') ? plain(503, `error trying to reach service: ${refusedConnection}\n`) : serve(registry, request),
+      review: (registry, path, asked) => {
+        if (!this.#away.has('virt-api')) return review(registry, path, asked);
         throw new Error(`Post "https://virt-api.${home}.svc:443${path}?timeout=10s": ${refusedConnection}`);
       },
     };

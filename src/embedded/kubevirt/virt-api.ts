@@ -3,7 +3,7 @@ import { type ApiRequest, answer, failed, plain, type Response } from '../api/me
 import { writesOn } from '../controllers/writes.ts';
 import { badRequest, internalError, notFound } from '../failure.ts';
 import { at, objects, part, type Stored, strings, text, without } from '../object.ts';
-import type { Machine } from '../registry/context.ts';
+import type { RegistryContext } from '../registry/context.ts';
 import { paths } from './definitions.ts';
 import {
   annotations,
@@ -27,13 +27,13 @@ type Verdict = { readonly kind: 'allowed' } | { readonly kind: 'denied'; readonl
 const allowed: Verdict = { kind: 'allowed' };
 const denied = (code: number, message: string): Verdict => ({ kind: 'denied', code, message });
 
-const setMark = (machine: Machine, vmi: Stored, node: string | undefined): boolean => {
+const setMark = (registry: RegistryContext, vmi: Stored, node: string | undefined): boolean => {
   const status = without({ ...part(vmi, 'status'), evacuationNodeName: node });
-  return writesOn(machine).update(instances, { ...vmi, status }).kind === 'stored';
+  return writesOn(registry).update(instances, { ...vmi, status }).kind === 'stored';
 };
 
 /** Whether an eviction makes KubeVirt move the VM, or is refused at once, or is nothing to it. */
-const wishOf = ({ store }: Machine, vmi: Stored): 'mark' | 'let go' | 'refuse' => {
+const wishOf = ({ store }: RegistryContext, vmi: Stored): 'mark' | 'let go' | 'refuse' => {
   const strategy = strategyOf(store, vmi);
   if (strategy === 'External') return 'mark';
   if (strategy === 'LiveMigrate') return isMigratable(vmi) ? 'mark' : 'refuse';
@@ -41,26 +41,26 @@ const wishOf = ({ store }: Machine, vmi: Stored): 'mark' | 'let go' | 'refuse' =
 };
 
 /** Upstream: pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go. */
-const eviction = (machine: Machine, request: JsonObject): Verdict => {
+const eviction = (registry: RegistryContext, request: JsonObject): Verdict => {
   const namespace = text(request, 'namespace');
-  const pod = machine.store.get('pods', namespace, text(request, 'name'));
+  const pod = registry.store.get('pods', namespace, text(request, 'name'));
   const isLauncher = strings(pod?.metadata.labels)[labels.launcher] === 'virt-launcher';
   if (pod === undefined || !isLauncher || ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'))) return allowed;
-  const vmi = machine.store.get(instances, namespace, strings(pod.metadata.annotations)[annotations.domain] ?? '');
+  const vmi = registry.store.get(instances, namespace, strings(pod.metadata.annotations)[annotations.domain] ?? '');
   if (vmi === undefined) return allowed;
   const { name } = vmi.metadata;
-  const wish = wishOf(machine, vmi);
+  const wish = wishOf(registry, vmi);
   if (wish === 'let go') return allowed;
   if (wish === 'refuse') return denied(429, `VMI ${name} is configured with an eviction strategy but is not live-migratable`);
   const triggered = `Eviction triggered evacuation of VMI "${namespace}/${name}"`;
   if (markOf(vmi) !== '') return denied(429, `Evacuation in progress: ${triggered}`);
   if (text(pod, 'spec', 'nodeName') !== nodeOf(vmi)) return denied(429, 'Eviction request for target Pod');
-  if (at(request, 'dryRun') !== true) setMark(machine, vmi, nodeOf(vmi));
+  if (at(request, 'dryRun') !== true) setMark(registry, vmi, nodeOf(vmi));
   return denied(429, triggered);
 };
 
 /** Upstream: admitters/migration-create-admitter.go. */
-const migration = ({ store }: Machine, request: JsonObject): Verdict => {
+const migration = ({ store }: RegistryContext, request: JsonObject): Verdict => {
   const namespace = text(request, 'namespace');
   const name = text(request, 'object', 'spec', 'vmiName');
   const vmi = store.get(instances, namespace, name);
@@ -76,9 +76,9 @@ const migration = ({ store }: Machine, request: JsonObject): Verdict => {
 };
 
 /** Answers an AdmissionReview. */
-export const review = (machine: Machine, path: string, asked: JsonObject): JsonObject => {
+export const review = (registry: RegistryContext, path: string, asked: JsonObject): JsonObject => {
   const request = part(asked, 'request');
-  const verdict = path === paths.eviction ? eviction(machine, request) : path === paths.migration ? migration(machine, request) : allowed;
+  const verdict = path === paths.eviction ? eviction(registry, request) : path === paths.migration ? migration(registry, request) : allowed;
   const { uid } = request;
   const response =
     verdict.kind === 'allowed' ? { uid, allowed: true } : { uid, allowed: false, status: { code: verdict.code, message: verdict.message } };
@@ -90,12 +90,12 @@ const cancelPath = /^\/apis\/subresources\.kubevirt\.io\/v1\/namespaces\/([^/]+)
 const rejected = (): Response => failed(internalError('the server rejected our request due to an error in our request'));
 const nothing: Response = plain(200, '');
 
-const cancel = (machine: Machine, namespace: string, name: string, { body }: ApiRequest): Response => {
-  const vmi = machine.store.get(instances, namespace, name);
+const cancel = (registry: RegistryContext, namespace: string, name: string, { body }: ApiRequest): Response => {
+  const vmi = registry.store.get(instances, namespace, name);
   if (vmi === undefined) return failed(notFound({ group: 'kubevirt.io', resource: 'virtualmachineinstance' }, name));
   const mark = markOf(vmi);
   if (mark === '') return nothing;
-  const node = machine.store.get('nodes', '', mark);
+  const node = registry.store.get('nodes', '', mark);
   if (node !== undefined && hasDrainTaint(node)) {
     const taint = objects(at(node, 'spec', 'taints')).find(({ key }) => key === drainTaint);
     const shown = `&Taint{Key:${drainTaint},Value:${text(taint, 'value')},Effect:NoSchedule,TimeAdded:<nil>,}`;
@@ -103,7 +103,7 @@ const cancel = (machine: Machine, namespace: string, name: string, { body }: Api
   }
   const options = body.kind === 'json' && isObject(body.value) ? body.value : {};
   if (options['evacuationNodeName'] !== mark) return rejected();
-  if (!listed(options['dryRun']).includes('All')) setMark(machine, vmi, undefined);
+  if (!listed(options['dryRun']).includes('All')) setMark(registry, vmi, undefined);
   return nothing;
 };
 
@@ -113,12 +113,12 @@ const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (
 const acceptsNothing = (accept: string): boolean => accept === '' || accept.includes('*/*');
 
 /** Answers requests for the group subresources.kubevirt.io. */
-export const serve = (machine: Machine, request: ApiRequest): Response => {
+export const serve = (registry: RegistryContext, request: ApiRequest): Response => {
   const path = request.path.replace(/\/$/, '');
   if (path === '/apis/subresources.kubevirt.io/v1/healthz') return answer({ apiserver: { connectivity: 'ok' } });
   const found = cancelPath.exec(path);
   if (found === null) return plain(404, '404: Page Not Found');
   if (request.method !== 'PUT') return plain(405, '405: Method Not Allowed');
   if (!acceptsNothing(request.accept)) return plain(406, '406: Not Acceptable\n\nAvailable representations: ');
-  return cancel(machine, decodeURIComponent(found[1] ?? ''), decodeURIComponent(found[2] ?? ''), request);
+  return cancel(registry, decodeURIComponent(found[1] ?? ''), decodeURIComponent(found[2] ?? ''), request);
 };

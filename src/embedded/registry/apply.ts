@@ -5,7 +5,7 @@ import { apiVersionOf, type Kind } from '../kinds/kind.ts';
 import { metaOf, type Stored, text } from '../object.ts';
 import { disputed, fieldsOf, minus, overlay, prune, union } from '../patch/fields.ts';
 import { type Node, nodeOf } from '../patch/shape.ts';
-import type { Machine } from './context.ts';
+import type { RegistryContext } from './context.ts';
 import { create } from './create.ts';
 import { beforeFirstApply, type Entry, isSame, manageable, managersOf, written } from './managed.ts';
 import { type Edit, refused, type WriteOptions, type WriteResult } from './outcome.ts';
@@ -15,7 +15,7 @@ export type ApplyOptions = WriteOptions & { readonly manager: string; readonly f
 
 /** Server-side apply: makes an object hold what is given, and what was given before by the same manager and is no longer, go. */
 export const apply = (
-  machine: Machine,
+  registry: RegistryContext,
   kind: Kind,
   place: { readonly namespace: string; readonly name: string },
   given: JsonObject,
@@ -23,7 +23,7 @@ export const apply = (
 ): WriteResult => {
   const problem = problemOf(kind, place.name, given);
   if (problem !== undefined) return refused(problem);
-  const now = timeText(machine.clock.now());
+  const now = timeText(registry.clock.now());
   const node = nodeOf(kind.shape);
   const config = manageable(given);
   const mine: Entry = {
@@ -35,14 +35,14 @@ export const apply = (
     fields: fieldsOf(config, node),
   };
   const { namespace, name } = place;
-  if (machine.store.get(kind.resource, namespace, name) !== undefined) {
-    return change(machine, kind, namespace, name, current => merged(current, given, config, { kind, mine, node, force: options.force }), {
+  if (registry.store.get(kind.resource, namespace, name) !== undefined) {
+    return change(registry, kind, namespace, name, current => merged(current, given, config, { kind, mine, node, force: options.force }), {
       ...options,
       keepsManagers: true,
     });
   }
   const metadata = { ...metaOf(given), name };
-  return create(machine, kind, { ...given, metadata }, namespace, { ...options, managedFields: written([mine]) ?? [] });
+  return create(registry, kind, { ...given, metadata }, namespace, { ...options, managedFields: written([mine]) ?? [] });
 };
 
 const problemOf = (kind: Kind, name: string, given: JsonObject): Failure | undefined => {

@@ -2,7 +2,7 @@ import { timeText } from '../../core/time.ts';
 import { badRequest, conflict, modifiedMeanwhile, notFound, unnamed } from '../failure.ts';
 import { topologyLabels } from '../kinds/pods.ts';
 import { at, type Draft, items, metaOf, objects, part, type Stored, strings, text } from '../object.ts';
-import type { Machine } from './context.ts';
+import type { RegistryContext } from './context.ts';
 import { withCondition } from './evict.ts';
 import { type Refused, refused } from './outcome.ts';
 
@@ -32,7 +32,7 @@ const unlike = (pod: Stored, binding: Draft): Refused | undefined => {
 
 /** Gives a pod its node. `body` is the Binding. Upstream: BindingREST of pkg/registry/core/pod/storage. */
 export const bind = (
-  machine: Machine,
+  registry: RegistryContext,
   namespace: string,
   name: string,
   body: Draft,
@@ -41,7 +41,7 @@ export const bind = (
   if (text(body, 'metadata', 'name') !== name) return refused(badRequest('name in URL does not match name in Binding object'));
   const node = text(body, 'target', 'name');
   if (node === '') return refused(unnamed(500, 'target.name: Required value'));
-  const pod = machine.store.get('pods', namespace, name);
+  const pod = registry.store.get('pods', namespace, name);
   if (pod === undefined) return refused(notFound({ group: '', resource: 'pods' }, name));
   const other = unlike(pod, body);
   if (other !== undefined) return other;
@@ -49,7 +49,7 @@ export const bind = (
   if (why !== undefined) return refused(conflict(what, name, why));
   const scheduled = { type: 'PodScheduled', status: 'True', lastProbeTime: null };
   const annotations = { ...pod.metadata.annotations, ...strings(metaOf(body)['annotations']) };
-  const labels = { ...pod.metadata.labels, ...strings(metaOf(body)['labels']), ...topologyLabels(machine.store, node) };
+  const labels = { ...pod.metadata.labels, ...strings(metaOf(body)['labels']), ...topologyLabels(registry.store, node) };
   const { nominatedNodeName: _nominated, ...status } = part(pod, 'status');
   const bound: Stored = {
     ...pod,
@@ -59,7 +59,7 @@ export const bind = (
       ...(Object.keys(labels).length === 0 ? {} : { labels }),
     },
     spec: { ...part(pod, 'spec'), nodeName: node },
-    status: { ...status, conditions: withCondition(objects(status['conditions']), scheduled, timeText(machine.clock.now())) },
+    status: { ...status, conditions: withCondition(objects(status['conditions']), scheduled, timeText(registry.clock.now())) },
   };
-  return { kind: 'bound', pod: dryRun ? bound : machine.store.put('pods', bound) };
+  return { kind: 'bound', pod: dryRun ? bound : registry.store.put('pods', bound) };
 };

@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts';
 import type { Gate } from './gate.ts';
 
 /** What writes need: the objects, the kinds, the time and chance. */
-export type Machine = {
+export type RegistryContext = {
   readonly store: Store;
   readonly kinds: KindTable;
   readonly clock: Pick<Clock, 'now'>;

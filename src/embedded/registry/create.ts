@@ -2,13 +2,13 @@ import { timeText } from '../../core/time.ts';
 import { alreadyExists, badRequest, forbidden, generatedNameTaken, invalid, notFound } from '../failure.ts';
 import { type Admitted, type Context, type Kind, named, namedByKind } from '../kinds/kind.ts';
 import { type Draft, freeze, metaOf, type Stored, text, withMeta } from '../object.ts';
-import { generatedName, type Machine, newUid } from './context.ts';
+import { generatedName, newUid, type RegistryContext } from './context.ts';
 import { metadataCauses } from './metadata.ts';
 import { type Refused, refused, type WriteOptions, type WriteResult } from './outcome.ts';
 import { readStrictly } from './read.ts';
 
 /** Namespaces come and go with everything in them: admission plugin NamespaceLifecycle. */
-export const namespaceRefusal = ({ store }: Machine, kind: Kind, namespace: string, name: string): Refused | undefined => {
+export const namespaceRefusal = ({ store }: RegistryContext, kind: Kind, namespace: string, name: string): Refused | undefined => {
   if (!kind.namespaced || namespace === '') return undefined;
   const found = store.get('namespaces', '', namespace);
   if (found === undefined) return refused(notFound({ group: '', resource: 'namespaces' }, namespace));
@@ -19,12 +19,12 @@ export const namespaceRefusal = ({ store }: Machine, kind: Kind, namespace: stri
 };
 
 /** Metadata of a new object: what the server gives replaces what the client says. Upstream: rest.BeforeCreate, rest.FillObjectMetaSystemFields. */
-const born = (kind: Kind, draft: Draft, namespace: string, context: Context, machine: Machine, options: WriteOptions): Draft => {
+const born = (kind: Kind, draft: Draft, namespace: string, context: Context, registry: RegistryContext, options: WriteOptions): Draft => {
   const { name, generateName } = metaOf(draft);
   const given = typeof name === 'string' ? name : '';
   const base = typeof generateName === 'string' ? generateName : '';
   return withMeta(draft, {
-    name: given === '' && base !== '' ? generatedName(base, machine.random) : given,
+    name: given === '' && base !== '' ? generatedName(base, registry.random) : given,
     namespace: namespace === '' ? undefined : namespace,
     uid: context.uid,
     resourceVersion: undefined,
@@ -48,19 +48,19 @@ const admit = (kind: Kind, fresh: Draft, context: Context, generated: boolean): 
 type Prepared = { readonly kind: 'prepared'; readonly draft: Draft; readonly warnings: readonly string[]; readonly generated: boolean };
 
 /** Everything up to the check whether the name is free. */
-const prepare = (machine: Machine, kind: Kind, given: Draft, namespace: string, options: WriteOptions): Prepared | Refused => {
+const prepare = (registry: RegistryContext, kind: Kind, given: Draft, namespace: string, options: WriteOptions): Prepared | Refused => {
   const read = readStrictly(kind, given, options);
   if (read.kind === 'refused') return read;
   const own = text(read.draft, 'metadata', 'namespace');
   if (own !== '' && own !== namespace && kind.namespaced) {
     return refused(badRequest('the namespace of the provided object does not match the namespace sent on the request'));
   }
-  const refusal = namespaceRefusal(machine, kind, namespace, text(read.draft, 'metadata', 'name'));
+  const refusal = namespaceRefusal(registry, kind, namespace, text(read.draft, 'metadata', 'name'));
   if (refusal !== undefined) return refusal;
   const { strategy } = kind;
-  const context = { store: machine.store, now: timeText(machine.clock.now()), uid: newUid(machine.random) };
+  const context = { store: registry.store, now: timeText(registry.clock.now()), uid: newUid(registry.random) };
   const generated = text(read.draft, 'metadata', 'name') === '' && text(read.draft, 'metadata', 'generateName') !== '';
-  const fresh = born(kind, strategy.defaults?.(read.draft) ?? read.draft, kind.namespaced ? namespace : '', context, machine, options);
+  const fresh = born(kind, strategy.defaults?.(read.draft) ?? read.draft, kind.namespaced ? namespace : '', context, registry, options);
   const admitted = admit(kind, fresh, context, generated);
   if (admitted.kind === 'refused') return admitted;
   const draft = strategy.creating?.(admitted.draft, context) ?? admitted.draft;
@@ -73,22 +73,22 @@ const prepare = (machine: Machine, kind: Kind, given: Draft, namespace: string, 
  * Creates an object as the API server does: read into its type, defaulted, admitted, validated, stored. Upstream: Store.Create of
  * apiserver/pkg/registry/generic/registry.
  */
-export const create = (machine: Machine, kind: Kind, given: Draft, namespace: string, options: WriteOptions = {}): WriteResult => {
-  const prepared = prepare(machine, kind, given, namespace, options);
+export const create = (registry: RegistryContext, kind: Kind, given: Draft, namespace: string, options: WriteOptions = {}): WriteResult => {
+  const prepared = prepare(registry, kind, given, namespace, options);
   if (prepared.kind === 'refused') return prepared;
   const { draft, warnings, generated } = prepared;
   const name = text(draft, 'metadata', 'name');
   const place = kind.namespaced ? namespace : '';
   const attempt = { operation: 'CREATE', of: kind, subresource: '', namespace: place, name, object: draft, before: undefined } as const;
-  const veto = machine.gate?.({ ...attempt, dryRun: options.dryRun === true });
+  const veto = registry.gate?.({ ...attempt, dryRun: options.dryRun === true });
   if (veto !== undefined) return veto;
-  if (machine.store.get(kind.resource, place, name) !== undefined) {
+  if (registry.store.get(kind.resource, place, name) !== undefined) {
     return refused((generated ? generatedNameTaken : alreadyExists)(named(kind), name));
   }
   // What the steps have made is read once more, so that it stands there as Go would write it.
   const read = kind.read(draft);
   if (read.kind === 'unreadable') throw new Error(`a new ${kind.kind} cannot be read: ${read.message}`);
   const object = read.object as Stored;
-  const stored = options.dryRun === true ? freeze(object) : machine.store.put(kind.resource, object);
+  const stored = options.dryRun === true ? freeze(object) : registry.store.put(kind.resource, object);
   return { kind: 'done', object: stored, created: true, warnings };
 };

@@ -2,7 +2,7 @@ import { readTime, timeText } from '../../core/time.ts';
 import { conflict, forbidden, notFound } from '../failure.ts';
 import { type Kind, named } from '../kinds/kind.ts';
 import { at, freeze, type ObjectMeta, objects, part, type Stored, text, without } from '../object.ts';
-import type { Machine } from './context.ts';
+import type { RegistryContext } from './context.ts';
 import { type DeleteOptions, type Deletion, type Preconditions, type Refused, refused } from './outcome.ts';
 
 /** Upstream of all this: Store.Delete of apiserver/pkg/registry/generic/registry and rest.BeforeDelete. */
@@ -47,7 +47,7 @@ const shortened = (object: Stored, seconds: number): ObjectMeta => {
 const counted = ({ generation }: ObjectMeta): { readonly generation?: number } =>
   generation === undefined || generation === 0 ? {} : { generation: generation + 1 };
 
-const graceFor = (machine: Machine, kind: Kind, object: Stored, options: DeleteOptions): Grace => {
+const graceFor = (registry: RegistryContext, kind: Kind, object: Stored, options: DeleteOptions): Grace => {
   // Of the served kinds only pods are deleted gracefully.
   if (kind.resource !== 'pods') return { kind: 'none' };
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = object.metadata;
@@ -61,7 +61,7 @@ const graceFor = (machine: Machine, kind: Kind, object: Stored, options: DeleteO
   const metadata = {
     ...object.metadata,
     ...counted(object.metadata),
-    deletionTimestamp: timeText(machine.clock.now().add({ seconds })),
+    deletionTimestamp: timeText(registry.clock.now().add({ seconds })),
     deletionGracePeriodSeconds: seconds,
   };
   return { kind: 'graceful', metadata, seconds };
@@ -81,9 +81,9 @@ const finalizersFor = (object: Stored, { orphanDependents, propagationPolicy }: 
 };
 
 /** Marked as going, for as long as finalizers hold it. Upstream: markAsDeleting. */
-const marked = (machine: Machine, metadata: ObjectMeta): ObjectMeta => {
+const marked = (registry: RegistryContext, metadata: ObjectMeta): ObjectMeta => {
   if (metadata.deletionTimestamp !== undefined) return metadata;
-  return { ...metadata, ...counted(metadata), deletionTimestamp: timeText(machine.clock.now()), deletionGracePeriodSeconds: 0 };
+  return { ...metadata, ...counted(metadata), deletionTimestamp: timeText(registry.clock.now()), deletionGracePeriodSeconds: 0 };
 };
 
 const withFinalizers = (metadata: ObjectMeta, finalizers: readonly string[]): ObjectMeta =>
@@ -91,22 +91,22 @@ const withFinalizers = (metadata: ObjectMeta, finalizers: readonly string[]): Ob
 
 const sameList = (one: readonly string[], other: readonly string[]): boolean => one.join() === other.join();
 
-const put = (machine: Machine, kind: Kind, object: Stored, options: DeleteOptions): Stored =>
-  options.dryRun === true ? freeze(object) : machine.store.put(kind.resource, object);
+const put = (registry: RegistryContext, kind: Kind, object: Stored, options: DeleteOptions): Stored =>
+  options.dryRun === true ? freeze(object) : registry.store.put(kind.resource, object);
 
-const gone = (machine: Machine, kind: Kind, object: Stored, options: DeleteOptions): Deletion => {
+const gone = (registry: RegistryContext, kind: Kind, object: Stored, options: DeleteOptions): Deletion => {
   if (options.dryRun === true) return { kind: 'done', object: freeze(object), gone: true };
   const { namespace = '', name } = object.metadata;
-  return { kind: 'done', object: machine.store.remove(kind.resource, namespace, name) ?? object, gone: true };
+  return { kind: 'done', object: registry.store.remove(kind.resource, namespace, name) ?? object, gone: true };
 };
 
 const definitions = 'customresourcedefinitions.apiextensions.k8s.io';
 const cleanup = 'customresourcecleanup.apiextensions.k8s.io';
 
 /** A definition waits for its objects to go. Upstream: REST.Delete of apiextensions-apiserver/pkg/registry/customresourcedefinition. */
-const removeDefinition = (machine: Machine, kind: Kind, object: Stored, options: DeleteOptions): Deletion => {
+const removeDefinition = (registry: RegistryContext, kind: Kind, object: Stored, options: DeleteOptions): Deletion => {
   if (object.metadata.deletionTimestamp !== undefined) return { kind: 'done', object, gone: false };
-  const now = timeText(machine.clock.now());
+  const now = timeText(registry.clock.now());
   const finalizers = [...finalizersFor(object, options).filter(one => one !== cleanup), cleanup];
   const metadata = withFinalizers({ ...object.metadata, deletionTimestamp: now }, finalizers);
   const terminating = {
@@ -118,49 +118,49 @@ const removeDefinition = (machine: Machine, kind: Kind, object: Stored, options:
   };
   const status = part(object, 'status');
   const going = { ...object, metadata, status: { ...status, conditions: [...objects(status['conditions']), terminating] } };
-  return { kind: 'done', object: put(machine, kind, going, options), gone: false };
+  return { kind: 'done', object: put(registry, kind, going, options), gone: false };
 };
 
 const protectedNamespaces = new Set(['default', 'kube-system', 'kube-public']);
 
 /** A namespace goes when its finalizers in the spec have: the namespace controller empties it first. Upstream: REST.Delete of namespaces. */
-const removeNamespace = (machine: Machine, kind: Kind, object: Stored, options: DeleteOptions): Deletion => {
+const removeNamespace = (registry: RegistryContext, kind: Kind, object: Stored, options: DeleteOptions): Deletion => {
   const { name, deletionTimestamp } = object.metadata;
   if (protectedNamespaces.has(name)) return refused(forbidden(named(kind), name, 'this namespace may not be deleted'));
   if (deletionTimestamp !== undefined) {
     const left = at(object, 'spec', 'finalizers');
     if (Array.isArray(left) && left.length > 0) return { kind: 'done', object, gone: false };
-    return (object.metadata.finalizers ?? []).length > 0 ? { kind: 'done', object, gone: false } : gone(machine, kind, object, options);
+    return (object.metadata.finalizers ?? []).length > 0 ? { kind: 'done', object, gone: false } : gone(registry, kind, object, options);
   }
-  const metadata = { ...object.metadata, ...counted(object.metadata), deletionTimestamp: timeText(machine.clock.now()) };
+  const metadata = { ...object.metadata, ...counted(object.metadata), deletionTimestamp: timeText(registry.clock.now()) };
   const going = { ...object, metadata: withFinalizers(metadata, finalizersFor(object, options)), status: { phase: 'Terminating' } };
-  return { kind: 'done', object: put(machine, kind, going, options), gone: false };
+  return { kind: 'done', object: put(registry, kind, going, options), gone: false };
 };
 
 /** Deletes an object: at once, after its grace period, or when its finalizers have gone. */
-export const remove = (machine: Machine, kind: Kind, namespace: string, name: string, options: DeleteOptions = {}): Deletion => {
-  const object = machine.store.get(kind.resource, kind.namespaced ? namespace : '', name);
+export const remove = (registry: RegistryContext, kind: Kind, namespace: string, name: string, options: DeleteOptions = {}): Deletion => {
+  const object = registry.store.get(kind.resource, kind.namespaced ? namespace : '', name);
   if (object === undefined) return refused(notFound(named(kind), name));
   const other = unlike(kind, object, options.preconditions);
   if (other !== undefined) return other;
   const attempt = { operation: 'DELETE', of: kind, subresource: '', namespace: object.metadata.namespace ?? '', name } as const;
-  const veto = machine.gate?.({ ...attempt, object: undefined, before: object, dryRun: options.dryRun === true });
+  const veto = registry.gate?.({ ...attempt, object: undefined, before: object, dryRun: options.dryRun === true });
   if (veto !== undefined) return veto;
-  if (kind.resource === 'namespaces') return removeNamespace(machine, kind, object, options);
-  if (kind.resource === definitions) return removeDefinition(machine, kind, object, options);
-  const grace = graceFor(machine, kind, object, options);
+  if (kind.resource === 'namespaces') return removeNamespace(registry, kind, object, options);
+  if (kind.resource === definitions) return removeDefinition(registry, kind, object, options);
+  const grace = graceFor(registry, kind, object, options);
   if (grace.kind === 'pending') return { kind: 'done', object, gone: false };
   const finalizers = finalizersFor(object, options);
   const metadata = withFinalizers(grace.kind === 'graceful' ? grace.metadata : object.metadata, finalizers);
   if (finalizers.length > 0) {
-    const held = grace.kind === 'graceful' ? metadata : marked(machine, metadata);
+    const held = grace.kind === 'graceful' ? metadata : marked(registry, metadata);
     const changed = held !== metadata || grace.kind === 'graceful' || !sameList(finalizers, object.metadata.finalizers ?? []);
-    return { kind: 'done', object: changed ? put(machine, kind, { ...object, metadata: held }, options) : object, gone: false };
+    return { kind: 'done', object: changed ? put(registry, kind, { ...object, metadata: held }, options) : object, gone: false };
   }
   if (grace.kind === 'graceful' && grace.seconds > 0) {
-    return { kind: 'done', object: put(machine, kind, { ...object, metadata }, options), gone: false };
+    return { kind: 'done', object: put(registry, kind, { ...object, metadata }, options), gone: false };
   }
   // With no time to wait for, the mark is seen before the end: etcd gets two writes, and so do watchers.
-  const last = grace.kind === 'graceful' ? put(machine, kind, { ...object, metadata }, options) : object;
-  return gone(machine, kind, last, options);
+  const last = grace.kind === 'graceful' ? put(registry, kind, { ...object, metadata }, options) : object;
+  return gone(registry, kind, last, options);
 };

@@ -3,7 +3,7 @@ import { timeText } from '../../core/time.ts';
 import { badRequest, type Cause, type Failure, forbidden, notFound, tooManyRequests, unnamed } from '../failure.ts';
 import { at, type Draft, objects, part, type Stored, text, withMeta } from '../object.ts';
 import { budgetsOver } from './budgets-over.ts';
-import type { Machine } from './context.ts';
+import type { RegistryContext } from './context.ts';
 import { namespaceRefusal } from './create.ts';
 import { remove, unlike } from './delete.ts';
 import { type DeleteOptions, type Refused, refused, type WriteResult } from './outcome.ts';
@@ -34,16 +34,16 @@ export const withCondition = (conditions: readonly JsonObject[], condition: Json
 };
 
 /** The pod says why it goes, then it goes: addConditionAndDeletePod. */
-const addConditionAndDelete = (machine: Machine, pod: Stored, options: DeleteOptions): Evicted => {
+const addConditionAndDelete = (registry: RegistryContext, pod: Stored, options: DeleteOptions): Evicted => {
   const { namespace = '', name } = pod.metadata;
-  const kind = machine.kinds.of('pods');
+  const kind = registry.kinds.of('pods');
   if (options.dryRun === true) {
-    const deletion = remove(machine, kind, namespace, name, options);
+    const deletion = remove(registry, kind, namespace, name, options);
     return deletion.kind === 'refused' ? deletion : evicted;
   }
-  const now = timeText(machine.clock.now());
+  const now = timeText(registry.clock.now());
   const marked = change(
-    machine,
+    registry,
     kind,
     namespace,
     name,
@@ -59,7 +59,7 @@ const addConditionAndDelete = (machine: Machine, pod: Stored, options: DeleteOpt
   const { resourceVersion } = marked.object.metadata;
   const pinned =
     options.preconditions?.resourceVersion === undefined ? options.preconditions : { ...options.preconditions, resourceVersion };
-  const deletion = remove(machine, kind, namespace, name, { ...options, ...(pinned === undefined ? {} : { preconditions: pinned }) });
+  const deletion = remove(registry, kind, namespace, name, { ...options, ...(pinned === undefined ? {} : { preconditions: pinned }) });
   return deletion.kind === 'refused' ? deletion : evicted;
 };
 
@@ -104,10 +104,10 @@ const budgetRefusal = (budget: Stored): Refused | undefined => {
 };
 
 /** Takes one disruption from the budget and notes the pod in it: checkAndDecrement. */
-const debit = (machine: Machine, budget: Stored, podName: string, dryRun: boolean): WriteResult | undefined => {
+const debit = (registry: RegistryContext, budget: Stored, podName: string, dryRun: boolean): WriteResult | undefined => {
   const refusal = budgetRefusal(budget);
   if (refusal !== undefined || dryRun) return refusal;
-  const now = timeText(machine.clock.now());
+  const now = timeText(registry.clock.now());
   const status = part(budget, 'status');
   const left = number(status['disruptionsAllowed']) - 1;
   const insufficient = {
@@ -124,30 +124,30 @@ const debit = (machine: Machine, budget: Stored, podName: string, dryRun: boolea
     ...(left > 0 ? {} : { conditions: withCondition(objects(status['conditions']), insufficient, now) }),
   };
   const { namespace = '', name } = budget.metadata;
-  const kind = machine.kinds.of('poddisruptionbudgets.policy');
+  const kind = registry.kinds.of('poddisruptionbudgets.policy');
   const edit = (current: Stored): { readonly kind: 'edited'; readonly draft: Draft } => ({
     kind: 'edited',
     draft: { ...current, status: after },
   });
-  const written = change(machine, kind, namespace, name, edit, { subresource: 'status' });
+  const written = change(registry, kind, namespace, name, edit, { subresource: 'status' });
   return written.kind === 'refused' ? written : undefined;
 };
 
-const guarded = (machine: Machine, pod: Stored, options: DeleteOptions): Evicted => {
-  const [budget, another] = budgetsOver(machine.store, pod);
+const guarded = (registry: RegistryContext, pod: Stored, options: DeleteOptions): Evicted => {
+  const [budget, another] = budgetsOver(registry.store, pod);
   if (another !== undefined) {
     return refused(unnamed(500, 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.'));
   }
-  if (budget === undefined) return addConditionAndDelete(machine, pod, options);
+  if (budget === undefined) return addConditionAndDelete(registry, pod, options);
   if (!isReady(pod) && mayGoUnready(budget)) {
     const preconditions = {
       ...options.preconditions,
       resourceVersion: options.preconditions?.resourceVersion ?? pod.metadata.resourceVersion,
     };
-    return addConditionAndDelete(machine, pod, { ...options, preconditions });
+    return addConditionAndDelete(registry, pod, { ...options, preconditions });
   }
-  const refusal = debit(machine, budget, pod.metadata.name, options.dryRun === true);
-  return refusal?.kind === 'refused' ? refusal : addConditionAndDelete(machine, pod, options);
+  const refusal = debit(registry, budget, pod.metadata.name, options.dryRun === true);
+  return refusal?.kind === 'refused' ? refusal : addConditionAndDelete(registry, pod, options);
 };
 
 /** A pod that is not ready does not count; whether it may go at once is the budget's unhealthyPodEvictionPolicy. */
@@ -159,17 +159,17 @@ const mayGoUnready = (budget: Stored): boolean => {
 };
 
 /** Evicts a pod, if its budget allows it. `body` is the Eviction. */
-export const evict = (machine: Machine, namespace: string, name: string, body: Draft, options: DeleteOptions): Evicted => {
+export const evict = (registry: RegistryContext, namespace: string, name: string, body: Draft, options: DeleteOptions): Evicted => {
   if (text(body, 'metadata', 'name') !== name) return refused(badRequest('name in URL does not match name in Eviction object'));
-  const pod = machine.store.get('pods', namespace, name);
+  const pod = registry.store.get('pods', namespace, name);
   if (pod === undefined) return refused(notFound({ group: '', resource: 'pods' }, name));
-  const closed = namespaceRefusal(machine, machine.kinds.of('pods'), namespace, name);
+  const closed = namespaceRefusal(registry, registry.kinds.of('pods'), namespace, name);
   if (closed !== undefined) return closed;
-  const { gate, ...inner } = machine;
+  const { gate, ...inner } = registry;
   const eviction = withMeta({ apiVersion: 'policy/v1', kind: 'Eviction', ...body }, { namespace });
   const attempt = {
     operation: 'CREATE',
-    of: machine.kinds.of('pods'),
+    of: registry.kinds.of('pods'),
     subresource: 'eviction',
     namespace,
     name,

@@ -1,14 +1,14 @@
 import { notFound } from '../failure.ts';
 import { at, type Draft, part, type Stored, text } from '../object.ts';
-import type { Machine } from './context.ts';
+import type { RegistryContext } from './context.ts';
 import { refused, type WriteResult } from './outcome.ts';
 
 /**
  * Replaces a namespace's finalizers in the spec: what the namespace controller does when it has emptied it. The last one takes a namespace
  * with it that is being deleted. Upstream: FinalizeREST of pkg/registry/core/namespace/storage.
  */
-export const finalize = (machine: Machine, name: string, body: Draft, dryRun = false): WriteResult => {
-  const before = machine.store.get('namespaces', '', name);
+export const finalize = (registry: RegistryContext, name: string, body: Draft, dryRun = false): WriteResult => {
+  const before = registry.store.get('namespaces', '', name);
   if (before === undefined || text(body, 'metadata', 'name') !== name) {
     return refused(notFound({ group: '', resource: 'namespaces' }, name));
   }
@@ -19,8 +19,8 @@ export const finalize = (machine: Machine, name: string, body: Draft, dryRun = f
   if (dryRun) return { kind: 'done', object: after, created: false, warnings: [] };
   const isDone = left.length === 0 && before.metadata.deletionTimestamp !== undefined;
   if (!isDone || (before.metadata.finalizers ?? []).length > 0) {
-    return { kind: 'done', object: machine.store.put('namespaces', after), created: false, warnings: [] };
+    return { kind: 'done', object: registry.store.put('namespaces', after), created: false, warnings: [] };
   }
-  machine.store.remove('namespaces', '', name);
+  registry.store.remove('namespaces', '', name);
   return { kind: 'done', object: after, created: false, warnings: [] };
 };

@@ -3,7 +3,7 @@ import { conflict, invalid, notFound, wrong } from '../failure.ts';
 import { shownSelector } from '../kinds/cells.ts';
 import { type Kind, named, type ScalePaths } from '../kinds/kind.ts';
 import { at, type Draft, metaOf, part, type Stored, text, without } from '../object.ts';
-import type { Machine } from './context.ts';
+import type { RegistryContext } from './context.ts';
 import { type Refused, refused, type WriteOptions } from './outcome.ts';
 import { change } from './update.ts';
 
@@ -36,7 +36,7 @@ const put = (object: JsonObject, [key = '', ...rest]: readonly string[], value: 
 
 /** Changes the number of replicas through the Scale, as `edit` wants it. */
 export const rescale = (
-  machine: Machine,
+  registry: RegistryContext,
   kind: Kind,
   paths: ScalePaths,
   namespace: string,
@@ -44,9 +44,9 @@ export const rescale = (
   edit: (scale: Draft) => { readonly kind: 'edited'; readonly draft: Draft } | Refused,
   options: WriteOptions,
 ): Scaled => {
-  if (machine.store.get(kind.resource, namespace, name) === undefined) return refused(notFound(named(kind), name));
+  if (registry.store.get(kind.resource, namespace, name) === undefined) return refused(notFound(named(kind), name));
   const outcome = change(
-    machine,
+    registry,
     kind,
     namespace,
     name,

@@ -4,7 +4,7 @@ import { badRequest, type Cause, conflict, invalid, modifiedMeanwhile, notFound,
 import { apiVersionOf, type Context, type Kind, named, namedByKind } from '../kinds/kind.ts';
 import { at, type Draft, freeze, items, metaOf, type Stored, text, withMeta, without } from '../object.ts';
 import { nodeOf } from '../patch/shape.ts';
-import type { Machine } from './context.ts';
+import type { RegistryContext } from './context.ts';
 import { afterUpdate, written } from './managed.ts';
 import { metadataCauses, metadataUpdateCauses } from './metadata.ts';
 import { type Edit, type Refused, refused, type WriteOptions, type WriteResult } from './outcome.ts';
@@ -106,12 +106,12 @@ const isDone = (kind: Kind, after: Draft, before: Stored): boolean => {
   return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0;
 };
 
-const stored = (machine: Machine, kind: Kind, object: Stored, before: Stored, dryRun: boolean): Stored => {
+const stored = (registry: RegistryContext, kind: Kind, object: Stored, before: Stored, dryRun: boolean): Stored => {
   if (sameJson(object, before)) return before;
   if (dryRun) return freeze(object);
-  if (!isDone(kind, object, before)) return machine.store.put(kind.resource, object);
+  if (!isDone(kind, object, before)) return registry.store.put(kind.resource, object);
   const { namespace = '', name, resourceVersion } = object.metadata;
-  const last = machine.store.remove(kind.resource, namespace, name);
+  const last = registry.store.remove(kind.resource, namespace, name);
   // The answer is the object as the client wanted it; its watchers see the stored one go.
   return freeze({ ...object, metadata: { ...object.metadata, resourceVersion: last?.metadata.resourceVersion ?? resourceVersion } });
 };
@@ -129,8 +129,8 @@ const updateCauses = (kind: Kind, object: Stored, before: Stored, isStatus: bool
   ];
 };
 
-const asked = (machine: Machine, kind: Kind, object: Stored, before: Stored, options: UpdateOptions): Refused | undefined =>
-  machine.gate?.({
+const asked = (registry: RegistryContext, kind: Kind, object: Stored, before: Stored, options: UpdateOptions): Refused | undefined =>
+  registry.gate?.({
     operation: 'UPDATE',
     of: kind,
     subresource: options.subresource ?? '',
@@ -146,14 +146,14 @@ const asked = (machine: Machine, kind: Kind, object: Stored, before: Stored, opt
  * of apiserver/pkg/registry/generic/registry.
  */
 export const change = (
-  machine: Machine,
+  registry: RegistryContext,
   kind: Kind,
   namespace: string,
   name: string,
   edit: Edit,
   options: UpdateOptions = {},
 ): WriteResult => {
-  const before = machine.store.get(kind.resource, kind.namespaced ? namespace : '', name);
+  const before = registry.store.get(kind.resource, kind.namespaced ? namespace : '', name);
   if (before === undefined) return refused(notFound(named(kind), name));
   const edited = edit(before);
   if (edited.kind === 'refused') return edited;
@@ -161,7 +161,7 @@ export const change = (
   if (read.kind === 'refused') return read;
   const unlike = precondition(kind, read.draft, before, options);
   if (unlike !== undefined) return unlike;
-  const context = { store: machine.store, now: timeText(machine.clock.now()), uid: before.metadata.uid };
+  const context = { store: registry.store, now: timeText(registry.clock.now()), uid: before.metadata.uid };
   const draft = merged(kind, read.draft, before, context, options);
   const { strategy } = kind;
   const admitted = strategy.admit?.(draft, before, context) ?? { kind: 'admitted', draft };
@@ -171,11 +171,11 @@ export const change = (
   const object = again.object as Stored;
   const causes = updateCauses(kind, object, before, options.subresource === 'status');
   if (causes.length > 0) return refused(invalid(namedByKind(kind), name, causes), read.warnings);
-  const veto = asked(machine, kind, object, before, options);
+  const veto = asked(registry, kind, object, before, options);
   if (veto !== undefined) return veto;
   return {
     kind: 'done',
-    object: stored(machine, kind, object, before, options.dryRun === true),
+    object: stored(registry, kind, object, before, options.dryRun === true),
     created: false,
     warnings: read.warnings,
   };
@@ -189,7 +189,7 @@ const merge = <T extends { readonly message: string; readonly field?: string }>(
 
 /** Replaces an object: PUT. The name in it must be the one in the path. */
 export const replace = (
-  machine: Machine,
+  registry: RegistryContext,
   kind: Kind,
   namespace: string,
   name: string,
@@ -212,5 +212,5 @@ export const replace = (
     const cause = wrong('metadata.resourceVersion', 0, 'must be specified for an update');
     return refused(invalid(named(kind), name, [cause]));
   };
-  return change(machine, kind, namespace, name, edit, options);
+  return change(registry, kind, namespace, name, edit, options);
 };

@@ -10,10 +10,10 @@ import { seeded } from '../seeded.ts';
 export const bench = (options: Partial<RuntimeOptions> = {}, seed = 1) => {
   const clock = new VirtualClock();
   const cluster = createCluster({ clock, random: seeded(seed) });
-  const { machine } = cluster;
-  const { store } = machine;
-  const runtime = new ClusterRuntime({ machine, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, ...options });
-  const writes = writesOn(machine);
+  const { registry } = cluster;
+  const { store } = registry;
+  const runtime = new ClusterRuntime({ registry, clock, pace: { startMs: 500, stopMs: 1000, spread: 0 }, ...options });
+  const writes = writesOn(registry);
   const make = (resource: string, draft: JsonObject): Stored => {
     const written = writes.create(resource, draft);
     if (written.kind === 'refused') throw new Error(written.message);

@@ -55,17 +55,17 @@ const crd = (name: string): JsonObject =>
 const furnished = async ({ flavour, replicas, seed = 1, launchMs = 60_000 }: MachineDrillOptions) => {
   const clock = new VirtualClock();
   const cluster = createCluster({ clock, random: seeded(seed) });
-  const { machine } = cluster;
+  const { registry } = cluster;
   const cloud = new SimulatedCloud(clock);
   const runtime = new ClusterRuntime({
-    machine,
+    registry,
     clock,
     pace: { startMs: 2000, stopMs: 3000, spread: 0.2 },
     isAlive: runsOn(cloud),
     nodeHealth: { renewMs: never, graceMs: never },
     more: machineControllers({ flavour, cloud, launchMs }),
   });
-  const writes = writesOn(machine);
+  const writes = writesOn(registry);
   const make = (resource: string, draft: JsonObject): Stored => {
     const written = writes.create(resource, draft);
     if (written.kind === 'refused') throw new Error(written.message);
@@ -134,7 +134,7 @@ export const machineDrill = async (options: MachineDrillOptions) => {
   const { group } = machineGroups[flavour];
   const stage = await furnished(options);
   const { clock, cluster, cloud, runtime, writes, make } = stage;
-  const { store } = cluster.machine;
+  const { store } = cluster.registry;
   const ports = inProcess(cluster, { userAgent: 'drydock' });
   const maintenanceOf = (machine: string): Stored | undefined => store.get(mm, 'drydock-system', `mm-${machine}`);
   const told = (): string => JSON.stringify(store.list(mm).map(one => one['status']));

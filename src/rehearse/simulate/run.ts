@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { writesOn } from '../../embedded/controllers/writes.ts';
 import { text } from '../../embedded/object.ts';
-import type { Machine } from '../../embedded/registry/context.ts';
+import type { RegistryContext } from '../../embedded/registry/context.ts';
 import type { Workloads } from '../snapshot/workloads.ts';
 import { type AvailabilityDip, type PodDeparture, PodRecord } from './record.ts';
 import { type Sandbox, type SandboxOptions, setSandbox } from './sandbox.ts';
@@ -64,19 +64,19 @@ type Play = {
   readonly traces: Map<string, MaintenanceTrace>;
 };
 
-const resourceOf = (machine: Machine, { object }: PlannedMaintenance): string => {
+const resourceOf = (registry: RegistryContext, { object }: PlannedMaintenance): string => {
   const [name, apiVersion] = [text(object, 'kind'), text(object, 'apiVersion')];
-  const kind = machine.kinds.named(apiVersion.split('/')[0] ?? '', name);
+  const kind = registry.kinds.named(apiVersion.split('/')[0] ?? '', name);
   if (kind === undefined) throw new PlannedMaintenanceError(`${name} of ${apiVersion} is no maintenance`);
   return kind.resource;
 };
 
 const begin = (play: Play, plannedMaintenance: PlannedMaintenance): void => {
-  const { machine } = play.sandbox.cluster;
-  const resource = resourceOf(machine, plannedMaintenance);
+  const { registry } = play.sandbox.cluster;
+  const resource = resourceOf(registry, plannedMaintenance);
   play.active.set(plannedMaintenance.node, play.pods.nowMs);
-  if (machine.store.get(resource, '', plannedMaintenance.name) !== undefined) return;
-  const written = writesOn(machine).create(resource, plannedMaintenance.object);
+  if (registry.store.get(resource, '', plannedMaintenance.name) !== undefined) return;
+  const written = writesOn(registry).create(resource, plannedMaintenance.object);
   if (written.kind === 'refused') throw new PlannedMaintenanceError(written.message);
 };
 
@@ -90,7 +90,7 @@ const beginNext = (play: Play): void => {
 };
 
 const giveBack = (play: Play, trace: MaintenanceTrace, resource: string): void => {
-  writesOn(play.sandbox.cluster.machine).remove(resource, '', trace.name);
+  writesOn(play.sandbox.cluster.registry).remove(resource, '', trace.name);
 };
 
 /** What the operator has written of a maintenance moves the order on. */
@@ -124,7 +124,7 @@ const giveUp = (play: Play): void => {
     over.set(node, 'stuck');
     if (order.parallel === undefined || trace === undefined) continue;
     const plannedMaintenance = order.plannedMaintenances.find(one => one.node === node);
-    if (plannedMaintenance !== undefined) giveBack(play, trace, resourceOf(play.sandbox.cluster.machine, plannedMaintenance));
+    if (plannedMaintenance !== undefined) giveBack(play, trace, resourceOf(play.sandbox.cluster.registry, plannedMaintenance));
   }
 };
 
@@ -151,13 +151,13 @@ const nodeRun = (play: Play, { node, name }: PlannedMaintenance): NodeRun => {
 const unreadyOf = ({ sandbox, traces }: Play): Run['unready'] => {
   const open = [...traces.values()].flatMap(({ waits }) => [...waits.values()].filter(({ toMs }) => toMs === undefined));
   const budgets = new Set(open.flatMap(({ budgets = [] }) => budgets));
-  return Object.fromEntries([...budgets].map(key => [key, unreadyIn(sandbox.cluster.machine.store, key)]));
+  return Object.fromEntries([...budgets].map(key => [key, unreadyIn(sandbox.cluster.registry.store, key)]));
 };
 
 /** Counts what happens to pods before anybody asks for anything. */
 const settle = async ({ cluster, clock }: Sandbox): Promise<number> => {
   let stir = 0;
-  const unsubscribe = cluster.machine.store.subscribe(({ type }) => {
+  const unsubscribe = cluster.registry.store.subscribe(({ type }) => {
     if (type !== 'changed') stir += 1;
   }, 'pods');
   await clock.advance(settleMs);
@@ -172,11 +172,11 @@ const perform = async (
   workloads: Workloads,
   tell: (progress: Progress) => void,
 ): Promise<Play> => {
-  const { machine } = sandbox.cluster;
+  const { registry } = sandbox.cluster;
   const targets = new Set(order.plannedMaintenances.map(({ node }) => node));
-  const pods = new PodRecord(machine.store, workloads, sandbox.clock, node => targets.has(node));
+  const pods = new PodRecord(registry.store, workloads, sandbox.clock, node => targets.has(node));
   const play: Play = { sandbox, order, pods, ahead: [...order.plannedMaintenances], active: new Map(), over: new Map(), traces: new Map() };
-  const waits = new WaitRecord(machine, sandboxOptions.adapters, (trace, resource, gone) => told(play, trace, resource, gone));
+  const waits = new WaitRecord(registry, sandboxOptions.adapters, (trace, resource, gone) => told(play, trace, resource, gone));
   beginNext(play);
   for (const trace of waits.traces.values()) told(play, trace, '', false);
   await untilOver(play, waits, tell);
@@ -203,7 +203,7 @@ export const simulate = async (
       nodes: order.plannedMaintenances.map(plannedMaintenance => nodeRun(played, plannedMaintenance)),
       leaves: pods.leaves,
       levels: pods.levels(),
-      lacks: unschedulablePodsIn(sandbox.cluster.machine.store, workloads),
+      lacks: unschedulablePodsIn(sandbox.cluster.registry.store, workloads),
       unready: unreadyOf(played),
       stir,
       madeUpMs: pods.nowMs,

@@ -60,8 +60,8 @@ const leaseNamespaces = ['medik8s-leases', 'node-maintenance'];
 
 const hasVms = (objects: readonly JsonObject[]): boolean => objects.some(one => one['kind'] === 'VirtualMachineInstance');
 
-const furnish = ({ machine }: EmbeddedCluster, { objects, definitions }: SandboxOptions): readonly string[] => {
-  const writes = writesOn(machine);
+const furnish = ({ registry }: EmbeddedCluster, { objects, definitions }: SandboxOptions): readonly string[] => {
+  const writes = writesOn(registry);
   const vms = hasVms(objects);
   for (const definition of [...definitions, ...(vms ? kubeVirtDefinitions : [])])
     writes.create('customresourcedefinitions.apiextensions.k8s.io', definition);
@@ -70,8 +70,8 @@ const furnish = ({ machine }: EmbeddedCluster, { objects, definitions }: Sandbox
   const isKubeVirts = (one: JsonObject): boolean =>
     text(one, 'apiVersion').startsWith('kubevirt.io/v1') && one['kind'] !== 'NodeMaintenance';
   const served = objects.filter(one => vms || !isKubeVirts(one));
-  const unloaded = load(machine, [...served, ...webhooks]);
-  makeRevisions(machine);
+  const unloaded = load(registry, [...served, ...webhooks]);
+  makeRevisions(registry);
   return unloaded.map(({ what, why }) => `${what}: ${why}`);
 };
 
@@ -83,7 +83,7 @@ export const setSandbox = (sandboxOptions: SandboxOptions, seed: number, unloade
   const cluster = createCluster({ clock, random: seeded(seed + firstSeed), extensions: vms === undefined ? [] : [vms.extension()] });
   for (const what of furnish(cluster, sandboxOptions)) unloaded(what);
   const runtime = new ClusterRuntime({
-    machine: cluster.machine,
+    registry: cluster.registry,
     clock,
     pace: {
       startMs: 0,

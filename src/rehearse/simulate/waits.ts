@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/json.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
 import { readTime } from '../../core/time.ts';
 import { at, items, objects, text } from '../../embedded/object.ts';
-import type { Machine } from '../../embedded/registry/context.ts';
+import type { RegistryContext } from '../../embedded/registry/context.ts';
 import { judgedBlockers } from './judged.ts';
 
 /** Something that a maintenance had to wait for. Times in milliseconds since the rehearsal began. */
@@ -82,7 +82,7 @@ const waitsIn = (status: JsonObject): readonly Seen[] => {
 
 /** Follows the maintenances of a rehearsal through what the operator writes into their statuses, and by its judgement where these say nothing. */
 export class WaitRecord {
-  readonly #machine: Machine;
+  readonly #registry: RegistryContext;
   readonly #beganMs: number;
   readonly traces = new Map<string, MaintenanceTrace>();
   /** Being drained, of kinds whose statuses name no blockers. */
@@ -91,15 +91,15 @@ export class WaitRecord {
 
   /** `told` hears of every change of one of them, with the name of its resource. */
   constructor(
-    machine: Machine,
+    registry: RegistryContext,
     adapters: readonly KindAdapter[],
     told: (trace: MaintenanceTrace, resource: string, gone: boolean) => void,
   ) {
-    this.#machine = machine;
+    this.#registry = registry;
     this.#beganMs = this.#nowMs();
     this.#unsubscribes = adapters.flatMap(adapter => {
       const [group = ''] = adapter.apiVersion.split('/');
-      const kind = machine.kinds.named(group, adapter.kind);
+      const kind = registry.kinds.named(group, adapter.kind);
       if (kind === undefined) return [];
       const note = (raw: JsonObject, gone: boolean): void => {
         const request = adapter.read({ apiVersion: adapter.apiVersion, kind: adapter.kind, ...raw });
@@ -107,14 +107,14 @@ export class WaitRecord {
         const trace = this.#note(request, raw, gone);
         told(trace, kind.resource, gone);
       };
-      for (const raw of machine.store.list(kind.resource)) note(raw, false);
-      return [machine.store.subscribe(({ type, object }) => note(object, type === 'removed'), kind.resource)];
+      for (const raw of registry.store.list(kind.resource)) note(raw, false);
+      return [registry.store.subscribe(({ type, object }) => note(object, type === 'removed'), kind.resource)];
     });
   }
 
   /** Sees what nobody writes down: to be called now and then. */
   look(): void {
-    const { clock, store } = this.#machine;
+    const { clock, store } = this.#registry;
     const now = clock.now();
     for (const [key, request] of this.#silent) {
       const trace = this.traces.get(key);
@@ -129,7 +129,7 @@ export class WaitRecord {
   }
 
   #nowMs(): number {
-    return this.#machine.clock.now().epochMilliseconds;
+    return this.#registry.clock.now().epochMilliseconds;
   }
 
   #note(request: MaintenanceRequest, raw: JsonObject, gone: boolean): MaintenanceTrace {

@@ -46,7 +46,7 @@ const sideOf = async (access: Access): Promise<Side> => {
 
 const startEmbedded = async (real: ControlPlane): Promise<Side & { close(): Promise<void> }> => {
   const cluster = createCluster({ clock: systemClock, random: Math.random });
-  const runtime = new ClusterRuntime({ machine: cluster.machine, clock: systemClock, pace, nodeHealth, isAlive, record: 'events' });
+  const runtime = new ClusterRuntime({ registry: cluster.registry, clock: systemClock, pace, nodeHealth, isAlive, record: 'events' });
   runtime.start();
   const pem = (name: string): string => readFileSync(join(real.folder, name), 'utf8');
   const token = 'scenarios';

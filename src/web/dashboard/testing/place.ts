@@ -70,14 +70,14 @@ export const budget = (name: string, spec: JsonObject): JsonObject => ({
 /** Makes one whose clock is given; pods take two seconds to start and three to end. */
 export const place = (clock: Clock, kinds: readonly (keyof typeof crds)[] = ['maintenance', 'nodeMaintenance']): Place => {
   const cluster = createCluster({ clock, random: seeded(7) });
-  const writes = writesOn(cluster.machine);
+  const writes = writesOn(cluster.registry);
   const make = (resource: string, draft: JsonObject): void => {
     const written = writes.create(resource, draft);
     if (written.kind === 'refused') throw new Error(written.message);
   };
   for (const kind of kinds) make('customresourcedefinitions.apiextensions.k8s.io', crdFile(crds[kind]));
   make('namespaces', { metadata: { name: 'shop' } });
-  const life = new ClusterRuntime({ machine: cluster.machine, clock, pace: { startMs: 2000, stopMs: 3000, spread: 0 } });
+  const life = new ClusterRuntime({ registry: cluster.registry, clock, pace: { startMs: 2000, stopMs: 3000, spread: 0 } });
   life.start();
   for (const [name, zone] of workers) make('nodes', worker(name, zone));
   const ports = inProcess(cluster, { userAgent: 'drydock' });

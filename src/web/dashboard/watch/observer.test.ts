@@ -185,7 +185,7 @@ test('a kind that the cluster does not serve is no trouble; what cannot be read 
 test('of 1,000 nodes and 10,000 pods, a change of one pod is a delta of one pod', async () => {
   const clock = new VirtualClock();
   const cluster = createCluster({ clock, random: () => 0.5 });
-  load(cluster.machine, many(1000, 10));
+  load(cluster.registry, many(1000, 10));
   const observer = new Observer({
     watcher: inProcess(cluster, { userAgent: 'test' }),
     adapters: [],
@@ -201,7 +201,7 @@ test('of 1,000 nodes and 10,000 pods, a change of one pod is a delta of one pod'
   await clock.advance(200);
   assert.deepEqual([observer.scene().nodes.length, observer.scene().pods.length], [1000, 10_000]);
   deltas.length = 0;
-  for (const pod of many(1, 1, 'False')) load(cluster.machine, [pod]);
+  for (const pod of many(1, 1, 'False')) load(cluster.registry, [pod]);
   await clock.advance(200);
   assert.deepEqual(
     deltas.map(delta => [Object.keys(delta), delta.pods?.map(({ key, phase }) => `${key} ${phase}`)]),
