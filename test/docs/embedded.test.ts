@@ -11,7 +11,7 @@ test('the example of docs/embedded.md runs, and its node is Ready when ten secon
   const look = `
     const { body } = await api.call({ method: 'GET', path: '/api/v1/nodes/n1' });
     console.log(clock.now().toString(), JSON.stringify(body));
-    life.stop();`;
+    runtime.stop();`;
   const run = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', example + look], { cwd: root, encoding: 'utf8' });
   assert.equal(run.status, 0, run.stderr);
   assert.match(run.stdout, /^2026-01-01T00:00:10Z .*"type":"Ready","status":"True"/);

@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '..', '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 const files: Readonly<Record<string, string>> = {
-  keeper: read('src/nova/hypervisor-reconciler.test.ts'),
+  'hypervisor-reconciler': read('src/nova/hypervisor-reconciler.test.ts'),
   client: read('src/nova/client.test.ts'),
   config: read('src/nova/config/config.test.ts'),
   match: read('src/core/hypervisor/match.test.ts'),
