@@ -13,7 +13,7 @@ import { makeHistory, restartAll } from './foresight/history.ts';
 import { type Scenario, scenarios } from './foresight/scenarios.ts';
 
 /**
- * How good a rehearsal's foresight is: `npm run bench:rehearse -- [SCENARIO…]`. Each scenario is made on the real control plane, copied by
+ * How good a rehearsal's forecast is: `npm run bench:rehearse -- [SCENARIO…]`. Each scenario is made on the real control plane, copied by
  * `drydock snapshot`, rehearsed from the copy by `drydock rehearse`, and then really drained by the operator.
  */
 

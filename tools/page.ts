@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { buildSync } from 'esbuild';
 
-/** The page as browsers take it: made of src/ui, so that whoever runs Drydock builds nothing. File name below the folder of assets, and text. */
+/** The dashboard as browsers take it: made of src/ui, so that whoever runs Drydock builds nothing. File name below the folder of assets, and text. */
 
 const root = new URL('../', import.meta.url);
 const source = (path: string): string => readFileSync(new URL(path, root), 'utf8');

@@ -129,7 +129,7 @@ const read = (raw: unknown, adapter: KindAdapter, generation: Generation): Maint
   };
 };
 
-/** The dialect of one generation. */
+/** The kind adapter of one generation. */
 export const nodeMaintenance = (generation: Generation): KindAdapter => {
   const { name, apiVersion, finalizer, statusSubresource, drainTaint, labels, lease } = generation;
   const marks = { unschedulable: true, taints: [unschedulable, { key: drainTaint, effect: 'NoSchedule' }], labels };

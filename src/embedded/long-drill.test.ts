@@ -5,7 +5,7 @@ import { at, part, type Stored } from './object.ts';
 import { seeded } from './seeded.ts';
 import { budget, drill, shop } from './testing/drill.ts';
 
-/** A long life in made-up time: many maintenances, several at once, while calls of the operator go wrong. */
+/** A long life in simulated time: many maintenances, several at once, while calls of the operator go wrong. */
 
 const nodes = Array.from({ length: 24 }, (_, index) => `n${index + 1}`);
 const shops = [

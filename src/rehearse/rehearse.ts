@@ -16,7 +16,7 @@ export type RehearsalOptions = Pick<SandboxOptions, 'definitions' | 'adapters' |
   readonly defaults?: Defaults;
   /** A copy with more pods than this is played without those that have no say. */
   readonly fewPods?: number;
-  /** Told every second or so of made-up time. A run after the last of `seeds` looks behind refused pods. */
+  /** Told every second or so of simulated time. A run after the last of `seeds` looks behind refused pods. */
   readonly tell?: (run: number, progress: Progress) => void;
 };
 
@@ -34,7 +34,7 @@ const notesOf = ({ leftOut }: ClusterSnapshot, unloaded: ReadonlySet<string>): r
 };
 
 /**
- * Plays maintenances on a copy of a cluster, with the operator itself, in made-up time, once for each seed, and says how that goes. Nothing
+ * Plays maintenances on a copy of a cluster, with the operator itself, in simulated time, once for each seed, and says how that goes. Nothing
  * outside this process is asked or changed. Throws a WishError when the API would refuse a maintenance.
  */
 export const rehearse = async ({

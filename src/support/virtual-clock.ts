@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts';
 import { sleepBy } from './sleep.ts';
 import { TimerHeap } from './timer-heap.ts';
 
-/** A clock that stands still until it is turned: for tests, and for anything that lives in made-up time. */
+/** A clock that stands still until it is turned: for tests, and for anything that lives in simulated time. */
 export class VirtualClock implements Clock {
   readonly #timerHeap = new TimerHeap();
   #epochMs: number;

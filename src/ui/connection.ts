@@ -47,7 +47,7 @@ class Patience {
   }
 }
 
-/** Follows the scene for as long as the page is open, through every kind of failure. */
+/** Follows the scene for as long as the dashboard is open, through every kind of failure. */
 export class Follower {
   readonly state: Signal<Connection> = signal({ kind: 'connecting' });
   readonly #told: Told;

@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 
 const place = 'drydock-token';
 
-/** Empty when the page was opened without one. */
+/** Empty when the dashboard was opened without one. */
 export const token = signal(sessionStorage.getItem(place) ?? '');
 
 const take = (): void => {

@@ -17,7 +17,7 @@ import { type Dashboard, startDashboard } from '../../src/web/dashboard/http/das
 import { launch, leftOut } from './browser.ts';
 import { attack, countFlights, faint, focus, nameless, sideways } from './in-page.ts';
 
-/** The page in a real browser, on the cluster of `drydock demo`. */
+/** The dashboard in a real browser, on the cluster of `drydock demo`. */
 
 const token = 'token-of-the-browser-test';
 const images = join(import.meta.dirname, '..', '..', 'docs', 'images');

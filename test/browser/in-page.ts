@@ -1,4 +1,4 @@
-/** Functions that run in the page. Each stands alone: playwright carries its text over. */
+/** Functions that run in the dashboard. Each stands alone: playwright carries its text over. */
 
 /** Elements that can be used and do not say what they are. */
 export const nameless = (): readonly string[] => {
@@ -65,7 +65,7 @@ export const focus = (): { readonly id: string; readonly text: string; readonly 
   };
 };
 
-/** How far the page can be scrolled sideways, in pixels. */
+/** How far the dashboard can be scrolled sideways, in pixels. */
 export const sideways = (): number => document.documentElement.scrollWidth - document.documentElement.clientWidth;
 
 /** Counts the tiles that fly, from now on, in `data-flights` of the document. */

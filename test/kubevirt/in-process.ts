@@ -53,7 +53,7 @@ const clientOf = (cluster: Cluster): Api => {
   };
 };
 
-/** Waits in made-up time. */
+/** Waits in simulated time. */
 const waitOn =
   (clock: VirtualClock): typeof waitFor =>
   async (what, check, patience) => {
@@ -85,7 +85,7 @@ const servedTo = async (cluster: Cluster): Promise<{ readonly as: Site['as']; re
   };
 };
 
-/** An embedded cluster with a simulated KubeVirt, in made-up time. Pods take as long as on the control plane of the tests. */
+/** An embedded cluster with a simulated KubeVirt, in simulated time. Pods take as long as on the control plane of the tests. */
 export const simulatedSite = async (): Promise<Site & { end(): Promise<void> }> => {
   const clock = new VirtualClock();
   const kubevirt = new SimulatedKubeVirt();

@@ -19,7 +19,7 @@ export type Outcome = {
   readonly digest: string;
   readonly maintenances: number;
   readonly calls: number;
-  /** Of made-up time. */
+  /** Of simulated time. */
   readonly seconds: number;
 };
 

@@ -9,7 +9,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 export type DashboardFlags = ConnectionFlags & { readonly port?: string };
 
-/** `drydock dashboard`: the page for the chosen cluster, as the user of the kubeconfig, until SIGINT or SIGTERM. */
+/** `drydock dashboard`: the dashboard for the chosen cluster, as the user of the kubeconfig, until SIGINT or SIGTERM. */
 export const dashboard = (flags: DashboardFlags, env: Env): Promise<void> => {
   const port = pagePort(flags.port);
   return withCluster(flags, env, async connection => {

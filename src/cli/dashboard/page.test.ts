@@ -11,7 +11,7 @@ import { systemClock } from '../../support/clock.ts';
 import type { Scene } from '../../web/dashboard/scene.ts';
 import { type Place, place } from '../../web/dashboard/testing/place.ts';
 
-/** The commands that open the page, as people run them, on an API server that asks who they are. */
+/** The commands that open the dashboard, as people run them, on an API server that asks who they are. */
 
 const main = join(import.meta.dirname, '..', '..', 'main.mjs');
 const rbac = 'rbac.authorization.k8s.io';
@@ -35,7 +35,7 @@ const viewer: readonly (readonly [string, JsonObject])[] = [
 /** Ended at the latest when the tests are: one that goes on would keep their process from ending. */
 const children: ChildProcess[] = [];
 
-/** Starts a command; resolves with the address of the page as soon as it has printed one. */
+/** Starts a command; resolves with the address of the dashboard as soon as it has printed one. */
 const opened = async (
   ...args: readonly string[]
 ): Promise<{ readonly child: ChildProcess; readonly page: URL; readonly ended: Promise<number | null> }> => {

@@ -9,7 +9,7 @@ import { type Dashboard, startDashboard } from '../../web/dashboard/http/dashboa
 import { UsageError } from '../shared/fail.ts';
 import { onStop } from '../shared/on-stop.ts';
 
-/** Where the page is looked for first. */
+/** Where the dashboard is looked for first. */
 const usualPort = 8720;
 
 /** What `--port` says; undefined when it is left out. Throws a UsageError that names the flag. */
@@ -36,7 +36,7 @@ type PageOptions = {
 const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 
 /**
- * Opens the page on this machine, for whoever has its link. Without a port it is the usual one, or any free one where that is taken; a port
+ * Opens the dashboard on this machine, for whoever has its link. Without a port it is the usual one, or any free one where that is taken; a port
  * that was asked for and cannot be had is a UsageError.
  */
 export const openPage = async ({ ports, adapters, cluster, port, hosts, log }: PageOptions): Promise<Dashboard> => {

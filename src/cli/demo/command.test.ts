@@ -11,7 +11,7 @@ const main = join(import.meta.dirname, '..', '..', 'main.mjs');
 
 type Started = { readonly child: ChildProcess; readonly lines: readonly string[]; readonly kubeconfig: string };
 
-/** What the page is told, and what it may ask for, with its link. */
+/** What the dashboard is told, and what it may ask for, with its link. */
 const pageAt = (link: string) => {
   const { origin, hash } = new URL(link);
   const headers = { authorization: `Bearer ${hash.slice(1)}`, 'content-type': 'application/json' };

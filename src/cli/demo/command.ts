@@ -84,7 +84,7 @@ const pageOf = async ({ ports, adapters, hosts }: Demo, port: number | undefined
 };
 
 /**
- * `drydock demo`: a cluster in this process with the operator and the page at work in it, until SIGINT or SIGTERM. Needs no cluster and
+ * `drydock demo`: a cluster in this process with the operator and the dashboard at work in it, until SIGINT or SIGTERM. Needs no cluster and
  * touches none. With `--empty` it is the cluster alone.
  */
 export const demo = async (flags: DemoFlags): Promise<void> => {

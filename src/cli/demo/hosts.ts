@@ -8,7 +8,7 @@ import type { Store } from '../../embedded/store/store.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { DemoCloud } from '../../web/dashboard/actions/demo-cloud.ts';
 
-/** The hosts of the simulated cloud: what can be done to them from the page, and the agents on the nodes that hear of it. */
+/** The hosts of the simulated cloud: what can be done to them from the dashboard, and the agents on the nodes that hear of it. */
 
 const notices = 'nodenotices.drydock.dev';
 
@@ -45,7 +45,7 @@ export const startAgents = (parts: Parts): (() => void) =>
     if (node !== undefined) tell(parts, node, instance);
   });
 
-/** What the page may have done to them. */
+/** What the dashboard may have done to them. */
 export const hostsOf = ({ cloud, store }: Parts): DemoCloud => ({
   announce: (node, what) => {
     const instance = instanceOn(store.get('nodes', '', node));

@@ -63,7 +63,7 @@ const moreCells = ({ stage, requester, ends, blockers }: Shown): readonly string
   String(blockers.length),
 ];
 
-/** The whole picture as text. */
+/** The whole snapshot as text. */
 export const statusTable = (all: readonly Shown[], others: readonly string[], { node, wide }: Choice): string => {
   if (all.length === 0 && others.length === 0) {
     return node === undefined ? 'No node is in maintenance.' : `No maintenance holds node ${node}.`;

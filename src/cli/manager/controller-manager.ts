@@ -11,7 +11,7 @@ import type { Overview } from '../../operator/ports.ts';
 import type { OpenStackTerms } from './openstack.ts';
 import { scanner, signals } from './scanner.ts';
 
-/** What the crew is told about machines. */
+/** What the controller manager is told about machines. */
 export type MachineTerms = Pick<MachineManagerOptions, 'limits' | 'drainLeadSeconds' | 'namespace'> &
   Partial<Pick<MachineManagerOptions, 'scanner'>> & {
     /** Whose objects count beside those of `namespace`, of MachineMaintenances and of the one older kind that may have namespaces. */
@@ -44,7 +44,7 @@ const heldNodes = ({ unsynced, nodes, requests }: ClusterCache): ReadonlySet<str
   return new Set([...held, ...wanted]);
 };
 
-/** Who empties the hypervisors that nodes are. It looks at the world of the operator, which is there by the time that it runs. */
+/** Who empties the hypervisors that nodes are. It looks at the cache of the operator, which is there by the time that it runs. */
 const injectorOf = (
   { nova, limits }: OpenStackTerms,
   { clock, log, fence, novaMeter }: ControllerManagerOptions,
@@ -109,7 +109,7 @@ const nothingYet: Overview = {
   unsynced: ['everything'],
 };
 
-/** The crew that acts at the moment, if this replica does. */
+/** The controller manager that acts at the moment, if this replica does. */
 export class ActiveManager {
   #controllerManager: ControllerManager | undefined;
 

@@ -13,7 +13,7 @@ export type DrainInputs = {
   readonly vms?: VmsKnown;
 };
 
-/** The picture that one request's drain would see, with nothing asked for yet. */
+/** The snapshot that one request's drain would see, with nothing asked for yet. */
 export const snapshotOf = (request: MaintenanceRequest, { pods, budgets, daemonSets, vms }: DrainInputs): NodeSnapshot => ({
   nodeName: request.nodeName,
   requests: [request],

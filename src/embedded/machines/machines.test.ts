@@ -7,7 +7,7 @@ import { budget, shop } from '../testing/drill.ts';
 import { machineDrill } from '../testing/machine-drill.ts';
 import { type Flavour, machineDefinitions } from './definitions.ts';
 
-/** Whole stories of machine maintenances on a simulated cloud, in made-up time: what is announced, what is done about it, what is left of it. */
+/** Whole stories of machine maintenances on a simulated cloud, in simulated time: what is announced, what is done about it, what is left of it. */
 
 const flavours: readonly Flavour[] = ['openshift', 'capi'];
 const sources = 'machineeventsources.drydock.dev';

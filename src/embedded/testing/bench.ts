@@ -6,7 +6,7 @@ import { writesOn } from '../controllers/writes.ts';
 import { part, type Stored } from '../object.ts';
 import { seeded } from '../seeded.ts';
 
-/** A cluster that lives in made-up time, with a namespace `shop`. */
+/** A cluster that lives in simulated time, with a namespace `shop`. */
 export const bench = (options: Partial<RuntimeOptions> = {}, seed = 1) => {
   const clock = new VirtualClock();
   const cluster = createCluster({ clock, random: seeded(seed) });

@@ -20,7 +20,7 @@ const node = (name: string): JsonObject => ({
   status: { allocatable: { cpu: '64', memory: '256Gi', pods: '110' }, conditions: [ready] },
 });
 
-/** The operator itself on an embedded cluster that lives, in made-up time: what takes minutes is over in a moment, and always the same. */
+/** The operator itself on an embedded cluster that lives, in simulated time: what takes minutes is over in a moment, and always the same. */
 export const drill = ({ seed, nodes, faults = { refused: 0, lost: 0, unanswered: 0 } }: DrillOptions) => {
   const { cluster, clock, store, writes, make, runtime } = bench({ pace: { startMs: 3000, stopMs: 5000, spread: 0.3 } }, seed);
   make('customresourcedefinitions.apiextensions.k8s.io', crd);

@@ -20,7 +20,7 @@ import { type Flavour, machineDefinitions, machineGroups } from '../machines/def
 import { at, objects, type Stored, text } from '../object.ts';
 import { seeded } from '../seeded.ts';
 
-/** The operator with all its rooms on an embedded cluster whose machines a simulated cloud rents out, in made-up time. */
+/** The operator with all its rooms on an embedded cluster whose machines a simulated cloud rents out, in simulated time. */
 
 const crdFiles = [
   'maintenances.drydock.dev',
@@ -153,7 +153,7 @@ export const machineDrill = async (options: MachineDrillOptions) => {
     historyOf: (machine: string): readonly string[] =>
       objects(at(maintenanceOf(machine), 'status', 'history')).map(one => `${text(one, 'phase')} ${text(one, 'reason')}`),
     set: (): Stored | undefined => store.get(`machinesets.${group}`, 'machines', 'workers'),
-    /** Until it holds, at most so many seconds of made-up time. */
+    /** Until it holds, at most so many seconds of simulated time. */
     until: async (what: string, holds: () => boolean, seconds = 3600): Promise<void> => {
       for (let waited = 0; waited < seconds && !holds(); waited += 1) await clock.advance(1000);
       if (!holds()) throw new Error(`waited ${seconds} s for ${what}: ${told()}`);

@@ -18,7 +18,7 @@ export type PendingCall = {
 
 type Failed = Extract<Sent, { readonly kind: 'failed' }>;
 
-/** What a courier works with. */
+/** What a round tripper works with. */
 export type RoundTripperOptions = {
   readonly server: URL;
   readonly connectionPools: ConnectionPools;

@@ -46,7 +46,7 @@ export const wishOf = (policy: Partial<ServerPolicy> = {}): { readonly why: stri
   policy: { ...defaultServerPolicy, ...policy },
 });
 
-/** Runs the keeper until that is so; fails after so many seconds of the bed's clock. */
+/** Runs the reconciler until that is so; fails after so many seconds of the bed's clock. */
 export const runUntil = async (
   harness: NovaHarness,
   reconciler: HypervisorReconciler,

@@ -17,7 +17,7 @@ import { fingerprint, isMarked, isMember, standsFor } from './node-predicates.ts
 import { PodWatches } from './pod-watches.ts';
 import { Vms, vmCollections } from './vms.ts';
 
-/** What the world tells the loop. */
+/** What the cache tells the loop. */
 export type ClusterCacheEvents = {
   /** Something about this node has changed. */
   readonly touched: (nodeName: string) => void;

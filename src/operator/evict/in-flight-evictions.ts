@@ -36,7 +36,7 @@ export class InFlightEvictions {
     if (inFlightEviction.state === 'accepted' && takesNothing(inFlightEviction)) this.#inFlight.delete(uid);
   }
 
-  /** Ends the flights that this budget has counted. */
+  /** Ends the in-flight evictions that this budget has counted. */
   settle(budget: Budget, now: Temporal.Instant): void {
     for (const inFlightEviction of this.#inFlight.values()) {
       if (inFlightEviction.state !== 'accepted') continue;

@@ -109,7 +109,7 @@ const urgentSourcesOf = ({ events }: MachineRequest, { sources }: MachineCache):
   return new Set([...agents, ...clouds]);
 };
 
-/** The picture of one request at this moment. */
+/** The snapshot of one request at this moment. */
 export const snapshotOf = (
   request: MachineRequest,
   machines: MachineCache,

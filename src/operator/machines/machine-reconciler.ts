@@ -46,7 +46,7 @@ const longestPause = 60;
 /** One at a time: what one has begun, the next one sees, so that limits hold exactly. Each is a few calls. */
 const atOnce = 1;
 
-/** The loop of the machine maintenances: something happens to one, its picture is taken, the core decides, and what it decides is done. */
+/** The loop of the machine maintenances: something happens to one, its snapshot is taken, the core decides, and what it decides is done. */
 export class MachineReconciler {
   readonly machines: MachineCache;
   readonly writer: Writer;

@@ -52,7 +52,7 @@ export type NodeReconcilerOptions = {
   readonly namespaces?: Namespaces;
   /** What has to be known for it; everything when left out. */
   readonly scope?: Scope;
-  /** When a look at a node begins that something has given cause for, as the queue says. In made-up time many things happen at the same moment. */
+  /** When a look at a node begins that something has given cause for, as the queue says. In simulated time many things happen at the same moment. */
   readonly soon?: (begin: () => void) => void;
 };
 
@@ -62,7 +62,7 @@ const lookUpAgainAfter = 5;
 /** Nodes that are looked at at the same time. */
 const nodesAtOnce = 64;
 
-/** The loop: something happens to a node, its picture is taken, the core decides, and what it decides is done. */
+/** The loop: something happens to a node, its snapshot is taken, the core decides, and what it decides is done. */
 export class NodeReconciler {
   readonly cache: ClusterCache;
   readonly #options: NodeReconcilerOptions;

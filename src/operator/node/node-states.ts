@@ -2,7 +2,7 @@ import type { Problem } from '../../core/maintenance/report.ts';
 import { type Notes, noNotes } from '../../core/maintenance/snapshot.ts';
 import type { Overview } from '../ports.ts';
 
-/** What lies on the desk for one node. */
+/** What lies on the node states for one node. */
 type NodeState = {
   readonly notes: Notes;
   /** Pods still to go at the last look: the fewer, the sooner the node has its turn. */

@@ -29,7 +29,7 @@ type Known = {
   readonly options?: Partial<Sources['options']>;
 };
 
-/** The picture of n1. */
+/** The snapshot of n1. */
 const snapshotOf = ({
   nodes = [makeNode()],
   requests = [],

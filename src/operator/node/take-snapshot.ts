@@ -10,7 +10,7 @@ import type { NodeReconcilerOptions } from './node-reconciler.ts';
 import type { NodeStates } from './node-states.ts';
 import { longestDrain } from './overview.ts';
 
-/** From what pictures of nodes are taken. */
+/** From what snapshots of nodes are taken. */
 type SnapshotSources = {
   readonly cache: ClusterCache;
   readonly nodeStates: NodeStates;
@@ -43,7 +43,7 @@ const vmsOf = (
   return { ...(vms && { vms }), ...(host !== undefined && { host }) };
 };
 
-/** Takes the picture of a node: everything known about it at this moment. */
+/** Takes the snapshot of a node: everything known about it at this moment. */
 export const snapshots =
   (snapshotSources: SnapshotSources) =>
   (nodeName: string): NodeSnapshot => {

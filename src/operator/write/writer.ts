@@ -59,7 +59,7 @@ type Options = {
   readonly clock: Clock;
 };
 
-/** Makes the writes of a decision, and feeds what the server answers back into the world, so that the next look sees it at once. */
+/** Makes the writes of a decision, and feeds what the server answers back into the cache, so that the next look sees it at once. */
 export class Writer {
   readonly #options: Options;
   readonly #writeBackoff = new WriteBackoff();

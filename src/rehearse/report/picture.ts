@@ -2,7 +2,7 @@ import type { PodDeparture } from '../simulate/record.ts';
 import type { Forecast, NodeForecast } from './forecast.ts';
 import { durationText } from './words.ts';
 
-/** The foresight as a time line: nodes as rows, held, draining and drained, a mark for each pod that leaves, and what is stuck in red. */
+/** The forecast as a time line: nodes as rows, held, draining and drained, a mark for each pod that leaves, and what is stuck in red. */
 
 /** More rows nobody reads. */
 const mostNodes = 60;

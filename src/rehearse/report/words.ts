@@ -4,7 +4,7 @@ import type { LackedThing, UnschedulablePod } from '../simulate/unschedulable-po
 import { enough } from '../timings/learn.ts';
 import type { Blocker, Delay, Forecast, NodeForecast, Spread } from './forecast.ts';
 
-/** The foresight in words, for people. */
+/** The forecast in words, for people. */
 
 /** `42s`, `3m05s`, `2h10m`, `3d04h`. */
 export const durationText = (ms: number): string => {
@@ -174,7 +174,7 @@ const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: 
   ];
 };
 
-/** All of it, as lines: the same for the same foresight, and bounded. */
+/** All of it, as lines: the same for the same forecast, and bounded. */
 export const forecastText = (all: Forecast): string => {
   const { nodes, runs, blockers, delays, moves, levels, lacks, notes } = all;
   const known = new Set(blockers.flatMap(one => one.lacks ?? []).map(({ pod }) => pod));

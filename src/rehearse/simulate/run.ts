@@ -185,7 +185,7 @@ const perform = async (
   return play;
 };
 
-/** Plays the order once, in made-up time. Throws a WishError when the API refuses a maintenance. */
+/** Plays the order once, in simulated time. Throws a WishError when the API refuses a maintenance. */
 export const simulate = async (
   sandboxOptions: SandboxOptions,
   order: Order,

@@ -34,7 +34,7 @@ export type SandboxOptions = {
   readonly operate: (seat: OperatorSeat, signal: AbortSignal) => Promise<void>;
 };
 
-/** A copy of the cluster that lives in made-up time, with nobody draining anything yet. */
+/** A copy of the cluster that lives in simulated time, with nobody draining anything yet. */
 export type Sandbox = {
   readonly cluster: EmbeddedCluster;
   readonly clock: VirtualClock;

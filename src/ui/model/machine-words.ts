@@ -3,7 +3,7 @@ import type { MachinePhase, Strategy } from '../../core/machine/request.ts';
 import type { AnnouncedView, MachineView, WindowView } from '../../web/dashboard/scene.ts';
 import { until } from './words.ts';
 
-/** What the page says of machines and windows, as text. Pure. */
+/** What the dashboard says of machines and windows, as text. Pure. */
 
 const kindWords: Readonly<Record<EventKind, string>> = {
   reboot: 'reboot',

@@ -17,13 +17,13 @@ const byWorkload = (one: PodView, other: PodView): number =>
 
 export type Zone = { readonly zone: string; readonly nodes: readonly string[] };
 
-/** Lines that the page has seen happen; the server's own events are kept by the server. */
+/** Lines that the dashboard has seen happen; the server's own events are kept by the server. */
 const mostNews = 150;
 
 const noPods: readonly PodView[] = [];
 const noMachines: readonly MachineView[] = [];
 
-/** What the page knows, as signals: each part of the page hears of its own changes only. */
+/** What the dashboard knows, as signals: each part of the dashboard hears of its own changes only. */
 export class Store {
   readonly facts = signal<Facts | undefined>(undefined);
   readonly zones = signal<readonly Zone[]>([]);
@@ -49,7 +49,7 @@ export class Store {
   readonly #now: () => number;
   readonly #moved: (move: Move) => void;
 
-  /** `moved` is told of each pod that takes the place of another, before the page shows it. */
+  /** `moved` is told of each pod that takes the place of another, before the dashboard shows it. */
   constructor(now: () => number, moved: (move: Move) => void) {
     this.#now = now;
     this.#moved = moved;

@@ -1,6 +1,6 @@
 import type { HoldView, NodeView, PodPhase } from '../../web/dashboard/scene.ts';
 
-/** What the page says, as text. Pure. */
+/** What the dashboard says, as text. Pure. */
 
 export const plural = (count: number, noun: string, many = `${noun}s`): string => `${count} ${count === 1 ? noun : many}`;
 

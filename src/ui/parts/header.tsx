@@ -25,7 +25,7 @@ const Mark = () => (
   </svg>
 );
 
-/** Which cluster this is, how it is, and whether the page is up to date. */
+/** Which cluster this is, how it is, and whether the dashboard is up to date. */
 export const Header = () => {
   const state = follower.state.value;
   const facts = store.facts.value;
@@ -54,7 +54,7 @@ export const Header = () => {
   );
 };
 
-/** What the page has to say of itself: what it cannot read, and what it waits for. */
+/** What the dashboard has to say of itself: what it cannot read, and what it waits for. */
 export const Troubles = () => {
   const facts = store.facts.value;
   if (facts === undefined) return null;

@@ -3,7 +3,7 @@ import type { EventKind, EventState } from '../../core/machine/event.ts';
 import type { MachinePhase, Strategy } from '../../core/machine/request.ts';
 import type { StoredVm } from '../../core/maintenance/vms-now.ts';
 
-/** What the page shows, as plain data: shared by the server that keeps it and the page that draws it. */
+/** What the dashboard shows, as plain data: shared by the server that keeps it and the dashboard that draws it. */
 
 /** Who may do what: `link`, whoever has the printed link acts; `read-only`, nobody does. */
 export type AccessKind = 'link' | 'read-only';
@@ -148,18 +148,18 @@ export type MomentView = {
   readonly count: number;
 };
 
-/** What there is to know about the page itself. */
+/** What there is to know about the dashboard itself. */
 export type Facts = {
   readonly access: AccessKind;
   /** Which cluster this is, for people. */
   readonly cluster: string;
   /** The kind that this page makes; missing when the cluster serves none of them. */
   readonly makes?: 'Maintenance' | 'NodeMaintenance';
-  /** The machines are a simulation: the page may have its cloud announce something. */
+  /** The machines are a simulation: the dashboard may have its cloud announce something. */
   readonly simulated?: true;
   /** Collections that have not been read yet. */
   readonly loading: readonly string[];
-  /** Collections that cannot be read: the page goes without them. */
+  /** Collections that cannot be read: the dashboard goes without them. */
   readonly unreadable: readonly { readonly what: string; readonly message: string }[];
 };
 
@@ -188,7 +188,7 @@ export type DrainPreview = {
   readonly blockers: readonly BlockerView[];
 };
 
-/** What the page asks for when it puts a node into maintenance. */
+/** What the dashboard asks for when it puts a node into maintenance. */
 export type MaintainOrder = {
   readonly node: string;
   readonly reason: string;
@@ -199,7 +199,7 @@ export type MaintainOrder = {
 /** What it asks for when it gives a node back: one maintenance, as its view names it. */
 export type ReleaseOrder = Pick<HoldView, 'store' | 'namespace' | 'name'>;
 
-/** What the page of a demonstration has the simulated cloud announce about the host of a node. */
+/** What the dashboard of a demonstration has the simulated cloud announce about the host of a node. */
 export type HostOrder = { readonly node: string; readonly what: 'retirement' | 'reboot' };
 
 /** What it asks for when somebody agrees to a machine maintenance: which one, by the key of its view. */

@@ -19,7 +19,7 @@ export type NodeHealthOptions = {
   readonly startupMs?: number;
   /**
    * How often kubelets renew their leases; 10 s when left out. With infinite `renewMs` and `graceMs` there are no heartbeats and no node is
-   * ever lost: for hours of made-up time with thousands of nodes.
+   * ever lost: for hours of simulated time with thousands of nodes.
    */
   readonly renewMs?: number;
 };

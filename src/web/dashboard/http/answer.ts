@@ -34,7 +34,7 @@ export const answerJson = (
   response.end(JSON.stringify(value));
 };
 
-/** A part of the page: the same for everybody, and asked for anew by its tag. */
+/** A part of the dashboard: the same for everybody, and asked for anew by its tag. */
 export const answerAsset = (response: ServerResponse, asset: Asset, objectIndexTag: string | undefined, withBody: boolean): void => {
   const headers = { ...always, 'content-type': asset.type, 'cache-control': 'no-cache', etag: asset.tag };
   if (objectIndexTag === asset.tag) {

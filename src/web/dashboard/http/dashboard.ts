@@ -61,7 +61,7 @@ const urlOf = (host: string, port: number, access: Access): string => {
   return `http://${name}:${port}/${access.kind === 'link' ? `#${access.token}` : ''}`;
 };
 
-/** Serves the page and follows the cluster for it. Rejects when the address cannot be had. */
+/** Serves the dashboard and follows the cluster for it. Rejects when the address cannot be had. */
 export const startDashboard = async (options: DashboardOptions): Promise<Dashboard> => {
   const { watcher, adapters, machines, hosts, access, cluster, host = '127.0.0.1', clock, log } = options;
   const assets = readAssets();

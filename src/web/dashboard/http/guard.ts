@@ -17,11 +17,11 @@ export const hostsOf = (host: string, port: number): ReadonlySet<string> => {
   return new Set(names.flatMap(name => (port === 80 ? [name, `${name}:80`] : [`${name}:${port}`])));
 };
 
-/** Somebody follows a link to the page, wherever it stands: into a tab of its own, and nobody but the browser gets to see what is there. */
+/** Somebody follows a link to the dashboard, wherever it stands: into a tab of its own, and nobody but the browser gets to see what is there. */
 const isVisit = (headers: IncomingHttpHeaders): boolean =>
   headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document' && headers.origin === undefined;
 
-/** What speaks against a request that claims to come from here; undefined when nothing does. The page itself may be visited from anywhere. */
+/** What speaks against a request that claims to come from here; undefined when nothing does. The dashboard itself may be visited from anywhere. */
 export const strangerIn = (headers: IncomingHttpHeaders, hosts: ReadonlySet<string>, isPage = false): RequestRefusal | undefined => {
   const { host = '', origin } = headers;
   if (!hosts.has(host.toLowerCase())) {

@@ -10,7 +10,7 @@ import { answerAsset, answerJson, openStream } from './answer.ts';
 import { readBody } from './body.ts';
 import { strangerIn, withoutToken } from './guard.ts';
 
-/** Who may do what. `link`: whoever has the printed link, and nobody else may even look. `read-only`: whoever reaches the page may look. */
+/** Who may do what. `link`: whoever has the printed link, and nobody else may even look. `read-only`: whoever reaches the dashboard may look. */
 export type Access = { readonly kind: 'link'; readonly token: string; readonly api: Api } | { readonly kind: 'read-only' };
 
 export type Served = {

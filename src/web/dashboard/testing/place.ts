@@ -15,7 +15,7 @@ import { type Api, noMeter, type Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import { silentLog } from '../../../support/log.ts';
 
-/** A small cluster for the tests of the page: three workers in two zones, with what a test puts on them. */
+/** A small cluster for the tests of the dashboard: three workers in two zones, with what a test puts on them. */
 
 const crdFile = (name: string): JsonObject =>
   parse(readFileSync(new URL(`../../../../deploy/crds/${name}.yaml`, import.meta.url), 'utf8')) as JsonObject;
