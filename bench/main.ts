@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { kubernetesVersion } from '../test/control-plane/binaries.ts';
-import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
+import { startControlPlane } from '../test/control-plane/control-plane.ts';
+import type { ControlPlane } from '../test/control-plane/types.ts';
 import { makeNamespace } from './arena.ts';
 import { boundsOf } from './bounds.ts';
 import type { Contender, ContenderName } from './contenders/contender.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Audited, firstEvictions, type Tally, tally } from '../test/control-plane/audit.ts';
-import type { ControlPlane } from '../test/control-plane/control-plane.ts';
+import type { ControlPlane } from '../test/control-plane/types.ts';
 import { makeArena } from './arena.ts';
 import type { Contender, ContenderName } from './contenders/contender.ts';
 import { observe } from './observer.ts';

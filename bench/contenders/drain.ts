@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { run } from '../../test/control-plane/command.ts';
-import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
+import type { ControlPlane } from '../../test/control-plane/types.ts';
 import type { Contender } from './contender.ts';
 
 const root = join(import.meta.dirname, '..', '..');

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api } from '../../test/control-plane/api.ts';
 import { cordon, evict } from '../../test/control-plane/cluster.ts';
-import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
 import { keyOf, type Pod } from '../../test/control-plane/objects.ts';
+import type { ControlPlane } from '../../test/control-plane/types.ts';
 import { isEvictable, watchPods } from '../watch-pods.ts';
 import type { Contender } from './contender.ts';
 

@@ -1,4 +1,4 @@
-import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
+import type { ControlPlane } from '../../test/control-plane/types.ts';
 import type { Contender } from './contender.ts';
 
 const longest = 30 * 60_000;

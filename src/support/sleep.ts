@@ -1,7 +1,8 @@
-import type { Clock } from './clock.ts';
+/** What runs a function later: the part of a clock that a pause needs. */
+type Delayed = { readonly after: (milliseconds: number, run: () => void) => () => void };
 
 /** `sleep` of a clock that has `after`: it ends with the signal, and leaves nothing behind. */
-export const sleepBy = ({ after }: Pick<Clock, 'after'>, milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
+export const sleepBy = ({ after }: Delayed, milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise(resolve => {
     if (signal?.aborted === true) return resolve();
     const done = (): void => {

@@ -6,8 +6,11 @@ import type { Guard } from './guard.ts';
 /** What is served under one path. */
 export type Page = () => Promise<{ readonly status: number; readonly type: string; readonly text: string }>;
 
+/** Where a server listens. */
+export type Address = { readonly host: string | undefined; readonly port: number };
+
 /** `host:port` as Go's net package reads it: an empty host is every address. */
-export const parseAddress = (address: string): { readonly host: string | undefined; readonly port: number } | undefined => {
+export const parseAddress = (address: string): Address | undefined => {
   const cut = address.lastIndexOf(':');
   const port = Number(address.slice(cut + 1));
   if (cut === -1 || !Number.isInteger(port) || port < 0 || port > 65_535) return undefined;
@@ -54,8 +57,6 @@ export const listening = async (
     },
   };
 };
-
-type Address = { readonly host: string | undefined; readonly port: number };
 
 const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?')[0] ?? '/';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { run } from '../control-plane/command.ts';
-import type { ControlPlane } from '../control-plane/control-plane.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
 import { root } from './blocks.ts';
 import type { Npm } from './npm.ts';
 import { Session } from './session.ts';

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { create } from '../control-plane/cluster.ts';
 import { type Outcome, run } from '../control-plane/command.ts';
-import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { node } from '../control-plane/manifests.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
 import { drydock, main } from '../operator/shipped.ts';
 
 /** What a command says where something is missing: one sentence, and what to do about it. */

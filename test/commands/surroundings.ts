@@ -1,6 +1,6 @@
 import { create, nodesReady, podsReady } from '../control-plane/cluster.ts';
-import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { budget, daemonSet, deployment, namespace, node } from '../control-plane/manifests.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
 
 /** The cluster that the documents speak of. */
 

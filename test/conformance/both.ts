@@ -6,7 +6,8 @@ import { createCluster, type EmbeddedCluster } from '../../src/embedded/cluster.
 import { administrator, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import type { Access } from '../control-plane/api.ts';
-import { type ControlPlane, type LeftOut, startControlPlane } from '../control-plane/control-plane.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import type { ControlPlane, LeftOut } from '../control-plane/types.ts';
 import { tokenOf } from '../control-plane/users.ts';
 import { Hooks } from './hook.ts';
 import { type Case, Site } from './site.ts';

@@ -11,10 +11,10 @@ import { type Access, clientsFor } from './api.ts';
 import type { Audit, Audited } from './audit.ts';
 import { ensureBinaries } from './binaries.ts';
 import { run } from './command.ts';
-import type { ControlPlane, Options } from './control-plane.ts';
 import { makeFolder } from './folder.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { type Running, start } from './process.ts';
+import type { ControlPlane, Options } from './types.ts';
 import { shortNames, tokenOf, users } from './users.ts';
 
 /** Kwok's, as stages/pods.yaml has it. */

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { clientsFor } from './api.ts';
 import { ensureBinaries } from './binaries.ts';
 import { run } from './command.ts';
-import type { ControlPlane } from './control-plane.ts';
 import { makeFolder } from './folder.ts';
 import { accessFrom } from './kubeconfig.ts';
 import { type Running, start } from './process.ts';
+import type { ControlPlane } from './types.ts';
 
 const outOfReach = (what: string): never => {
   throw new Error(`${what} is out of reach in the cluster of DRYDOCK_TEST_KUBECONFIG`);

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { firstEvictions, tally } from './audit.ts';
 import { budgetAllows, clearNamespaces, create, deleteNodes, evict, failureIn, getNode, nodesReady, podsOn, podsReady } from './cluster.ts';
-import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { startControlPlane } from './control-plane.ts';
 import { budget, deployment, namespace, node, pod } from './manifests.ts';
 import { componentNames } from './programs.ts';
+import type { ControlPlane } from './types.ts';
 import { until, waitFor } from './wait.ts';
 
 const started = await startControlPlane({ audit: true, users: { nobody: [] } });

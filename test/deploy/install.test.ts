@@ -15,9 +15,10 @@ import {
   podsReady,
 } from '../control-plane/cluster.ts';
 import type { Outcome } from '../control-plane/command.ts';
-import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { budget, daemonSet, deployment, namespace, node } from '../control-plane/manifests.ts';
 import { freePorts } from '../control-plane/ports.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness.ts';
 import { attachment, maintenance, maintenancePath, remove, storage, untilMaintenance } from '../operator/look.ts';

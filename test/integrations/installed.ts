@@ -4,9 +4,9 @@ import { parseAllDocuments } from 'yaml';
 import type { Api } from '../control-plane/api.ts';
 import { apply } from '../control-plane/cluster.ts';
 import { run } from '../control-plane/command.ts';
-import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Condition, List } from '../control-plane/objects.ts';
 import type { Running } from '../control-plane/process.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
 import { waitFor } from '../control-plane/wait.ts';
 
 /** What it takes to have somebody else's controllers and webhooks beside a control plane. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import type { Running } from '../control-plane/process.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import { type Blow, Proxy } from './proxy.ts';
 

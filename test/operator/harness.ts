@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { Api } from '../control-plane/api.ts';
 import type { Outcome } from '../control-plane/command.ts';
-import { type ControlPlane, type Options, startControlPlane } from '../control-plane/control-plane.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import type { Running } from '../control-plane/process.ts';
+import type { ControlPlane, Options } from '../control-plane/types.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import { drydock, forbiddenCalls, installShipped, type MoreRoles, main, operatorUsers } from './shipped.ts';
 

@@ -4,7 +4,7 @@ import { manifests } from '../../src/cli/install/install-manifests.ts';
 import { usualNamespace } from '../../src/cli/install/install-parts.ts';
 import { collectionOf } from '../control-plane/cluster.ts';
 import { type Outcome, run } from '../control-plane/command.ts';
-import type { ControlPlane } from '../control-plane/control-plane.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
 import type { Identity } from '../control-plane/users.ts';
 import { until } from '../control-plane/wait.ts';
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run } from '../control-plane/command.ts';
-import type { ControlPlane } from '../control-plane/control-plane.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
 import { type OperatorProcess, operatorsOn } from '../operator/harness.ts';
 import { main } from '../operator/shipped.ts';
 import { assignmentsIn, type Section } from './guide.ts';

@@ -4,7 +4,8 @@ import { ConnectionError } from '../../src/kube/http/connection-error.ts';
 import type { StreamRequest, StreamResponse, Streams } from '../../src/kube/http/transport.ts';
 import type { Api, ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import type { Clock } from '../../src/support/clock.ts';
-import { type Caller, never, type World } from './world.ts';
+import type { Caller } from './caller.ts';
+import { never, type World } from './world.ts';
 
 /** The line between one process and the API server: slow, and it breaks. */
 

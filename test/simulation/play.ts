@@ -1,6 +1,7 @@
 import { seeded } from '../../src/embedded/seeded.ts';
 import type { ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import { Audit, type Violation } from './audit/audit.ts';
+import type { Caller } from './caller.ts';
 import { endOf, unfinished } from './ending.ts';
 import { warmUpMs } from './generate.ts';
 import { act, help, sweep } from './people.ts';
@@ -8,7 +9,7 @@ import { Process } from './process.ts';
 import { SimClock } from './sim-clock.ts';
 import { type Stage, setUp } from './stage.ts';
 import { countOf, type End, type Moment, maintenances, type Story } from './story.ts';
-import { type Caller, never, type Warp, type World } from './world.ts';
+import { never, type Warp, type World } from './world.ts';
 
 /** What came of a story. */
 export type Outcome = {

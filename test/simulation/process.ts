@@ -4,9 +4,10 @@ import { reflectorWatcher } from '../../src/kube/watch/reflector.ts';
 import type { EventScanner } from '../../src/operator/machines/event-source-reconciler.ts';
 import { noMeter } from '../../src/operator/ports.ts';
 import type { Log } from '../../src/support/log.ts';
+import type { Caller } from './caller.ts';
 import { Line } from './line.ts';
 import { MortalClock } from './mortal-clock.ts';
-import type { Caller, World } from './world.ts';
+import type { World } from './world.ts';
 
 export const leaseNamespace = 'medik8s-leases';
 export const operatorNamespace = 'drydock-system';

@@ -2,6 +2,7 @@ import type { EmbeddedCluster } from '../../src/embedded/cluster.ts';
 import type { SimulatedCloud } from '../../src/embedded/machines/cloud.ts';
 import type { Api, ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import type { Audit } from './audit/audit.ts';
+import type { Caller } from './caller.ts';
 import type { SimClock } from './sim-clock.ts';
 import type { Story } from './story.ts';
 
@@ -29,9 +30,6 @@ export type World = {
   /** The server does one call of a process of the operator: counted, watched, and interrupted where the story says so. */
   readonly serve: (caller: Caller, call: ApiCall) => Promise<ApiResponse>;
 };
-
-/** The process that calls. */
-export type Caller = { readonly id: number; readonly isAlive: () => boolean; readonly mayAct: () => boolean };
 
 /** Of a process that is no more: it waits for ever, and so does nothing. */
 export const never = <T>(): Promise<T> => new Promise<T>(() => {});

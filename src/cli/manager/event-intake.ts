@@ -3,11 +3,11 @@ import { type EventKind, eventKinds, type MachineEvent } from '../../core/machin
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { serveEvents } from '../../web/event-intake.ts';
+import type { Address } from '../../web/server.ts';
 import { UsageError } from '../shared/fail.ts';
 import type { ActiveManager } from './controller-manager.ts';
 import { EventTokens } from './event-tokens.ts';
 import { showMounted } from './mounted-certificate.ts';
-import type { Address } from './operator-flags.ts';
 
 export type IntakeFlags = {
   readonly eventIntakeBindAddress?: string;
@@ -18,7 +18,7 @@ export type IntakeFlags = {
 
 /** Where CloudEvents about machines are taken. */
 export type IntakeSettings = {
-  readonly address: NonNullable<Address>;
+  readonly address: Address;
   readonly tokenFile: string;
   /** tls.crt and tls.key; plain HTTP when left out. */
   readonly certDir: string | undefined;
@@ -35,7 +35,7 @@ const typeOf = (text: string): readonly [string, EventKind] => {
 };
 
 /** Checks the flags; undefined when nothing is to be taken. */
-export const intakeSettings = (flags: IntakeFlags, address: Address): IntakeSettings | undefined => {
+export const intakeSettings = (flags: IntakeFlags, address: Address | undefined): IntakeSettings | undefined => {
   const { eventIntakeTokenFile: tokenFile = '', eventIntakeType: types = [], eventIntakeCertDir: certDir } = flags;
   if (address === undefined) return undefined;
   if (tokenFile === '')

@@ -5,16 +5,14 @@ import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { Guard } from '../../web/guard.ts';
 import type { Metrics } from '../../web/metrics.ts';
-import { type KeyPair, listen, listenSecurely, type Page, type parseAddress } from '../../web/server.ts';
+import { type Address, type KeyPair, listen, listenSecurely, type Page } from '../../web/server.ts';
 import { UsageError } from '../shared/fail.ts';
 import { showMounted } from './mounted-certificate.ts';
-
-type Address = ReturnType<typeof parseAddress>;
 
 /** Where and how metrics are served. */
 export type MetricsSettings = {
   /** Undefined: nowhere. */
-  readonly address: Address;
+  readonly address: Address | undefined;
   /** HTTPS, for those only whom the API server knows and allows to get /metrics. */
   readonly secure: boolean;
   readonly certDir: string | undefined;
@@ -50,7 +48,7 @@ const selfSigned = async (): Promise<KeyPair> => {
 type Parts = { readonly all: Metrics; readonly api: Api; readonly log: Log; readonly webhookCertificate: SharedCertificate | undefined };
 
 const openSecurely = async (
-  { address, certDir }: MetricsSettings & { readonly address: NonNullable<Address> },
+  { address, certDir }: MetricsSettings & { readonly address: Address },
   pages: Readonly<Record<string, Page>>,
   { api, log, webhookCertificate }: Parts,
 ): Promise<{ readonly port: number; readonly close: () => void }> => {

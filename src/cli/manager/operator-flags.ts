@@ -1,7 +1,7 @@
 import { everyNamespace } from '../../operator/cache/namespaces.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { LogFormat } from '../../support/pino-log.ts';
-import { parseAddress } from '../../web/server.ts';
+import { type Address, parseAddress } from '../../web/server.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { leaseNamespaces } from '../shared/kinds.ts';
@@ -39,14 +39,13 @@ export type OperatorFlags = WebhookFlags &
   };
 
 /** Where something is served; undefined switches it off. */
-export type Address = ReturnType<typeof parseAddress>;
 
 /** What the operator is to do, checked. */
 export type OperatorSettings = {
   readonly metrics: MetricsSettings;
-  readonly healthAddress: Address;
+  readonly healthAddress: Address | undefined;
   /** Of this machine or pod alone: whoever reaches it may look. */
-  readonly dashboardAddress: Address;
+  readonly dashboardAddress: Address | undefined;
   readonly leaderElect: boolean;
   readonly leaseNamespace: string;
   readonly operatorNamespace: string;
@@ -66,7 +65,7 @@ export type OperatorSettings = {
   readonly webhook: WebhookSettings | undefined;
 };
 
-const addressOf = (flag: string, text: string): Address => {
+const addressOf = (flag: string, text: string): Address | undefined => {
   if (text === '0' || text === '') return undefined;
   const address = parseAddress(text);
   if (address === undefined) throw new UsageError(`${flag} is "${text}"; it takes host:port or :port, or 0 to switch it off`);
@@ -74,7 +73,7 @@ const addressOf = (flag: string, text: string): Address => {
 };
 
 /** Who may look at a cluster is Kubernetes' to say: the page is reached through `kubectl port-forward`, never from a network. */
-const loopbackOf = (flag: string, text: string): Address => {
+const loopbackOf = (flag: string, text: string): Address | undefined => {
   const address = addressOf(flag, text);
   if (address === undefined) return undefined;
   const { host = '' } = address;

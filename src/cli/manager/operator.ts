@@ -11,7 +11,7 @@ import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { pinoLog } from '../../support/pino-log.ts';
 import { type Metrics, metrics } from '../../web/metrics.ts';
-import { listen, type Page } from '../../web/server.ts';
+import { type Address, listen, type Page } from '../../web/server.ts';
 import { connectionOf } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { kindsHere } from '../shared/kinds.ts';
@@ -24,7 +24,7 @@ import { catchTheRest } from './last-resort.ts';
 import { prepareLeaseNamespaces } from './lease-namespaces.ts';
 import { openMetrics, SharedCertificate } from './metrics-server.ts';
 import { openOperatorDashboard } from './operator-dashboard.ts';
-import { type Address, type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
+import { type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-flags.ts';
 import { openWebhook } from './webhook.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -52,7 +52,7 @@ const healthPages = (activeManager: ActiveManager, webhook: { ready(): boolean }
   },
 });
 
-const serve = async (what: string, address: Address, pages: Readonly<Record<string, Page>>, log: Log): Promise<() => void> => {
+const serve = async (what: string, address: Address | undefined, pages: Readonly<Record<string, Page>>, log: Log): Promise<() => void> => {
   if (address === undefined) return () => {};
   try {
     const { port, close } = await listen(address, pages);

@@ -5,7 +5,7 @@ import type { Report } from './report.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { claim } from './steps/claim.ts';
 import { detach } from './steps/detach.ts';
-import { drain } from './steps/drain.ts';
+import { drain } from './steps/drain/drain.ts';
 import { hold } from './steps/hold.ts';
 import { hypervisor } from './steps/hypervisor.ts';
 import { lease } from './steps/lease.ts';

@@ -2,7 +2,6 @@ import { type Attachment, readAttachment } from '../../core/drain/attachment.ts'
 import { type Budget, readBudget } from '../../core/drain/budget.ts';
 import { type Node, readNode } from '../../core/hold/node.ts';
 import { isTaken, type Lease, readLease } from '../../core/lease/lease.ts';
-import type { Pod } from '../../core/pod/pod.ts';
 import { type KindAdapter, leaseKey, leaseNames, type MaintenanceRequest } from '../../core/request/request.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -11,37 +10,18 @@ import type { Api, Change, Watcher } from '../ports.ts';
 import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';
 import { InformerSet } from './informer-set.ts';
+import type { ClusterCacheEvents, Listener } from './listeners.ts';
 import { type Named, readNamed } from './named.ts';
 import type { Namespaces } from './namespaces.ts';
 import { fingerprint, isMarked, isMember, standsFor } from './node-predicates.ts';
 import { PodWatches } from './pod-watches.ts';
 import { Vms, vmCollections } from './vms.ts';
 
-/** What the cache tells the loop. */
-export type ClusterCacheEvents = {
-  /** Something about this node has changed. */
-  readonly touched: (nodeName: string) => void;
-  readonly budgetChanged: (budget: Budget, change: Change<Budget>['type']) => void;
-  /** A pod of a watched node has changed or is gone. */
-  readonly podChanged: (pod: Pod, nodeName: string, leaving: boolean) => void;
-  /** An object of a kind that has namespaces, in one where it does not count. */
-  readonly foreign: (request: MaintenanceRequest) => void;
-};
-
 /**
  * everything: nodes, their maintenances and all that has a say. drain: only what a drain looks at beside the pods; what the user may not
  * read of it is done without, for the API server asks the budgets anyway.
  */
 export type Scope = 'everything' | 'drain';
-
-/** Who wants to know of changes beside the loop. Called in the middle of the watch: it only notes what there is to do. */
-export type Listener = {
-  readonly node?: (node: Node) => void;
-  readonly request?: (request: MaintenanceRequest) => void;
-  readonly window?: (window: MaintenanceWindow) => void;
-  /** All that decides has been read (again). */
-  readonly complete?: () => void;
-};
 
 const windowsName = 'maintenancewindows.drydock.dev';
 

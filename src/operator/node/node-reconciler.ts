@@ -1,13 +1,12 @@
 import type { Budget } from '../../core/drain/budget.ts';
 import { freeOf } from '../../core/drain/in-flight-eviction.ts';
-import type { LeaseTerms } from '../../core/lease/lease.ts';
 import { decide } from '../../core/maintenance/decide.ts';
 import type { Decision, Write } from '../../core/maintenance/decision.ts';
 import { problemWrites } from '../../core/maintenance/problem.ts';
 import type { Problem } from '../../core/maintenance/report.ts';
 import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
 import type { Pod } from '../../core/pod/pod.ts';
-import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
+import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -18,7 +17,7 @@ import { Defects } from '../defects.ts';
 import { BudgetWaiters } from '../evict/budget-waiters.ts';
 import { Evictor } from '../evict/evictor.ts';
 import { InFlightEvictions } from '../evict/in-flight-evictions.ts';
-import type { Api, Fence, Hypervisors, Meter, Overview, Recorder, Watcher } from '../ports.ts';
+import type { Api, Fence, Meter, Overview, Recorder, Watcher } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { cacheUpdaterOf } from '../write/cache-updater.ts';
 import { UncertainWrites } from '../write/uncertain-writes.ts';
@@ -26,9 +25,9 @@ import { Writer, type Written } from '../write/writer.ts';
 import { NodeStates } from './node-states.ts';
 import { countedByState } from './overview.ts';
 import { lookUp } from './resolve-claims.ts';
-import { snapshots } from './take-snapshot.ts';
+import { type SnapshotOptions, snapshots } from './take-snapshot.ts';
 
-export type NodeReconcilerOptions = {
+export type NodeReconcilerOptions = SnapshotOptions & {
   readonly api: Api;
   readonly watcher: Watcher;
   readonly recorder: Recorder;
@@ -36,18 +35,10 @@ export type NodeReconcilerOptions = {
   readonly fence: Fence;
   readonly clock: Clock;
   readonly log: Log;
-  readonly adapters: readonly KindAdapter[];
-  readonly terms: LeaseTerms;
-  /** This process's pod (`namespace/name`), and how another replica is made to lead before it is evicted. */
-  readonly self?: { readonly pod: string; readonly handOver: () => void };
-  /** etcd's own operator guards its members here. */
-  readonly openShift?: boolean;
   /** What is done about a node; the whole life of its maintenances when left out. */
   readonly decide?: (snapshot: NodeSnapshot, now: Temporal.Instant) => Decision;
   /** Reads MaintenanceWindows; there are none when left out. */
   readonly readWindow?: (raw: unknown) => MaintenanceWindow;
-  /** Those who move the VMs of hypervisors; nobody does when left out. */
-  readonly hypervisors?: Hypervisors;
   /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
   readonly namespaces?: Namespaces;
   /** What has to be known for it; everything when left out. */
@@ -78,27 +69,10 @@ export class NodeReconciler {
   #acting = false;
 
   constructor(options: NodeReconcilerOptions) {
-    const { api, watcher, clock, adapters, fence, log, meter, recorder, scope = 'everything' } = options;
+    const { api, clock, adapters, fence, log, meter, recorder } = options;
     this.#options = options;
     this.#defects = new Defects(options);
-    this.cache = new ClusterCache({
-      api,
-      watcher,
-      clock,
-      adapters,
-      scope,
-      readWindow: options.readWindow,
-      namespaces: options.namespaces,
-      log,
-      events: {
-        touched: nodeName => this.#queue.add(nodeName),
-        budgetChanged: (budget, change) => this.#budgetChanged(budget, change),
-        podChanged: (pod, nodeName, leaving) => this.#podChanged(pod, nodeName, leaving),
-        // Nothing waits for it, and the writer never rejects.
-        foreign: request =>
-          void this.#tell(request.nodeName, [request], { reason: 'ForeignNamespace', message: options.namespaces?.remedy ?? '' }),
-      },
-    });
+    this.cache = this.#openCache(options);
     this.#queue = new WorkQueue({
       clock,
       defects: this.#defects,
@@ -122,6 +96,26 @@ export class NodeReconciler {
     const cacheUpdater = cacheUpdaterOf(this.cache, adapters);
     this.#uncertainWrites = new UncertainWrites(api, cacheUpdater, log);
     this.#writer = new Writer({ api, cacheUpdater, recorder, meter, fence, log, clock });
+  }
+
+  #openCache({ api, watcher, clock, adapters, scope = 'everything', readWindow, namespaces, log }: NodeReconcilerOptions): ClusterCache {
+    return new ClusterCache({
+      api,
+      watcher,
+      clock,
+      adapters,
+      scope,
+      readWindow,
+      namespaces,
+      log,
+      events: {
+        touched: nodeName => this.#queue.add(nodeName),
+        budgetChanged: (budget, change) => this.#budgetChanged(budget, change),
+        podChanged: (pod, nodeName, leaving) => this.#podChanged(pod, nodeName, leaving),
+        // Nothing waits for it, and the writer never rejects.
+        foreign: request => void this.#tell(request.nodeName, [request], { reason: 'ForeignNamespace', message: namespaces?.remedy ?? '' }),
+      },
+    });
   }
 
   /** Watches and acts until the signal is aborted, and ends what it has begun: no write is cut off in the middle. */

@@ -1,14 +1,27 @@
 import type { Node } from '../../core/hold/node.ts';
+import type { LeaseTerms } from '../../core/lease/lease.ts';
 import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
 import { etcdNamespace } from '../../core/quorum/etcd-guard.ts';
 import { memberLabels, membersOf } from '../../core/quorum/quorum.ts';
-import { leaseKey, leaseNames } from '../../core/request/request.ts';
+import { type KindAdapter, leaseKey, leaseNames } from '../../core/request/request.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Evictor } from '../evict/evictor.ts';
 import type { InFlightEvictions } from '../evict/in-flight-evictions.ts';
-import type { NodeReconcilerOptions } from './node-reconciler.ts';
+import type { Hypervisors } from '../ports.ts';
 import type { NodeStates } from './node-states.ts';
 import { longestDrain } from './overview.ts';
+
+/** What does not change while the operator runs. */
+export type SnapshotOptions = {
+  readonly adapters: readonly KindAdapter[];
+  readonly terms: LeaseTerms;
+  /** This process's pod (`namespace/name`), and how another replica is made to lead before it is evicted. */
+  readonly self?: { readonly pod: string; readonly handOver: () => void };
+  /** etcd's own operator guards its members here. */
+  readonly openShift?: boolean;
+  /** Those who move the VMs of hypervisors; nobody does when left out. */
+  readonly hypervisors?: Hypervisors;
+};
 
 /** From what snapshots of nodes are taken. */
 type SnapshotSources = {
@@ -16,7 +29,7 @@ type SnapshotSources = {
   readonly nodeStates: NodeStates;
   readonly evictor: Evictor;
   readonly inFlight: InFlightEvictions;
-  readonly options: Pick<NodeReconcilerOptions, 'adapters' | 'terms' | 'self' | 'openShift' | 'hypervisors'>;
+  readonly options: SnapshotOptions;
 };
 
 const quorumOf = (node: Node | undefined, { cache, nodeStates, options }: SnapshotSources): Pick<NodeSnapshot, 'quorum'> => {

@@ -1,10 +1,10 @@
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Api } from '../../control-plane/api.ts';
-import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { GoBuild } from '../../control-plane/go-build.ts';
 import type { Condition, List, Metadata } from '../../control-plane/objects.ts';
 import { freePorts } from '../../control-plane/ports.ts';
+import type { ControlPlane } from '../../control-plane/types.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { ensureController, type LeftOut } from '../builds.ts';
 import type { Ec2Emulator } from '../ec2/ec2.ts';

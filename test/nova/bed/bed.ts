@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import type { ControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../control-plane/types.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import type { LeftOut } from '../../integrations/builds.ts';
 import { type HarnessSettings, writeConfig } from './config.ts';

@@ -1,5 +1,5 @@
-import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { Program, Running } from '../../control-plane/process.ts';
+import type { ControlPlane } from '../../control-plane/types.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { clean, type Place } from './place.ts';
 

@@ -11,7 +11,7 @@ import { statusPatch } from '../problem.ts';
 import { announcement, type DrainProgress, type ReconcileContext, type RequestProgress } from '../reconcile-context.ts';
 import type { Report } from '../report.ts';
 import type { Notes } from '../snapshot.ts';
-import { givenBack } from './drain.ts';
+import { givenBack } from './drain/escalation.ts';
 
 /** Progress is written at most this often, in seconds; transitions at once. */
 const progressEvery = 5;

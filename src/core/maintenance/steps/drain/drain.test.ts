@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type DrainPolicy, type Rung, seedPolicy } from '../../request/policy.ts';
-import { type MaintenanceRequest, noHistory } from '../../request/request.ts';
-import { at, makeBudget, makePod, makeRequest, makeSnapshot, ourLease } from '../../testing/make.ts';
-import { launcherOf, makeVmi, makeVms } from '../../testing/make-vms.ts';
-import { secondsBetween } from '../../time.ts';
-import { decide } from '../decide.ts';
-import { type NodeSnapshot, noNotes } from '../snapshot.ts';
+import { type DrainPolicy, type Rung, seedPolicy } from '../../../request/policy.ts';
+import { type MaintenanceRequest, noHistory } from '../../../request/request.ts';
+import { at, makeBudget, makePod, makeRequest, makeSnapshot, ourLease } from '../../../testing/make.ts';
+import { launcherOf, makeVmi, makeVms } from '../../../testing/make-vms.ts';
+import { secondsBetween } from '../../../time.ts';
+import { decide } from '../../decide.ts';
+import { type NodeSnapshot, noNotes } from '../../snapshot.ts';
 
 /** A request that began to drain at 0. */
 const draining = (

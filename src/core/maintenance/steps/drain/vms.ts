@@ -1,10 +1,10 @@
-import type { DrainBehavior } from '../../drain/filters.ts';
-import type { Pod } from '../../pod/pod.ts';
-import { lastMoveAt } from '../../vm/estimate.ts';
-import { nothingTracked, type Tracked, track } from '../../vm/tracking.ts';
-import { type VmPod, vmPodsOf } from '../../vm/vm-pod.ts';
-import type { VmStatus } from '../../vm/vm-status.ts';
-import type { ReconcileContext } from '../reconcile-context.ts';
+import type { DrainBehavior } from '../../../drain/filters.ts';
+import type { Pod } from '../../../pod/pod.ts';
+import { lastMoveAt } from '../../../vm/estimate.ts';
+import { nothingTracked, type Tracked, track } from '../../../vm/tracking.ts';
+import { type VmPod, vmPodsOf } from '../../../vm/vm-pod.ts';
+import type { VmStatus } from '../../../vm/vm-status.ts';
+import type { ReconcileContext } from '../../reconcile-context.ts';
 
 /** What one look at the VMs of the node comes to. */
 export type VmsLook = {
@@ -14,7 +14,7 @@ export type VmsLook = {
   readonly tracked?: Tracked;
   readonly movedAt?: Temporal.Instant;
   /** Of the VMs that a request wants gone, those that have left included; sorted by name. */
-  readonly progressesOf: (behaviors: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[]) => readonly VmStatus[];
+  readonly statusesOf: (behaviors: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[]) => readonly VmStatus[];
 };
 
 /** What was stored, for a process that has just begun. */
@@ -26,7 +26,7 @@ const byName = (one: VmStatus, other: VmStatus): number => (one.name < other.nam
 /** Looks at the VMs of the node once, for all requests. */
 export const lookAtVms = (context: ReconcileContext, pods: readonly Pod[]): VmsLook => {
   const { nodeName, vms } = context.snapshot;
-  if (vms === undefined) return { vmPods: new Map(), progressesOf: () => [] };
+  if (vms === undefined) return { vmPods: new Map(), statusesOf: () => [] };
   const vmPods = vmPodsOf(nodeName, pods, vms);
   const tracked = track(nodeName, pods, vmPods, vms, trackedBefore(context), context.now);
   const movedAt = lastMoveAt(vmPods.values(), vms, context.now);
@@ -34,7 +34,7 @@ export const lookAtVms = (context: ReconcileContext, pods: readonly Pod[]): VmsL
     vmPods,
     tracked,
     ...(movedAt && { movedAt }),
-    progressesOf: behaviors => {
+    statusesOf: behaviors => {
       const staying = new Set(
         behaviors.flatMap(({ pod, behavior }) => (behavior.behavior === 'ignore' ? (vmPods.get(pod.uid)?.vmi.uid ?? []) : [])),
       );

@@ -1,0 +1,54 @@
+import type { EvictionCandidate } from '../../../drain/plan.ts';
+import { isTerminating, type Pod } from '../../../pod/pod.ts';
+import type { DrainPolicy } from '../../../request/policy.ts';
+import type { VmPod } from '../../../vm/vm-pod.ts';
+import { pastEviction } from './escalation.ts';
+import { isStopped, type View } from './view.ts';
+import type { VmsLook } from './vms.ts';
+
+/** Undefined: the pod's own. */
+const graceOf = ({ graceSeconds }: Pod, { gracePeriodSeconds, maxGracePeriodSeconds: most }: DrainPolicy): number | undefined => {
+  const wanted = gracePeriodSeconds >= 0 ? gracePeriodSeconds : undefined;
+  return most !== undefined && (wanted ?? graceSeconds) > most ? most : wanted;
+};
+
+const candidateOf = (view: View, pod: Pod, wave: number, vmPod: VmPod | undefined, now: Temporal.Instant): EvictionCandidate => {
+  const { policy } = view.progress.request;
+  const past = pastEviction(view, vmPod, now);
+  const grace = past.escalated === true ? undefined : graceOf(pod, policy);
+  return {
+    pod,
+    wave,
+    method: policy.disableEviction ? 'delete' : 'evict',
+    escalated: false,
+    ...(policy.virtualMachines.notMigrated === 'Evict' && { mayStopVm: true }),
+    ...(grace !== undefined && { gracePeriodSeconds: grace }),
+    ...past,
+  };
+};
+
+/** After every wave there may be: the operator goes when nobody needs it any more. */
+const lastWave = Number.MAX_SAFE_INTEGER;
+
+const mayMore = (one: EvictionCandidate, other: EvictionCandidate): boolean =>
+  one.method === other.method ? one.mayStopVm === true && other.mayStopVm === undefined : one.method === 'delete';
+
+/** Every pod that at least one request wants gone, once; the request that may do most decides how. */
+export const candidatesOf = (
+  views: readonly View[],
+  self: string | undefined,
+  { vmPods }: VmsLook,
+  now: Temporal.Instant,
+): readonly EvictionCandidate[] => {
+  const candidates = new Map<string, EvictionCandidate>();
+  for (const view of views) {
+    const stopped = isStopped(view);
+    for (const { pod, behavior } of view.behaviors) {
+      if (behavior.behavior !== 'evict' || (stopped && !isTerminating(pod))) continue;
+      const known = candidates.get(pod.uid);
+      const candidate = candidateOf(view, pod, pod.key === self ? lastWave : behavior.wave, vmPods.get(pod.uid), now);
+      if (known === undefined || mayMore(candidate, known)) candidates.set(pod.uid, candidate);
+    }
+  }
+  return [...candidates.values()];
+};

@@ -1,0 +1,64 @@
+import type { EvictionCandidate } from '../../../drain/plan.ts';
+import { earliest, secondsAfter, secondsBetween } from '../../../time.ts';
+import { shutDownAt } from '../../../vm/shut-down.ts';
+import type { VmPod } from '../../../vm/vm-pod.ts';
+import type { RequestProgress } from '../../reconcile-context.ts';
+import { isEmpty, type View } from './view.ts';
+import type { VmsLook } from './vms.ts';
+
+/** What changes with time: the rungs of the ladder, and the policy for VMs that cannot be moved. */
+
+/** When the next rung comes into force. */
+export const nextRung = ({ request }: RequestProgress, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const start = request.history.drainStartedAt ?? now;
+  if (request.history.drainedAt !== undefined) return undefined;
+  const next = request.policy.ladder.find(({ afterSeconds }) => afterSeconds > secondsBetween(start, now));
+  return next && secondsAfter(start, next.afterSeconds);
+};
+
+/** When the first VM that cannot move is to be shut down. */
+export const nextShutDown = (
+  { request: { policy, history } }: RequestProgress,
+  { vmPods }: VmsLook,
+  now: Temporal.Instant,
+): Temporal.Instant | undefined => {
+  const times = [...vmPods.values()].map(vmPod => shutDownAt(vmPod, policy.virtualMachines, history.drainStartedAt ?? now, now));
+  return earliest(times.map(time => (time === 'now' ? undefined : time)));
+};
+
+/** The rung in force, or the policy for VMs that cannot move: what goes past an eviction, and with how long to end. */
+export const pastEviction = ({ progress, rung }: View, vmPod: VmPod | undefined, now: Temporal.Instant): Partial<EvictionCandidate> => {
+  const { policy, history } = progress.request;
+  if (rung?.action === 'Delete') {
+    return {
+      method: 'delete',
+      escalated: true,
+      ...(rung.gracePeriodSeconds !== undefined && { gracePeriodSeconds: rung.gracePeriodSeconds }),
+    };
+  }
+  const { virtualMachines: vms } = policy;
+  if (vmPod === undefined || shutDownAt(vmPod, vms, history.drainStartedAt ?? now, now) !== 'now') return {};
+  const grace = vms.shutDownGracePeriodSeconds;
+  return { method: 'delete', escalated: true, shutsDownVm: true, ...(grace !== undefined && { gracePeriodSeconds: grace }) };
+};
+
+const outOfTime = { reason: 'DeadlineExceeded', message: 'the drain was not complete in time; the node stays held' };
+
+/** What is said of a request whose policy gave the node back. */
+export const givenBack = { reason: 'GivenBack', message: 'the drain was not complete in time; the node is given back' };
+
+/**
+ * A rung that ends the drain; undefined as long as it goes on.  Release only says so here: from the next pass on a request
+ * that failed with GivenBack does not want the node any more (`wantsNode` of the step `lease`), and the step `hold` gives the node back.
+ */
+export const ended = (view: View): Pick<RequestProgress, 'failure' | 'problem' | 'holds'> | undefined => {
+  const { progress, rung } = view;
+  if (progress.paused) return { holds: true };
+  if (progress.failure === 'DeadlineExceeded') {
+    return { failure: 'DeadlineExceeded', holds: true, problem: outOfTime };
+  }
+  if (rung === undefined || isEmpty(view)) return undefined;
+  if (rung.action === 'Fail') return { failure: 'DeadlineExceeded', holds: true, problem: outOfTime };
+  if (rung.action === 'Release') return { failure: 'GivenBack', holds: true, problem: givenBack };
+  return undefined;
+};

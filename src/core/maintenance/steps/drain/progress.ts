@@ -1,0 +1,44 @@
+import type { BlockerInfo } from '../../../drain/blocker.ts';
+import type { DrainBehavior } from '../../../drain/filters.ts';
+import { addTally, countOf, startTally } from '../../../drain/tally.ts';
+import type { Pod } from '../../../pod/pod.ts';
+import type { DrainProgress, ReconcileContext } from '../../reconcile-context.ts';
+import { type Judged, stays, type View } from './view.ts';
+import type { VmsLook } from './vms.ts';
+
+const uidOf = ({ pod }: Judged): string => pod.uid;
+
+export const about = ({ namespace, name }: Pod): { readonly namespace: string; readonly name: string } => ({ namespace, name });
+
+const behaviorBlockerInfo = (pod: Pod, behavior: DrainBehavior): BlockerInfo | undefined => {
+  if (behavior.behavior === 'refuse')
+    return { cause: behavior.reason, pod: about(pod), message: behavior.message, remedy: behavior.remedy };
+  if (behavior.behavior === 'await') {
+    const goesAlong = behavior.reason === 'GoesWithItsVm';
+    const message = goesAlong ? 'is a volume of a VM, and goes with it' : 'is left to finish by itself, as the policy says';
+    return { cause: goesAlong ? 'EarlierWave' : behavior.reason, pod: about(pod), message };
+  }
+  return undefined;
+};
+
+type Looked = { readonly pods: readonly Pod[]; readonly blockerInfos: ReadonlyMap<string, BlockerInfo>; readonly vms: VmsLook };
+
+export const progressAfter = (view: View, { pods, blockerInfos, vms }: Looked, context: ReconcileContext): DrainProgress => {
+  const { request } = view.progress;
+  const left = view.behaviors.filter(one => !stays(one));
+  const before = context.snapshot.notes.tallies.get(request.key) ?? startTally(request.history, left.length);
+  const tally = addTally(before, left.map(uidOf), view.behaviors.filter(stays).map(uidOf));
+  const count = countOf(tally, left.length);
+  const own = left.flatMap(({ pod, behavior }) => behaviorBlockerInfo(pod, behavior) ?? blockerInfos.get(pod.key) ?? []);
+  return {
+    tally,
+    count,
+    total: count.toEvict + pods.length - left.length,
+    waiting: left.map(({ pod }) => about(pod)),
+    blockerInfos: own,
+    emptied: left.length === 0,
+    complete: left.length === 0,
+    vms: vms.statusesOf(view.behaviors),
+    ...(vms.movedAt && { vmsMovedAt: vms.movedAt }),
+  };
+};
