@@ -3,7 +3,7 @@ import { type ComputeService, hasFailed, hasSucceeded, isUnderWay, type Migratio
 import type { HostDecision, HostSnapshot, MigrationLimits, NovaRefusal } from '../core/hypervisor/snapshot.ts';
 import { since } from '../core/hypervisor/track.ts';
 import { isBefore } from '../core/time.ts';
-import type { DesiredHostState } from '../core/vm/host.ts';
+import type { DesiredHostState, HostView } from '../core/vm/host.ts';
 import { failed, type NovaResult } from './failure.ts';
 import { MigrationBook } from './migration-book.ts';
 import type { Nova } from './nova.ts';
@@ -13,7 +13,7 @@ export type HostTask = {
   readonly node: string;
   readonly host: string;
   readonly service: ComputeService;
-  readonly wish: DesiredHostState | undefined;
+  readonly desired: DesiredHostState | undefined;
   readonly isReleased: boolean;
 };
 
@@ -32,22 +32,72 @@ type Base = Omit<HostSnapshot, 'elsewhere' | 'progress'>;
 
 /** What is remembered of one host between two looks. All of it can be lost: it only saves calls, and counts what Nova does not keep. */
 export class HostState {
-  readonly refusals = new Map<string, NovaRefusal>();
-  readonly asked = new Set<string>();
-  decision: HostDecision | undefined;
-  /** Why the last look, or what followed from it, came to nothing. */
-  problem: string | undefined;
-  dueMs = 0;
-  /** Migrations off the host that were under way at the last look, and those that followed from it. */
-  flights = 0;
-  readonly #wishedAt: Temporal.Instant;
+  readonly #refusals = new Map<string, NovaRefusal>();
+  readonly #asked = new Set<string>();
+  #decision: HostDecision | undefined;
+  #problem: string | undefined;
+  #dueMs = 0;
+  #flights = 0;
+  readonly #desiredSince: Temporal.Instant;
   readonly #book = new MigrationBook();
   readonly #known = new Map<string, Server>();
   readonly #reasons = new Map<number, string>();
   readonly #questions = new Map<number, number>();
 
   constructor(now: Temporal.Instant) {
-    this.#wishedAt = now;
+    this.#desiredSince = now;
+  }
+
+  /** What is said of the host. */
+  get view(): HostView | undefined {
+    return this.#decision?.view;
+  }
+
+  /** Why the last look, or what followed from it, came to nothing. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** When the host is looked at again: milliseconds of the clock. */
+  get dueMs(): number {
+    return this.#dueMs;
+  }
+
+  /** Migrations off the host that were under way at the last look, and those that followed from it. */
+  get flights(): number {
+    return this.#flights;
+  }
+
+  /** Something else is wanted of the host: it is looked at at once, and what was seen for another policy says nothing about this one. */
+  desiredChanged(): void {
+    this.#dueMs = 0;
+    if (this.#decision !== undefined) this.#decision = { ...this.#decision, view: { ...this.#decision.view, empty: false } };
+  }
+
+  /** The look, or what followed from it, came to nothing; it is tried again at that time. */
+  failed(message: string, againMs: number): void {
+    this.#problem = message;
+    this.#dueMs = againMs;
+  }
+
+  /** The look led to this decision. */
+  decided(decision: HostDecision, flights: number, againMs: number): void {
+    this.#problem = undefined;
+    this.#decision = decision;
+    this.#flights = flights;
+    this.#dueMs = againMs;
+  }
+
+  /** Nova does what was asked for the server. */
+  accepted(server: string): void {
+    this.#asked.add(server);
+    this.#refusals.delete(server);
+  }
+
+  /** Nova refused to move the server; `counts` when that is about the server, not about Nova. */
+  refused(server: string, message: string, at: Temporal.Instant, counts: boolean): void {
+    const before = this.#refusals.get(server)?.count ?? 0;
+    this.#refusals.set(server, { count: counts ? before + 1 : before, at, message });
   }
 
   /** Reads what Nova says of the host: two calls (more where there are pages), and for single servers two more at the most. */
@@ -61,13 +111,13 @@ export class HostState {
     const base: Base = {
       ...task,
       marker,
-      ...(isAnew && { anewFrom: this.#wishedAt }),
-      wishedAt: this.#wishedAt,
+      ...(isAnew && { anewFrom: this.#desiredSince }),
+      desiredSince: this.#desiredSince,
       servers: servers.value,
       migrations: migrations.value,
       reasons: this.#reasons,
-      refusals: this.refusals,
-      asked: this.asked,
+      refusals: this.#refusals,
+      asked: this.#asked,
       user: nova.userId(),
       limits,
       free: limits.total,
@@ -83,7 +133,7 @@ export class HostState {
   /** Refusals count for servers that are still here. */
   #forget({ servers }: Base): void {
     const here = new Set(servers.map(({ id }) => id));
-    for (const id of this.refusals.keys()) if (!here.has(id)) this.refusals.delete(id);
+    for (const id of this.#refusals.keys()) if (!here.has(id)) this.#refusals.delete(id);
   }
 
   /** Servers that have left, or are leaving; those of which nothing more can come are asked for once. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { markOf } from '../core/hypervisor/mark.ts';
-import { isEmptied, makeHarness, moves, type NovaHarness, runUntil, type Tap, told, viewOf, wishOf } from './testing/harness.ts';
+import { desiredOf, isEmptied, makeHarness, moves, type NovaHarness, runUntil, type Tap, told, viewOf } from './testing/harness.ts';
 
 /** Twenty servers of two projects, one paused, one shut off. */
 const furnish = (harness: NovaHarness): void => {
@@ -31,7 +31,7 @@ test('twenty servers of two projects over three pages leave, paused and shut off
   harness.held.add('compute-1');
   const reconciler = harness.reconciler();
   assert.equal(reconciler.of('compute-1'), 'unknown');
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, isEmptied(reconciler));
   assert.deepEqual(harness.cloud.on('compute-1'), []);
   assert.deepEqual(new Set(moves(harness)), new Set([1]));
@@ -50,7 +50,7 @@ for (const concurrency of [1, 3]) {
     const harness = makeHarness({ concurrency });
     for (let n = 0; n < 20; n += 1) harness.add({ name: `s${n}`, host: 'compute-1' });
     const reconciler = harness.reconciler();
-    reconciler.want('compute-1', wishOf());
+    reconciler.want('compute-1', desiredOf());
     await runUntil(harness, reconciler, () => harness.cloud.on('compute-1').length === 0);
     const { records } = harness.cloud.migrations;
     const begin = Math.min(...records.map(({ createdMs }) => createdMs));
@@ -64,7 +64,7 @@ test('there are at most two calls a server and look, and the lists are read once
   const harness = makeHarness();
   furnish(harness);
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, isEmptied(reconciler));
   const { asked } = harness.api;
   const looks = asked.filter(call => call === 'GET /os-services').length;
@@ -86,7 +86,7 @@ test('what Nova has no host for cannot move, for its own reason, and is tried ag
   harness.add({ name: 'free', host: 'compute-1' });
   const stuck = harness.add({ name: 'stuck', host: 'compute-1', pinned: true });
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => told(reconciler, 'stuck').startsWith('Cannot'));
   const vm = viewOf(reconciler).vms.find(({ name }) => name === 'stuck');
   assert.equal(vm?.message, 'No valid host was found. There are not enough hosts available.');
@@ -109,7 +109,7 @@ test('states in which Nova moves nothing are told with what would help, and do n
     harness.add({ name: vmState, host: 'compute-1', vmState });
   }
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => harness.cloud.on('compute-1').length === 7 && told(reconciler, 'good') === 'Moved');
   const { vms, empty } = viewOf(reconciler);
   assert.equal(empty, false);
@@ -125,7 +125,7 @@ test('the policy leaves what it says', async () => {
   harness.add({ name: 'stopped', host: 'compute-1', vmState: 'stopped', volumeBacked: true });
   harness.add({ name: 'volume', host: 'compute-1', volumeBacked: true });
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf({ failed: 'Leave', localDisk: 'Leave', paused: 'Leave', stopped: 'Leave' }));
+  reconciler.want('compute-1', desiredOf({ failed: 'Leave', localDisk: 'Leave', paused: 'Leave', stopped: 'Leave' }));
   await runUntil(harness, reconciler, isEmptied(reconciler));
   assert.deepEqual(harness.cloud.on('compute-1'), ['error', 'local', 'paused', 'stopped']);
   assert.deepEqual(
@@ -138,7 +138,7 @@ test('tokens that end in the middle are renewed, also ones that end early', asyn
   const harness = makeHarness({ tokenSeconds: 20 });
   furnish(harness);
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => harness.cloud.on('compute-1').length < 12);
   harness.api.keystone.revoke();
   await runUntil(harness, reconciler, isEmptied(reconciler));
@@ -150,7 +150,7 @@ test('an API that is down for 30 s is told, and nothing is called empty meanwhil
   const harness = makeHarness();
   furnish(harness);
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => harness.cloud.on('compute-1').length < 10);
   harness.cloud.down = true;
   const since = harness.seconds();
@@ -191,14 +191,14 @@ test('killed at every call, before it and after it, the next start goes on and m
           behavior.isDead = true;
         }),
       );
-      first.want('compute-1', wishOf());
+      first.want('compute-1', desiredOf());
       const stop = new AbortController();
       void first.run(stop.signal);
       while (!behavior.isDead && !isEmptied(first)()) await new Promise(resolve => setImmediate(resolve));
       stop.abort();
       isOver = !behavior.isDead;
       const second = harness.reconciler();
-      second.want('compute-1', wishOf());
+      second.want('compute-1', desiredOf());
       await runUntil(harness, second, isEmptied(second));
       assert.deepEqual(moves(harness), [1, 1, 1], `call ${call}`);
       assert.deepEqual(
@@ -221,9 +221,9 @@ test('released in the middle: what Nova has not begun is called off, a cold migr
   furnish(harness);
   harness.held.add('compute-1');
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf({ active: 'Leave', paused: 'Leave' }));
+  reconciler.want('compute-1', desiredOf({ active: 'Leave', paused: 'Leave' }));
   await runUntil(harness, reconciler, () => harness.cloud.migrations.records.some(({ type }) => type === 'migration'));
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => harness.cloud.migrations.records.some(({ status }) => status === 'queued'));
   harness.held.clear();
   reconciler.want('compute-1', undefined);
@@ -253,7 +253,7 @@ test('a service that an administrator disabled stays his: emptied, and not enabl
   furnish(harness);
   harness.cloud.setService('compute-1', false, 'broken fan');
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, isEmptied(reconciler));
   assert.deepEqual(harness.cloud.on('compute-1'), []);
   reconciler.want('compute-1', undefined);
@@ -276,7 +276,7 @@ test('an administrator who enables the service in the middle finds it disabled a
   const harness = makeHarness();
   furnish(harness);
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => harness.cloud.on('compute-1').length < 15);
   harness.cloud.setService('compute-1', true);
   await runUntil(harness, reconciler, () => !serviceOf(harness).enabled);
@@ -288,7 +288,7 @@ test('servers that are deleted meanwhile are gone', async () => {
   const harness = makeHarness();
   const ids = ['a', 'b', 'c'].map(name => harness.add({ name, host: 'compute-1' }));
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => harness.cloud.migrations.records.length === 2);
   for (const id of ids) harness.cloud.deleteServer(id);
   await runUntil(harness, reconciler, isEmptied(reconciler));
@@ -303,7 +303,7 @@ test('the resize of somebody else is told and left alone', async () => {
   harness.cloud.migrations.begin(server, 'migration', 'somebody', harness.clock.now().epochMilliseconds);
   await harness.clock.sleep(10_000);
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => told(reconciler, 'theirs').startsWith('Cannot'));
   const since = harness.seconds();
   await runUntil(harness, reconciler, () => harness.seconds() > since + 60);
@@ -321,8 +321,8 @@ test('nodes that are no hypervisors are none, and the limit over all hosts holds
     most.value = Math.max(most.value, open);
     return said;
   });
-  reconciler.want('compute-1', wishOf());
-  reconciler.want('compute-2', wishOf());
+  reconciler.want('compute-1', desiredOf());
+  reconciler.want('compute-2', desiredOf());
   await runUntil(harness, reconciler, () => isEmptied(reconciler)() && isEmptied(reconciler, 'compute-2')());
   assert.equal(reconciler.of('worker-1'), 'none');
   assert.equal(most.value, 3);
@@ -333,7 +333,7 @@ test('a host whose nova-compute is down is told, and nothing is asked in vain', 
   harness.add({ name: 'a', host: 'compute-1' });
   serviceOf(harness).up = false;
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => told(reconciler, 'a').includes('nova-compute on compute-1 is down'));
   assert.equal(harness.cloud.migrations.records.length, 0);
   serviceOf(harness).up = true;
@@ -344,7 +344,7 @@ test('progress and expected end are told while servers move', async () => {
   const harness = makeHarness({ migrationMs: () => 20_000 });
   for (let n = 0; n < 4; n += 1) harness.add({ name: `s${n}`, host: 'compute-1', memoryMiB: 1024 });
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   const told = new Set<number>();
   let end: Temporal.Instant | undefined;
   await runUntil(harness, reconciler, () => {
@@ -368,7 +368,7 @@ test('a server that was on its way to the host keeps it from being empty, until 
   harness.cloud.migrations.begin(server, 'live-migration', 'somebody', harness.clock.now().epochMilliseconds);
   await harness.clock.sleep(1000);
   const reconciler = harness.reconciler();
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => !serviceOf(harness).enabled);
   const since = harness.seconds();
   await runUntil(harness, reconciler, () => harness.seconds() > since + 3);
@@ -383,7 +383,7 @@ test('a user without the rights is told so, in the words of Nova', async () => {
   const harness = makeHarness();
   const message = "Policy doesn't allow os_compute_api:servers:detail:get_all_tenants to be performed.";
   const reconciler = harness.reconciler({}, async ({ url }, carry) => (url.includes('/servers/detail') ? saying(403, message) : carry()));
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => JSON.stringify(reconciler.of('compute-1')).includes(message));
   assert.equal(viewOf(reconciler).empty, false);
 });
@@ -398,7 +398,7 @@ test('what Nova refuses at once is tried again with pauses, and told in its word
     tries += 1;
     return tries <= 4 ? saying(400, message) : carry();
   });
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => told(reconciler, 'odd') === `Cannot: ${message}`);
   assert.equal(tries, 3);
   await runUntil(harness, reconciler, isEmptied(reconciler));
@@ -428,7 +428,7 @@ test('released while Nova is being asked: nothing more is moved, and nothing is 
     if (looks === 1) release();
     return said;
   });
-  reconciler.want('compute-1', wishOf());
+  reconciler.want('compute-1', desiredOf());
   await runUntil(harness, reconciler, () => looks === 1 && harness.seconds() > 0);
   const since = harness.seconds();
   await runUntil(harness, reconciler, () => harness.seconds() > since + 60);
@@ -441,14 +441,14 @@ test('somebody who makes room and asks anew by hand does not wait for the pauses
     const harness = makeHarness();
     const id = harness.add({ name: 'stuck', host: 'compute-1', pinned: true });
     const first = harness.reconciler({ isAnew });
-    first.want('compute-1', wishOf());
+    first.want('compute-1', desiredOf());
     await runUntil(harness, first, () => harness.cloud.migrations.records.filter(({ status }) => status === 'error').length === 5);
     const server = harness.cloud.servers.get(id);
     assert.ok(server);
     server.pinned = false;
     const since = harness.seconds();
     const second = harness.reconciler({ isAnew });
-    second.want('compute-1', wishOf());
+    second.want('compute-1', desiredOf());
     await runUntil(harness, second, () => harness.cloud.on('compute-1').length === 0);
     assert.equal(harness.seconds() - since < 20, isAnew, `${harness.seconds() - since} s`);
   }

@@ -1,17 +1,16 @@
 import { decideHost } from '../core/hypervisor/decide.ts';
 import { isMarked, type Marker } from '../core/hypervisor/mark.ts';
-import { type HypervisorIdentity, type Match, type Matcher, matchHosts, type NodeIdentity } from '../core/hypervisor/match.ts';
-import type { ComputeService } from '../core/hypervisor/server.ts';
-import { defaultLimits, type HostSnapshot, type MigrationLimits } from '../core/hypervisor/snapshot.ts';
+import type { Matcher, NodeIdentity } from '../core/hypervisor/match.ts';
+import { defaultLimits, type HostCall, type HostSnapshot, type MigrationLimits } from '../core/hypervisor/snapshot.ts';
 import { flights } from '../core/hypervisor/turn.ts';
-import { secondsAfter } from '../core/time.ts';
 import type { DesiredHostState, HostView } from '../core/vm/host.ts';
 import type { Fence, Hypervisors } from '../operator/ports.ts';
 import { Backoff } from '../support/backoff.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
-import { failed, type NovaResult } from './failure.ts';
+import type { NovaResult } from './failure.ts';
 import { HostState, type HostTask } from './host-state.ts';
+import { HypervisorDiscovery } from './hypervisor-discovery.ts';
 import type { Nova } from './nova.ts';
 import { type NovaMeter, perform } from './perform.ts';
 import { isSameView } from './same-view.ts';
@@ -41,7 +40,6 @@ export type HypervisorReconcilerOptions = {
 
 /** Without anything to do it is looked this often whether nodes have come, or a service was left disabled; milliseconds. */
 const idleMs = 30_000;
-const hypervisorsForSeconds = 300;
 /** After a look that came to nothing, milliseconds. */
 const troubleMs = 5000;
 
@@ -51,52 +49,44 @@ const nothingKnown: HostView = { vms: [], empty: false };
 export class HypervisorReconciler implements Hypervisors {
   readonly #options: HypervisorReconcilerOptions;
   readonly #limits: MigrationLimits;
-  readonly #wishes = new Map<string, DesiredHostState>();
+  readonly #desired = new Map<string, DesiredHostState>();
   /** By host. */
   readonly #hostStates = new Map<string, HostState>();
   readonly #told = new Map<string, HostView | 'none'>();
-  #matches: ReadonlyMap<string, Match> = new Map();
-  #matched: ReadonlySet<string> | undefined;
-  #services: ReadonlyMap<string, ComputeService> = new Map();
-  #hypervisors: readonly HypervisorIdentity[] = [];
-  #hypervisorsUntil: Temporal.Instant | undefined;
+  readonly #discovery: HypervisorDiscovery;
   #problem: string | undefined;
   #nudge = new AbortController();
 
   constructor(options: HypervisorReconcilerOptions) {
     this.#options = options;
     this.#limits = { ...defaultLimits, ...options.limits };
+    this.#discovery = new HypervisorDiscovery(options);
   }
 
   of(nodeName: string): HostView | 'unknown' | 'none' {
-    if (this.#matched?.has(nodeName) !== true) {
+    if (!this.#discovery.knows(nodeName)) {
       this.#wake();
       return 'unknown';
     }
-    const match = this.#matches.get(nodeName);
+    const match = this.#discovery.matchOf(nodeName);
     if (match === undefined) return 'none';
     if ('problem' in match) return { ...nothingKnown, problem: match.problem };
     const hostState = this.#hostStates.get(match.host);
     const problem = this.#problem ?? hostState?.problem;
-    const view = hostState?.decision?.view ?? nothingKnown;
+    const view = hostState?.view ?? nothingKnown;
     return problem === undefined ? view : { ...view, problem };
   }
 
-  want(nodeName: string, wish: DesiredHostState | undefined): void {
-    const before = this.#wishes.get(nodeName);
-    if (before === undefined && wish === undefined) return;
-    if (wish === undefined) this.#wishes.delete(nodeName);
-    else this.#wishes.set(nodeName, wish);
-    const isSamePolicy = before !== undefined && JSON.stringify(before.policy) === JSON.stringify(wish?.policy);
+  want(nodeName: string, desired: DesiredHostState | undefined): void {
+    const before = this.#desired.get(nodeName);
+    if (before === undefined && desired === undefined) return;
+    if (desired === undefined) this.#desired.delete(nodeName);
+    else this.#desired.set(nodeName, desired);
+    const isSamePolicy = before !== undefined && JSON.stringify(before.policy) === JSON.stringify(desired?.policy);
     if (isSamePolicy) return;
-    const match = this.#matches.get(nodeName);
+    const match = this.#discovery.matchOf(nodeName);
     const hostState = match !== undefined && 'host' in match ? this.#hostStates.get(match.host) : undefined;
-    if (hostState !== undefined) {
-      hostState.dueMs = 0;
-      // What was seen for another wish says nothing about this one.
-      if (hostState.decision !== undefined)
-        hostState.decision = { ...hostState.decision, view: { ...hostState.decision.view, empty: false } };
-    }
+    hostState?.desiredChanged();
     this.#wake();
   }
 
@@ -138,13 +128,8 @@ export class HypervisorReconciler implements Hypervisors {
 
   /** One look at everything that is due, and what follows from it. Answers why it could not be done. */
   async #round(signal: AbortSignal): Promise<string | undefined> {
-    const { nova } = this.#options;
-    const services = await nova.services(signal);
-    if (services.failure !== undefined) return services.failure.message;
-    const read = await this.#readHypervisors(signal);
-    if (read.failure !== undefined) return read.failure.message;
-    this.#services = new Map(services.value.map(service => [service.host, service]));
-    this.#match();
+    const failure = await this.#discovery.refresh(signal);
+    if (failure !== undefined) return failure.message;
     const tasks = this.#tasks();
     this.#close(tasks);
     const now = this.#options.clock.now().epochMilliseconds;
@@ -154,42 +139,21 @@ export class HypervisorReconciler implements Hypervisors {
     return undefined;
   }
 
-  async #readHypervisors(signal: AbortSignal): Promise<NovaResult<unknown>> {
-    const { nova, clock } = this.#options;
-    const isFresh = this.#hypervisorsUntil !== undefined && Temporal.Instant.compare(clock.now(), this.#hypervisorsUntil) < 0;
-    if (isFresh) return { value: undefined };
-    const { value, failure } = await nova.hypervisors(signal);
-    if (value === undefined) return failure === undefined ? failed('trouble', 'the hypervisors cannot be read') : { failure };
-    this.#hypervisors = value;
-    this.#hypervisorsUntil = secondsAfter(clock.now(), hypervisorsForSeconds);
-    return { value };
-  }
-
-  #match(): void {
-    const { nodes, matcher = matchHosts } = this.#options;
-    const named = new Set(this.#hypervisors.map(({ host }) => host));
-    const bare = [...this.#services.keys()].filter(host => !named.has(host)).map(host => ({ host }));
-    const present = nodes();
-    this.#matches = matcher(present, [...this.#hypervisors.filter(({ host }) => this.#services.has(host)), ...bare]);
-    this.#matched = new Set(present.map(({ name }) => name));
-  }
-
   /** Hosts that are to be empty, and those that we disabled. */
   #tasks(): readonly HostTask[] {
     const { marker = 'drydock: ' } = this.#options;
     const tasks: HostTask[] = [];
-    for (const [node, match] of this.#matches) {
-      const service = 'host' in match ? this.#services.get(match.host) : undefined;
-      if (service === undefined || !(this.#wishes.has(node) || isMarked(marker, service.disabledReason))) continue;
+    for (const { node, service } of this.#discovery.hypervisors()) {
+      if (!(this.#desired.has(node) || isMarked(marker, service.disabledReason))) continue;
       tasks.push({ node, host: service.host, service, ...this.#wanted(node) });
     }
     return tasks.sort((one, other) => (one.host < other.host ? -1 : 1));
   }
 
   /** What is wanted at this very moment. */
-  #wanted(node: string): Pick<HostTask, 'wish' | 'isReleased'> {
-    const wish = this.#wishes.get(node);
-    return { wish, isReleased: wish === undefined && this.#options.held()?.has(node) === false };
+  #wanted(node: string): Pick<HostTask, 'desired' | 'isReleased'> {
+    const desired = this.#desired.get(node);
+    return { desired, isReleased: desired === undefined && this.#options.held()?.has(node) === false };
   }
 
   #hostState(host: string): HostState {
@@ -220,17 +184,15 @@ export class HypervisorReconciler implements Hypervisors {
     for (const [index, task] of tasks.entries()) {
       const hostState = this.#hostState(task.host);
       const look = looks[index];
-      hostState.problem = look?.failure?.message;
-      if (look?.value === undefined) hostState.dueMs = this.#in(troubleMs);
-      else {
-        // Looking takes time: nobody is moved who was given back meanwhile.
-        hostState.decision = decideHost({ ...look.value, ...this.#wanted(task.node), free }, nova.now());
-        const asked = hostState.decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
-        free -= asked;
-        hostState.flights = flights(look.value).all + asked;
-        hostState.dueMs = this.#in(hostState.decision.againMs ?? 0);
-        acting.push(this.#perform(hostState, task, signal));
-      }
+      if (look?.failure !== undefined) hostState.failed(look.failure.message, this.#in(troubleMs));
+      if (look === undefined || look.failure !== undefined) continue;
+      const { value } = look;
+      // Looking takes time: nobody is moved who was given back meanwhile.
+      const decision = decideHost({ ...value, ...this.#wanted(task.node), free }, nova.now());
+      const asked = decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
+      free -= asked;
+      hostState.decided(decision, flights(value).all + asked, this.#in(decision.againMs ?? 0));
+      acting.push(this.#perform(decision.calls, hostState, task, signal));
     }
     await Promise.all(acting);
   }
@@ -241,10 +203,10 @@ export class HypervisorReconciler implements Hypervisors {
     return this.#hostStates.entries().reduce((sum, [host, { flights }]) => sum + (looked.has(host) ? 0 : flights), 0);
   }
 
-  async #perform(hostState: HostState, task: HostTask, signal: AbortSignal): Promise<void> {
+  async #perform(calls: readonly HostCall[], hostState: HostState, task: HostTask, signal: AbortSignal): Promise<void> {
     const { nova, log, meter, fence } = this.#options;
-    await perform({ nova, log, meter, fence }, hostState, task, signal);
-    if (hostState.problem !== undefined) hostState.dueMs = this.#in(troubleMs);
+    const problem = await perform({ nova, log, meter, fence }, calls, hostState, task, signal);
+    if (problem !== undefined) hostState.failed(problem, this.#in(troubleMs));
   }
 
   #in(milliseconds: number): number {
@@ -253,13 +215,13 @@ export class HypervisorReconciler implements Hypervisors {
 
   /** Says of which nodes something else is known than before. */
   #tell(): void {
-    for (const node of this.#matched ?? []) {
+    for (const node of this.#discovery.nodes()) {
       const view = this.of(node);
       const before = this.#told.get(node);
       if (view === 'unknown' || (before !== undefined && isSameView(before, view))) continue;
       this.#told.set(node, view);
       this.#options.touched(node);
     }
-    for (const node of this.#told.keys()) if (this.#matched?.has(node) !== true) this.#told.delete(node);
+    for (const node of this.#told.keys()) if (!this.#discovery.knows(node)) this.#told.delete(node);
   }
 }

@@ -28,43 +28,42 @@ const done = (call: HostCall): string => {
 
 const isOfServer = (kind: NovaFailure['kind']): boolean => kind === 'conflict' || kind === 'refused' || kind === 'forbidden';
 
-/** Keeps what Nova's refusal means for the next look. Answers whether the other calls make sense now. */
-const refused = (hostState: HostState, call: HostCall, failure: NovaFailure, now: Temporal.Instant): boolean => {
-  const { kind, message } = failure;
+/** Notes what Nova's refusal means for the next look. Returns whether the other calls make sense now. */
+const refused = (hostState: HostState, call: HostCall, { kind, message }: NovaFailure, now: Temporal.Instant): boolean => {
   if (kind === 'missing') return true;
   if (call.kind === 'live-migrate' || call.kind === 'cold-migrate') {
-    const before = hostState.refusals.get(call.server)?.count ?? 0;
-    hostState.refusals.set(call.server, { count: isOfServer(kind) ? before + 1 : before, at: now, message });
-    if (isOfServer(kind)) return true;
-  } else if ((call.kind === 'confirm' || call.kind === 'abort') && (kind === 'conflict' || kind === 'refused')) return true;
-  hostState.problem = message;
-  return false;
+    hostState.refused(call.server, message, now, isOfServer(kind));
+    return isOfServer(kind);
+  }
+  return (call.kind === 'confirm' || call.kind === 'abort') && (kind === 'conflict' || kind === 'refused');
 };
 
-/** Makes the calls, one after the other, and remembers what Nova does not. Rejects with the signal's reason only. */
+/**
+ * Makes the calls, one after the other, and notes what Nova does not keep. Returns why the rest of them was not made, if Nova cannot be
+ * worked with at the moment. Rejects with the signal's reason only.
+ */
 export const perform = async (
   { nova, log, meter, fence }: Tools,
+  calls: readonly HostCall[],
   hostState: HostState,
   task: HostTask,
   signal: AbortSignal,
-): Promise<void> => {
-  for (const call of hostState.decision?.calls ?? []) {
+): Promise<string | undefined> => {
+  for (const call of calls) {
     // Somebody else leads by now, and decides.
-    if (fence?.mayAct() === false) return;
+    if (fence?.mayAct() === false) return undefined;
     const fields = { host: task.host, ...('server' in call && { server: call.server }) };
     const first = begun[call.kind];
     if (first !== undefined) log.info(first, fields);
     const { failure } = await nova.perform(call, task.service.id, signal);
     meter?.asked(call.kind, failure?.kind ?? 'accepted');
     if (failure === undefined) {
-      if ('server' in call) {
-        hostState.asked.add(call.server);
-        hostState.refusals.delete(call.server);
-      }
+      if ('server' in call) hostState.accepted(call.server);
       log.info(done(call), fields);
       continue;
     }
     log.warn('Nova did not do it', { ...fields, what: call.kind, error: failure.message });
-    if (!refused(hostState, call, failure, nova.now())) return;
+    if (!refused(hostState, call, failure, nova.now())) return failure.message;
   }
+  return undefined;
 };

@@ -1,5 +1,5 @@
 import { prepared, sickIn, unique } from './prepare/prepare.ts';
-import { essenceOf, usualFewPods } from './prepare/reduce.ts';
+import { reduce, usualFewPods } from './prepare/reduce.ts';
 import { lookBehind } from './report/behind.ts';
 import { type Forecast, forecastOf } from './report/forecast.ts';
 import { type Order, type Progress, type Run, simulate } from './simulate/run.ts';
@@ -50,7 +50,7 @@ export const rehearse = async ({
   const workloads = new Workloads(copy.objects);
   const learned = new PodTimings(copy.objects, workloads, defaults);
   const targets = new Set(order.plannedMaintenances.map(({ node }) => node));
-  const objects = prepared(essenceOf(unique(copy.objects), targets, fewPods), takenAt);
+  const objects = prepared(reduce(unique(copy.objects), targets, fewPods), takenAt);
   const sandboxOptions: SandboxOptions = { ...rest, takenAt, learned, objects, sick: sickIn(copy.objects, takenAt) };
   const unloaded = new Set<string>();
   const runs: Run[] = [];

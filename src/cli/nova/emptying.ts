@@ -5,7 +5,7 @@ import { Journal } from './journal.ts';
 
 type Emptying = Pick<HypervisorReconcilerOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
   readonly host: string;
-  readonly wish: DesiredHostState;
+  readonly desired: DesiredHostState;
   readonly timeOutMs: number;
   readonly line: (text: string) => void;
 };
@@ -24,7 +24,7 @@ const noView: HostView = { vms: [], empty: false };
  * is over or the signal is aborted. The service stays disabled.
  */
 export const emptyOnce = async (emptying: Emptying, signal: AbortSignal): Promise<Emptied> => {
-  const { nova, clock, log, limits = {}, host, wish, timeOutMs, line } = emptying;
+  const { nova, clock, log, limits = {}, host, desired, timeOutMs, line } = emptying;
   const over = new AbortController();
   const stop = (): void => over.abort();
   const journal = new Journal(line);
@@ -43,7 +43,7 @@ export const emptyOnce = async (emptying: Emptying, signal: AbortSignal): Promis
   const nodes = [{ name: host }];
   const options = { nova, clock, log, limits, touched: seen, held: () => held, nodes: () => nodes };
   const reconciler = new HypervisorReconciler({ ...options, marker: 'drydock nova: ', isAnew: true });
-  reconciler.want(host, wish);
+  reconciler.want(host, desired);
   const cancel = clock.after(timeOutMs, stop);
   signal.addEventListener('abort', stop);
   if (!signal.aborted) await reconciler.run(over.signal);

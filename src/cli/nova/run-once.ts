@@ -65,8 +65,8 @@ export const runOnce = async (flags: NovaFlags, surroundings: Surroundings): Pro
   const timeOut = timeOutMs(flags);
   const limits = limitsOf(flags);
   const { host } = await find(surroundings, hostOf(flags));
-  const wish = { why: flags.reason ?? 'emptied by hand', policy: policyOf(flags) };
-  const emptied = await emptyOnce({ nova, clock, log, limits, host, wish, timeOutMs: timeOut, line: note }, signal);
+  const desired = { why: flags.reason ?? 'emptied by hand', policy: policyOf(flags) };
+  const emptied = await emptyOnce({ nova, clock, log, limits, host, desired, timeOutMs: timeOut, line: note }, signal);
   report(emptied, host, flags, surroundings);
   return emptied.view.empty;
 };

@@ -28,8 +28,8 @@ const snapshot = (more: Partial<HostSnapshot> = {}): HostSnapshot => ({
   host: 'h1',
   marker: 'drydock: ',
   service: { id: 's', host: 'h1', isEnabled: false, isUp: true, disabledReason: markOf('drydock: ', 'm', begun) },
-  wish: { why: 'm', policy: defaultServerPolicy },
-  wishedAt: begun,
+  desired: { why: 'm', policy: defaultServerPolicy },
+  desiredSince: begun,
   isReleased: false,
   servers: [],
   elsewhere: [],
@@ -99,7 +99,7 @@ const anySnapshot = fc
       service: { id: 's', host: 'h1', isEnabled, isUp, ...(reason !== undefined && !isEnabled && { disabledReason: reason }) },
       isReleased,
       free,
-      wish: wanted ? { why: 'm', policy: defaultServerPolicy } : undefined,
+      desired: wanted ? { why: 'm', policy: defaultServerPolicy } : undefined,
       refusals: new Map(refused === null ? [] : [[refused, { count: 1, at: now, message: 'no' }]]),
     });
   });
@@ -127,7 +127,7 @@ law('no server is asked twice in one look, and no more than there is room for', 
 
 law('only what we disabled is enabled, and only when nobody holds the node', given => {
   if (!decideHost(given, now).calls.some(({ kind }) => kind === 'enable')) return;
-  assert.ok(given.wish === undefined && given.isReleased && isMarked('drydock: ', given.service.disabledReason));
+  assert.ok(given.desired === undefined && given.isReleased && isMarked('drydock: ', given.service.disabledReason));
 });
 
 law('only a cold migration of ours is confirmed', given => {
@@ -155,7 +155,7 @@ law('the order of what is known changes nothing', given => {
 law('an empty host has nothing left that has to go, and is disabled', given => {
   const { view } = decideHost(given, now);
   if (!view.empty) return;
-  assert.ok(!given.service.isEnabled && given.wish !== undefined);
+  assert.ok(!given.service.isEnabled && given.desired !== undefined);
   assert.ok(view.vms.every(({ state }) => state === 'Moved' || state === 'Left'));
 });
 

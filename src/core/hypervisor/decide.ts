@@ -13,7 +13,8 @@ type Step = (snapshot: HostSnapshot, behaviors: readonly ServerPlan[], now: Temp
 
 /** Nobody holds the node any more: what Nova has not begun is called off, as far as we asked for it. */
 const callOff: Step = snapshot => {
-  if (snapshot.wish !== undefined || !snapshot.isReleased || !isMarked(snapshot.marker, snapshot.service.disabledReason)) return undefined;
+  if (snapshot.desired !== undefined || !snapshot.isReleased || !isMarked(snapshot.marker, snapshot.service.disabledReason))
+    return undefined;
   const queued = snapshot.migrations.filter(one => one.source === snapshot.host && isQueued(one) && isFromUs(snapshot, one));
   return queued.length === 0 ? undefined : queued.map(({ server, id }) => ({ kind: 'abort', server, migration: id }));
 };
@@ -29,18 +30,18 @@ const confirm: Step = (_, behaviors) => {
 
 /** Enabled again only when the reason is ours, and only when nothing is left that the reason is needed to recognise. */
 const enable: Step = snapshot => {
-  const { wish, isReleased, marker, service } = snapshot;
-  if (wish !== undefined || !isReleased || service.isEnabled || !isMarked(marker, service.disabledReason)) return undefined;
+  const { desired, isReleased, marker, service } = snapshot;
+  if (desired !== undefined || !isReleased || service.isEnabled || !isMarked(marker, service.disabledReason)) return undefined;
   const isColdLeft = snapshot.migrations.some(one => isUnderWay(one) && isOurs(snapshot, one));
   return isColdLeft ? undefined : [{ kind: 'enable' }];
 };
 
 /** New servers are kept away before anything moves. */
-const disable: Step = ({ wish, marker, service }, _, now) =>
-  wish !== undefined && service.isEnabled ? [{ kind: 'disable', reason: markOf(marker, wish.why, now) }] : undefined;
+const disable: Step = ({ desired, marker, service }, _, now) =>
+  desired !== undefined && service.isEnabled ? [{ kind: 'disable', reason: markOf(marker, desired.why, now) }] : undefined;
 
 const move: Step = (snapshot, behaviors) =>
-  snapshot.wish === undefined || snapshot.service.isEnabled ? undefined : nextOnes(snapshot, behaviors);
+  snapshot.desired === undefined || snapshot.service.isEnabled ? undefined : nextOnes(snapshot, behaviors);
 
 /** The first that has something to do says what; confirming goes on beside all of it. */
 const steps: readonly Step[] = [disable, callOff, enable, move];
@@ -52,7 +53,7 @@ const byName = (one: VmStatus, other: VmStatus): number =>
 const settleSeconds = 3;
 
 const isEmpty = (snapshot: HostSnapshot, vms: readonly VmStatus[], now: Temporal.Instant): boolean => {
-  if (snapshot.wish === undefined || snapshot.service.isEnabled) return false;
+  if (snapshot.desired === undefined || snapshot.service.isEnabled) return false;
   const arriving = snapshot.migrations.some(one => one.target === snapshot.host && one.source !== snapshot.host && isUnderWay(one));
   // `since` is five seconds early, so that no migration is missed.
   const isSettled = !isBefore(now, secondsAfter(since(snapshot), settleSeconds + 5));
@@ -77,7 +78,7 @@ export const decideHost = (snapshot: HostSnapshot, now: Temporal.Instant): HostD
   const calls = [...first, ...(confirm(snapshot, behaviors, now) ?? [])];
   const end = expectedEnd(snapshot, vms);
   const empty = isEmpty(snapshot, vms, now);
-  const view: HostView = { vms, empty, ...(end !== undefined && snapshot.wish !== undefined && { expectedEnd: end }) };
+  const view: HostView = { vms, empty, ...(end !== undefined && snapshot.desired !== undefined && { expectedEnd: end }) };
   return { calls, view, againMs: againMs(snapshot, vms, calls, empty) };
 };
 
@@ -85,7 +86,7 @@ const againMs = (snapshot: HostSnapshot, vms: readonly VmStatus[], calls: readon
   // What the service has become is looked at once more, at once.
   if (calls.some(({ kind }) => kind === 'disable' || kind === 'enable')) return 0;
   const isLeftOver = isMarked(snapshot.marker, snapshot.service.disabledReason);
-  if (snapshot.wish === undefined) return isLeftOver ? (snapshot.isReleased ? 1000 : 10_000) : undefined;
+  if (snapshot.desired === undefined) return isLeftOver ? (snapshot.isReleased ? 1000 : 10_000) : undefined;
   // Nothing has to leave any more: it is only to be seen that nothing comes.
   return vms.every(hasGone) && !empty ? 1000 : lookAgainMs(snapshot, vms);
 };

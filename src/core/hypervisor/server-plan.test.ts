@@ -23,7 +23,7 @@ const behavior = (server: Server, over: Partial<HostSnapshot> = {}) => {
 
 describe('a server on the host', () => {
   const policy = (over: Partial<typeof defaultServerPolicy>): Partial<HostSnapshot> => ({
-    wish: { why: 'm', policy: { ...defaultServerPolicy, ...over } },
+    desired: { why: 'm', policy: { ...defaultServerPolicy, ...over } },
   });
   const rows: readonly (readonly [string, Partial<Server>, Partial<HostSnapshot>, readonly (string | undefined)[]])[] = [
     ['active: it moves alive', {}, {}, ['Waiting', undefined, 'live-migrate']],
@@ -241,7 +241,7 @@ describe('an empty host', () => {
   const empty = (over: Partial<HostSnapshot>) => looked(over).view.empty;
   test('has nothing that has to go and nothing that comes, after new ones were kept away', () => {
     assert.equal(empty({}), true);
-    assert.equal(empty({ wish: undefined }), false);
+    assert.equal(empty({ desired: undefined }), false);
     assert.equal(empty({ servers: [makeServer('a')] }), false);
     assert.equal(
       empty({ migrations: [makeMove(1, 'z', 'completed', { source: 'h2', target: 'h1' })] }),
@@ -255,7 +255,7 @@ describe('an empty host', () => {
   test('the expected end is said to those who wait for it', () => {
     const over = { servers: [makeServer('a')], migrations: [makeMove(1, 'b', 'completed')] };
     assert.equal(looked(over).view.expectedEnd?.toString(), at(20).toString());
-    assert.equal('expectedEnd' in looked({ ...over, wish: undefined }).view, false);
+    assert.equal('expectedEnd' in looked({ ...over, desired: undefined }).view, false);
     assert.equal('expectedEnd' in looked({}).view, false);
   });
 

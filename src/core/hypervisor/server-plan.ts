@@ -80,7 +80,7 @@ const movable = (
 const left = (server: Server, message: string): ServerPlan => ({ server, standing: standing(server, { state: 'Left', message }) });
 
 const byState = (snapshot: HostSnapshot, server: Server, track: Track, now: Temporal.Instant): ServerPlan => {
-  const policy: ServerPolicy = snapshot.wish?.policy ?? defaultServerPolicy;
+  const policy: ServerPolicy = snapshot.desired?.policy ?? defaultServerPolicy;
   const { vmState } = server;
   if (vmState === 'error' && policy.failed === 'Leave') return left(server, 'in error; the policy leaves such servers');
   if (vmState === 'active' || vmState === 'paused' || vmState === 'stopped') {

@@ -28,9 +28,9 @@ export type HostSnapshot = {
   readonly host: string;
   readonly marker: Marker;
   readonly service: ComputeService;
-  readonly wish: DesiredHostState | undefined;
+  readonly desired: DesiredHostState | undefined;
   /** When this process was told of the wish first: counts where the service's reason does not say it. */
-  readonly wishedAt: Temporal.Instant;
+  readonly desiredSince: Temporal.Instant;
   /** Attempts that failed before this do not count: somebody has asked anew. */
   readonly anewFrom?: Temporal.Instant;
   /** Nobody holds the node any more. False as long as that is not known. */

@@ -18,8 +18,8 @@ export type Track = {
 };
 
 /** When this emptying began: as the mark on the service says, else when the wish was heard of. */
-export const since = ({ marker, service, wishedAt }: Pick<HostSnapshot, 'marker' | 'service' | 'wishedAt'>): Temporal.Instant =>
-  markedSince(marker, service.disabledReason) ?? wishedAt;
+export const since = ({ marker, service, desiredSince }: Pick<HostSnapshot, 'marker' | 'service' | 'desiredSince'>): Temporal.Instant =>
+  markedSince(marker, service.disabledReason) ?? desiredSince;
 
 const firstPauseSeconds = 10;
 const longestPauseSeconds = 600;

@@ -39,8 +39,8 @@ export const makeHost = (over: Partial<HostSnapshot> = {}): HostSnapshot => ({
   host: 'h1',
   marker: 'drydock: ',
   service: disabled,
-  wish: { why: 'm', policy: defaultServerPolicy },
-  wishedAt: secondsAfter(at(0), -slack),
+  desired: { why: 'm', policy: defaultServerPolicy },
+  desiredSince: secondsAfter(at(0), -slack),
   isReleased: false,
   servers: [],
   elsewhere: [],
@@ -56,4 +56,4 @@ export const makeHost = (over: Partial<HostSnapshot> = {}): HostSnapshot => ({
 });
 
 /** Nobody wants it to be empty any more. */
-export const makeReleased = (over: Partial<HostSnapshot> = {}): HostSnapshot => makeHost({ wish: undefined, isReleased: true, ...over });
+export const makeReleased = (over: Partial<HostSnapshot> = {}): HostSnapshot => makeHost({ desired: undefined, isReleased: true, ...over });

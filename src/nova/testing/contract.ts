@@ -8,7 +8,7 @@ import { silentLog } from '../../support/log.ts';
 import type { NovaResult } from '../failure.ts';
 import { HypervisorReconciler } from '../hypervisor-reconciler.ts';
 import type { Nova } from '../nova.ts';
-import { wishOf } from './harness.ts';
+import { desiredOf } from './harness.ts';
 
 type ContractServer = {
   readonly host: string;
@@ -231,7 +231,7 @@ const cases: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     const reconciler = new HypervisorReconciler({ nova, clock, ...options });
     const stop = new AbortController();
     const running = reconciler.run(stop.signal);
-    reconciler.want(source, wishOf());
+    reconciler.want(source, desiredOf());
     const isEmpty = async () => {
       const view = reconciler.of(source);
       return typeof view === 'object' && view.empty ? view : undefined;

@@ -41,7 +41,7 @@ export const makeHarness = (options: Partial<Omit<OpenStackOptions, 'clock'>> = 
 
 export type NovaHarness = ReturnType<typeof makeHarness>;
 
-export const wishOf = (policy: Partial<ServerPolicy> = {}): { readonly why: string; readonly policy: ServerPolicy } => ({
+export const desiredOf = (policy: Partial<ServerPolicy> = {}): { readonly why: string; readonly policy: ServerPolicy } => ({
   why: 'maintenance m: new disks',
   policy: { ...defaultServerPolicy, ...policy },
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { budget, shop } from '../../embedded/testing/drill.ts';
 import { ofKind } from '../snapshot/cluster-snapshot.ts';
 import { copied, foresee, nodes } from '../testing/copied.ts';
-import { essenceOf } from './reduce.ts';
+import { reduce } from './reduce.ts';
 
 const spec = (cpu: string): object => ({
   containers: [{ name: 'main', image: 'example.test/none:1', resources: { requests: { cpu, memory: '300Mi' } } }],
@@ -25,7 +25,7 @@ const town = copied(async make => {
 test('without those that have no say the play is the same, pod by pod and to the millisecond', async () => {
   const copy = await town;
   for (const targets of [['n3'], ['n1', 'n7']]) {
-    const less = essenceOf(copy.objects, new Set(targets), 0);
+    const less = reduce(copy.objects, new Set(targets), 0);
     assert.ok(ofKind(less, 'Deployment').length < 14, 'some have no say');
     const [whole, part] = [await foresee(copy, targets), await foresee(copy, targets, { fewPods: 0 })];
     assert.ok(part.copied.loadedPods < whole.copied.loadedPods);

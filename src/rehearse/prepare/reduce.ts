@@ -1,161 +1,17 @@
-import { isObject, type JsonObject } from '../../core/json.ts';
-import { type LabelSelector, matches, readSelector } from '../../core/pod/selector.ts';
+import type { JsonObject } from '../../core/json.ts';
 import { plus, requestsOf } from '../../embedded/actors/resources.ts';
-import { at, items, objects, part, strings, text } from '../../embedded/object.ts';
+import { at, objects, part, text } from '../../embedded/object.ts';
 import { controllerRef, keyOf, nameOf, namespaceOf, uidOf } from '../snapshot/workloads.ts';
+import { busyNodes, podKinds, type RelevantPods, relevantPodsOf } from './relevant-pods.ts';
+import { isFinished } from './workload-state.ts';
 
 /**
- * Of a large cluster, what has a say: the pods of the nodes that are drained, whole workloads and whole budgets of these, and whoever else
- * takes part in the play. Of all other pods only the room that they take is left, as one pod a node that asks for exactly as much.
+ * Of a large cluster, what has a say: the relevant pods (relevant-pods.ts), with their whole workloads and budgets. Of all other pods only the
+ * room that they take is left, as one pod a node that requests exactly as much.
  */
 
 /** Where the pods stand that take the room of others. */
 const space = 'drydock-rehearsal';
-
-const podKinds = new Set(['ReplicaSet', 'StatefulSet', 'Job', 'DaemonSet']);
-
-const isFinished = (pod: JsonObject): boolean => ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'));
-
-const isReady = (object: JsonObject): boolean =>
-  objects(at(object, 'status', 'conditions')).some(one => one['type'] === 'Ready' && one['status'] === 'True');
-
-const requiredTerms = (pod: JsonObject, kind: string): readonly JsonObject[] =>
-  objects(at(pod, 'spec', 'affinity', kind, 'requiredDuringSchedulingIgnoredDuringExecution'));
-
-/** A workload that is not as it wants to be makes and takes pods by itself. */
-const isInMotion = (workload: JsonObject): boolean => {
-  const wanted = at(workload, 'spec', 'replicas') ?? (workload['kind'] === 'Job' ? undefined : 1);
-  const generation = Number(at(workload, 'metadata', 'generation') ?? 0);
-  if (workload['kind'] === 'Job') return at(workload, 'status', 'completionTime') === undefined;
-  if (workload['kind'] === 'DaemonSet') {
-    const counts = ['currentNumberScheduled', 'numberReady', 'updatedNumberScheduled'].map(field =>
-      Number(at(workload, 'status', field) ?? 0),
-    );
-    return counts.some(count => count !== Number(at(workload, 'status', 'desiredNumberScheduled') ?? 0));
-  }
-  const fields = workload['kind'] === 'ReplicaSet' ? ['replicas', 'readyReplicas'] : ['replicas', 'readyReplicas', 'updatedReplicas'];
-  const isSeen = Number(at(workload, 'status', 'observedGeneration') ?? 0) >= generation;
-  return !isSeen || fields.some(field => Number(at(workload, 'status', field) ?? 0) !== wanted);
-};
-
-/** ReplicaSets of Deployments that are as they want to be, by uid: no rollout will ever ask how far they are. */
-export const restingSets = (all: readonly JsonObject[]): ReadonlySet<string> => {
-  const moving = new Set(all.filter(one => one['kind'] === 'Deployment' && isInMotion(one)).map(uidOf));
-  const sets = all.filter(one => one['kind'] === 'ReplicaSet' && !moving.has(text(controllerRef(one), 'uid')));
-  return new Set(sets.map(uidOf));
-};
-
-/** Takes part whether or not it is on a drained node: it waits for room, frees some, keeps others away, or is part of a VM. */
-const isActor = (pod: JsonObject): boolean => {
-  const owner = text(controllerRef(pod), 'kind');
-  return (
-    text(pod, 'spec', 'nodeName') === '' ||
-    at(pod, 'metadata', 'deletionTimestamp') !== undefined ||
-    (!isReady(pod) && !isFinished(pod)) ||
-    requiredTerms(pod, 'podAntiAffinity').length > 0 ||
-    owner === 'VirtualMachineInstance'
-  );
-};
-
-/** Nodes whose pods leave them: those that are asked for, that others have asked for, and that push their pods away. */
-const busyNodes = (all: readonly JsonObject[], targets: ReadonlySet<string>): ReadonlySet<string> => {
-  const busy = new Set(targets);
-  for (const object of all) {
-    if (object['kind'] === 'Maintenance' || object['kind'] === 'NodeMaintenance') busy.add(text(object, 'spec', 'nodeName'));
-    if (object['kind'] !== 'Node') continue;
-    const pushes = objects(at(object, 'spec', 'taints')).some(({ effect }) => effect === 'NoExecute');
-    if (pushes || !isReady(object) || strings(at(object, 'metadata', 'annotations'))['drydock.dev/before'] !== undefined)
-      busy.add(nameOf(object));
-  }
-  return busy;
-};
-
-/** Pods that a selector picks, in the namespaces that it is about. */
-type Pick = { readonly namespaces: readonly string[] | 'all'; readonly selector: LabelSelector | undefined };
-
-const picksOf = (pod: JsonObject): readonly Pick[] => {
-  const own = [namespaceOf(pod)];
-  const ofTerm = (term: JsonObject): Pick => {
-    const named = items(term['namespaces']).map(String);
-    return {
-      namespaces: isObject(term['namespaceSelector']) ? 'all' : named.length > 0 ? named : own,
-      selector: readSelector(term['labelSelector']),
-    };
-  };
-  const spread = objects(at(pod, 'spec', 'topologySpreadConstraints')).map(one => ({
-    namespaces: own,
-    selector: readSelector(one['labelSelector']),
-  }));
-  return [...requiredTerms(pod, 'podAffinity').map(ofTerm), ...requiredTerms(pod, 'podAntiAffinity').map(ofTerm), ...spread];
-};
-
-/** Grows from the pods that take part to all that they hang together with. */
-class RelevantPods {
-  readonly kept = new Set<JsonObject>();
-  readonly #fresh: JsonObject[] = [];
-  readonly #bySpace: ReadonlyMap<string, readonly JsonObject[]>;
-  readonly #byTop: ReadonlyMap<string, readonly JsonObject[]>;
-  readonly #budgets: ReadonlyMap<string, readonly JsonObject[]>;
-  readonly #top: (pod: JsonObject) => string;
-  readonly #picked = new Set<string>();
-  readonly tops = new Set<string>();
-  readonly budgets = new Set<JsonObject>();
-
-  constructor(all: readonly JsonObject[]) {
-    const pods = all.filter(one => one['kind'] === 'Pod');
-    const above = new Map(
-      all.filter(one => one['kind'] === 'ReplicaSet').map(set => [uidOf(set), text(controllerRef(set), 'uid') || uidOf(set)]),
-    );
-    this.#top = pod => {
-      const uid = text(controllerRef(pod), 'uid');
-      return above.get(uid) ?? uid;
-    };
-    this.#bySpace = Map.groupBy(pods, namespaceOf);
-    this.#byTop = Map.groupBy(pods, this.#top);
-    this.#budgets = Map.groupBy(
-      all.filter(one => one['kind'] === 'PodDisruptionBudget'),
-      namespaceOf,
-    );
-  }
-
-  keep(pod: JsonObject): void {
-    if (this.kept.has(pod)) return;
-    this.kept.add(pod);
-    this.#fresh.push(pod);
-  }
-
-  keepTop(uid: string): void {
-    if (uid === '' || this.tops.has(uid)) return;
-    this.tops.add(uid);
-    for (const pod of this.#byTop.get(uid) ?? []) this.keep(pod);
-  }
-
-  grow(): void {
-    for (let pod = this.#fresh.pop(); pod !== undefined; pod = this.#fresh.pop()) {
-      // Pods of a DaemonSet stay on their nodes, whatever becomes of the others.
-      if (text(controllerRef(pod), 'kind') !== 'DaemonSet') this.keepTop(this.#top(pod));
-      for (const pick of picksOf(pod)) this.#keepPicked(pick);
-      for (const budget of this.#budgets.get(namespaceOf(pod)) ?? []) this.#keepBudget(budget, pod);
-    }
-  }
-
-  #keepBudget(budget: JsonObject, pod: JsonObject): void {
-    if (this.budgets.has(budget)) return;
-    const selector = readSelector(at(budget, 'spec', 'selector'));
-    if (!matches(selector, strings(at(pod, 'metadata', 'labels')))) return;
-    this.budgets.add(budget);
-    this.#keepPicked({ namespaces: [namespaceOf(budget)], selector });
-  }
-
-  #keepPicked(pick: Pick): void {
-    const id = JSON.stringify(pick);
-    if (this.#picked.has(id)) return;
-    this.#picked.add(id);
-    const spaces = pick.namespaces === 'all' ? [...this.#bySpace.keys()] : pick.namespaces;
-    for (const name of spaces)
-      for (const pod of this.#bySpace.get(name) ?? []) if (matches(pick.selector, strings(at(pod, 'metadata', 'labels')))) this.keep(pod);
-  }
-}
 
 /** One pod that asks for what these ask for together. It is not moved and owned by nobody. */
 const stopgap = (node: string, pods: readonly JsonObject[]): JsonObject => {
@@ -221,15 +77,11 @@ const keptObjects = (all: readonly JsonObject[], relevantPods: RelevantPods): re
 export const usualFewPods = 5000;
 
 /** The objects that have a say when these nodes are drained, with the room that all others take. Small clusters stay as they are. */
-export const essenceOf = (all: readonly JsonObject[], targets: ReadonlySet<string>, few: number): readonly JsonObject[] => {
+export const reduce = (all: readonly JsonObject[], targets: ReadonlySet<string>, few: number): readonly JsonObject[] => {
   const pods = all.filter(one => one['kind'] === 'Pod');
   const busy = busyNodes(all, targets);
   if (pods.length <= few || busy.size > all.filter(one => one['kind'] === 'Node').length / 2) return all;
-  const relevantPods = new RelevantPods(all);
-  for (const pod of pods) if (busy.has(text(pod, 'spec', 'nodeName')) || isActor(pod)) relevantPods.keep(pod);
-  for (const object of all)
-    if ((object['kind'] === 'Deployment' || podKinds.has(text(object, 'kind'))) && isInMotion(object)) relevantPods.keepTop(uidOf(object));
-  relevantPods.grow();
+  const relevantPods = relevantPodsOf(all, busy);
   const rest = Map.groupBy(
     pods.filter(pod => !relevantPods.kept.has(pod) && !isFinished(pod)),
     pod => text(pod, 'spec', 'nodeName'),

@@ -13,8 +13,8 @@ import type { Api, ApiCall, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Sick } from '../prepare/prepare.ts';
-import { restingSets } from '../prepare/reduce.ts';
 import { makeRevisions } from '../prepare/revisions.ts';
+import { restingSets } from '../prepare/workload-state.ts';
 import type { PodTimings } from '../timings/learn.ts';
 
 /** The operator as it acts in a cluster: everything that it needs from outside comes from here. */

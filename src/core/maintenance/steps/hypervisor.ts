@@ -7,7 +7,7 @@ import { type DrainProgress, isActive, type ReconcileContext, type RequestProgre
 /** For a node that is only to get nothing new. */
 const leaveAll: ServerPolicy = { active: 'Leave', paused: 'Leave', stopped: 'Leave', failed: 'Leave', localDisk: 'Leave' };
 
-const wishOf = ({ request }: RequestProgress, policy: ServerPolicy): DesiredHostState => ({
+const desiredOf = ({ request }: RequestProgress, policy: ServerPolicy): DesiredHostState => ({
   why: [request.name, ...(request.reason === undefined ? [] : [request.reason])].join(': '),
   policy,
 });
@@ -16,9 +16,9 @@ const wishOf = ({ request }: RequestProgress, policy: ServerPolicy): DesiredHost
 const wished = ({ progresses }: ReconcileContext): DesiredHostState | undefined => {
   const holding = progresses.filter(({ granted, holds }) => granted && holds);
   const draining = holding.find(progress => isActive(progress) && progress.drain !== undefined);
-  if (draining !== undefined) return wishOf(draining, draining.request.policy.servers);
+  if (draining !== undefined) return desiredOf(draining, draining.request.policy.servers);
   const cordoning = holding.find(({ request }) => request.stage === 'Cordon');
-  return cordoning && wishOf(cordoning, leaveAll);
+  return cordoning && desiredOf(cordoning, leaveAll);
 };
 
 const serverBlockerInfo = ({ id, name, state, message, remedy }: VmStatus): BlockerInfo => ({

@@ -1,0 +1,147 @@
+import { isObject, type JsonObject } from '../../core/json.ts';
+import { type LabelSelector, matches, readSelector } from '../../core/pod/selector.ts';
+import { at, items, objects, strings, text } from '../../embedded/object.ts';
+import { controllerRef, nameOf, namespaceOf, uidOf } from '../snapshot/workloads.ts';
+import { isFinished, isInMotion, isReady } from './workload-state.ts';
+
+/**
+ * Which pods have a say when some nodes are drained. A pod is relevant if
+ *
+ * 1. it is on a node that pods leave (`busyNodes`),
+ * 2. it takes part by itself: it has no node yet, is ending, is not Ready, keeps others away, or is part of a VM (`isActor`),
+ * 3. its workload is not as it wants to be (`isInMotion`),
+ * 4. it belongs to the workload of a relevant pod; DaemonSets are left out, for their pods stay,
+ * 5. a relevant pod's affinity or topology spread looks at it, or
+ * 6. a budget over a relevant pod covers it.
+ *
+ * Rules 4 to 6 are applied until nothing more is added.
+ */
+
+/** Kinds whose pods are made anew. */
+export const podKinds = new Set(['ReplicaSet', 'StatefulSet', 'Job', 'DaemonSet']);
+
+const requiredTerms = (pod: JsonObject, kind: string): readonly JsonObject[] =>
+  objects(at(pod, 'spec', 'affinity', kind, 'requiredDuringSchedulingIgnoredDuringExecution'));
+
+/** Takes part whether or not it is on a drained node: it waits for room, frees some, keeps others away, or is part of a VM. */
+const isActor = (pod: JsonObject): boolean => {
+  const owner = text(controllerRef(pod), 'kind');
+  return (
+    text(pod, 'spec', 'nodeName') === '' ||
+    at(pod, 'metadata', 'deletionTimestamp') !== undefined ||
+    (!isReady(pod) && !isFinished(pod)) ||
+    requiredTerms(pod, 'podAntiAffinity').length > 0 ||
+    owner === 'VirtualMachineInstance'
+  );
+};
+
+/** Nodes whose pods leave them: those that are asked for, that others have asked for, and that push their pods away. */
+export const busyNodes = (all: readonly JsonObject[], targets: ReadonlySet<string>): ReadonlySet<string> => {
+  const busy = new Set(targets);
+  for (const object of all) {
+    if (object['kind'] === 'Maintenance' || object['kind'] === 'NodeMaintenance') busy.add(text(object, 'spec', 'nodeName'));
+    if (object['kind'] !== 'Node') continue;
+    const pushes = objects(at(object, 'spec', 'taints')).some(({ effect }) => effect === 'NoExecute');
+    if (pushes || !isReady(object) || strings(at(object, 'metadata', 'annotations'))['drydock.dev/before'] !== undefined)
+      busy.add(nameOf(object));
+  }
+  return busy;
+};
+
+/** Pods that a selector picks, in the namespaces that it is about. */
+type Pick = { readonly namespaces: readonly string[] | 'all'; readonly selector: LabelSelector | undefined };
+
+const picksOf = (pod: JsonObject): readonly Pick[] => {
+  const own = [namespaceOf(pod)];
+  const ofTerm = (term: JsonObject): Pick => {
+    const named = items(term['namespaces']).map(String);
+    return {
+      namespaces: isObject(term['namespaceSelector']) ? 'all' : named.length > 0 ? named : own,
+      selector: readSelector(term['labelSelector']),
+    };
+  };
+  const spread = objects(at(pod, 'spec', 'topologySpreadConstraints')).map(one => ({
+    namespaces: own,
+    selector: readSelector(one['labelSelector']),
+  }));
+  return [...requiredTerms(pod, 'podAffinity').map(ofTerm), ...requiredTerms(pod, 'podAntiAffinity').map(ofTerm), ...spread];
+};
+
+/** Grows from the pods that take part to all that they hang together with. */
+export class RelevantPods {
+  readonly kept = new Set<JsonObject>();
+  readonly #fresh: JsonObject[] = [];
+  readonly #bySpace: ReadonlyMap<string, readonly JsonObject[]>;
+  readonly #byTop: ReadonlyMap<string, readonly JsonObject[]>;
+  readonly #budgets: ReadonlyMap<string, readonly JsonObject[]>;
+  readonly #top: (pod: JsonObject) => string;
+  readonly #picked = new Set<string>();
+  readonly tops = new Set<string>();
+  readonly budgets = new Set<JsonObject>();
+
+  constructor(all: readonly JsonObject[]) {
+    const pods = all.filter(one => one['kind'] === 'Pod');
+    const above = new Map(
+      all.filter(one => one['kind'] === 'ReplicaSet').map(set => [uidOf(set), text(controllerRef(set), 'uid') || uidOf(set)]),
+    );
+    this.#top = pod => {
+      const uid = text(controllerRef(pod), 'uid');
+      return above.get(uid) ?? uid;
+    };
+    this.#bySpace = Map.groupBy(pods, namespaceOf);
+    this.#byTop = Map.groupBy(pods, this.#top);
+    this.#budgets = Map.groupBy(
+      all.filter(one => one['kind'] === 'PodDisruptionBudget'),
+      namespaceOf,
+    );
+  }
+
+  keep(pod: JsonObject): void {
+    if (this.kept.has(pod)) return;
+    this.kept.add(pod);
+    this.#fresh.push(pod);
+  }
+
+  keepTop(uid: string): void {
+    if (uid === '' || this.tops.has(uid)) return;
+    this.tops.add(uid);
+    for (const pod of this.#byTop.get(uid) ?? []) this.keep(pod);
+  }
+
+  grow(): void {
+    for (let pod = this.#fresh.pop(); pod !== undefined; pod = this.#fresh.pop()) {
+      // Pods of a DaemonSet stay on their nodes, whatever becomes of the others.
+      if (text(controllerRef(pod), 'kind') !== 'DaemonSet') this.keepTop(this.#top(pod));
+      for (const pick of picksOf(pod)) this.#keepPicked(pick);
+      for (const budget of this.#budgets.get(namespaceOf(pod)) ?? []) this.#keepBudget(budget, pod);
+    }
+  }
+
+  #keepBudget(budget: JsonObject, pod: JsonObject): void {
+    if (this.budgets.has(budget)) return;
+    const selector = readSelector(at(budget, 'spec', 'selector'));
+    if (!matches(selector, strings(at(pod, 'metadata', 'labels')))) return;
+    this.budgets.add(budget);
+    this.#keepPicked({ namespaces: [namespaceOf(budget)], selector });
+  }
+
+  #keepPicked(pick: Pick): void {
+    const id = JSON.stringify(pick);
+    if (this.#picked.has(id)) return;
+    this.#picked.add(id);
+    const spaces = pick.namespaces === 'all' ? [...this.#bySpace.keys()] : pick.namespaces;
+    for (const name of spaces)
+      for (const pod of this.#bySpace.get(name) ?? []) if (matches(pick.selector, strings(at(pod, 'metadata', 'labels')))) this.keep(pod);
+  }
+}
+
+/** The pods that have a say, and the workloads and budgets that they belong to. */
+export const relevantPodsOf = (all: readonly JsonObject[], busy: ReadonlySet<string>): RelevantPods => {
+  const relevantPods = new RelevantPods(all);
+  const pods = all.filter(one => one['kind'] === 'Pod');
+  for (const pod of pods) if (busy.has(text(pod, 'spec', 'nodeName')) || isActor(pod)) relevantPods.keep(pod);
+  for (const object of all)
+    if ((object['kind'] === 'Deployment' || podKinds.has(text(object, 'kind'))) && isInMotion(object)) relevantPods.keepTop(uidOf(object));
+  relevantPods.grow();
+  return relevantPods;
+};

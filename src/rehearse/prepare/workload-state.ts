@@ -1,0 +1,31 @@
+import type { JsonObject } from '../../core/json.ts';
+import { at, objects, text } from '../../embedded/object.ts';
+import { controllerRef, uidOf } from '../snapshot/workloads.ts';
+
+export const isFinished = (pod: JsonObject): boolean => ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'));
+
+export const isReady = (object: JsonObject): boolean =>
+  objects(at(object, 'status', 'conditions')).some(one => one['type'] === 'Ready' && one['status'] === 'True');
+
+/** A workload that is not as it wants to be makes and takes pods by itself. */
+export const isInMotion = (workload: JsonObject): boolean => {
+  const wanted = at(workload, 'spec', 'replicas') ?? (workload['kind'] === 'Job' ? undefined : 1);
+  const generation = Number(at(workload, 'metadata', 'generation') ?? 0);
+  if (workload['kind'] === 'Job') return at(workload, 'status', 'completionTime') === undefined;
+  if (workload['kind'] === 'DaemonSet') {
+    const counts = ['currentNumberScheduled', 'numberReady', 'updatedNumberScheduled'].map(field =>
+      Number(at(workload, 'status', field) ?? 0),
+    );
+    return counts.some(count => count !== Number(at(workload, 'status', 'desiredNumberScheduled') ?? 0));
+  }
+  const fields = workload['kind'] === 'ReplicaSet' ? ['replicas', 'readyReplicas'] : ['replicas', 'readyReplicas', 'updatedReplicas'];
+  const isSeen = Number(at(workload, 'status', 'observedGeneration') ?? 0) >= generation;
+  return !isSeen || fields.some(field => Number(at(workload, 'status', field) ?? 0) !== wanted);
+};
+
+/** ReplicaSets of Deployments that are as they want to be, by uid: no rollout will ever ask how far they are. */
+export const restingSets = (all: readonly JsonObject[]): ReadonlySet<string> => {
+  const moving = new Set(all.filter(one => one['kind'] === 'Deployment' && isInMotion(one)).map(uidOf));
+  const sets = all.filter(one => one['kind'] === 'ReplicaSet' && !moving.has(text(controllerRef(one), 'uid')));
+  return new Set(sets.map(uidOf));
+};
