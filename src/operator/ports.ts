@@ -84,11 +84,11 @@ export interface Watcher {
 }
 
 /** An event to be seen with `kubectl describe` and `kubectl get events`. */
-export type KubeEventNote = KubeEvent;
+export type { KubeEvent };
 
 /** Records events without ever holding up the work: failures are logged, repeated ones counted. */
 export interface Recorder {
-  record(note: KubeEventNote): void;
+  record(event: KubeEvent): void;
 }
 
 /** Whether this process may act at this very moment. A leader that could not renew in time may not. */

@@ -141,8 +141,8 @@ describe('the commands of the documents', { skip, timeout: 600_000 }, () => {
       writeFileSync(file, given['TOKEN'] ?? '');
       const address = new URL(given['INTAKE'] ?? '').host;
       await operatorsOn(controlPlane)({ flags: [`--event-intake-bind-address=${address}`, `--event-intake-token-file=${file}`] });
-      const wish = blocksOf('README.md').find(({ use }) => use.kind === 'input');
-      writeFileSync(join(session().folder, 'maintenance.yaml'), wish?.text ?? '');
+      const maintenance = blocksOf('docs/maintenance.md').find(({ use }) => use.kind === 'input');
+      writeFileSync(join(session().folder, 'maintenance.yaml'), maintenance?.text ?? '');
     });
     for (const document of documents.slice(1)) test(document, () => tryDocument(session(), document));
   });

@@ -1,4 +1,4 @@
-import type { KubeEventNote } from '../../operator/ports.ts';
+import type { KubeEvent } from '../../operator/ports.ts';
 
 /** What is not in the note itself. */
 export type EventFacts = {
@@ -15,14 +15,14 @@ const longestMessage = 1024;
 const longestObjectName = 236;
 
 /** Events of what has no namespace lie in `default`. */
-export const eventNamespace = ({ about }: KubeEventNote): string => about.namespace ?? 'default';
+export const eventNamespace = ({ about }: KubeEvent): string => about.namespace ?? 'default';
 
 /** `<object>.<hex>`, as client-go names them: nanoseconds, with something random where the clock does not have them. */
-export const eventName = ({ about }: KubeEventNote, now: Temporal.Instant, random: () => number): string =>
+export const eventName = ({ about }: KubeEvent, now: Temporal.Instant, random: () => number): string =>
   `${about.name.slice(0, longestObjectName)}.${(now.epochNanoseconds + BigInt(Math.floor(random() * 1e6))).toString(16)}`;
 
 /** A core/v1 Event. */
-export const eventBody = (note: KubeEventNote, { name, instance, first, last, count }: EventFacts): unknown => ({
+export const eventBody = (note: KubeEvent, { name, instance, first, last, count }: EventFacts): unknown => ({
   apiVersion: 'v1',
   kind: 'Event',
   metadata: { name, namespace: eventNamespace(note) },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiCall, ApiResponse, KubeEventNote } from '../../operator/ports.ts';
+import type { ApiCall, ApiResponse, KubeEvent } from '../../operator/ports.ts';
 import { type Log, silentLog } from '../../support/log.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { ConnectionError } from '../http/connection-error.ts';
@@ -33,7 +33,7 @@ const setting = (reply: (call: ApiCall, n: number) => ApiResponse | ConnectionEr
   return { clock, calls, lines, recorder, bodies, steps: () => calls.map(({ method, path }) => `${method} ${path}`) };
 };
 
-const note = (more: Partial<KubeEventNote> = {}): KubeEventNote => ({
+const note = (more: Partial<KubeEvent> = {}): KubeEvent => ({
   type: 'Normal',
   reason: 'Drained',
   message: 'all pods are gone',

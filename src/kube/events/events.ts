@@ -1,4 +1,4 @@
-import type { Api, ApiResponse, KubeEventNote, Recorder } from '../../operator/ports.ts';
+import type { Api, ApiResponse, KubeEvent, Recorder } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { ConnectionError, textOf } from '../http/connection-error.ts';
@@ -19,7 +19,7 @@ export type EventRecorderOptions = {
   readonly remembered?: number;
 };
 
-type Waiting = { readonly note: KubeEventNote; readonly first: Temporal.Instant; last: Temporal.Instant; times: number };
+type Waiting = { readonly note: KubeEvent; readonly first: Temporal.Instant; last: Temporal.Instant; times: number };
 type Sent = { readonly name: string; count: number };
 /** Undefined: there was no answer, and it has been reported. */
 type Reply = { readonly response: ApiResponse; readonly again: boolean } | undefined;
@@ -40,7 +40,7 @@ export class EventRecorder implements Recorder {
   }
 
   /** See `Recorder.record`. */
-  record(note: KubeEventNote): void {
+  record(note: KubeEvent): void {
     const now = this.#options.clock.now();
     const key = keyOf(note);
     const waiting = this.#waiting.get(key);
@@ -101,7 +101,7 @@ export class EventRecorder implements Recorder {
     if (reply !== undefined) this.#judge(reply, note, key, { name, count: times });
   }
 
-  #judge({ response, again }: Exclude<Reply, undefined>, note: KubeEventNote, key: string, sent: Sent): void {
+  #judge({ response, again }: Exclude<Reply, undefined>, note: KubeEvent, key: string, sent: Sent): void {
     // There already, and asked for twice: the first try had come through, only its answer had not.
     const isDone = response.status < 300 || (again && response.status === 409);
     if (isDone) {
@@ -111,7 +111,7 @@ export class EventRecorder implements Recorder {
     else this.#complain('an event could not be recorded', note, `the API server answered ${response.status} ${messageOf(response)}`);
   }
 
-  async #call(call: Parameters<Api['call']>[0], note: KubeEventNote): Promise<Reply> {
+  async #call(call: Parameters<Api['call']>[0], note: KubeEvent): Promise<Reply> {
     const { api, clock } = this.#options;
     try {
       return { response: await api.call(call), again: false };
@@ -129,12 +129,12 @@ export class EventRecorder implements Recorder {
     if (this.#sent.size > (this.#options.remembered ?? 1000) && oldest !== undefined) this.#sent.delete(oldest);
   }
 
-  #path(note: KubeEventNote): string {
+  #path(note: KubeEvent): string {
     return `/api/v1/namespaces/${eventNamespace(note)}/events`;
   }
 
   /** The first of a row of failures is a warning, the others are not worth one each. */
-  #complain(message: string, note: KubeEventNote, error: string): void {
+  #complain(message: string, note: KubeEvent, error: string): void {
     const { log } = this.#options;
     if (this.#failing) log.debug(message, { ...facts(note), error });
     else log.warn(message, { ...facts(note), error });
@@ -142,10 +142,10 @@ export class EventRecorder implements Recorder {
   }
 }
 
-const keyOf = ({ type, reason, message, component, about }: KubeEventNote): string =>
+const keyOf = ({ type, reason, message, component, about }: KubeEvent): string =>
   JSON.stringify([about.uid, about.kind, about.name, type, reason, message, component]);
 
-const facts = ({ reason, message, about }: KubeEventNote): Readonly<Record<string, string>> => ({
+const facts = ({ reason, message, about }: KubeEvent): Readonly<Record<string, string>> => ({
   object: `${about.kind} ${about.namespace ?? ''}/${about.name}`,
   reason,
   message,

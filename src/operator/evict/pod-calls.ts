@@ -1,6 +1,6 @@
 import type { PodCall } from '../../core/drain/plan.ts';
 import { timeText } from '../../core/time.ts';
-import type { ApiCall, KubeEventNote } from '../ports.ts';
+import type { ApiCall, KubeEvent } from '../ports.ts';
 
 /** Evictions may take long: the API server retries a lost race for the budget for up to ten seconds. */
 const evictionTimeoutMs = 45_000;
@@ -55,7 +55,7 @@ export const escalation = (
   call: PodCall,
   nodeName: string,
   now: Temporal.Instant,
-): { readonly mark: ApiCall; readonly note: KubeEventNote } => {
+): { readonly mark: ApiCall; readonly note: KubeEvent } => {
   const { pod, shutsDownVm } = call;
   const { reason, mark, text } = shutsDownVm ? shutDown : deadline;
   const condition = {

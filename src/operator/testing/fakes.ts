@@ -1,5 +1,5 @@
 import type { Fields, Log } from '../../support/log.ts';
-import type { Api, ApiCall, ApiResponse, KubeEventNote, Meter, Recorder } from '../ports.ts';
+import type { Api, ApiCall, ApiResponse, KubeEvent, Meter, Recorder } from '../ports.ts';
 
 /** Stand-ins for the ports: they remember what they were told. */
 
@@ -54,9 +54,9 @@ export class SlowApi implements Api {
 }
 
 export class Notebook implements Recorder {
-  readonly notes: KubeEventNote[] = [];
+  readonly notes: KubeEvent[] = [];
 
-  record(note: KubeEventNote): void {
+  record(note: KubeEvent): void {
     this.notes.push(note);
   }
 
