@@ -494,7 +494,7 @@ describe('a reservation', () => {
     await gate.close();
   });
 
-  test('is given back at once when what is seen under it says no', async () => {
+  test('is released at once when what is seen under it says no', async () => {
     const api = serverWith(node('n1'));
     const gate = gateTo(api);
     api.intercept = ({ method }) => {

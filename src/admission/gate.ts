@@ -116,7 +116,7 @@ export class Gate {
   }
 
   #noReservation({ nodeName }: Check, why: string): AdmissionVerdict {
-    this.#options.log.warn('admission could not reserve a node', { node: nodeName, why });
+    this.#options.log.warn('admission failed to reserve a node', { node: nodeName, why });
     return denied(`could not reserve node ${nodeName} for this maintenance, please try again: ${why}`);
   }
 

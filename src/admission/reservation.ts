@@ -80,7 +80,7 @@ export class Reservations {
     return this.#write('PUT', `${this.#collection}/${name}`, name, subject, resourceVersion, signal);
   }
 
-  /** Gives it back if it is still this one. What cannot be given back runs out. Never rejects. */
+  /** Gives it back if it is still this one. What cannot be released runs out. Never rejects. */
   async release({ name, resourceVersion }: Reservation, signal?: AbortSignal): Promise<void> {
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { resourceVersion } };
     await this.#options.api.call({ method: 'DELETE', path: `${this.#collection}/${name}`, body }, signal).catch(() => {});

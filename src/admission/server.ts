@@ -138,7 +138,7 @@ export const serveWebhook = async (options: ServerOptions): Promise<WebhookServe
     server.once('error', reject);
     server.listen({ port: options.port }, resolve);
   });
-  server.on('tlsClientError', error => options.log.debug('a TLS handshake failed', { error: error.message }));
+  server.on('tlsClientError', error => options.log.debug('TLS handshake failed', { error: error.message }));
   const { port } = server.address() as AddressInfo;
   return {
     port,

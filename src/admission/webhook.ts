@@ -74,7 +74,7 @@ class Office {
     if (this.#signal.aborted) return;
     const gate = new Gate({ ...this.#options, openShift });
     this.#gate = gate;
-    log.info('webhook served', { port: server.port, openShift });
+    log.info('serving the webhook', { port: server.port, openShift });
     const names = namesOf(this.#options);
     const certificates = {
       clock,

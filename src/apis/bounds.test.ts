@@ -39,6 +39,6 @@ test('a blocker of two budgets is told as ever, with both names', () => {
   const two = multipleBudgetsBlockerInfo(makePod('a'), [makeBudget('one'), makeBudget('two')]);
   assert.deepEqual(
     [two.budgets, two.message],
-    [['shop/one', 'shop/two'], '2 budgets select the pod, and the eviction API refuses such pods always'],
+    [['shop/one', 'shop/two'], '2 budgets select the pod, and the eviction API always refuses such pods'],
   );
 });

@@ -27,7 +27,7 @@ const held = (report: Report): Said => {
 };
 
 const drained = ({ state, blockers, pods, problem }: Report): Said => {
-  if (state === 'Drained') return { type: 'Drained', status: 'True', reason: 'DrainCompleted', message: 'No pod is left that has to go' };
+  if (state === 'Drained') return { type: 'Drained', status: 'True', reason: 'DrainCompleted', message: 'No pod is left to evict' };
   if (state === 'Detaching') {
     const volumes = fewOf(blockers.flatMap(({ volume }) => volume ?? []));
     return { type: 'Drained', status: 'False', reason: 'VolumesAttached', message: `Still attached: ${volumes}` };

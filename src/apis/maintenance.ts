@@ -149,7 +149,7 @@ const sentence = (report: Report): string => {
     case 'Drained':
       return 'The node is drained and held';
     case 'Releasing':
-      return 'The node is being given back';
+      return 'The node is being released';
     case 'Failed':
       return 'The maintenance has failed';
     default:
@@ -221,7 +221,7 @@ export const maintenance = (leaseNamespace: string): KindAdapter => {
       begun: { reason: 'MaintenanceBegun', message: 'The maintenance has begun' },
       succeeded: { reason: 'NodeDrained', message: 'The node is drained and stays held until this object is deleted' },
       failed: { reason: 'MaintenanceFailed', message: 'The maintenance has failed: see its status' },
-      removed: { reason: 'MaintenanceEnded', message: 'The node has been given back' },
+      removed: { reason: 'MaintenanceEnded', message: 'The node has been released' },
       uncordoned: { reason: 'UncordonNode', message: 'Uncordon a node' },
     },
     status: statusOf,

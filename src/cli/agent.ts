@@ -65,8 +65,8 @@ class Acknowledging {
       const trouble = await this.#azure.acknowledge(id, signal);
       if (trouble === undefined) {
         this.#done.add(id);
-        this.#log.info('told Azure that the node is drained', { event: id, kind });
-      } else this.#log.warn('cannot tell Azure that the node is drained; trying again', { event: id, error: trouble.message });
+        this.#log.info('acknowledged the event to Azure: the node is drained', { event: id, kind });
+      } else this.#log.warn('failed to acknowledge the event to Azure; retrying', { event: id, error: trouble.message });
     }
   }
 }
@@ -77,7 +77,7 @@ const providerOf = async (flags: AgentFlags, clock: Clock, log: Log, signal: Abo
   while (!signal.aborted) {
     const found = await detectCloud({ clock, signal, ...(base !== undefined && { base }) });
     if (found !== undefined) return found;
-    log.warn('no metadata service of AWS, Azure or Google Cloud answers; asking again', { againInSeconds: detectAgainMs / 1000 });
+    log.warn('no metadata service of AWS, Azure or Google Cloud responds; retrying', { againInSeconds: detectAgainMs / 1000 });
     await clock.sleep(detectAgainMs, signal);
   }
   return undefined;
@@ -112,7 +112,7 @@ const work = async ({ api, nodeName, provider, flags, log, signal }: AgentContex
       try {
         await acknowledging.drainedFor(await tell(api, nodeName, provider, sighting, clock), sighting, signal);
       } catch (error) {
-        if (!signal.aborted) log.warn('cannot ask whether the node is drained; trying again', { error });
+        if (!signal.aborted) log.warn('failed to read whether the node is drained; retrying', { error });
       }
     }
   }

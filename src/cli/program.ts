@@ -46,30 +46,35 @@ const accepted = [
 
 const operatorCommand = (env: Env): Command => {
   const command = connectionFlags(new Command('operator'))
-    .description('run the operator: serve every maintenance object of the cluster until stopped')
-    .option('--metrics-bind-address <address>', 'where /metrics is served; 0 switches it off', ':8080')
-    .option('--metrics-secure [value]', 'serve /metrics over HTTPS, to those whom the API server knows and allows to get it', false)
-    .option('--metrics-cert-dir <folder>', "tls.crt and tls.key of /metrics; without them the webhook's, or one of its own")
-    .option('--health-probe-bind-address <address>', 'where /healthz and /readyz are served; 0 switches them off', ':8081')
+    .description('run the operator: reconcile every maintenance object of the cluster until stopped')
+    .option('--metrics-bind-address <address>', 'address to serve /metrics on (0: off)', ':8080')
+    .option('--metrics-secure [value]', 'serve /metrics over HTTPS to clients that the API server authenticates and authorizes', false)
+    .option(
+      '--metrics-cert-dir <folder>',
+      "folder with tls.crt and tls.key for /metrics (default: the webhook's certificate, else a self-managed one)",
+    )
+    .option('--health-probe-bind-address <address>', 'address to serve /healthz and /readyz on (0: off)', ':8081')
     .option(
       '--dashboard-bind-address <address>',
-      'where the page for looking is served: a loopback address such as 127.0.0.1:8721; off when left out',
+      'loopback address to serve the read-only dashboard on, for example 127.0.0.1:8721 (default: off)',
     )
-    .option('--leader-elect [value]', 'let only one of several replicas act', false)
-    .option('--leader-election-namespace <name>', 'where the leader Lease is; the namespace of the pod or context when left out')
-    .option('--zap-log-level <level>', 'debug, info or error, or a number of debug levels')
-    .addOption(new Option('--zap-encoder <name>', 'json or console').choices(['json', 'console']))
-    .addOption(new Option('--log-format <name>', 'json, or text for people; text on a terminal').choices(['json', 'text']))
-    .addOption(new Option('--node-lease-duration-seconds <n>', 'how long the Lease of a held node is asked for').default('3600'));
+    .option('--leader-elect [value]', 'elect a leader: only one of several replicas acts', false)
+    .option('--leader-election-namespace <name>', 'namespace of the leader Lease (default: the namespace of the pod or context)')
+    .option('--zap-log-level <level>', 'log level: debug, info, error or a number of debug levels')
+    .addOption(new Option('--zap-encoder <name>', 'log encoding: json or console').choices(['json', 'console']))
+    .addOption(
+      new Option('--log-format <name>', 'log format: json or text (default: text on a terminal, else json)').choices(['json', 'text']),
+    )
+    .addOption(new Option('--node-lease-duration-seconds <n>', 'duration of the Lease of a held node, in seconds').default('3600'));
   command
-    .option('--event-intake-bind-address <address>', 'where CloudEvents about machines are taken, for example :8090; 0 switches it off')
+    .option('--event-intake-bind-address <address>', 'address to receive CloudEvents about machines on, for example :8090 (0: off)')
     .option(
       '--event-intake-token-file <path>',
-      'a file with the token that senders have to show, or a folder with one in each file; read again as they change',
+      'file with the bearer token required of senders, or folder with one token per file; reloaded on change',
     )
-    .option('--event-intake-cert-dir <folder>', 'tls.crt and tls.key of the event intake; plain HTTP without them')
+    .option('--event-intake-cert-dir <folder>', 'folder with tls.crt and tls.key for the event intake (default: plain HTTP)')
     .addOption(
-      new Option('--event-intake-type <type=kind>', 'what a foreign type of CloudEvent means; may be repeated')
+      new Option('--event-intake-type <type=kind>', 'map a foreign CloudEvent type to an event kind; may be repeated')
         .default([], 'none')
         .argParser((text: string, before: readonly string[]) => [...before, text]),
     );
@@ -80,43 +85,45 @@ const operatorCommand = (env: Env): Command => {
 
 const crdsCommand = (): Command =>
   new Command('crds')
-    .description('print the CustomResourceDefinitions of the served kinds, to be piped into kubectl apply -f -')
+    .description('print the CustomResourceDefinitions of the served kinds, for kubectl apply -f -')
     .argument('[group...]', `API groups, of older generations too; ${usualGroups.join(' and ')} when left out`)
     .action((groups: readonly string[]) => crds(groups));
 
-const portFlag = ['--port <n>', 'of the page on this machine; 8720, or any free one where that is taken, when left out'] as const;
+const portFlag = ['--port <n>', 'local dashboard port (default: 8720, or any free port)'] as const;
 
 const demoCommand = (): Command =>
   new Command('demo')
-    .description('a cluster in this process, with operator and page at work in it, to try things on; no real cluster is needed or touched')
+    .description('run a demo cluster in-process, with the operator and the dashboard; needs and touches no real cluster')
     .option(...portFlag)
-    .option('--empty', 'the cluster alone, without workloads, operator and page: for tests of your own')
+    .option('--empty', 'start the cluster alone, without workloads, operator and dashboard, for tests of your own')
     .action(async (flags: DemoFlags) => (await import('./demo/command.ts')).demo(flags));
 
 const dashboardCommand = (env: Env): Command =>
   connectionFlags(new Command('dashboard'))
-    .description('a web page on this machine that shows the cluster, takes nodes out of service and gives them back, as you')
+    .description('open a local dashboard that shows the cluster and starts and ends maintenances with your own rights')
     .option(...portFlag)
     .action(async (flags: DashboardFlags) => (await import('./dashboard/dashboard.ts')).dashboard(flags, env));
 
 const agentCommand = (env: Env): Command =>
   connectionFlags(new Command('agent'))
-    .description("on a node of AWS, Azure or Google Cloud: tell the operator what the machine's cloud announces about it")
-    .option('--node-name <name>', 'the node that it runs on; NODE_NAME of the environment when left out')
-    .addOption(new Option('--provider <name>', 'whose metadata service it is').choices(['auto', 'aws', 'azure', 'gcp']).default('auto'))
-    .option('--acknowledge', 'tell Azure that it need not wait, as soon as all nodes of its event are drained')
-    .option('--metadata-endpoint <url>', 'another metadata service than http://169.254.169.254, for tests')
-    .addOption(new Option('--log-format <name>', 'json, or text for people; text on a terminal').choices(['json', 'text']))
+    .description('on a node of AWS, Azure or Google Cloud: report what the cloud announces about its machine')
+    .option('--node-name <name>', 'node that the agent runs on (default: NODE_NAME)')
+    .addOption(new Option('--provider <name>', 'provider of the metadata service').choices(['auto', 'aws', 'azure', 'gcp']).default('auto'))
+    .option('--acknowledge', 'acknowledge the event to Azure as soon as all its nodes are drained')
+    .option('--metadata-endpoint <url>', 'URL of the metadata service, for tests (default: http://169.254.169.254)')
+    .addOption(
+      new Option('--log-format <name>', 'log format: json or text (default: text on a terminal, else json)').choices(['json', 'text']),
+    )
     .action(async (flags: AgentFlags) => (await import('./agent.ts')).agent(flags, env));
 
 const novaCommand = (env: Env): Command =>
   novaFlags(new Command('nova'))
-    .description('on an OpenStack hypervisor: move all servers off it, once, or for as long as its node is out of service')
+    .description('on an OpenStack hypervisor: move all servers off it, once or while its node is out of service')
     .action(async (flags: NovaFlags) => (await import('./nova/nova.ts')).nova(flags, env));
 
 const completionCommand = (): Command =>
   new Command('completion')
-    .description('print a script that completes commands, flags and nodes in your shell')
+    .description('print a shell completion script for commands, flags and nodes')
     .addArgument(new Argument('<shell>', 'which shell').choices(shells))
     .action((shell: string) => void process.stdout.write(completionScript(shell)));
 

@@ -48,7 +48,7 @@ const play = async (seed: number): Promise<string> => {
   return tale.digest('hex');
 };
 
-test('a maintenance runs its whole life: drained by the budget, held, given back as it was', async () => {
+test('a maintenance runs its whole life: drained by the budget, held, released as it was', async () => {
   await play(1);
 });
 

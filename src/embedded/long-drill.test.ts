@@ -76,7 +76,7 @@ const faceOf = (node: Stored | undefined): object => ({
   annotations: node?.metadata.annotations,
 });
 
-test('hundreds of maintenances with calls that go wrong: each is drained and given back, and no budget is ever exceeded', async () => {
+test('hundreds of maintenances with calls that go wrong: each is drained and released, and no budget is ever exceeded', async () => {
   const { fewest } = await play(11, 200);
   for (const { name, replicas, mayMiss } of shops) {
     const least = fewest.get(name) ?? 0;

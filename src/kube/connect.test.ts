@@ -154,7 +154,7 @@ test('what would let others be this user is not sent to an http:// server, where
     assert.equal(it.server.requests.at(-1)?.headers.authorization, undefined, user);
   }
   assert.equal(it.server.requests[1]?.headers['impersonate-user'], 'jane', 'whom one acts as is no secret');
-  assert.deepEqual(warnings, Array(4).fill('the server is http://: the credentials of the user are not sent to it'));
+  assert.deepEqual(warnings, Array(4).fill("the server is http://: the user's credentials are not sent to it"));
 });
 
 const plugin = async (it: Awaited<ReturnType<typeof workplace>>, body: string): Promise<string> => {

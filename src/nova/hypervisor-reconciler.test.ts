@@ -236,7 +236,7 @@ test('released in the middle: what Nova has not begun is called off, a cold migr
   assert.ok(harness.cloud.on('compute-1').length >= stayed - 1);
 });
 
-test('what we disabled is given back after a restart, once it is known that nobody holds the node', async () => {
+test('what we disabled is released after a restart, once it is known that nobody holds the node', async () => {
   const harness = makeHarness();
   harness.cloud.setService('compute-1', false, markOf('drydock: ', 'earlier', harness.clock.now()));
   let held: ReadonlySet<string> | undefined;
@@ -263,7 +263,7 @@ test('a service that an administrator disabled stays his: emptied, and not enabl
   assert.equal(harness.api.asked.filter(call => call.startsWith('PUT')).length, 0);
 });
 
-test('a service that was emptied by hand once is not given back by whoever follows nodes', async () => {
+test('a service that was emptied by hand once is not released by whoever follows nodes', async () => {
   const harness = makeHarness();
   harness.cloud.setService('compute-1', false, markOf('drydock nova: ', 'by hand', harness.clock.now()));
   const reconciler = harness.reconciler();

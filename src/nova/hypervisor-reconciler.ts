@@ -100,8 +100,8 @@ export class HypervisorReconciler implements Hypervisors {
       this.#nudge = new AbortController();
       const problem = await this.#round(signal).catch((error: unknown) => this.#unexpected(error, signal));
       if (signal.aborted) break;
-      if (problem !== undefined && this.#problem !== problem) log.warn('Nova cannot be asked; trying again', { error: problem });
-      if (problem === undefined && this.#problem !== undefined) log.info('Nova answers again');
+      if (problem !== undefined && this.#problem !== problem) log.warn('failed to reach Nova; retrying', { error: problem });
+      if (problem === undefined && this.#problem !== undefined) log.info('Nova responds again');
       this.#problem = problem;
       if (problem === undefined) backoff.reset();
       this.#tell();
@@ -113,7 +113,7 @@ export class HypervisorReconciler implements Hypervisors {
 
   #unexpected(error: unknown, signal: AbortSignal): string | undefined {
     if (signal.aborted) return undefined;
-    this.#options.log.error('looking after the hypervisors failed; trying again', { error });
+    this.#options.log.error('failed to reconcile the hypervisors; retrying', { error });
     return `unexpected: ${String(error)}`;
   }
 
@@ -187,7 +187,7 @@ export class HypervisorReconciler implements Hypervisors {
       if (look?.failure !== undefined) hostState.failed(look.failure.message, this.#in(troubleMs));
       if (look === undefined || look.failure !== undefined) continue;
       const { value } = look;
-      // Looking takes time: nobody is moved who was given back meanwhile.
+      // Looking takes time: nobody is moved who was released meanwhile.
       const decision = decideHost({ ...value, ...this.#wanted(task.node), free }, nova.now());
       const asked = decision.calls.filter(({ kind }) => kind === 'live-migrate' || kind === 'cold-migrate').length;
       free -= asked;

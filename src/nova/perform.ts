@@ -62,7 +62,7 @@ export const perform = async (
       log.info(done(call), fields);
       continue;
     }
-    log.warn('Nova did not do it', { ...fields, what: call.kind, error: failure.message });
+    log.warn('Nova refused a request', { ...fields, what: call.kind, error: failure.message });
     if (!refused(hostState, call, failure, nova.now())) return failure.message;
   }
   return undefined;

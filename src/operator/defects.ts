@@ -29,7 +29,7 @@ export class Defects {
     if (!this.#logged.has(key)) {
       if (this.#logged.size >= remembered) this.#logged.clear();
       this.#logged.add(key);
-      this.#log.error('a defect in Drydock: this object waits, everything else goes on. Please report it', { controller, object, error });
+      this.#log.error('bug in Drydock: this object waits, everything else continues. Please report it', { controller, object, error });
     }
     return `A defect in Drydock keeps it from working on this; please report it: ${text}`;
   }

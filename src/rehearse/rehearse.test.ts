@@ -163,7 +163,7 @@ test('a volume that is tied to the node', async () => {
   assert.match(forecastText(seen), /help: its volume can be used on the drained node or zone only/);
 });
 
-test('pods that move twice are counted, and nodes in turns are given back', async () => {
+test('pods that move twice are counted, and nodes in turns are released', async () => {
   const copy = await copied(async (make, settle) => {
     nodes(make, 'n1', 'n2', 'n3');
     make('deployments.apps', web(6, '1'));

@@ -149,7 +149,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     await pressUntil(page, 'Tab', () => true);
     await page.keyboard.press('Space');
     assert.equal(await page.locator('dialog input:checked').count(), 2);
-    await page.locator('.prospect', { hasText: 'budget payment needs 2 healthy pods of 2: it can never allow one to go' }).waitFor();
+    await page.locator('.prospect', { hasText: 'budget payment needs 2 healthy pods of 2: it can never allow a disruption' }).waitFor();
     await pressUntil(page, 'Tab', ({ text }) => text === 'Start maintenance');
     await page.keyboard.press('Enter');
     await page.locator('dialog').waitFor({ state: 'detached' });

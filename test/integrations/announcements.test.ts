@@ -173,7 +173,7 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
     // The interruption is called off: its notice is gone.
     await api.patch(`${notices}/spot`, { spec: { events: [] } });
     await untilMm('spot', 'over', ({ status }) => status?.phase === 'Succeeded' || status?.phase === 'Cancelled');
-    await until('the node to be given back', async () => !isHeld(await getNode(api, 'spot'), ourTaints));
+    await until('the node to be released', async () => !isHeld(await getNode(api, 'spot'), ourTaints));
   });
 
   /** Runs the agent of a node against a metadata service that is made from the documents of its cloud. */
@@ -242,7 +242,7 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
     assert.deepEqual(JSON.parse(started[0] ?? ''), { StartRequests: [{ EventId: 'E-1' }] });
     events = [];
     for (const name of names) await untilMm(name, 'over', ({ status }) => status?.phase === 'Succeeded' || status?.phase === 'Cancelled');
-    await until('the nodes to be given back', async () =>
+    await until('the nodes to be released', async () =>
       (await Promise.all(names.map(name => getNode(api, name)))).every(node => !isHeld(node, ourTaints)),
     );
     await Promise.all(agents.map(agent => agent.stop()));
@@ -291,7 +291,7 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
     await untilGone(api, `${notices}/other`);
   });
 
-  test('what a node itself says: drained while it says so, given back when it does not any more', async () => {
+  test('what a node itself says: drained while it says so, released when it does not any more', async () => {
     await machineNode('sick', 'i-0ccccccccccccccc3');
     await create(
       api,
@@ -330,7 +330,7 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
     );
     await say('False');
     await untilMm('sick', 'Succeeded', ({ status }) => status?.phase === 'Succeeded');
-    await until('the node to be given back', async () => !isHeld(await getNode(api, 'sick'), ourTaints));
+    await until('the node to be released', async () => !isHeld(await getNode(api, 'sick'), ourTaints));
     await remove(api, `${sources}/problems`);
   });
 

@@ -264,7 +264,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       await api.patch(source, { spec: { responses: null } });
     });
 
-    test('a reboot: drained before, held through it, given back when EC2 says that it is over', async () => {
+    test('a reboot: drained before, held through it, released when EC2 says that it is over', async () => {
       const machines = await pools.poolReady(pool, 3);
       const machine = machines[2]!;
       const nodeName = machine.status?.nodeRef?.name ?? '';
@@ -283,7 +283,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       await assertClean();
     });
 
-    test('an event that is cancelled in mid-drain: the node is given back, and nothing is replaced', async () => {
+    test('an event that is cancelled in mid-drain: the node is released, and nothing is replaced', async () => {
       const machines = await pools.poolReady(pool, 3);
       // One that has something to lose: a node that has just come back is empty.
       const busy = new Set((await upPods()).map(({ spec }) => spec.nodeName));

@@ -57,7 +57,7 @@ const assertOrder = (asked: readonly Audited[], { from, until }: Lived): void =>
   const events = asked.filter(({ receivedAt }) => receivedAt >= from && receivedAt <= until);
   const onNode = events.filter(({ resource, subresource, verb }) => resource === 'nodes' && subresource === '' && verb === 'patch');
   const [held, given, ...more] = onNode.filter(isDone);
-  assert.ok(held !== undefined && given !== undefined, 'the node was held and given back');
+  assert.ok(held !== undefined && given !== undefined, 'the node was held and released');
   assert.deepEqual(more, [], 'once each');
   const leases = events.filter(event => event.resource === 'leases' && event.verb !== 'get' && isDone(event));
   const [acquired, released] = ['create', 'delete'].map(wanted => leases.filter(({ verb }) => verb === wanted));
@@ -75,7 +75,7 @@ const assertOrder = (asked: readonly Audited[], { from, until }: Lived): void =>
   assert.deepEqual(
     evictions.filter(event => event.answeredAt > given.receivedAt),
     [],
-    'nor after the node is given back',
+    'nor after the node is released',
   );
   const evicted = evictions.filter(isDone).map(({ name }) => name);
   assert.equal(evicted.length, replicas, 'one accepted eviction a pod');

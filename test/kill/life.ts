@@ -30,7 +30,7 @@ export type Plan = {
   readonly blows: Readonly<Record<Phase, Blow | undefined>>;
 };
 
-/** While the node is taken, and while it is given back. */
+/** While the node is taken, and while it is released. */
 export type Phase = 'hold' | 'release';
 
 /** Where the blows fell, what was written, and when the life began and ended. */
@@ -96,7 +96,7 @@ const assertReleased = async (api: Api, plan: Plan, before: Node): Promise<void>
   );
 };
 
-/** One maintenance from its creation to its end, with a blow, if it is reached, while the node is taken and one while it is given back. */
+/** One maintenance from its creation to its end, with a blow, if it is reached, while the node is taken and one while it is released. */
 export const live = async (api: Api, keeper: Keeper, plan: Plan): Promise<Lived> => {
   const { kind, from: node, blows } = plan;
   const object = `${kind.path}/${node}`;

@@ -60,14 +60,14 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
     const outlook = await harness.drydock('why', 'node/tight');
     assert.match(
       outlook.stdout,
-      /^No maintenance holds node tight\. A drain would find in its way: tight\/bare: has no controller that would bring it back\. /,
+      /^No maintenance holds node tight\. A drain would find in its way: tight\/bare: has no controller that would recreate it\. /,
     );
     await harness.drydock('maintain', 'tight', '--force');
     await untilMaintenance(api, 'tight', 'Draining', ({ blockers = [] }) => blockers.some(({ cause }) => cause === 'BudgetNeverAllows'));
     const node = await harness.drydock('why', 'tight');
     assert.match(
       node.stdout,
-      /^Node tight is held\. .*: budget web needs 2 healthy pods of 2: it can never allow one to go\. What helps: run more replicas/,
+      /^Node tight is held\. .*: budget web needs 2 healthy pods of 2: it can never allow a disruption\. What helps: run more replicas/,
     );
     const [one = ''] = (await namesOn(api, 'tight')).filter(name => name.startsWith('web-'));
     const said = await harness.drydock('why', one, '-n', 'tight');
@@ -121,7 +121,7 @@ describe('maintain, release, status and why', { skip, concurrency: 8, timeout: 1
     await podsReady(api, 'late', 1);
     const { code, stdout, stderr } = await harness.drydock('maintain', 'late', '--timeout=1s', '--wait');
     assert.equal(code, 1);
-    assert.match(stdout, /bare: has no controller that would bring it back; help: set drain\.force/);
+    assert.match(stdout, /bare: has no controller that would recreate it; help: set drain\.force/);
     assert.match(stderr, /^error: Maintenance late has failed; the node may still be held: drydock status late$/m);
     await remove(api, maintenancePath('late'));
   });

@@ -409,7 +409,7 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
       event => event.subresource === 'eviction' && event.namespace === name,
     );
     const [, given] = await holdPatches(name, mark);
-    assert.ok(given !== undefined, 'the node was held and given back');
+    assert.ok(given !== undefined, 'the node was held and released');
     assert.ok(asked.length > 0);
     assert.deepEqual(
       asked.filter(({ receivedAt }) => receivedAt > given.receivedAt),

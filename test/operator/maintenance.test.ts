@@ -115,7 +115,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await untilMaintenance(api, name, 'Announced', ({ observedGeneration }) => observedGeneration === 4);
     await untilWords(name, { MaintenancePlanned: 'True' });
     assert.equal((await getNode(api, name)).spec.unschedulable, undefined);
-    await until('the lease to be given back', async () => !(await hasLease(api, name)));
+    await until('the lease to be released', async () => !(await hasLease(api, name)));
     await remove(api, maintenancePath(name));
     await untilFace(api, name, face);
   });
@@ -414,7 +414,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     const status = await untilMaintenance(api, name, 'Failed');
     assert.equal(status.failure, 'GivenBack');
     await untilFace(api, name, face);
-    await until('the lease to be given back', async () => !(await hasLease(api, name)));
+    await until('the lease to be released', async () => !(await hasLease(api, name)));
     await loosen(name);
     await edit(name, { reason: 'look again' });
     await untilMaintenance(

@@ -131,9 +131,9 @@ describe('maintenance windows', { skip, timeout: 180_000 }, () => {
       api,
       'w-gives',
       'Pending',
-      ({ message }) => message?.startsWith('given back, because the window has closed') === true,
+      ({ message }) => message?.startsWith('released, because the window has closed') === true,
     );
-    await until('the node to be given back', async () => !isHeld(await getNode(api, 'w-gives'), ourTaints));
+    await until('the node to be released', async () => !isHeld(await getNode(api, 'w-gives'), ourTaints));
     assert.equal(isHeld(await getNode(api, 'w-pauses'), ourTaints), true, 'it stays held');
     const relaxed = ['w-goes-on', 'w-pauses'].map(name =>
       api.patch(`/apis/policy/v1/namespaces/${name}/poddisruptionbudgets/guarded`, { spec: { minAvailable: 0 } }),

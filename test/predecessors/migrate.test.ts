@@ -121,7 +121,7 @@ describe('docs/migrate.md', { skip: ready ? false : `left out: ${why}`, timeout:
     readonly faces: ReadonlyMap<string, object>;
   };
 
-  /** The older operator at work: one node is done, one is blocked, one is to be given back when nobody is there. */
+  /** The older operator at work: one node is done, one is blocked, one is to be released when nobody is there. */
   const atWork = async (old: Old): Promise<Moving> => {
     const place = places[old.name];
     assert.ok(place);

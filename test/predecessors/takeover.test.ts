@@ -154,7 +154,7 @@ describe('moving from an older operator and back', { skip, timeout: 300_000 }, (
       await isReleased(here);
     });
 
-    test(`${old.name}: a node that was given back with the other of two objects is held again`, async () => {
+    test(`${old.name}: a node that was released with the other of two objects is held again`, async () => {
       const here = of(old, 'orphaned');
       assert.equal(here.maintenances.length, 1);
       await isTakenOver(old, nameAt(here));

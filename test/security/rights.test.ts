@@ -104,7 +104,7 @@ describe('nobody gets more than he has', { skip, timeout: 180_000 }, () => {
     await api.post(machineMaintenances('drydock-system'), drainOf('target'));
     await until('the node to be held', async () => isHeld(await getNode(api, 'target'), ourTaints));
     await remove(api, `${machineMaintenances('drydock-system')}/mm-target`);
-    await until('it to be given back', async () => !isHeld(await getNode(api, 'target'), ourTaints));
+    await until('it to be released', async () => !isHeld(await getNode(api, 'target'), ourTaints));
   });
 
   const forged = JSON.stringify({

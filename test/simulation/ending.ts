@@ -62,7 +62,7 @@ const leftOn = (node: Stored): string | undefined => {
   return said.length > 0 ? `node ${name} still says ${said.join(', ')}` : undefined;
 };
 
-/** Everything has been given back. */
+/** Everything has been released. */
 export const endOf = ({ cluster }: Stage): string | undefined => {
   const { store } = cluster.registry;
   for (const resource of [...Object.values(maintenances), machineMaintenances]) {

@@ -30,7 +30,7 @@ const stepMs = 5000;
 /** So long at most until everything has come to its end once nothing goes wrong any more: the longest pauses are five minutes. */
 const patienceMs = 90 * minuteMs;
 
-/** Until everything is given back. */
+/** Until everything is released. */
 const endPatienceMs = 15 * minuteMs;
 
 class Play {

@@ -162,7 +162,7 @@ describe('the bundle', () => {
     scene.refuse = { status: 403, headers: {}, body: { message: 'forbidden' } };
     scene.injector.trust('CA');
     await scene.clock.advance(20_000);
-    assert.deepEqual(scene.log.of('warn'), ['the caBundle of the webhooks cannot be kept']);
+    assert.deepEqual(scene.log.of('warn'), ['failed to inject caBundle']);
     scene.refuse = undefined;
     await scene.clock.advance(2000);
     assert.deepEqual(scene.bundles, [base64('CA')]);

@@ -104,7 +104,7 @@ export class CaBundleInjector {
       // 422: the test has failed, for somebody was quicker. The next look tells whether it was that.
       if (response.status === 409 || response.status === 422) return false;
       if (response.status !== 200) return this.#problem(saidBy(response));
-      log.info('caBundle written', { configuration });
+      log.info('injected caBundle', { configuration });
       this.#lastProblem = '';
       return true;
     } catch (error) {
@@ -114,7 +114,7 @@ export class CaBundleInjector {
 
   #problem(error: string): false {
     if (error !== this.#lastProblem) {
-      this.#options.log.warn('the caBundle of the webhooks cannot be kept', { configuration: this.#options.configuration, error });
+      this.#options.log.warn('failed to inject caBundle', { configuration: this.#options.configuration, error });
     }
     this.#lastProblem = error;
     return false;

@@ -91,7 +91,7 @@ describe('the certificate that is shown', () => {
     pair = new Error('half written');
     await clock.advance(20_000);
     assert.ok(tries >= 6, `${tries} tries`);
-    assert.deepEqual(log.of('warn'), ['the webhook certificate cannot be had, trying again']);
+    assert.deepEqual(log.of('warn'), ['failed to obtain the webhook certificate; retrying']);
     pair = clientB;
     await clock.advance(2000);
     assert.deepEqual(seen, ['show A', 'show B']);

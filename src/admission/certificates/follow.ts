@@ -48,14 +48,14 @@ export const followCertificate = async (options: FollowOptions, signal: AbortSig
       if (found.bundle !== undefined) trust(found.bundle);
       if (found.pair.cert !== shown?.pair.cert || found.pair.key !== shown.pair.key) {
         show(found.pair);
-        log.info('webhook certificate shown', { source: found.source });
+        log.info('loaded webhook certificate', { source: found.source });
       }
       shown = found;
       problem = '';
     } catch (error) {
       if (signal.aborted) return;
       const text = textOf(error);
-      if (text !== problem) log.warn('the webhook certificate cannot be had, trying again', { error: text });
+      if (text !== problem) log.warn('failed to obtain the webhook certificate; retrying', { error: text });
       problem = text;
       pause = retryMs;
     }

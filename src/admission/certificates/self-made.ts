@@ -95,7 +95,7 @@ export const selfMade = async (options: SelfMadeOptions, signal: AbortSignal): P
       signal,
     );
     if (response.status === 200 || response.status === 201) {
-      log.info('webhook certificate made', { secret: `${namespace}/${secretName}`, made: due });
+      log.info('created webhook certificate', { secret: `${namespace}/${secretName}`, made: due });
       return next;
     }
     if (response.status !== 409) throw new Error(`cannot write Secret ${namespace}/${secretName}: ${saidBy(response)}`);

@@ -57,7 +57,7 @@ export const machineMaintenanceSpec = z
       .array(z.string().min(1).max(316))
       .max(16)
       .optional()
-      .describe('Node conditions that must be True beside Ready before a drained node is given back.'),
+      .describe('Node conditions that must be True beside Ready before a drained node is released.'),
     drain: withoutDefaults(drain)
       .optional()
       .describe('How the node is emptied: as in a Maintenance, but deleteEmptyDirData and force are true when left out.'),

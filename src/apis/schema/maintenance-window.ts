@@ -75,7 +75,7 @@ export const maintenanceWindowSpec = z
       .enum(['Continue', 'Pause', 'GiveBack'])
       .default('Continue')
       .describe(
-        'What a drain does that is still under way at the end. Continue: goes on. Pause: evicts nothing until the next opening, the node stays held. GiveBack: the node is given back, and the maintenance begins anew in the next opening.',
+        'What a drain does that is still under way at the end. Continue: goes on. Pause: evicts nothing until the next opening, the node stays held. GiveBack: the node is released, and the maintenance begins anew in the next opening.',
       ),
     missed: z
       .enum(['BeforeDeadline', 'EvenInFreeze', 'Wait'])

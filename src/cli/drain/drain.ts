@@ -62,7 +62,7 @@ const cordonAll = async (
 const sayInterrupted = (engine: DrainEngine): void => {
   const open = engine.drains.filter(({ hasEnded }) => !hasEnded).map(drain => drain.progress());
   if (open.length === 0) return;
-  plainOutput.note('interrupted. Nothing more is asked to go; what has been asked goes on by itself:');
+  plainOutput.note('interrupted. No further pods will be evicted; accepted evictions continue:');
   for (const { nodeName, gone, all, terminating } of open) {
     const far = all === 0 ? 'no pod has been asked to go' : `${gone} of ${all} pods gone, ${terminating} terminating`;
     plainOutput.note(`  node/${nodeName} stays cordoned: ${far}`);

@@ -9,10 +9,10 @@ type Env = Readonly<Record<string, string | undefined>>;
 const choosing = (command: Command): Command =>
   connectionFlags(command)
     .argument('[node...]', 'names of nodes')
-    .addOption(new Option('-n, --namespace <name>', 'taken as kubectl takes it: nodes have no namespace').hideHelp())
-    .option('-l, --selector <selector>', 'nodes by label, for example pool=blue,!gpu, in place of names')
-    .addOption(new Option('--dry-run <strategy>', 'none, server or client: say what would be done').default('none'))
-    .addOption(new Option('--chunk-size <n>', 'nodes are listed in pages of this size; 0 asks for all at once').default('500'));
+    .addOption(new Option('-n, --namespace <name>', 'accepted as kubectl accepts it; nodes have no namespace').hideHelp())
+    .option('-l, --selector <selector>', 'select nodes by label instead of name, for example pool=blue,!gpu')
+    .addOption(new Option('--dry-run <strategy>', 'none, server or client: print what would be done').default('none'))
+    .addOption(new Option('--chunk-size <n>', 'list nodes in pages of this size (0: all at once)').default('500'));
 
 const cordonCommand = (wanted: boolean, env: Env): Command =>
   choosing(new Command(wanted ? 'cordon' : 'uncordon'))
@@ -24,7 +24,7 @@ const switches = [
   ['--force', 'go on even if there are pods that declare no controller'],
   ['--ignore-daemonsets', 'ignore pods that are managed by a DaemonSet'],
   ['--delete-emptydir-data', 'go on even if there are pods with emptyDir volumes: their data is lost'],
-  ['--disable-eviction', 'delete pods in place of evicting them: disruption budgets are not asked'],
+  ['--disable-eviction', 'delete pods instead of evicting them, ignoring disruption budgets'],
 ] as const;
 
 const afterDrain = `
@@ -35,20 +35,26 @@ const drainCommand = (env: Env): Command => {
   const command = choosing(new Command('drain')).description('cordon nodes and evict their pods, as kubectl drain does');
   for (const [flag, text] of switches) command.option(flag, text);
   return command
-    .addOption(new Option('--delete-local-data', 'the old name of --delete-emptydir-data').hideHelp())
-    .addOption(new Option('--grace-period <seconds>', "time that each pod is given to end; negative: the pod's own").default('-1'))
-    .addOption(new Option('--timeout <duration>', 'give a node up after this time, for example 10m; 0 never').default('0s'))
-    .option('--pod-selector <selector>', 'only pods with these labels')
+    .addOption(new Option('--delete-local-data', 'deprecated name of --delete-emptydir-data').hideHelp())
+    .addOption(
+      new Option('--grace-period <seconds>', "seconds each pod gets to terminate (negative: the pod's own grace period)").default('-1'),
+    )
+    .addOption(new Option('--timeout <duration>', 'stop draining after this long, for example 10m (0: no limit)').default('0s'))
+    .option('--pod-selector <selector>', 'drain only pods with these labels')
     .addOption(
       new Option(
         '--skip-wait-for-delete-timeout <seconds>',
-        'do not wait for pods that have been terminating for longer; 0 waits for all',
+        'do not wait for pods that have been terminating for longer than this (0: wait for all)',
       ).default('0'),
     )
     .addOption(
-      new Option('--vm-not-migratable <what>', 'VMs of KubeVirt that cannot be migrated: Wait, ShutDown or Refuse').default('Wait'),
+      new Option('--vm-not-migratable <what>', 'what to do with KubeVirt VMs that cannot be migrated: Wait, ShutDown or Refuse').default(
+        'Wait',
+      ),
     )
-    .addOption(new Option('--vm-not-migrated <what>', 'VMs that an eviction shuts down: Evict, Wait or Refuse').default('Evict'))
+    .addOption(
+      new Option('--vm-not-migrated <what>', 'what to do with VMs that an eviction shuts down: Evict, Wait or Refuse').default('Evict'),
+    )
     .addHelpText('after', afterDrain)
     .action(async (names: readonly string[], flags: DrainFlags) => (await import('./drain.ts')).drain(names, flags, env));
 };

@@ -106,7 +106,7 @@ test('a pod in two budgets is asked for once, does not hold up the others, and t
   assert.deepEqual(tales, [
     'evicting fine',
     'evicting stuck',
-    'waits shop/stuck: 2 budgets select the pod, and the eviction API refuses such pods always; help: change the selectors so that one budget is left for the pod',
+    'waits shop/stuck: 2 budgets select the pod, and the eviction API always refuses such pods; help: change the selectors so that one budget is left for the pod',
     'left fine',
     `ended error when evicting pods/"stuck" -n "shop": ${message}`,
   ]);

@@ -9,13 +9,13 @@ const several = (flags: string, text: string, words: readonly string[]): Option 
 /** `drydock install`, without the flags that say which cluster. */
 export const installCommand = (env: Readonly<Record<string, string | undefined>>): Command =>
   new Command('install')
-    .description('print all that a cluster needs to run the operator: kinds, roles, Deployment, webhook, policies; or apply it')
-    .option('--apply', 'apply to the cluster (server-side) in place of printing')
-    .option('--force-conflicts', 'with --apply: take over fields that others have set')
-    .option('-n, --namespace <name>', 'where the operator is to run', usualNamespace)
-    .option('--image <image>', 'of the operator, as the nodes of the cluster pull it')
-    .option('--replicas <n>', 'of the operator; 2 when left out')
-    .addOption(new Option('--kind <group...>', 'install the older kinds of these API groups as well').default([], 'none'))
-    .addOption(several('--with <part...>', 'install these as well', extraParts))
-    .addOption(several('--without <part...>', 'leave these out', usualParts))
+    .description('print or apply everything the operator needs: CRDs, RBAC, Deployment, webhook, policies')
+    .option('--apply', 'apply to the cluster (server-side) instead of printing')
+    .option('--force-conflicts', 'with --apply: take over fields that other field managers own')
+    .option('-n, --namespace <name>', 'namespace to run the operator in', usualNamespace)
+    .option('--image <image>', 'image of the operator, as the nodes pull it')
+    .option('--replicas <n>', 'number of operator replicas (default: 2)')
+    .addOption(new Option('--kind <group...>', 'also install the older kinds of these API groups').default([], 'none'))
+    .addOption(several('--with <part...>', 'parts to install in addition', extraParts))
+    .addOption(several('--without <part...>', 'parts to leave out', usualParts))
     .action(async (flags: InstallFlags) => (await import('./install.ts')).install(flags, env));

@@ -56,7 +56,7 @@ const untilGone = (connection: Connection, request: MaintenanceRequest, output: 
   );
 };
 
-/** `drydock release NODE`: deletes the node's maintenance, of whatever kind, and waits until the node has been given back. */
+/** `drydock release NODE`: deletes the node's maintenance, of whatever kind, and waits until the node has been released. */
 export const release = (node: string, flags: ReleaseFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async connection => {
     const adapters = await kindsOf(connection, env);

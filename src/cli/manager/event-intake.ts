@@ -58,7 +58,7 @@ export const openEventIntake = async (
     const intake = { ownerOf, read, received: (events: readonly MachineEvent[]) => activeManager.receive(events) };
     const { port, close, show } = await serveEvents(address, intake, certDir !== undefined);
     const stop = certDir === undefined ? () => {} : await showMounted('--event-intake-cert-dir', certDir, show, log);
-    log.info('event intake served', { port, secure: certDir !== undefined });
+    log.info('serving the event intake', { port, secure: certDir !== undefined });
     return () => (stop(), close());
   } catch (error) {
     if (error instanceof UsageError) throw error;

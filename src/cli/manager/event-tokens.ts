@@ -61,7 +61,7 @@ export class EventTokens {
       this.#tokens = read(this.#path);
     } catch (error) {
       this.#tokens = new Map();
-      this.#log.warn('the tokens of the event intake cannot be read any more: nobody is let in', {
+      this.#log.warn('failed to read the tokens of the event intake: all senders are refused', {
         path: this.#path,
         error: textOf(error),
       });

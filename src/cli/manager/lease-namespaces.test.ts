@@ -32,7 +32,7 @@ test('a namespace that is there is asked for once, without anything stored', asy
 test('one that is missing is made', async () => {
   const { calls, log } = await prepared({ [lease]: 404, [namespace]: 201 });
   assert.deepEqual(calls, [lease, namespace]);
-  assert.deepEqual(log.of('info'), ['made the namespace of the node leases']);
+  assert.deepEqual(log.of('info'), ['created the namespace of the node leases']);
 });
 
 test('one that may not be made is told in one line, with the command that makes it; so is a right that is missing', async () => {

@@ -30,14 +30,18 @@ const prepare = async (api: Api, namespace: string, log: Log, signal: AbortSigna
   const tried = await tryLease(api, namespace, signal);
   if (tried.status === 403) {
     const command = `kubectl create rolebinding drydock-node-leases --namespace ${namespace} --clusterrole drydock-node-leases --serviceaccount drydock-system:drydock`;
-    return log.warn('node leases may not be written, so no node can be taken: bind the role', { namespace, command, error: saidBy(tried) });
+    return log.warn('not allowed to write node leases, so no node can be held: bind the role', {
+      namespace,
+      command,
+      error: saidBy(tried),
+    });
   }
   if (tried.status !== 404) return;
   const made = await make(api, namespace, signal);
-  if (made.status === 201) return log.info('made the namespace of the node leases', { namespace });
+  if (made.status === 201) return log.info('created the namespace of the node leases', { namespace });
   if (made.status === 409) return;
   const command = `kubectl create namespace ${namespace}`;
-  log.warn('the namespace of the node leases is missing and may not be made, so no node can be taken: make it', {
+  log.warn('the namespace of the node leases is missing and may not be created, so no node can be held: create it', {
     namespace,
     command,
     error: saidBy(made),
@@ -50,7 +54,7 @@ export const prepareLeaseNamespaces = async (api: Api, adapters: readonly KindAd
     try {
       await prepare(api, namespace, log, signal);
     } catch (error) {
-      if (!signal.aborted) log.debug('cannot ask for the namespace of the node leases', { namespace, error });
+      if (!signal.aborted) log.debug('failed to read the namespace of the node leases', { namespace, error });
     }
   }
 };

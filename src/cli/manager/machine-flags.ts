@@ -6,25 +6,25 @@ const list = (text: string, before: readonly string[]): readonly string[] => [..
 /** The flags of machine maintenances, for `drydock operator`. */
 export const machineFlags = (command: Command): Command =>
   command
-    .option('--machine-maintenance-namespace <name>', "where MachineMaintenances are made; the operator's own when left out")
+    .option('--machine-maintenance-namespace <name>', "namespace to create MachineMaintenances in (default: the operator's own)")
     .addOption(
       new Option(
         '--machine-maintenance-watch-namespaces <name,...>',
-        'further namespaces whose MachineMaintenances (and namespaced NodeMaintenances) are worked on, * for all; whoever may write there takes any machine out of service',
+        'further namespaces to reconcile MachineMaintenances (and namespaced NodeMaintenances) in, * for all; anybody who may write there can take any machine out of service',
       )
         .default([], 'none')
         .argParser(list),
     )
     .addOption(
-      new Option('--allowed-aws-endpoint <url>', "an EC2 endpoint beside Amazon's own that MachineEventSources may name; may be repeated")
+      new Option('--allowed-aws-endpoint <url>', 'further EC2 endpoint that MachineEventSources may name; may be repeated')
         .default([], 'none')
         .argParser((text: string, before: readonly string[]) => [...before, text]),
     )
-    .addOption(new Option('--machines-per-set <n>', 'machines of one set that are worked on at a time; 0 is no limit').default('1'))
-    .addOption(new Option('--machines-per-zone <n>', 'machines of one zone that are worked on at a time; 0 is no limit').default('0'))
+    .addOption(new Option('--machines-per-set <n>', 'maximum machines of one set in maintenance at a time (0: no limit)').default('1'))
+    .addOption(new Option('--machines-per-zone <n>', 'maximum machines of one zone in maintenance at a time (0: no limit)').default('0'))
     .addOption(
       new Option(
         '--drain-lead-seconds <n>',
-        'a node is drained this long before its cloud may begin, where no window says otherwise',
+        'seconds to begin draining before the time the cloud announced, unless a window says otherwise',
       ).default('1800'),
     );

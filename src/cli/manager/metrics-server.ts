@@ -70,7 +70,7 @@ export const openMetrics = async (settings: MetricsSettings, parts: Parts): Prom
   const pages = { '/metrics': async () => ({ status: 200, type: all.contentType, text: await all.text() }) };
   try {
     const { port, close } = secure ? await openSecurely({ ...settings, address }, pages, parts) : await listen(address, pages);
-    log.info('metrics served', { port, secure });
+    log.info('serving metrics', { port, secure });
     return close;
   } catch (error) {
     if (error instanceof UsageError) throw error;

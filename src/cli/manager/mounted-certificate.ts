@@ -27,13 +27,13 @@ export const showMounted = async (flag: string, folder: string, show: (pair: Key
     while (!stop.signal.aborted) {
       await systemClock.sleep(lookEveryMs, stop.signal);
       const pair = await pairIn(folder).catch((error: unknown) => {
-        log.warn('a certificate cannot be read again', { folder, error });
+        log.warn('failed to reload a certificate', { folder, error });
         return undefined;
       });
       if (pair === undefined || pair.cert === shown) continue;
       show(pair);
       shown = pair.cert;
-      log.info('certificate shown', { folder });
+      log.info('loaded a certificate', { folder });
     }
   };
   void follow();

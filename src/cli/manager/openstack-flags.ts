@@ -16,11 +16,15 @@ export type OpenStackFlags = {
 /** Adds the flags. */
 export const openStackFlags = (command: Command): Command =>
   command
-    .option('--openstack', 'nodes are hypervisors of the OpenStack that OS_CLOUD or the OS_* variables name: their servers are moved too')
-    .option('--openstack-cloud <name>', 'the same, of a cloud in clouds.yaml')
-    .option('--openstack-config-path <file>', 'the same, of a configuration file of nova-kubernetes-drain')
-    .option('--openstack-region <name>', 'needed where its catalog has several')
-    .option('--openstack-interface <name>', 'of the endpoint: internal, public or admin')
-    .option('--openstack-ca-file <file>', 'the authorities to trust')
-    .option('--openstack-migrations-per-host <n>', 'asked for at a time, those that wait in Nova included', String(defaultLimits.perHost))
-    .option('--openstack-migrations <n>', 'asked for at a time off all hosts', String(defaultLimits.total));
+    .option('--openstack', 'treat nodes as hypervisors of the OpenStack named by OS_CLOUD or the OS_* variables, and move their servers')
+    .option('--openstack-cloud <name>', 'as --openstack, with this cloud of clouds.yaml')
+    .option('--openstack-config-path <file>', 'as --openstack, with a configuration file of nova-kubernetes-drain')
+    .option('--openstack-region <name>', 'region to use; required if the catalog has several')
+    .option('--openstack-interface <name>', 'interface of the endpoint: internal, public or admin')
+    .option('--openstack-ca-file <file>', 'path of the CA certificates to trust')
+    .option(
+      '--openstack-migrations-per-host <n>',
+      'maximum migrations off one host at a time, including those queued in Nova',
+      String(defaultLimits.perHost),
+    )
+    .option('--openstack-migrations <n>', 'maximum migrations off all hosts at a time', String(defaultLimits.total));

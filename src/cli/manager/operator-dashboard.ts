@@ -27,7 +27,7 @@ export const openOperatorDashboard = async (
   const common = { watcher: connection, adapters, machines: machineAdapter, cluster: connection.server, clock: systemClock, log };
   try {
     const dashboard = await startDashboard({ ...common, access: { kind: 'read-only' }, host, port });
-    log.info('dashboard served', { url: dashboard.url });
+    log.info('serving the dashboard', { url: dashboard.url });
     return () => dashboard.close();
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);

@@ -33,13 +33,16 @@ export const webhookFlags = (command: Command): Command =>
   command
     .option(
       '--webhook-port <n>',
-      `where the validating webhook is served (TLS); 0 switches it off. In a pod that knows its namespace ${usualPort}, elsewhere 0`,
+      `port to serve the validating webhook on, over TLS (0: off). Default: in a pod that knows its namespace ${usualPort}, elsewhere 0`,
     )
-    .option('--webhook-cert-dir <folder>', "tls.crt and tls.key of the webhook; without them OLM's, then certificates of its own")
-    .option('--webhook-client-ca-file <file>', 'authorities of the certificates that API servers show; whoever shows none is not served')
-    .option('--webhook-service-name <name>', 'Service that leads to the webhook', 'drydock-webhook')
-    .option('--webhook-configuration-name <name>', 'ValidatingWebhookConfiguration whose caBundle is kept up to date', 'drydock')
-    .option('--webhook-extra-name <name...>', 'more host names or IP addresses for the certificates of its own');
+    .option(
+      '--webhook-cert-dir <folder>',
+      "folder with tls.crt and tls.key for the webhook (default: OLM's certificate, else a self-managed one)",
+    )
+    .option('--webhook-client-ca-file <file>', 'path of the CA certificates that API servers must present a certificate of')
+    .option('--webhook-service-name <name>', 'Service in front of the webhook', 'drydock-webhook')
+    .option('--webhook-configuration-name <name>', 'ValidatingWebhookConfiguration to inject the caBundle into', 'drydock')
+    .option('--webhook-extra-name <name...>', 'further host names or IP addresses for the self-managed certificate');
 
 const filled = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 

@@ -53,7 +53,7 @@ const follow = (host = 'compute-1', isHostGiven = false) => {
   return { harness, hand, lines, until, isEnabled, [Symbol.asyncDispose]: end };
 };
 
-test('a node that is cordoned already is found at the start, emptied, and given back as soon as it is uncordoned', async () => {
+test('a node that is cordoned already is found at the start, emptied, and released as soon as it is uncordoned', async () => {
   await using daemon = follow();
   const { harness, hand, lines, until, isEnabled } = daemon;
   hand.tell(nodeOf({ unschedulable: true }), 'added');
@@ -84,7 +84,7 @@ test('a node that Drydock holds is emptied although it is not cordoned', async (
   await daemon.until(() => daemon.lines.includes('All VMs migrated'));
 });
 
-test('uncordoned in the middle: it is given back at once', async () => {
+test('uncordoned in the middle: it is released at once', async () => {
   await using daemon = follow();
   const { harness, hand, until, isEnabled } = daemon;
   hand.tell(nodeOf({ unschedulable: true }), 'added');

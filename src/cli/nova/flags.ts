@@ -32,11 +32,14 @@ export const novaBooleans = ['--daemon', '--run-once', '--release', '--insecure'
 /** Adds the flags that say which OpenStack it is. */
 const whereFlags = (command: Command): Command =>
   command
-    .option('--config-path <file>', 'a file of nova-kubernetes-drain with IdentityEndpoint, Username, Password, TenantName and DomainID')
-    .option('--cloud <name>', 'a cloud of clouds.yaml; OS_CLOUD when left out, else the OS_* variables, else config.yaml here')
-    .option('--region <name>', 'needed where the catalog has several')
-    .option('--interface <name>', 'of the endpoint: internal, public or admin; internal where nothing says otherwise')
-    .option('--ca-file <file>', 'the authorities to trust, in place of those of the system')
+    .option(
+      '--config-path <file>',
+      'path of a nova-kubernetes-drain file with IdentityEndpoint, Username, Password, TenantName and DomainID',
+    )
+    .option('--cloud <name>', 'cloud of clouds.yaml to use (default: OS_CLOUD, else the OS_* variables, else config.yaml in this folder)')
+    .option('--region <name>', 'region to use; required if the catalog has several')
+    .option('--interface <name>', 'interface of the endpoint: internal, public or admin (default: internal)')
+    .option('--ca-file <file>', 'path of the CA certificates to trust (default: those of the system)')
     .option('--insecure', 'trust any certificate');
 
 const choice = (flags: string, text: string, choices: readonly string[]): Option =>
@@ -44,26 +47,37 @@ const choice = (flags: string, text: string, choices: readonly string[]): Option
 
 const policyFlags = (command: Command): Command =>
   command
-    .addOption(choice('--active <policy>', 'what becomes of running servers', [defaultServerPolicy.active, 'Leave']))
-    .addOption(choice('--paused <policy>', 'of paused ones', [defaultServerPolicy.paused, 'Leave']))
-    .addOption(choice('--stopped <policy>', 'of shut off ones', [defaultServerPolicy.stopped, 'Leave']))
-    .addOption(choice('--failed <policy>', 'of those in error', [defaultServerPolicy.failed, 'Leave']))
-    .addOption(choice('--local-disk <policy>', "of those whose disks are on the host's own", [defaultServerPolicy.localDisk, 'Leave']));
+    .addOption(choice('--active <policy>', 'what to do with running servers', [defaultServerPolicy.active, 'Leave']))
+    .addOption(choice('--paused <policy>', 'what to do with paused servers', [defaultServerPolicy.paused, 'Leave']))
+    .addOption(choice('--stopped <policy>', 'what to do with servers that are shut off', [defaultServerPolicy.stopped, 'Leave']))
+    .addOption(choice('--failed <policy>', 'what to do with servers in error', [defaultServerPolicy.failed, 'Leave']))
+    .addOption(
+      choice('--local-disk <policy>', "what to do with servers whose disks are on the host's own storage", [
+        defaultServerPolicy.localDisk,
+        'Leave',
+      ]),
+    );
 
 /** Adds the flags of `drydock nova`. */
 export const novaFlags = (command: Command): Command => {
   command
-    .option('--daemon', 'follow the node that this machine is: empty the hypervisor while it is cordoned or held by Drydock')
-    .option('--run-once', 'empty the hypervisor once, and end; so it is without --daemon')
-    .option('--release', 'give a hypervisor that was emptied once back: enable its service, if drydock disabled it')
-    .option('--time-out <minutes>', 'how long emptying it once may take', '30')
-    .option('--host <name>', 'the host of its nova-compute; the name of this machine when left out')
-    .option('--node-name <name>', 'the node that --daemon follows; NODE_NAME, or the one called as this machine, when left out')
-    .option('--reason <text>', 'for the disabled_reason of the service')
-    .option('--max-migrations <n>', 'off one host at a time, those that wait in Nova included', String(defaultLimits.perHost));
+    .option('--daemon', "watch this machine's node and empty the hypervisor while the node is cordoned or held by Drydock")
+    .option('--run-once', 'empty the hypervisor once and exit (default without --daemon)')
+    .option('--release', 'enable the compute service of a hypervisor again, if drydock disabled it')
+    .option('--time-out <minutes>', 'minutes after which to stop emptying the hypervisor once', '30')
+    .option('--host <name>', 'host of its nova-compute service (default: the name of this machine)')
+    .option('--node-name <name>', 'node that --daemon watches (default: NODE_NAME, else the name of this machine)')
+    .option('--reason <text>', 'text for the disabled_reason of the compute service')
+    .option(
+      '--max-migrations <n>',
+      'maximum migrations off one host at a time, including those queued in Nova',
+      String(defaultLimits.perHost),
+    );
   policyFlags(whereFlags(command))
-    .addOption(new Option('--output <format>', 'of the list at the end').choices(['text', 'json']).default('text'))
-    .addOption(new Option('--log-format <name>', 'json, or text for people; text on a terminal').choices(['json', 'text']));
+    .addOption(new Option('--output <format>', 'format of the list at the end').choices(['text', 'json']).default('text'))
+    .addOption(
+      new Option('--log-format <name>', 'log format: json or text (default: text on a terminal, else json)').choices(['json', 'text']),
+    );
   return connectionFlags(command);
 };
 

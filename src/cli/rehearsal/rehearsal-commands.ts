@@ -13,31 +13,26 @@ Exit code 0: every node is drained in every run. 1: some are not. 2: the call is
 const rehearseCommand = (env: Env): Command =>
   policyFlags(
     connectionFlags(new Command('rehearse'))
-      .description('how a maintenance would go: whether it finishes, when, in which order, and what keeps it; nothing is changed')
+      .description('forecast a maintenance: whether it finishes, when, in which order, and what blocks it; read-only')
       .argument('[node...]', 'names of nodes')
-      .option('-l, --selector <selector>', 'nodes by label, for example pool=blue,!gpu, in place of names')
-      .option('--all', 'every node of the cluster, in place of names')
-      .option('-f, --filename <file>', 'YAML with maintenances, in place of names; - is the standard input')
-      .option('--snapshot <dir>', 'a copy that drydock snapshot or kubectl get -o json has written; the cluster as it is when left out')
-      .option('--parallel <n>', 'so many nodes at a time, each given back as soon as it is drained; all at once, and held, when left out')
-      .addOption(
-        new Option(
-          '--seeds <n>',
-          'how often it is played, each time with other times of pods; 5, or fewer for very many pods, when left out',
-        ),
-      ),
+      .option('-l, --selector <selector>', 'select nodes by label instead of name, for example pool=blue,!gpu')
+      .option('--all', 'select every node of the cluster')
+      .option('-f, --filename <file>', 'read maintenances from a YAML file instead of naming nodes (-: standard input)')
+      .option('--snapshot <dir>', 'folder written by drydock snapshot or kubectl get -o json (default: the cluster as it is)')
+      .option('--parallel <n>', 'drain N nodes at a time, releasing each once drained (default: all at once, kept held)')
+      .addOption(new Option('--seeds <n>', 'number of simulated runs, each with other pod timings (default: 5, fewer for very many pods)')),
   )
-    .addOption(new Option('--start-time <duration>', 'how long pods take to become ready, where nothing tells it').default('5s'))
-    .addOption(new Option('--stop-time <duration>', 'how long pods take to end, where nothing tells it').default('2s'))
-    .addOption(new Option('--horizon <duration>', 'how far is looked ahead').default('336h'))
+    .addOption(new Option('--start-time <duration>', 'time pods take to become Ready, where the cluster does not show it').default('5s'))
+    .addOption(new Option('--stop-time <duration>', 'time pods take to terminate, where the cluster does not show it').default('2s'))
+    .addOption(new Option('--horizon <duration>', 'simulated time after which a run ends').default('336h'))
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'svg']).default('text'))
     .addHelpText('after', afterRehearse)
     .action(async (nodes: readonly string[], flags: RehearseFlags) => (await import('./rehearse.ts')).rehearseCommand(nodes, flags, env));
 
 const snapshotCommand = (env: Env): Command =>
   connectionFlags(new Command('snapshot'))
-    .description('write into a folder what a rehearsal needs of the cluster: no secrets, no config maps, no values of variables')
-    .argument('<dir>', 'the folder, which is made')
+    .description('save what a rehearsal needs of the cluster: no Secrets, no ConfigMaps, no values of environment variables')
+    .argument('<dir>', 'folder to create')
     .action(async (folder: string, flags: SnapshotFlags) => (await import('./snapshot.ts')).snapshot(folder, flags, env));
 
 /** The commands about what would be. */

@@ -40,16 +40,16 @@ const rarer = [
 /** Adds the flags with which every command finds its cluster. */
 export const connectionFlags = (command: Command): Command => {
   command
-    .option('--kubeconfig <file>', 'kubeconfig file; otherwise KUBECONFIG, ~/.kube/config or the service account of the pod')
-    .option('--context <name>', 'context of the kubeconfig; the current one when left out')
+    .option('--kubeconfig <file>', "path of the kubeconfig file (default: KUBECONFIG, ~/.kube/config or the pod's service account)")
+    .option('--context <name>', 'context of the kubeconfig to use (default: the current context)')
     .addHelpText(
       'after',
-      "\nkubectl's other flags for a connection (--cluster, --user, --server, --token, --as, --request-timeout and so on) are taken as well.",
+      "\nkubectl's other connection flags (--cluster, --user, --server, --token, --as, --request-timeout and so on) are accepted as well.",
     );
   for (const [flags, text] of rarer) command.addOption(new Option(flags, text).hideHelp());
   const several = (group: string, before: readonly string[] = []): readonly string[] => [...before, group];
   return command.addOption(
-    new Option('--as-group <group>', 'group to impersonate; may be given several times').argParser(several).hideHelp(),
+    new Option('--as-group <group>', 'group to impersonate; repeat the flag for several groups').argParser(several).hideHelp(),
   );
 };
 

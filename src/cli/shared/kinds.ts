@@ -59,7 +59,7 @@ export const kindsHere = async (
       return served({ ...namespaces, kubevirtAlpha: await kubevirtAlphaHere(api, signal) });
     } catch (error) {
       if (signal.aborted) return undefined;
-      log.warn('cannot ask the API server for its kinds; trying again', { error: error instanceof Error ? error.message : String(error) });
+      log.warn('failed to discover the served kinds; retrying', { error: error instanceof Error ? error.message : String(error) });
     }
     await clock.sleep(pause * 1000, signal);
   }

@@ -14,10 +14,10 @@ export const isOpenShift = async (api: Api, clock: Clock, log: Log, signal: Abor
     try {
       const { status } = await api.call({ method: 'GET', path: '/apis/config.openshift.io/v1' }, signal);
       if (status === 200 || status === 404) return status === 200;
-      log.warn('cannot find out whether this is OpenShift; trying again', { status });
+      log.warn('failed to find out whether this is OpenShift; retrying', { status });
     } catch (error) {
       if (signal.aborted) return false;
-      log.warn('cannot reach the API server; trying again', { error: error instanceof Error ? error.message : String(error) });
+      log.warn('failed to reach the API server; retrying', { error: error instanceof Error ? error.message : String(error) });
     }
     await clock.sleep(pause * 1000, signal);
   }

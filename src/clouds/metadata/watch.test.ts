@@ -88,7 +88,7 @@ test('a service that is away is trouble, told and complained of once, and asked 
     return look === 12;
   });
   assert.deepEqual(seen.map(words), [`${instance}, looked 1, `, `${instance}, looked 0, Failed`, `${instance}, looked 1, `]);
-  assert.deepEqual(lines, ['cannot read the metadata service Failed', 'the metadata service answers again']);
+  assert.deepEqual(lines, ['failed to read the metadata service Failed', 'the metadata service responds again']);
   assert.deepEqual(slept, [2000, 2000, 2000, 4000, 8000, 15_000, 15_000, 15_000, 15_000, 2000, 2000, 2000]);
 });
 
@@ -136,7 +136,7 @@ test('what could not be passed on is passed on again', async () => {
     },
   });
   assert.deepEqual([calls, passed.length], [3, 1]);
-  assert.equal(lines.filter(line => line.startsWith('cannot pass on')).length, 2);
+  assert.equal(lines.filter(line => line.startsWith('failed to pass on')).length, 2);
   assert.deepEqual(slept, [2000, 4000, 2000, 2000, 2000]);
 });
 

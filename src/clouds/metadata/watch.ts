@@ -59,8 +59,8 @@ const complaining = (log: Log, provider: string): ((trouble: Trouble | undefined
   return trouble => {
     if (trouble?.reason === said) return;
     said = trouble?.reason;
-    if (trouble === undefined) log.info('the metadata service answers again', { provider });
-    else log.warn('cannot read the metadata service', { provider, reason: trouble.reason, problem: trouble.message });
+    if (trouble === undefined) log.info('the metadata service responds again', { provider });
+    else log.warn('failed to read the metadata service', { provider, reason: trouble.reason, problem: trouble.message });
   };
 };
 
@@ -75,7 +75,7 @@ const telling = ({ seen, log, provider }: MetadataWatch): ((sighting: OwnSightin
       told = text;
       return true;
     } catch (error) {
-      log.error('cannot pass on what the metadata service has announced; it is tried again', { provider, error });
+      log.error('failed to pass on an announcement of the metadata service; retrying', { provider, error });
       return false;
     }
   };

@@ -8,7 +8,7 @@ const pod = makePod('a');
 describe('a budget that has nothing to give says why', () => {
   // Allowed, healthy now, needed: expected are five.
   const rows: readonly (readonly [counts: readonly [number, number, number], message: string, helps: boolean])[] = [
-    [[2, 5, 3], 'budget b allows 2 at the moment, and as many are on their way', false],
+    [[2, 5, 3], 'budget b allows 2 at the moment, and as many are in flight', false],
     [[0, 3, 3], 'budget b needs 3 healthy pods and has 3', false],
     [[0, 4, 3], 'budget b needs 3 healthy pods and has 4', false],
     [[0, 1, 3], 'budget b needs 3 healthy pods and has 1; 2 too few are healthy', true],

@@ -77,7 +77,7 @@ const about = ({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> => ({ 
 /** It gives something now and then, and nothing at the moment. */
 const spentText = (budget: Budget): Pick<BlockerInfo, 'message' | 'remedy'> => {
   const { name, namespace, disruptionsAllowed, desiredHealthy, currentHealthy } = budget;
-  if (disruptionsAllowed > 0) return { message: `budget ${name} allows ${disruptionsAllowed} at the moment, and as many are on their way` };
+  if (disruptionsAllowed > 0) return { message: `budget ${name} allows ${disruptionsAllowed} at the moment, and as many are in flight` };
   const message = `budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy}`;
   if (currentHealthy >= desiredHealthy) return { message };
   return {
@@ -94,7 +94,7 @@ export const budgetBlockerInfo = (pod: Pod, budget: Budget): BlockerInfo => {
       ...common,
       cause: 'BudgetNotSynced',
       message: `budget ${budget.name} could not be computed: ${shortened(budget.syncFailure)}`,
-      remedy: `mend what the message names, or delete the budget: kubectl -n ${budget.namespace} describe pdb ${budget.name}`,
+      remedy: `fix the error above, or delete the budget: kubectl -n ${budget.namespace} describe pdb ${budget.name}`,
     };
   }
   if (!budget.fresh) {
@@ -104,7 +104,7 @@ export const budgetBlockerInfo = (pod: Pod, budget: Budget): BlockerInfo => {
     return {
       ...common,
       cause: 'BudgetNeverAllows',
-      message: `budget ${budget.name} counts none of its pods, because no controller says how many there are to be: it allows none to go`,
+      message: `budget ${budget.name} counts none of its pods, because no controller says how many there are to be: it allows no disruption`,
       remedy: `give it minAvailable as a number: kubectl -n ${budget.namespace} edit pdb ${budget.name}`,
     };
   }
@@ -112,7 +112,7 @@ export const budgetBlockerInfo = (pod: Pod, budget: Budget): BlockerInfo => {
     return {
       ...common,
       cause: 'BudgetNeverAllows',
-      message: `budget ${budget.name} needs ${budget.desiredHealthy} healthy pods of ${budget.expectedPods}: it can never allow one to go`,
+      message: `budget ${budget.name} needs ${budget.desiredHealthy} healthy pods of ${budget.expectedPods}: it can never allow a disruption`,
       remedy: `run more replicas, or loosen the budget: kubectl -n ${budget.namespace} edit pdb ${budget.name}`,
     };
   }
@@ -122,7 +122,7 @@ export const budgetBlockerInfo = (pod: Pod, budget: Budget): BlockerInfo => {
 /** Budgets that are named. Somebody may have made thousands for one pod. */
 const mostBudgets = 10;
 
-/** More than one budget: the eviction API refuses such pods always. */
+/** More than one budget: the eviction API always refuses such pods. */
 export const multipleBudgetsBlockerInfo = (pod: Pod, budgets: readonly Budget[]): BlockerInfo => ({
   cause: 'MultipleBudgets',
   pod: about(pod),
@@ -130,13 +130,13 @@ export const multipleBudgetsBlockerInfo = (pod: Pod, budgets: readonly Budget[])
     .map(({ key }) => key)
     .sort()
     .slice(0, mostBudgets),
-  message: `${budgets.length} budgets select the pod, and the eviction API refuses such pods always`,
+  message: `${budgets.length} budgets select the pod, and the eviction API always refuses such pods`,
   remedy: 'change the selectors so that one budget is left for the pod',
 });
 
 const outcomeTexts = {
   multipleBudgets: { cause: 'MultipleBudgets', remedy: 'change the selectors so that one budget is left for the pod' },
-  denied: { cause: 'AdmissionDenied', remedy: 'ask the owner of the webhook or policy named in the message' },
+  denied: { cause: 'AdmissionDenied', remedy: 'ask the owner of the webhook or policy named in the error above' },
   evacuating: { cause: 'Evacuating', remedy: undefined },
   notMigratable: { cause: 'NotMigratable', remedy: 'make the VM migratable, shut it down, or change its evictionStrategy' },
   migrationTarget: { cause: 'Evacuating', remedy: undefined },
@@ -144,13 +144,13 @@ const outcomeTexts = {
   namespaceTerminating: { cause: 'NamespaceTerminating', remedy: undefined },
   forbidden: {
     cause: 'Forbidden',
-    remedy: 'grant the operator the right that the message names (drydock crds and deploy/ show the RBAC rules)',
+    remedy: 'grant the operator the permission named in the error above (drydock crds and deploy/ show the RBAC rules)',
   },
-  invalid: { cause: 'EvictionFailed', remedy: 'this is a defect of Drydock or of the API server: please report the message' },
-  failed: { cause: 'EvictionFailed', remedy: 'look into the API server: it failed to answer' },
+  invalid: { cause: 'EvictionFailed', remedy: 'this is a bug in Drydock or the API server: please report the error above' },
+  failed: { cause: 'EvictionFailed', remedy: 'check the API server: it failed to respond' },
   conflict: { cause: 'DisruptionBudget', remedy: undefined },
   budget: { cause: 'DisruptionBudget', remedy: undefined },
-  budgetBehind: { cause: 'BudgetNotSynced', remedy: 'look into the disruption controller (kube-controller-manager): it lags behind' },
+  budgetBehind: { cause: 'BudgetNotSynced', remedy: 'check the disruption controller (kube-controller-manager): it lags behind' },
 } as const satisfies Record<string, { readonly cause: Cause; readonly remedy: string | undefined }>;
 
 /** What the last reply to this pod's eviction says. */

@@ -106,7 +106,7 @@ const localData: Rule = (pod, { deleteEmptyDirData }, { vmPods }) =>
     ? {
         behavior: 'refuse',
         reason: 'LocalData',
-        message: 'has local data in an emptyDir volume, which would be lost',
+        message: 'has an emptyDir volume whose data would be lost',
         remedy: 'set drain.deleteEmptyDirData, or move the data',
       }
     : undefined;
@@ -116,7 +116,7 @@ const unmanaged: Rule = (pod, { force }) =>
     ? {
         behavior: 'refuse',
         reason: 'Unmanaged',
-        message: 'has no controller that would bring it back',
+        message: 'has no controller that would recreate it',
         remedy: 'set drain.force, or delete it',
       }
     : undefined;

@@ -37,6 +37,6 @@ export const oneMore = (recreations: Recreations | undefined, now: Temporal.Inst
 export const keepsComing = (pod: Pod, { count }: Recreations): BlockerInfo => ({
   cause: 'KeepsComing',
   pod: { namespace: pod.namespace, name: pod.name },
-  message: `came after the node was held, like ${count} before it from the same owner; it is moved on more slowly each time`,
-  remedy: 'take the toleration, or the fixed nodeName, out of the pod template',
+  message: `came after the node was held, like ${count} before it from the same owner; it is evicted more slowly each time`,
+  remedy: 'remove the toleration or the fixed nodeName from the pod template',
 });

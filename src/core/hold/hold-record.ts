@@ -101,8 +101,8 @@ const ofEveryCordon = 'node.kubernetes.io/unschedulable:NoSchedule';
  * The marks that only a hold of ours can have left are all gone, although the record is there: somebody has given the node back without
  * it, as the operator does that it was moved back to.
  */
-export const isOutdated = (before: HoldRecord, taints: readonly Taint[]): boolean => {
-  const ours = Object.entries(before.taints).flatMap(([id, old]) => (old === null && id !== ofEveryCordon ? [id] : []));
+export const isOutdated = (holdRecord: HoldRecord, taints: readonly Taint[]): boolean => {
+  const ours = Object.entries(holdRecord.taints).flatMap(([id, old]) => (old === null && id !== ofEveryCordon ? [id] : []));
   const present = new Set(taints.map(taintId));
   return ours.length > 0 && !ours.some(id => present.has(id));
 };

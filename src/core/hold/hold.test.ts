@@ -89,7 +89,7 @@ test('only what an earlier hold has set can be lost: what is wanted anew is put 
   ]);
 });
 
-test('a node becomes schedulable by being given back when it was before, and only if it is not yet', () => {
+test('a node becomes schedulable by being released when it was before, and only if it is not yet', () => {
   const uncordons = (before: Partial<Node>, seen: Partial<Node> = {}) =>
     holdChange({ ...bring(makeNode(before), seed), ...seen }, noMarks)?.uncordons;
   assert.equal(uncordons({}), true);

@@ -13,7 +13,7 @@ export type HoldChange = {
   readonly lost: readonly string[];
 };
 
-/** No marks: the node is given back. */
+/** No marks: the node is released. */
 export const noMarks: Marks = { unschedulable: false, taints: [], labels: {} };
 
 /** All that several maintenances want on one node. A label wanted twice has the value of the first. */
@@ -30,18 +30,18 @@ export const unite = (all: readonly Marks[]): Marks => {
 const findTaint = (taints: readonly Taint[], id: string): Taint | undefined => taints.find(taint => taintId(taint) === id);
 
 /** The record after the change: what is newly touched goes in as it stands now, what is let go goes out. */
-const nextBefore = (node: Node, before: HoldRecord, wanted: Marks, kinds: readonly string[]): HoldRecord => {
+const nextHoldRecord = (node: Node, holdRecord: HoldRecord, wanted: Marks, kinds: readonly string[]): HoldRecord => {
   const taints = wanted.taints.map(taint => {
     const id = taintId(taint);
-    const old = before.taints[id];
+    const old = holdRecord.taints[id];
     return [id, old === undefined ? (findTaint(node.taints, id) ?? null) : old] as const;
   });
   const labels = Object.keys(wanted.labels).map(key => {
-    const old = before.labels[key];
+    const old = holdRecord.labels[key];
     return [key, old === undefined ? (node.labels[key] ?? null) : old] as const;
   });
   return {
-    ...(wanted.unschedulable && { unschedulable: before.unschedulable ?? node.unschedulable }),
+    ...(wanted.unschedulable && { unschedulable: holdRecord.unschedulable ?? node.unschedulable }),
     taints: Object.fromEntries(taints),
     labels: Object.fromEntries(labels),
     kinds,
@@ -49,40 +49,40 @@ const nextBefore = (node: Node, before: HoldRecord, wanted: Marks, kinds: readon
 };
 
 /** Wanted taints first, then the node's own in their order (seed contract 3.4), with what was there before restored in place. */
-const nextTaints = (node: Node, before: HoldRecord, wanted: Marks): readonly Taint[] => {
+const nextTaints = (node: Node, holdRecord: HoldRecord, wanted: Marks): readonly Taint[] => {
   const wantedIds = new Set(wanted.taints.map(taintId));
   const added = wanted.taints.filter(taint => findTaint(node.taints, taintId(taint)) === undefined);
   const kept = node.taints.filter(taint => {
     const id = taintId(taint);
-    return wantedIds.has(id) || before.taints[id] !== null;
+    return wantedIds.has(id) || holdRecord.taints[id] !== null;
   });
-  const restored = Object.entries(before.taints).flatMap(([id, old]) =>
+  const restored = Object.entries(holdRecord.taints).flatMap(([id, old]) =>
     old === null || wantedIds.has(id) || findTaint(node.taints, id) !== undefined ? [] : [old],
   );
   return [...added, ...kept, ...restored];
 };
 
-const nextLabels = (node: Node, before: HoldRecord, wanted: Marks): Record<string, string | null> => {
+const nextLabels = (node: Node, holdRecord: HoldRecord, wanted: Marks): Record<string, string | null> => {
   const labels: Record<string, string | null> = {};
   for (const [key, value] of Object.entries(wanted.labels)) if (node.labels[key] !== value) labels[key] = value;
-  for (const [key, old] of Object.entries(before.labels)) {
+  for (const [key, old] of Object.entries(holdRecord.labels)) {
     if (wanted.labels[key] === undefined && (node.labels[key] ?? null) !== old) labels[key] = old;
   }
   return labels;
 };
 
-const nextUnschedulable = (node: Node, before: HoldRecord, wanted: Marks): boolean =>
-  wanted.unschedulable || (before.unschedulable === undefined ? node.unschedulable : before.unschedulable);
+const nextUnschedulable = (node: Node, holdRecord: HoldRecord, wanted: Marks): boolean =>
+  wanted.unschedulable || (holdRecord.unschedulable === undefined ? node.unschedulable : holdRecord.unschedulable);
 
 /** Set by an earlier hold and missing now. */
-const lostMarks = (node: Node, before: HoldRecord, wanted: Marks): readonly string[] => [
-  ...(wanted.unschedulable && before.unschedulable !== undefined && !node.unschedulable ? ['the cordon'] : []),
+const lostMarks = (node: Node, holdRecord: HoldRecord, wanted: Marks): readonly string[] => [
+  ...(wanted.unschedulable && holdRecord.unschedulable !== undefined && !node.unschedulable ? ['the cordon'] : []),
   ...wanted.taints
-    .filter(taint => before.taints[taintId(taint)] !== undefined && findTaint(node.taints, taintId(taint)) === undefined)
+    .filter(taint => holdRecord.taints[taintId(taint)] !== undefined && findTaint(node.taints, taintId(taint)) === undefined)
     .map(taint => `the taint ${taintId(taint)}`)
     .sort(),
   ...Object.entries(wanted.labels)
-    .filter(([key, value]) => before.labels[key] !== undefined && node.labels[key] !== value)
+    .filter(([key, value]) => holdRecord.labels[key] !== undefined && node.labels[key] !== value)
     .map(([key]) => `the label ${key}`)
     .sort(),
 ];
@@ -110,12 +110,12 @@ export const forgetChange = (node: Node): HoldChange => ({
  */
 export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assumed = nothingBefore }: Holders): HoldChange | undefined => {
   const stored = readBefore(node.holdRecord, marks);
-  const before = stored ?? assumed;
-  const record = nextBefore(node, before, wanted, kinds);
+  const holdRecord = stored ?? assumed;
+  const record = nextHoldRecord(node, holdRecord, wanted, kinds);
   const recordText = isEmpty(record) ? undefined : writeBefore(record);
-  const taints = nextTaints(node, before, wanted);
-  const labels = nextLabels(node, before, wanted);
-  const unschedulable = nextUnschedulable(node, before, wanted);
+  const taints = nextTaints(node, holdRecord, wanted);
+  const labels = nextLabels(node, holdRecord, wanted);
+  const unschedulable = nextUnschedulable(node, holdRecord, wanted);
   const metadata: Record<string, JsonObject> = {
     ...(recordText !== node.holdRecord && { annotations: { [beforeAnnotation]: recordText ?? null } }),
     ...(Object.keys(labels).length > 0 && { labels }),
@@ -131,7 +131,7 @@ export const holdChange = (node: Node, wanted: Marks, { marks, kinds = [], assum
       ...(Object.keys(spec).length > 0 && { spec }),
     },
     uncordons: node.unschedulable && !unschedulable,
-    lost: stored === undefined ? [] : lostMarks(node, before, wanted),
+    lost: stored === undefined ? [] : lostMarks(node, holdRecord, wanted),
   };
 };
 

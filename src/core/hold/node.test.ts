@@ -48,7 +48,7 @@ test('what it says is kept; of its annotations those that are short, and the rec
     taints,
     providerId: 'aws:///i-1',
     bootId: 'b',
-    before: long,
+    holdRecord: long,
   });
   assert.deepEqual(Object.keys(node.annotations), ['short']);
   assert.deepEqual(conditionOf(node, 'Other'), { type: 'Other', status: 'False', reason: 'r', message: 'm' });

@@ -58,7 +58,7 @@ const patience = 3;
 const failing = (server: Server, { tries, reason = '' }: Track): VmStatus =>
   tries < patience
     ? standing(server, { state: 'Waiting', message: `tried ${tries === 2 ? 'twice' : 'once'}: ${reason}` })
-    : standing(server, { state: 'Cannot', message: reason, remedy: `${remedyFor(reason)}; tried again with pauses of at most 10 minutes` });
+    : standing(server, { state: 'Cannot', message: reason, remedy: `${remedyFor(reason)}; retried with pauses of up to 10 minutes` });
 
 /** The server can be moved: now, or after a pause. */
 const movable = (

@@ -18,7 +18,7 @@ export type Target = {
 
 /** How the kinds about machines say what the core thinks. Nothing else knows their fields. */
 export type MachineAdapter = {
-  /** A string says why the object cannot be worked with. */
+  /** A string says why the ignoring invalid object. */
   readonly readMaintenance: (raw: unknown) => MachineRequest | string;
   readonly maintenanceStatus: (verdict: MachineDecision, snapshot: MachineSnapshot, now: Temporal.Instant) => JsonObject;
   /** A new MachineMaintenance. `source`: how its events are answered; as by default when left out. */

@@ -76,7 +76,7 @@ export type MachineRequest = {
   readonly deadline?: Temporal.Instant;
   readonly needsApproval: boolean;
   readonly approved: boolean;
-  /** Node conditions that have to be True beside Ready before the node is given back. */
+  /** Node conditions that have to be True beside Ready before the node is released. */
   readonly gates: readonly string[];
   /** `spec.drain` of the Maintenance that drains the node, as it is written there. */
   readonly drain: JsonObject;

@@ -71,7 +71,7 @@ test('an uncordon by hand is put right at once, before anything else is evicted'
   assert.deepEqual(decision.calls, []);
 });
 
-test('two requests on one node: one hold, given back with the last', () => {
+test('two requests on one node: one hold, released with the last', () => {
   const leaving = makeRequest('one', { deleting: true });
   const both = run({ requests: [leaving, makeRequest('two')], pods: [makePod('a')] });
   assert.deepEqual(
@@ -94,7 +94,7 @@ test('a lease in other hands is not deleted on the way out', () => {
   assert.deepEqual(whats(run({ requests: [makeRequest('one', { deleting: true })], node: makeNode(), leases: foreign })), ['let go']);
 });
 
-test('evictions that are sent are waited for before the node is given back', () => {
+test('evictions that are sent are waited for before the node is released', () => {
   const inFlightEviction = { uid: 'u', podKey: 'shop/a', podName: 'a', nodeName: 'n1', state: 'sent', at: at(99) } as const;
   const decision = run({ requests: [makeRequest('one', { deleting: true })], inFlight: [inFlightEviction] });
   assert.deepEqual(decision.writes, []);
@@ -108,7 +108,7 @@ test('an object that is being deleted and does not carry our finalizer is left a
   );
 });
 
-test('a node that is held and asked for by nobody is given back', () => {
+test('a node that is held and asked for by nobody is released', () => {
   assert.deepEqual(whats(run({ requests: [] })), ['give the node back']);
 });
 
@@ -116,14 +116,14 @@ test('a hold of a kind that the cluster does not serve at the moment stays', () 
   assert.deepEqual(run({ requests: [], missingKinds: new Set(['plains.test']) }).writes, []);
 });
 
-test('what another operator has given back is not given back once more: only the record goes', () => {
+test('what another operator has released is not released once more: only the record goes', () => {
   const node = makeNode({ unschedulable: true, taints: [{ key: 'x', effect: 'NoExecute' }], holdRecord: heldNode.holdRecord ?? '' });
   const [write, ...others] = run({ node, requests: [], leases: noLeases }).writes;
   assert.deepEqual(others, []);
   assert.deepEqual(write?.body, { metadata: { resourceVersion: '5', annotations: { 'drydock.dev/before': null } } });
 });
 
-test('a hold whose request has vanished is given back', () => {
+test('a hold whose request has vanished is released', () => {
   const [write] = run({ requests: [], leases: noLeases }).writes;
   assert.equal(write?.what, 'give the node back');
   assert.deepEqual(write?.body['spec'], { unschedulable: null, taints: null });
@@ -264,7 +264,7 @@ test('a foreign lease: nothing is touched, and the status says who has it', () =
   assert.deepEqual(decision.calls, []);
 });
 
-test('a lost lease: the hold stays for a few tries, nothing is evicted, then the node is given back', () => {
+test('a lost lease: the hold stays for a few tries, nothing is evicted, then the node is released', () => {
   const lost = (leaseErrors: number): Decision =>
     run({
       leases: foreign,
@@ -441,7 +441,7 @@ test('law: the order of the requests does not matter', () => {
   );
 });
 
-test('law: while somebody is to hold the node, it is not given back', () => {
+test('law: while somebody is to hold the node, it is not released', () => {
   fc.assert(
     fc.property(snapshots, snapshot => {
       const holders = snapshot.requests.filter(

@@ -8,6 +8,6 @@ const carries = (node: Node, { taints }: Marks): boolean =>
 export const markedByPredecessor = (node: Node, request: MaintenanceRequest): boolean =>
   request.claim !== 'ours' && carries(node, request.adapter.marks('Drain'));
 
-/** The node is held by now, by us or by the operator before us: until it is given back on purpose, it stays so. */
+/** The node is held by now, by us or by the operator before us: until it is released on purpose, it stays so. */
 export const isHeldAlready = (node: Node, request: MaintenanceRequest): boolean =>
   node.holdRecord !== undefined || markedByPredecessor(node, request);

@@ -182,7 +182,7 @@ const released = { node: makeNode(), requests: [makeRequest('one', { ...request(
 const calledBack = (snapshot: NodeSnapshot, seconds = 10): readonly string[] =>
   decide(snapshot, at(seconds)).writes.map(({ what }) => what);
 
-test('given back: first the marks are taken off, then the migrations that have not begun; what runs goes on, and is told', () => {
+test('released: first the marks are taken off, then the migrations that have not begun; what runs goes on, and is told', () => {
   const [waiting, placing, running] = ['a', 'b', 'c'].map(name => makeVmi(name, { evacuatedFrom: 'n1' })) as [Vmi, Vmi, Vmi];
   const migrations = [makeMigration(placing, 'Scheduling'), makeMigration(running, 'Running')];
   const snapshot = snapshotOf({ vmis: [waiting, placing, running], migrations, ...released });

@@ -76,7 +76,7 @@ export const claimAnnotation = 'drydock.dev/claim';
 export const byAge = (one: MaintenanceRequest, other: MaintenanceRequest): number =>
   Temporal.Instant.compare(one.createdAt, other.createdAt) || (one.key < other.key ? -1 : 1);
 
-/** It has our finalizer, so the node may not be forgotten before it is given back. */
+/** It has our finalizer, so the node may not be forgotten before it is released. */
 export const hasFinalizer = ({ adapter, finalizers }: MaintenanceRequest): boolean =>
   adapter.finalizer !== undefined && finalizers.includes(adapter.finalizer);
 
@@ -111,7 +111,7 @@ export type LeaseName = {
   readonly namespace: string;
   readonly name: string;
   readonly holder: string;
-  /** What becomes of it when the node is given back: some operators leave an empty Lease behind, for others to take. */
+  /** What becomes of it when the node is released: some operators leave an empty Lease behind, for others to take. */
   readonly released: 'deleted' | 'blanked';
 };
 
@@ -126,7 +126,7 @@ export type KindAdapter = {
   readonly kind: string;
   /** Collection path for the whole cluster, for example `/apis/drydock.dev/v1alpha1/maintenances`. */
   readonly path: string;
-  /** Kinds without one rely on the record on the node alone: a node whose object is gone is given back. */
+  /** Kinds without one rely on the record on the node alone: a node whose object is gone is released. */
   readonly finalizer?: string;
   /** false: the CRD has no status subresource, and the status is written with the object. */
   readonly statusSubresource: boolean;

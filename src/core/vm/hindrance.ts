@@ -29,7 +29,7 @@ const onItsWay: Readonly<Record<Exclude<MigrationProgress, 'None'>, (vmPod: VmPo
   Failing: ({ vmi, failed }) => ({
     cause: 'MigrationFailed',
     message: `the last migration of VM ${vmi.name} failed: ${failed?.failure ?? unsaid}; KubeVirt tries again`,
-    remedy: `look into it: kubectl -n ${vmi.namespace} describe vmim ${failed?.name ?? ''}`,
+    remedy: `inspect it: kubectl -n ${vmi.namespace} describe vmim ${failed?.name ?? ''}`,
   }),
   External: ({ vmi }) => ({
     cause: 'Evacuating',
@@ -38,7 +38,7 @@ const onItsWay: Readonly<Record<Exclude<MigrationProgress, 'None'>, (vmPod: VmPo
   ExternalLate: ({ vmi }) => ({
     cause: 'NotMigratable',
     message: `VM ${vmi.name} has been marked for the controller that moves it (evictionStrategy External), which has not done so`,
-    remedy: 'look into the controller that owns the VM, or shut it down',
+    remedy: 'check the controller that owns the VM, or shut the VM down',
   }),
 };
 

@@ -79,7 +79,7 @@ const standings: readonly (readonly [string, Vmi, readonly Migration[], number, 
     10,
     {
       message: 'the last migration of VM a failed: no luck; KubeVirt tries again',
-      ...forHelp('look into it: kubectl -n vms describe vmim first'),
+      ...forHelp('inspect it: kubectl -n vms describe vmim first'),
     },
   ],
   [
@@ -89,7 +89,7 @@ const standings: readonly (readonly [string, Vmi, readonly Migration[], number, 
     10,
     {
       message: `the last migration of VM a failed: ${unsaid}; KubeVirt tries again`,
-      ...forHelp('look into it: kubectl -n vms describe vmim first'),
+      ...forHelp('inspect it: kubectl -n vms describe vmim first'),
     },
   ],
 ];

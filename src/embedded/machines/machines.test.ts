@@ -120,7 +120,7 @@ for (const flavour of flavours) {
       drill.end();
     });
 
-    test('a cancelled event: what has begun is given back, and a new one begins anew', async () => {
+    test('a cancelled event: what has begun is released, and a new one begins anew', async () => {
       const drill = await machineDrill({ flavour, replicas: 3 });
       await workload(drill);
       answerWith(drill, [{ kinds: ['retirement'], strategy: 'ReplaceWithSurge' }]);

@@ -60,7 +60,7 @@ export class ExecSource implements CredentialSource {
     try {
       await this.#run();
     } catch (error) {
-      this.#options.log.warn('credentials could not be renewed early, those from before are used to their end', { error: textOf(error) });
+      this.#options.log.warn('failed to renew credentials early; using the previous ones until they expire', { error: textOf(error) });
     }
   }
 

@@ -47,7 +47,7 @@ class FileSource implements CredentialSource {
       this.#good = await this.#load();
     } catch (error) {
       if (this.#good === undefined) throw new Error(`cannot use ${this.#what}: ${textOf(error)}`, { cause: error });
-      this.#options.log.warn('credentials cannot be read again, those from before are kept', { what: this.#what, error: textOf(error) });
+      this.#options.log.warn('failed to reload credentials; keeping the previous ones', { what: this.#what, error: textOf(error) });
     }
     return this.#good;
   }

@@ -24,7 +24,7 @@ export const userCredentials = ({ name, cluster, user }: Chosen, options: UserOp
   // As client-go (clientcmd, IsConfigTransportTLS): what would let somebody else be this user is not sent where everybody on the way can read it.
   const isSafe = cluster.server?.startsWith('https:') ?? false;
   if (!isSafe && hasSecret(user))
-    options.log.warn('the server is http://: the credentials of the user are not sent to it', { context: name, server: cluster.server });
+    options.log.warn("the server is http://: the user's credentials are not sent to it", { context: name, server: cluster.server });
   const secrets = isSafe ? [clientCertificate(user, options), bearer(user, options), program(cluster, user, options)] : [];
   const sources = [authority(cluster, options), ...secrets];
   const servername = cluster['tls-server-name'];

@@ -107,7 +107,7 @@ export class EventRecorder implements Recorder {
     if (isDone) {
       this.#failing = false;
       this.#remember(key, sent);
-    } else if (isNamespaceGone(response)) this.#options.log.debug('an event was dropped with its namespace', facts(note));
+    } else if (isNamespaceGone(response)) this.#options.log.debug('dropped an event whose namespace is terminating', facts(note));
     else this.#complain('an event could not be recorded', note, `the API server answered ${response.status} ${messageOf(response)}`);
   }
 
@@ -117,7 +117,7 @@ export class EventRecorder implements Recorder {
       return { response: await api.call(call), again: false };
     } catch (error) {
       if (!(error instanceof ConnectionError) || error.reason === 'closed') throw error;
-      this.#options.log.debug('recording an event is tried once more', { ...facts(note), error: textOf(error) });
+      this.#options.log.debug('retrying to record an event', { ...facts(note), error: textOf(error) });
       await clock.sleep(1000);
       return { response: await api.call(call), again: error.mayHaveHappened };
     }

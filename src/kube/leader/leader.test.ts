@@ -190,7 +190,7 @@ test('another one has taken the lease: lost at once', async () => {
   assert.deepEqual([a.mayAct(), api.lease.spec?.holderIdentity], [false, 'thief']);
 });
 
-test('a clean hand-over: given back only after the work has ended, and taken at once', async () => {
+test('a clean hand-over: released only after the work has ended, and taken at once', async () => {
   const clock = new VirtualClock();
   const api = new LeaseServer();
   const a = contender(api, 'a', clock);
@@ -209,7 +209,7 @@ test('a clean hand-over: given back only after the work has ended, and taken at 
   await b.outcome;
 });
 
-test('work that fails: the lease is given back and the failure is passed on', async () => {
+test('work that fails: the lease is released and the failure is passed on', async () => {
   const clock = new VirtualClock();
   const api = new LeaseServer();
   const a = contender(api, 'a', clock);

@@ -28,7 +28,7 @@ export type ElectOptions = {
   readonly uptime?: () => number;
 };
 
-/** How it ended: told to stop (lease given back), the work was done (lease given back), or the lease was lost. */
+/** How it ended: told to stop (lease released), the work was done (lease released), or the lease was lost. */
 export type ElectOutcome = 'stopped' | 'finished' | 'lost';
 
 /**
@@ -60,7 +60,7 @@ const contend = async ({ clock, random, log, signal }: ElectOptions, lock: Lease
     const news = result.kind === 'taken' ? `held by ${result.holder}` : result.why;
     if (news !== last && !signal.aborted) {
       if (result.kind === 'taken') log.info('waiting to lead', { holder: result.holder });
-      else log.warn('the leader lease could not be had, trying again', { error: result.why });
+      else log.warn('failed to acquire leader lease; retrying', { error: result.why });
     }
     last = news;
     await clock.sleep(retryPeriodMs * (1 + 1.2 * random()), signal);
@@ -126,7 +126,7 @@ class Term {
       const result = await this.#lock.attempt(this.#over.signal);
       if (this.#over.signal.aborted) break;
       if (result.kind === 'taken') this.#lose(`${result.holder} has taken the lease`);
-      else if (result.kind === 'failed') log.warn('the leader lease could not be renewed, trying again', { error: result.why });
+      else if (result.kind === 'failed') log.warn('failed to renew leader lease; retrying', { error: result.why });
       else {
         this.#held = result;
         cancel();
@@ -159,7 +159,7 @@ class Term {
     const cancel = clock.after(5000, () => limit.abort(new Error('no answer')));
     const isReleased = await this.#lock.release(limit.signal);
     cancel();
-    if (isReleased) log.info('leader lease given back');
-    else log.warn('the leader lease could not be given back, others wait until it runs out');
+    if (isReleased) log.info('released leader lease');
+    else log.warn('failed to release leader lease; others wait until it expires');
   }
 }

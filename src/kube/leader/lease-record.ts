@@ -40,7 +40,7 @@ export const heldBy = (lease: Lease, identity: string, durationMs: number, now: 
   return { ...lease, spec };
 };
 
-/** The Lease given back: nobody holds it, and nobody has to wait longer than a second for it. */
+/** The Lease released: nobody holds it, and nobody has to wait longer than a second for it. */
 export const released = (lease: Lease, now: Temporal.Instant): Lease => {
   const time = microTime(now);
   return { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, acquireTime: time, renewTime: time } };

@@ -35,7 +35,7 @@ export class ReflectorStore<T extends CachedObject> {
     this.#onDefect =
       onDefect ??
       ((collection, object, error) =>
-        log.error('a watched object is skipped', { path: collection, object, error: textOf(error), cause: error }));
+        log.error('skipping a watched object', { path: collection, object, error: textOf(error), cause: error }));
   }
 
   /** The object is there, as seen in a list or a watch. */

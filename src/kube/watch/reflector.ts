@@ -101,7 +101,7 @@ class Reflector<T extends CachedObject> {
     for (const raw of items) {
       const identity = identify(raw);
       if (identity === undefined) {
-        this.#options.log.error('a listed object has no name or version and is skipped', { path: this.#collection.path });
+        this.#options.log.error('skipping a listed object without name or resourceVersion', { path: this.#collection.path });
         continue;
       }
       names.add(identity.name);
@@ -153,15 +153,14 @@ class Reflector<T extends CachedObject> {
     if (end.kind === 'closed' && lastedMs >= worthwhileMs) return { kind: 'well' };
     const why =
       end.kind === 'closed' ? 'the watch was closed soon after it was opened' : end.kind === 'garbled' ? end.why : textOf(end.error);
-    if (end.kind === 'garbled')
-      this.#options.log.warn('a watch said something that cannot be understood', { path: this.#collection.path, why });
+    if (end.kind === 'garbled') this.#options.log.warn('invalid watch event', { path: this.#collection.path, why });
     return { kind: 'again', why };
   }
 
   #countSilent(): void {
     this.#silent += 1;
     if (this.#silent < silentLimit) return;
-    this.#options.log.info('several watches in a row said nothing, listing anew', { path: this.#collection.path, watches: this.#silent });
+    this.#options.log.info('several watches in a row were silent; relisting', { path: this.#collection.path, watches: this.#silent });
     this.#silent = 0;
     this.#version = undefined;
   }
@@ -181,7 +180,7 @@ class Reflector<T extends CachedObject> {
     const wait = this.#backoff.next(isMissing ? missingRetryMs : undefined);
     const asked = step.kind === 'failed' ? (step.retryAfterMs ?? 0) : 0;
     const retryInMs = Math.round(Math.max(wait, asked));
-    log.debug('following a collection goes on after a pause', { path: this.#collection.path, why: step.why, retryInMs });
+    log.debug('resuming a watch after a pause', { path: this.#collection.path, why: step.why, retryInMs });
     if (step.kind === 'failed') this.#store.failing(`${this.#collection.path}: ${step.why}`, step.status, retryInMs);
     await clock.sleep(retryInMs, signal);
   }

@@ -220,7 +220,7 @@ const cases: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     await scene.remove(first);
     assert.equal(await recordOf(scene, first), undefined);
   },
-  'a host is emptied and given back': async scene => {
+  'a host is emptied and released': async scene => {
     const { nova, clock, source } = scene;
     const ids: string[] = [];
     for (const state of ['active', 'active', 'paused', 'stopped'] as const) {

@@ -185,7 +185,7 @@ export class ClusterCache {
       const request = adapter.read(raw);
       if (typeof request !== 'string') return this.#isForeign(request) ? undefined : request;
       const { metadata } = raw as { readonly metadata: { readonly name: string } };
-      this.#log.warn('object cannot be worked with', { kind: adapter.kind, name: metadata.name, error: request });
+      this.#log.warn('ignoring invalid object', { kind: adapter.kind, name: metadata.name, error: request });
       return undefined;
     };
     const changed = (change: Change<MaintenanceRequest>): void => {

@@ -102,14 +102,14 @@ export class InformerSet {
     const { message, status, retryInMs } = problem;
     const reason = status === undefined ? undefined : this.#lacks(name, status);
     if (reason === undefined) {
-      this.#log.warn('cannot read a collection; trying again', { collection: name, error: message, retryInMs });
+      this.#log.warn('failed to list or watch a collection; retrying', { collection: name, error: message, retryInMs });
       return;
     }
     const known = reason === 'missing' ? this.missing : this.#withheld;
     if (known.has(name)) return;
     known.add(name);
-    if (reason === 'missing') this.#log.info('kind is not installed in this cluster; it is served as soon as it is', { kind: name });
-    else this.#log.warn('may not read a collection; going on without it', { collection: name, error: message });
+    if (reason === 'missing') this.#log.info('kind is not installed in this cluster; it is reconciled as soon as it is', { kind: name });
+    else this.#log.warn('not allowed to read a collection; continuing without it', { collection: name, error: message });
     this.#done(name);
   }
 }

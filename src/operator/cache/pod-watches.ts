@@ -120,7 +120,7 @@ export class PodWatches {
         return await listAll(api, collection, { fieldSelector: onNode(nodeName) }, 'an error', signal);
       } catch (error) {
         if (signal.aborted) return undefined;
-        log.warn('cannot read the pods of a node once more; trying again', { node: nodeName, error });
+        log.warn('failed to read the pods of a node again; retrying', { node: nodeName, error });
         await clock.sleep(confirmAgainMs, signal);
       }
     }
@@ -164,7 +164,7 @@ export class PodWatches {
           touch();
         },
         failing: ({ message, retryInMs }) =>
-          log.warn('cannot read the pods of a node; trying again', { node: nodeName, error: message, retryInMs }),
+          log.warn('failed to read the pods of a node; retrying', { node: nodeName, error: message, retryInMs }),
       },
       watch.stop.signal,
     );

@@ -98,7 +98,7 @@ describe('what of a node matters', () => {
       { uid: 'other' },
       { bootId: 'b' },
       { deleting: true },
-      { before: 'x' },
+      { holdRecord: 'x' },
       { labels: { a: '' } },
       { conditions: [{ ...word, status: 'False' }] },
     ];

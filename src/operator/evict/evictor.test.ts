@@ -243,7 +243,7 @@ test('a mark that cannot be set is told and does not stop the deletion', async (
   api.next().response(failure(403, 'no'));
   await settle();
   assert.equal(api.next().call.method, 'DELETE');
-  assert.deepEqual(log.of('warn'), ['cannot mark a pod as disrupted']);
+  assert.deepEqual(log.of('warn'), ['failed to set the DisruptionTarget condition of a pod']);
 });
 
 test('a lease that is lost while a pod is marked keeps it from being deleted', async () => {

@@ -122,7 +122,7 @@ export class Evictor {
     const { mark, note } = escalation(call, nodeName, clock.now());
     const marked = await this.#exchange(mark);
     if (marked.kind !== 'accepted' && marked.kind !== 'gone')
-      log.warn('cannot mark a pod as disrupted', { pod: call.pod.key, outcome: marked });
+      log.warn('failed to set the DisruptionTarget condition of a pod', { pod: call.pod.key, outcome: marked });
     recorder.record(note);
   }
 

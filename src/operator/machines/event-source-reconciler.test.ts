@@ -55,7 +55,7 @@ describe('a cloud that is asked', () => {
       const bench = machineBench(scanned);
       Object.assign(bench.cloud, trouble);
       await bench.wait(1);
-      const told = bench.log.of('warn').includes('a source of announcements cannot be read');
+      const told = bench.log.of('warn').includes('failed to read an event source');
       await bench.end();
       return told;
     };
@@ -223,7 +223,7 @@ describe('machine APIs', () => {
       method === 'GET' && path === paths.api ? response(503, { message: 'busy' }) : undefined;
     const bench = machineBench((_, cluster) => asked(cluster), { responses });
     await bench.wait(1);
-    const [line] = bench.log.lines.filter(({ message }) => message.startsWith('cannot ask the API server for its machine APIs'));
+    const [line] = bench.log.lines.filter(({ message }) => message.startsWith('failed to discover the machine APIs'));
     assert.equal(line?.fields['error'], 'cannot find out what machine.openshift.io/v1beta1 serves: busy');
     assert.deepEqual(bench.manager.states(), [['MachineMaintenance', 'Pending']]);
     await bench.end();

@@ -174,7 +174,7 @@ export class EventSourceReconciler {
     const { ingester, log, clock } = this.#options;
     const problem = await ingester.take(look);
     if (problem === undefined) return;
-    log.warn('cannot store what is announced; trying again', { machine: look.target.name, error: problem });
+    log.warn('failed to store announcements; retrying', { machine: look.target.name, error: problem });
     this.#queue.addAt(key, secondsAfter(clock.now(), 5));
   }
 
@@ -228,7 +228,7 @@ export class EventSourceReconciler {
     }
     const now = clock.now();
     const trouble = seen.trouble && { trouble: seen.trouble };
-    if (trouble !== undefined) log.warn('a source of announcements cannot be read', { source: source.name, ...seen.trouble });
+    if (trouble !== undefined) log.warn('failed to read an event source', { source: source.name, ...seen.trouble });
     const nextAt = secondsAfter(now, this.#pauseAfter(seen, source.aws?.intervalSeconds ?? soon, now));
     const machines = seen.looked.size;
     const pending = seen.events.filter(isPending).length;

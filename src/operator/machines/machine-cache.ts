@@ -148,7 +148,7 @@ export class MachineCache {
       return undefined;
     }
     const { metadata } = raw as { readonly metadata: { readonly name: string } };
-    this.#options.log.warn('object cannot be worked with', { kind: 'MachineMaintenance', name: metadata.name, error: request });
+    this.#options.log.warn('ignoring invalid object', { kind: 'MachineMaintenance', name: metadata.name, error: request });
     return undefined;
   }
 
@@ -169,7 +169,7 @@ export class MachineCache {
       } catch (error) {
         if (signal.aborted) break;
         pause = discoverAgainAfter;
-        log.warn('cannot ask the API server for its machine APIs; trying again', {
+        log.warn('failed to discover the machine APIs; retrying', {
           error: error instanceof Error ? error.message : String(error),
         });
       }

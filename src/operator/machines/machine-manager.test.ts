@@ -92,7 +92,7 @@ describe('a machine that is to be retired', () => {
     await bench.end();
   });
 
-  test('is given back when its object is deleted', async () => {
+  test('is released when its object is deleted', async () => {
     const bench = machineBench((furniture, cluster) => {
       furnished(furniture);
       cluster.put('/api/v1/namespaces/shop/pods/a', {
@@ -214,7 +214,7 @@ describe('the loop of the machines', () => {
     });
     bench.cloud.events = [announced('i-m1', { kind: 'freeze' })];
     await bench.wait(1);
-    assert.ok(bench.log.of('warn').includes('object cannot be worked with'));
+    assert.ok(bench.log.of('warn').includes('ignoring invalid object'));
     assert.equal(phase(bench), 'Notified EventPending');
     await bench.end();
   });
@@ -316,7 +316,7 @@ describe('what is announced', () => {
     await losing.wait(20);
     const tries = changed(losing, 'POST').length;
     assert.ok(tries >= 6, String(tries));
-    assert.ok(losing.log.of('warn').includes('cannot store what is announced; trying again'));
+    assert.ok(losing.log.of('warn').includes('failed to store announcements; retrying'));
     await losing.end();
   });
 });

@@ -91,7 +91,7 @@ const slowEvictions = (cluster: Cluster) => {
   return waiting;
 };
 
-test('from claim to release: the node is held, emptied, reported, and given back when the object is deleted', async () => {
+test('from claim to release: the node is held, emptied, reported, and released when the object is deleted', async () => {
   const { cluster, recorder, calm, end } = bench(cluster => {
     addNode(cluster, 'n1');
     addPod(cluster, 'a', 'n1');
@@ -178,7 +178,7 @@ test('a kind that is not installed is known to have no objects; other collection
   const { operator, calm, end, log } = bench(cluster => cluster.missing.add(adapter.path));
   await calm();
   assert.deepEqual(operator.overview().unsynced, []);
-  assert.deepEqual(log.of('info'), ['kind is not installed in this cluster; it is served as soon as it is']);
+  assert.deepEqual(log.of('info'), ['kind is not installed in this cluster; it is reconciled as soon as it is']);
   await end();
   const other = bench(cluster => cluster.missing.add('/apis/policy/v1/poddisruptionbudgets'));
   await other.calm();

@@ -10,14 +10,14 @@ export const lookUp = async (api: Api, claims: readonly string[], volumes: Map<s
     try {
       const { status, body } = await api.call({ method: 'GET', path, priority: 'vital', timeoutMs: 10_000 });
       if (status !== 200 && status !== 404) {
-        log.warn('cannot look up a claim', { claim, status });
+        log.warn('failed to look up a claim', { claim, status });
         continue;
       }
       const volume = status === 200 ? (body as { readonly spec?: { readonly volumeName?: string } }).spec?.volumeName : undefined;
       volumes.set(claim, volume ?? null);
       found = true;
     } catch (error) {
-      log.warn('cannot look up a claim', { claim, error });
+      log.warn('failed to look up a claim', { claim, error });
     }
   }
   return found;

@@ -12,7 +12,7 @@ const pathOf = ({ method, path, body }: Write): string => {
 };
 
 /**
- * Writes of which nobody knows whether they were made: their answer was lost. A hold that was given back without our knowing would be taken
+ * Writes of which nobody knows whether they were made: their answer was lost. A hold that was released without our knowing would be taken
  * for one that is still there, for as long as the watch is behind. So what they change is read again, from the store itself, before anything is
  * decided about the node.
  */
@@ -52,7 +52,7 @@ export class UncertainWrites {
       else if (status === 404 && write.store === 'leases') this.#cacheUpdater.learn({ ...write, path: pathOf(write) }, undefined);
       return status === 200 || status === 404;
     } catch (error) {
-      this.#log.debug('cannot read what was written; trying again', { node: nodeName, path: write.path, error });
+      this.#log.debug('failed to read a write back; retrying', { node: nodeName, path: write.path, error });
       return false;
     }
   }

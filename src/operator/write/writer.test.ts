@@ -286,7 +286,7 @@ test('a refusal carries what the server said, bounded, and its status', async ()
 test('a refusal is warned of with node and path', async () => {
   const { writer, log, meter } = bench(failure(403, 'no'));
   await writer.write(nodeWrite, 'n1');
-  assert.deepEqual(log.of('warn'), ['cannot hold the node; trying again']);
+  assert.deepEqual(log.of('warn'), ['failed to hold the node; retrying']);
   assert.deepEqual(log.lines[0]?.fields, { node: 'n1', path: '/api/v1/nodes/n1', error: 'no (HTTP 403)' });
   assert.deepEqual(meter.writes, ['nodes refused']);
 });

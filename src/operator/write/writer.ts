@@ -101,8 +101,8 @@ export class Writer {
     if (written.result === 'stored') {
       log.info(write.what, fields);
       for (const note of write.announce) recorder.record(note);
-    } else if (written.result === 'conflict') log.debug('lost a race; deciding anew', { ...fields, what: write.what });
-    else log.warn(`cannot ${write.what}; trying again`, { ...fields, error: written.message });
+    } else if (written.result === 'conflict') log.debug('conflict; reconciling again', { ...fields, what: write.what });
+    else log.warn(`failed to ${write.what}; retrying`, { ...fields, error: written.message });
   }
 
   async #send(write: Write): Promise<Answered> {
@@ -136,7 +136,7 @@ export class Writer {
       timeoutMs: 10_000,
     });
     if (response.status !== 201 && response.status !== 409) return { result: 'refused', message: messageOf(response) };
-    this.#options.log.info('made the namespace of the node leases', { namespace: name });
+    this.#options.log.info('created the namespace of the node leases', { namespace: name });
     return { result: 'conflict' };
   }
 

@@ -11,7 +11,7 @@ import { type MaintenanceTrace, WaitRecord } from './waits.ts';
 /** A maintenance that is to be rehearsed. */
 export type PlannedMaintenance = { readonly node: string; readonly name: string; readonly object: JsonObject };
 
-/** What is rehearsed: all at once and held, or so many at a time, each given back as soon as it is drained. */
+/** What is rehearsed: all at once and held, or so many at a time, each released as soon as it is drained. */
 export type Order = { readonly plannedMaintenances: readonly PlannedMaintenance[]; readonly parallel?: number; readonly horizonMs: number };
 
 type NodeOutcome = 'drained' | 'failed' | 'stuck' | 'not reached';
@@ -114,7 +114,7 @@ const told = (play: Play, trace: MaintenanceTrace, resource: string, gone: boole
 const isDue = ({ order, pods }: Play, trace: MaintenanceTrace | undefined): boolean =>
   trace?.startsAtMs !== undefined && trace.startsAtMs > pods.nowMs - quietMs && trace.startsAtMs < order.horizonMs;
 
-/** Nodes to which nothing has happened for so long that nothing will; of an order in turns they are given back, and the next ones begin. */
+/** Nodes to which nothing has happened for so long that nothing will; of an order in turns they are released, and the next ones begin. */
 const giveUp = (play: Play): void => {
   const { pods, active, over, traces, order } = play;
   for (const [node, sinceMs] of active) {

@@ -8,7 +8,7 @@ import { endOfChild } from './withdraw.ts';
 
 /** What comes after the node is empty. */
 
-/** Why the node may not be given back yet; undefined when it may. */
+/** Why the node may not be released yet; undefined when it may. */
 const notFit = ({ node, request }: MachineSnapshot): string | undefined => {
   if (node === undefined) return undefined;
   const ready = conditionOf(node, 'Ready');
@@ -35,7 +35,7 @@ const tellAgent = (
 /** Seconds that a node gets to be seen starting anew: clouds call a reboot completed before the kubelet is missed. */
 const settleSeconds = 60;
 
-/** When a node may be given back although it has not been seen to start anew: not every completed reboot was one. */
+/** When a node may be released although it has not been seen to start anew: not every completed reboot was one. */
 const settlesAt = ({ request, node }: MachineSnapshot, now: Temporal.Instant): Temporal.Instant => {
   const { bootId, eventsOverAt = now } = request.history;
   const restarts = request.events.some(({ kind, state }) => state === 'Completed' && (kind === 'reboot' || kind === 'redeploy'));
@@ -56,14 +56,14 @@ export const waitThrough: MachineStep = (snapshot, now) => {
   }
   const settled = settlesAt(snapshot, now);
   if (isBefore(now, settled)) {
-    const message = `The event is over, and node ${node.name} has not started anew yet: it is given back at ${timeText(settled)} at the latest`;
+    const message = `The event is over, and node ${node.name} has not started anew yet: it is released at ${timeText(settled)} at the latest`;
     return { phase: 'Drained', reason: 'Settling', message, again: settled };
   }
   const unfit = notFit(snapshot);
   return unfit === undefined ? undefined : { phase: 'Drained', reason: 'NodeNotFit', message: `The event is over; ${unfit}` };
 };
 
-/** The node is given back, or what is left of its maintenance taken away. */
+/** The node is released, or what is left of its maintenance taken away. */
 export const release: MachineStep = ({ child }) => endOfChild(child);
 
 const successText = (snapshot: MachineSnapshot): string => {

@@ -25,10 +25,10 @@ export const undo: MachineStep = snapshot => {
   if (!request.deleting) return undefined;
   const rest = withdraw(snapshot);
   if (rest !== undefined) return rest;
-  const common = { phase: 'Releasing', reason: 'Ending', message: 'Everything is given back' } as const;
+  const common = { phase: 'Releasing', reason: 'Ending', message: 'Everything is released' } as const;
   if (!hasFinalizer(request)) return common;
   const finalizers = request.finalizers.filter(finalizer => finalizer !== machineMaintenanceFinalizer);
-  const told = announce(request, 'Normal', 'MaintenanceEnded', 'Everything that was begun has been given back or finished');
+  const told = announce(request, 'Normal', 'MaintenanceEnded', 'Everything that was begun has been released or finished');
   return { ...common, own: ownWrite(request, 'let go', { metadata: { finalizers } }, [told]) };
 };
 
@@ -103,9 +103,9 @@ export const calledOff: MachineStep = (snapshot, now) => {
   const { strategy } = strategyOf(snapshot);
   // Not by the phase: calling it off is Releasing too, and has to go on until nothing is left.
   const drained = request.history.drainedAt !== undefined;
-  // A node that the cloud is done with has to be fit before it is given back: that is asked later.
+  // A node that the cloud is done with has to be fit before it is released: that is asked later.
   if (state === undefined || (strategy === 'Drain' ? state === 'Completed' || drained : committed)) return undefined;
   const reason = state === 'Cancelled' ? 'EventCancelled' : 'EventCompleted';
-  const over = { phase: 'Cancelled', reason, message: 'The event is over; everything has been given back' } as const;
+  const over = { phase: 'Cancelled', reason, message: 'The event is over; everything has been released' } as const;
   return withdraw(snapshot) ?? next(snapshot, now) ?? over;
 };

@@ -53,8 +53,8 @@ export const withdraw = (snapshot: MachineSnapshot): MachineDecision | undefined
   return endOfChild(child);
 };
 
-/** The node is given back; undefined when it has been. */
+/** The node is released; undefined when it has been. */
 export const endOfChild = (child: MachineSnapshot['child']): MachineDecision | undefined => {
   if (child === undefined) return undefined;
-  return releasing('The node is being given back', child.deleting ? [] : [deleteChildWrite(child)]);
+  return releasing('The node is being released', child.deleting ? [] : [deleteChildWrite(child)]);
 };

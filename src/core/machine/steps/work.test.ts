@@ -132,7 +132,7 @@ describe('the node is emptied', () => {
     );
   });
 
-  test('an event that is over leaves a node to be given back, not to be emptied', () => {
+  test('an event that is over leaves a node to be released, not to be emptied', () => {
     const over = [makeEvent({ kind: 'reboot', state: 'Completed' })];
     assert.equal(
       does({ request: begun('Drain', { events: over }), child: makeChild('Draining') }),
@@ -199,7 +199,7 @@ describe('when its window closes', () => {
     ]);
   });
 
-  test('or everything is given back, and begins anew then', () => {
+  test('or everything is released, and begins anew then', () => {
     assert.deepEqual(brief(closed('GiveBack')).slice(0, 3), ['Releasing', 'Ending', 'end the maintenance of the node']);
     assert.deepEqual(brief(closed('GiveBack', { child: undefined })), [
       'Scheduled',
@@ -274,7 +274,7 @@ describe('the machine goes', () => {
   });
 });
 
-test('a node that outlives its machine is emptied and given back once: it is not taken again', () => {
+test('a node that outlives its machine is emptied and released once: it is not taken again', () => {
   const gone = { machine: undefined, replacement: replacement(3) };
   const replaced = (drained: boolean) =>
     begun('Replace', { deletionIssued: true, nodeName: 'n1', ...(drained && { history: { drainedAt: at(-30) } }) });

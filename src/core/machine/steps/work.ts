@@ -96,7 +96,7 @@ const paused = (snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecisi
     return { phase: 'Draining', reason: 'WindowClosed', message: `Paused, because the window has closed: ${next}`, writes, ...again };
   }
   const back = withdraw(snapshot);
-  const message = `Given back, because the window has closed: ${next}`;
+  const message = `Released, because the window has closed: ${next}`;
   return back ?? { phase: 'Scheduled', reason: 'WindowClosed', message, restarts: true, ...again };
 };
 
@@ -123,7 +123,7 @@ export const drain: MachineStep = (snapshot, now) => {
   // A machine that never became a node, or whose node is gone, has nothing to drain.
   if (nodeName === undefined || node === undefined || isLost(snapshot, now)) return undefined;
   const isReplaced = strategyOf(snapshot).strategy !== 'Drain';
-  // A node may outlive the machine that was replaced: once emptied and given back, it is not taken again.
+  // A node may outlive the machine that was replaced: once emptied and released, it is not taken again.
   if (isReplaced && machine === undefined && child === undefined && request.history.drainedAt !== undefined) return undefined;
   // Its event is over, one way or the other: what is left is to give the node back.
   if (!isReplaced && ended(snapshot) !== undefined) return undefined;

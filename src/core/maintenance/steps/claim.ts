@@ -32,7 +32,7 @@ const claimOf = (request: MaintenanceRequest): Write => {
 };
 
 /**
- * Nothing is done for a request before its finalizer is stored: from then on it cannot vanish without the node being given back. A request
+ * Nothing is done for a request before its finalizer is stored: from then on it cannot vanish without the node being released. A request
  * that is not claimed yet has no say; it does not hold up the others.
  */
 export const claim: Step = context => {

@@ -66,7 +66,7 @@ const holdWrite = (node: Node, change: HoldChange, requests: readonly Maintenanc
   announce: announcements(node, change, requests, given),
 });
 
-/** Evictions that have been sent cannot be called back: the node is not given back before they are answered. */
+/** Evictions that have been sent cannot be called back: the node is not released before they are answered. */
 const underWay = ({ snapshot }: ReconcileContext): boolean =>
   snapshot.inFlight.some(({ nodeName, state }) => nodeName === snapshot.nodeName && state === 'sent');
 

@@ -31,7 +31,7 @@ const serverBlockerInfo = ({ id, name, state, message, remedy }: VmStatus): Bloc
 const unknown = (message: string): BlockerInfo => ({
   cause: 'HypervisorUnknown',
   message,
-  remedy: 'look into the connection to OpenStack: the log of the operator has the details',
+  remedy: 'check the connection to OpenStack; the operator log has the details',
 });
 
 const blockerInfos = (view: HostView | 'unknown'): readonly BlockerInfo[] => {

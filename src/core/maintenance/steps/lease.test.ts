@@ -76,7 +76,7 @@ describe('the node may be held, and drained, once the lease is ours', () => {
     assert.equal(context.leaseMissedAt, undefined);
   });
 
-  test('who only announces, has given back or has to wait asks for none', () => {
+  test('who only announces, has released or has to wait asks for none', () => {
     const announced = walked({ node: makeNode(), requests: [makeRequest('one', { stage: 'Announce' })], leases: leases() });
     assert.deepEqual([whats(announced), first(announced).granted], [[], false]);
     const over = makeRequest('one', { history: { ...noHistory, failure: 'GivenBack' } });

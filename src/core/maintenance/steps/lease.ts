@@ -61,7 +61,7 @@ const givenUp = (errors: number): Problem => ({
   message: `maintenance failed: lease could not be extended after ${errors} attempts`,
 });
 
-/** Somebody else has the lease. A node that we hold is kept for a few tries more, without draining; then it is given back. */
+/** Somebody else has the lease. A node that we hold is kept for a few tries more, without draining; then it is released. */
 const refused = (progress: RequestProgress, message: string, context: ReconcileContext, node: Node): RequestProgress => {
   const errors = progress.leaseErrors;
   if (progress.failure === 'LeaseLost') return { ...progress, problem: givenUp(errors) };
@@ -78,7 +78,7 @@ const forgiven = ({ failure, ...progress }: RequestProgress): RequestProgress =>
   ...(failure !== undefined && failure !== 'LeaseLost' && { failure }),
 });
 
-/** The lease is on its way to us. A node that is held stays so meanwhile: it is not given back for the time of one write. */
+/** The lease is on its way to us. A node that is held stays so meanwhile: it is not released for the time of one write. */
 const onItsWay = (progress: RequestProgress, node: Node): RequestProgress => ({
   ...forgiven(progress),
   holds: isHeldAlready(node, progress.request),

@@ -26,7 +26,7 @@ export const conditionsWrites = ({ snapshot, now }: ReconcileContext, wanted: Wa
 const goesOn = (request: MaintenanceRequest, vms: readonly string[]): KubeEvent =>
   announcement(request, 'Warning', {
     reason: 'VirtualMachinesStillMoving',
-    message: `The node is given back; VMs whose migration had begun move on: ${fewOf(vms)}`,
+    message: `The node is released; VMs whose migration had begun move on: ${fewOf(vms)}`,
   });
 
 const removeFinalizer = (request: MaintenanceRequest, stillMoving: readonly string[]): Write => ({

@@ -149,7 +149,7 @@ describe('while it is under way', () => {
       ...goesOn,
       barred: true,
       restarts: true,
-      said: `given back, because the window has closed: goes on at ${next}`,
+      said: `released, because the window has closed: goes on at ${next}`,
       moments: [30 * hour],
     });
   });

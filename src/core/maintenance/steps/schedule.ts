@@ -77,7 +77,7 @@ const whileUnderWay = (progress: RequestProgress, start: Start, calendar: Calend
   const goesOn = next === undefined ? 'no opening is in sight' : `goes on at ${timeText(next.from)}`;
   const moment = next?.from ?? secondsAfter(now, lookAgainAfter);
   if (atEnd === 'GiveBack') {
-    const message = `given back, because the window has closed: ${goesOn}`;
+    const message = `released, because the window has closed: ${goesOn}`;
     const found = waiting(progress, 'WindowClosed', message, moment, next?.from);
     return { ...found, progress: { ...found.progress, restarts: true } };
   }

@@ -82,6 +82,6 @@ export const release = async (api: Api, request: MaintenanceRequest): Promise<Re
   const answer = await asked(api, removal(request));
   if (isReply(answer)) return answer;
   // Gone already is what was wanted.
-  if (isGood(answer) || answer.status === 404) return reply(200, `${request.nodeName} is being given back`);
+  if (isGood(answer) || answer.status === 404) return reply(200, `${request.nodeName} is being released`);
   return reply(answer.status, saidBy(answer));
 };

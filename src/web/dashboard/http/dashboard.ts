@@ -51,7 +51,7 @@ const listening = async (server: Server, host: string, port: number): Promise<nu
 const failed = (error: unknown, response: ServerResponse, log: Log): void => {
   // Whoever asked has hung up: there is nobody to be answered.
   if (response.destroyed) return;
-  log.error('the page could not answer', { error: error instanceof Error ? error.message : String(error) });
+  log.error('the dashboard failed to respond', { error: error instanceof Error ? error.message : String(error) });
   if (response.headersSent) response.destroy();
   else answerJson(response, 500, { message: 'this could not be answered; the log says why' });
 };

@@ -86,7 +86,7 @@ test('it shows the nodes with their zones, the pods with what they belong to, an
   assert.deepEqual(
     budgets.map(({ key, allowed, healthy, desired, trouble }) => [key, allowed, healthy, desired, trouble?.message]),
     [
-      ['shop/payment', 0, 3, 3, 'budget payment needs 3 healthy pods of 3: it can never allow one to go'],
+      ['shop/payment', 0, 3, 3, 'budget payment needs 3 healthy pods of 3: it can never allow a disruption'],
       ['shop/web', 1, 6, 5, undefined],
     ],
   );
@@ -112,7 +112,7 @@ test('a maintenance is told from its order to its end: hold, progress, blockers 
   assert.equal(hold.toEvict - hold.gone, hold.blockers.length, 'all that is left is blocked');
   assert.deepEqual(
     new Set(hold.blockers.map(({ message, stuck }) => `${message} ${stuck}`)),
-    new Set(['budget payment needs 3 healthy pods of 3: it can never allow one to go true']),
+    new Set(['budget payment needs 3 healthy pods of 3: it can never allow a disruption true']),
   );
   assert.match(hold.blockers[0]?.remedy ?? '', /kubectl -n shop edit pdb payment/);
   assert.equal(node('w1').cordoned, true);

@@ -195,7 +195,7 @@ export class Observer {
     try {
       this.#draw(name);
     } catch (error) {
-      this.#options.log.error('a defect in Drydock: this node cannot be shown. Please report it', { node: name, error });
+      this.#options.log.error('bug in Drydock: this node cannot be shown. Please report it', { node: name, error });
     }
   }
 

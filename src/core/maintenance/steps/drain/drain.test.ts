@@ -86,7 +86,7 @@ describe('the ladder', () => {
       return [status?.phase, status?.problem?.split(';')[1], calls.length];
     };
     assert.deepEqual(phase('Fail'), ['Failed', ' the node stays held', 0]);
-    assert.deepEqual(phase('Release'), ['Failed', ' the node is given back', 0]);
+    assert.deepEqual(phase('Release'), ['Failed', ' the node is released', 0]);
     assert.deepEqual(phase('KeepTrying'), ['Draining', undefined, 1]);
     assert.deepEqual(phase('Fail', []), ['Drained', undefined, 0]);
   });

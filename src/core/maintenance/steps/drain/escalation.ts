@@ -45,7 +45,7 @@ export const pastEviction = ({ progress, rung }: View, vmPod: VmPod | undefined,
 const outOfTime = { reason: 'DeadlineExceeded', message: 'the drain was not complete in time; the node stays held' };
 
 /** What is said of a request whose policy gave the node back. */
-export const givenBack = { reason: 'GivenBack', message: 'the drain was not complete in time; the node is given back' };
+export const givenBack = { reason: 'GivenBack', message: 'the drain was not complete in time; the node is released' };
 
 /**
  * A rung that ends the drain; undefined as long as it goes on.  Release only says so here: from the next pass on a request
