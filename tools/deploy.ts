@@ -16,7 +16,7 @@ const yaml = (value: unknown, source: string): string => header(source) + string
 const kustomization = (resources: readonly string[], source: string): string =>
   yaml({ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources }, source);
 
-const schemas = 'src/generations/schema';
+const schemas = 'src/apis/schema';
 
 /** Of the names that kustomize knows the one that `kubectl apply -f FOLDER` does not take for a manifest. */
 const forKustomize = 'Kustomization';

@@ -14,11 +14,11 @@ Plants single faults in core and operator, and tells which of them no unit test 
   --base REF   files changed since this branch left REF (default: main, or the commit before on main itself)
   --all        all of core and operator
   --sample N   N faults of them, drawn by the seed S (default 1)
-  --near       only by the tests of core, operator and generations; else what they miss is shown to the other unit tests as well`;
+  --near       only by the tests of core, operator and apis; else what they miss is shown to the other unit tests as well`;
 
 const root = join(import.meta.dirname, '..', '..');
 /** The rooms whose tests are quick, and are about core and operator themselves. */
-const near = ['src/core/', 'src/operator/', 'src/generations/'];
+const near = ['src/core/', 'src/operator/', 'src/apis/'];
 
 /** The unit tier. Tests that start processes cannot see a fault that is planted in this one. */
 const unitTests = async (): Promise<readonly string[]> => {

@@ -11,7 +11,7 @@ import {
   makeSet as set,
   makeMachineSnapshot as snapshot,
 } from '../testing/make-machine.ts';
-import type { MaintenanceWindow } from '../window/window.ts';
+import { makeWindow } from '../testing/make-window.ts';
 import { decideMachine } from './decide.ts';
 import { eventKinds, eventStates, type MachineEvent } from './event.ts';
 import { hookName, type Machine } from './machine.ts';
@@ -48,20 +48,7 @@ describe('before it begins', () => {
   });
 
   test('what cannot be begun in an opening before the deadline begins outside of them, and says so', () => {
-    const nights: MaintenanceWindow = {
-      key: 'nights',
-      name: 'nights',
-      uid: 'w',
-      resourceVersion: '1',
-      generation: 1,
-      timeZone: 'UTC',
-      kinds: ['MachineMaintenance'],
-      openings: [{ cron: '0 22 * * *', seconds: 4 * 3600 }],
-      freezes: [],
-      atEnd: 'Continue',
-      missed: 'BeforeDeadline',
-      status: {},
-    };
+    const nights = makeWindow({ openings: [{ cron: '0 22 * * *', seconds: 4 * 3600 }] });
     const soon = decided({ windows: [nights], request: request({ events: [event({ deadline: at(3 * 3600) })] }) });
     assert.equal(says(soon), 'Scheduled WindowMissed');
     assert.equal(soon.startsAt?.toString(), at(3 * 3600 - 1800).toString());
@@ -75,19 +62,7 @@ describe('before it begins', () => {
   });
 
   test('a reboot waits in the last opening before the cloud begins, not in the first', () => {
-    const nights = { cron: '0 22 * * *', seconds: 4 * 3600 };
-    const window = {
-      ...({} as MaintenanceWindow),
-      key: 'n',
-      name: 'n',
-      kinds: ['MachineMaintenance'],
-      openings: [nights],
-      freezes: [],
-      timeZone: 'UTC',
-      atEnd: 'Continue',
-      missed: 'BeforeDeadline',
-      status: {},
-    } as MaintenanceWindow;
+    const window = makeWindow({ openings: [{ cron: '0 22 * * *', seconds: 4 * 3600 }] });
     const { startsAt } = decided({ windows: [window], request: request({ events: [event({ kind: 'reboot', deadline: at(2.5 * day) })] }) });
     assert.equal(startsAt?.toString(), '2026-11-23T01:30:00Z', 'half an hour before the last night ends');
   });

@@ -43,4 +43,5 @@ test('a kind that stores none is judged by the pods and budgets that are there, 
 test('with nothing in the way there is none', () => {
   assert.deepEqual(blockersNow(makeRequest('one'), nothing, at(10)), []);
   assert.deepEqual(blockersNow(makeRequest('one', { status: { blockers: [] } }), nothing, at(10)), []);
+  assert.deepEqual(blockersNow(makeRequest('one', { deleting: true }), twice, at(10)), [], 'nothing is drained any more');
 });

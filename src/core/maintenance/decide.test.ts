@@ -254,6 +254,36 @@ test('a missing node fails the request, and holds nobody who wants to go', () =>
   assert.deepEqual(whats(leaving), ['let go']);
 });
 
+test('one that is part of something greater has nothing to say of a node that is gone', () => {
+  const { node: _node, ...snapshot } = makeSnapshot({ leases: noLeases });
+  const parts = [makeRequest('one', { part: { of: 'ops/machine', drain: {} } }), makeRequest('two')];
+  assert.deepEqual(
+    decide({ ...snapshot, requests: parts }, now).writes.map(({ reportOf }) => reportOf),
+    ['plains.test//two'],
+  );
+});
+
+test('pods are watched for as long as somebody wants them gone', () => {
+  const watched = (...requests: readonly Partial<MaintenanceRequest>[]): boolean =>
+    run({ requests: requests.map((one, index) => makeRequest(`r${index}`, one)) }).watchPods;
+  assert.equal(watched({}), true);
+  assert.equal(watched({ stage: 'Cordon' }, {}), true);
+  assert.equal(watched({ stage: 'Cordon' }), false);
+  assert.equal(watched({ deleting: true }), false);
+  assert.equal(watched(), false);
+});
+
+test('the node says what its maintenances come to only when all has been done that they want of it', () => {
+  const trouble = { reason: 'Refused', message: 'no' };
+  assert.deepEqual(whats(run({ node: makeNode(), trouble })), ['hold the node', 'report Draining']);
+  assert.deepEqual(whats(run({ trouble })), ['report on the node', 'report Drained']);
+});
+
+test('as long as a kind is not served that holds a node, what has been said on the node stays', () => {
+  const conditions = [{ type: 'Drained', status: 'True', reason: 'DrydockDrainCompleted', message: '' }];
+  assert.deepEqual(run({ requests: [], node: { ...heldNode, conditions }, missingKinds: new Set(['plains.test']) }).writes, []);
+});
+
 test('a foreign lease: nothing is touched, and the status says who has it', () => {
   const decision = run({ node: makeNode(), leases: foreign, pods: [makePod('a')] });
   assert.deepEqual(whats(decision), ['report on the node', 'report Pending']);

@@ -12,6 +12,7 @@ import {
   makeSet,
   type Seen,
 } from '../../testing/make-machine.ts';
+import { makeWindow } from '../../testing/make-window.ts';
 import type { MaintenanceWindow } from '../../window/window.ts';
 import { decideMachine } from '../decide.ts';
 import type { MachineEvent } from '../event.ts';
@@ -150,20 +151,8 @@ describe('the node is emptied', () => {
 });
 
 describe('when its window closes', () => {
-  const window = (atEnd: MaintenanceWindow['atEnd'], from: number, to: number): MaintenanceWindow => ({
-    key: 'w',
-    name: 'nights',
-    uid: 'w',
-    resourceVersion: '1',
-    generation: 1,
-    timeZone: 'UTC',
-    kinds: ['MachineMaintenance'],
-    openings: [{ from: at(from), to: at(to) }],
-    freezes: [],
-    atEnd,
-    missed: 'BeforeDeadline',
-    status: {},
-  });
+  const window = (atEnd: MaintenanceWindow['atEnd'], from: number, to: number) =>
+    makeWindow({ openings: [{ from: at(from), to: at(to) }], atEnd });
   const closed = (atEnd: MaintenanceWindow['atEnd'], seen: Seen = {}, from = 3600, over: MachineWish = {}) =>
     decided({ request: begun('Replace', over), windows: [window(atEnd, from, from + 7200)], child: makeChild('Draining'), ...seen });
   const brief = ({ phase, reason, writes = [], again, restarts, message }: ReturnType<typeof closed>) => [

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { noHistory } from '../../request/request.ts';
 import { at, makeRequest, makeSnapshot } from '../../testing/make.ts';
+import { makeContext, makeDrain, makeProgress } from '../../testing/make-context.ts';
 import type { HostView } from '../../vm/host.ts';
 import type { VmStatus } from '../../vm/vm-status.ts';
 import { decide } from '../decide.ts';
+import type { DrainProgress, RequestProgress } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
+import { hypervisor } from './hypervisor.ts';
 
 const server = (name: string, over: Partial<VmStatus> = {}): VmStatus => ({
   platform: 'OpenStack',
@@ -61,4 +64,75 @@ test('a drain that has failed, or that is over, wants nothing moved', () => {
   const failed = makeRequest('one', { history: { ...noHistory, state: 'Failed', failure: 'DeadlineExceeded', drainStartedAt: at(0) } });
   assert.equal(look(view([server('a')]), { requests: [failed] }).desired, undefined);
   assert.equal(look(view([server('a')]), { requests: [makeRequest('one', { deleting: true })] }).desired, undefined);
+});
+
+describe('step by step', () => {
+  const after = (host: HostView | 'unknown', drain: Partial<DrainProgress> = {}) => {
+    const [progress] = hypervisor(makeContext([makeProgress({ drain: makeDrain(drain) })], { host })).context.progresses;
+    assert.ok(progress?.drain);
+    return progress.drain;
+  };
+
+  test('each server that is still there is a blocker of its own, in the words of its cloud where it has some', () => {
+    const vms = [
+      server('a', { state: 'Cannot', message: 'No valid host was found.', remedy: 'add a host' }),
+      server('b', { state: 'Migrating' }),
+      server('c', { state: 'Waiting' }),
+      server('d', { state: 'Waiting', message: 'is locked' }),
+      server('e', { state: 'Moved' }),
+    ];
+    const about = (name: string) => ({ id: `id-${name}`, name });
+    assert.deepEqual(after(view(vms)).blockerInfos, [
+      { cause: 'ServerNotMovable', server: about('a'), message: 'server a: No valid host was found.', remedy: 'add a host' },
+      { cause: 'ServerMoving', server: about('b'), message: 'server b: is being migrated' },
+      { cause: 'ServerMoving', server: about('c'), message: 'server c: waits for its turn' },
+      { cause: 'ServerMoving', server: about('d'), message: 'server d: is locked' },
+    ]);
+  });
+
+  test('a node is empty when its pods are gone and its hypervisor is empty', () => {
+    const empty = (host: HostView | 'unknown', pods: boolean) => {
+      const { emptied, complete } = after(host, { emptied: pods, complete: pods });
+      return [emptied, complete];
+    };
+    assert.deepEqual(empty(view([], { empty: true }), true), [true, true]);
+    assert.deepEqual(empty(view([], { empty: true }), false), [false, false]);
+    assert.deepEqual(empty(view([]), true), [false, false]);
+    assert.deepEqual(empty('unknown', true), [false, false]);
+  });
+
+  describe('all VMs will have moved when the later of both is done, those of Kubernetes and those of its hypervisor', () => {
+    const rows: readonly (readonly [what: string, host: HostView | 'unknown', pods: number | undefined, end: number | undefined])[] = [
+      ['the servers take longer', view([server('a')], { expectedEnd: at(300) }), 200, 300],
+      ['the VMs of Kubernetes do', view([server('a')], { expectedEnd: at(200) }), 300, 300],
+      ['only the servers are left', view([server('a')], { expectedEnd: at(200) }), undefined, 200],
+      ['nobody knows of the servers', view([server('a')]), 300, undefined],
+      ['nobody knows of either', view([server('a')]), undefined, undefined],
+      ['the servers are gone', view([server('a', { state: 'Moved' })], { expectedEnd: at(400) }), 300, 300],
+      ['one of the servers is gone', view([server('a', { state: 'Moved' }), server('b')], { expectedEnd: at(400) }), 300, 400],
+      ['nobody knows whether it is a hypervisor', 'unknown', 300, undefined],
+    ];
+    for (const [what, host, pods, end] of rows)
+      test(`${what}: ${end ?? 'it cannot be told'}`, () => {
+        const drain = after(host, pods === undefined ? {} : { vmsMovedAt: at(pods) });
+        assert.deepEqual(
+          'vmsMovedAt' in drain ? drain.vmsMovedAt?.toString() : undefined,
+          end === undefined ? undefined : at(end).toString(),
+        );
+      });
+  });
+
+  test('who holds the node with its lease has a wish, and nobody else; a drain counts before a cordon', () => {
+    const wish = (...progresses: readonly Partial<RequestProgress>[]) =>
+      hypervisor(makeContext(progresses.map(makeProgress), { host: view([]) })).context.desiredHost?.why;
+    const drains = { request: makeRequest('drains'), drain: makeDrain() };
+    const cordons = { request: makeRequest('cordons', { stage: 'Cordon' }) };
+    assert.equal(wish(cordons, drains), 'drains');
+    assert.equal(wish({ ...drains, paused: true }, cordons), 'cordons');
+    for (const over of [{ granted: false }, { holds: false }]) {
+      assert.equal(wish({ ...cordons, ...over }), undefined);
+      assert.equal(wish({ ...drains, ...over }, cordons), 'cordons');
+    }
+    assert.equal(wish(), undefined);
+  });
 });

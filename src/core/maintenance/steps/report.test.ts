@@ -74,6 +74,7 @@ describe('times', () => {
     assert.deepEqual(times({}), [undefined, undefined, undefined]);
     assert.deepEqual(times({ drain: half }), [100, undefined, undefined], 'nothing can be told of the pace yet');
     assert.deepEqual(times({ drain: { ...half, complete: true } }, begun), [0, 100, undefined]);
+    assert.deepEqual(times({}, begun), [0, undefined, undefined], 'its pods are not known at the moment');
     assert.deepEqual(times({ drain: half }, history({ drainStartedAt: at(0), drainedAt: at(50) })), [0, 50, undefined]);
   });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { noHistory, type Start } from '../../request/request.ts';
 import { at, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
+import { makeWindow as makeAnyWindow } from '../../testing/make-window.ts';
 import type { MaintenanceWindow, Span } from '../../window/window.ts';
 import { type ReconcileContext, type RequestProgress, startContext } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
@@ -10,21 +11,8 @@ import { schedule } from './schedule.ts';
 const hour = 3600;
 const span = (from: number, to: number): Span => ({ from: at(from), to: at(to) });
 
-const makeWindow = (over: Partial<MaintenanceWindow> = {}): MaintenanceWindow => ({
-  key: 'nights',
-  name: 'nights',
-  uid: 'w',
-  resourceVersion: '1',
-  generation: 1,
-  timeZone: 'UTC',
-  kinds: ['Maintenance'],
-  openings: [span(10 * hour, 14 * hour)],
-  freezes: [],
-  atEnd: 'Continue',
-  missed: 'BeforeDeadline',
-  status: {},
-  ...over,
-});
+const makeWindow = (over: Partial<MaintenanceWindow> = {}): MaintenanceWindow =>
+  makeAnyWindow({ kinds: ['Maintenance'], openings: [span(10 * hour, 14 * hour)], ...over });
 
 type Wish = {
   readonly start?: Start;

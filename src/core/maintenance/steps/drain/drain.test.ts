@@ -3,10 +3,13 @@ import { describe, test } from 'node:test';
 import { type DrainPolicy, type Rung, seedPolicy } from '../../../request/policy.ts';
 import { type MaintenanceRequest, noHistory } from '../../../request/request.ts';
 import { at, makeBudget, makePod, makeRequest, makeSnapshot, ourLease } from '../../../testing/make.ts';
+import { makeContext, makeProgress } from '../../../testing/make-context.ts';
 import { launcherOf, makeVmi, makeVms } from '../../../testing/make-vms.ts';
 import { secondsBetween } from '../../../time.ts';
-import { decide } from '../../decide.ts';
+import { decide, evacuate } from '../../decide.ts';
+import type { RequestProgress } from '../../reconcile-context.ts';
 import { type NodeSnapshot, noNotes } from '../../snapshot.ts';
+import { drain } from './drain.ts';
 
 /** A request that began to drain at 0. */
 const draining = (
@@ -122,6 +125,15 @@ describe('several requests on one node', () => {
       assert.equal(looked(requests, 1, kubevirt).calls.length, 1);
   });
 
+  test('of those that may do as much the oldest decides how long a pod gets', () => {
+    const [five, nine] = [draining({ gracePeriodSeconds: 5 }), draining({ gracePeriodSeconds: 9 }, {}, 'two')];
+    const careful = { virtualMachines: { ...seedPolicy.virtualMachines, notMigrated: 'Wait' } } as const;
+    assert.deepEqual(asked([five, nine], 1), [['a', 'evict', 5, false]]);
+    assert.deepEqual(asked([five, { ...nine, createdAt: at(-9) }], 1), [['a', 'evict', 9, false]]);
+    const waiting = [draining({ gracePeriodSeconds: 5, ...careful }), draining({ gracePeriodSeconds: 9, ...careful }, {}, 'two')];
+    assert.deepEqual(asked(waiting, 1), [['a', 'evict', 5, false]]);
+  });
+
   test('none is called empty by a list that may be older than the hold, as long as one has nothing left', () => {
     const none = draining({ podSelector: { matchLabels: { app: 'other' } } }, {}, 'two');
     assert.deepEqual(asked([evicting, none], 1, { podsConfirmed: false }), []);
@@ -172,4 +184,60 @@ test('pods that came after the node was held are moved on more slowly each time:
   assert.deepEqual(asked([draining()], 100, over), []);
   const older = new Map([[ourLease.key, { ...ourLease, acquireTime: at(50) }]]);
   assert.equal(asked([draining()], 100, { ...over, leases: older }).length, 1);
+});
+
+describe('how far the drain is', () => {
+  const daemon = makePod('agent', { owner: { kind: 'DaemonSet', name: 'agent', uid: 'ds', apiVersion: 'apps/v1' } });
+  const counted = (pods: NodeSnapshot['pods'], notes = noNotes) => {
+    const snapshot = makeSnapshot({ requests: [draining()], pods: pods ?? [], notes });
+    const { decision, reports } = evacuate(snapshot, at(10));
+    return { notes: decision.notes, pods: reports[0]?.pods };
+  };
+  test('pods that stay are counted among all, and not among those that have to leave', () => {
+    const first = counted([makePod('a'), makePod('b'), daemon]);
+    assert.deepEqual(first.pods, { toEvict: 2, gone: 0, waiting: 2, total: 3 });
+    const then = counted([makePod('b'), daemon], first.notes);
+    assert.deepEqual(then.pods, { toEvict: 2, gone: 1, waiting: 1, total: 3 });
+    assert.deepEqual(counted([daemon], then.notes).pods, { toEvict: 2, gone: 2, waiting: 0, total: 3 });
+  });
+
+  test('when the VMs will have moved is told', () => {
+    const vmis = [makeVmi('db')];
+    const samples = [{ bytes: 2 * 2 ** 30, waitedSeconds: 2, copiedSeconds: 10 }];
+    const snapshot = makeSnapshot({ requests: [draining()], pods: vmis.map(vmi => launcherOf(vmi)), vms: makeVms({ vmis, samples }) });
+    assert.equal(evacuate(snapshot, at(10)).reports[0]?.estimatedEnd?.toString(), at(22).toString());
+  });
+
+  test('what is left to end by itself, or goes along with a VM, is said in words', () => {
+    const said = (pod: Parameters<typeof makePod>[1], policy: Partial<DrainPolicy> = {}, name = 'a') => {
+      const snapshot = makeSnapshot({ requests: [draining(policy)], pods: [makePod(name, pod)] });
+      return evacuate(snapshot, at(10)).reports[0]?.blockers.map(({ message }) => message);
+    };
+    assert.deepEqual(said({}, { awaitPods: [{}] }), ['is left to finish by itself, as the policy says']);
+    const owner = { kind: 'Pod', name: 'x', uid: 'x', apiVersion: 'v1' };
+    assert.deepEqual(said({ owner }, {}, 'hp-volume-1'), ['is a volume of a VM, and goes with it']);
+  });
+});
+
+test('a VM that cannot move is shut down so long after the drain began, and it begins with the first look', () => {
+  const vmi = makeVmi('db', { migratable: false });
+  const policy = { virtualMachines: { ...seedPolicy.virtualMachines, notMigratable: 'ShutDown', shutDownAfterSeconds: 60 } } as const;
+  const over = { ...quiet, pods: [launcherOf(vmi)], vms: makeVms({ vmis: [vmi] }) };
+  const { drainStartedAt: _, ...history } = draining().history;
+  const fresh = { ...draining(policy), history };
+  assert.deepEqual([asked([fresh], 10, over), again([fresh], 10, over)], [[], 70]);
+  assert.deepEqual([asked([draining(policy)], 10, over), again([draining(policy)], 10, over)], [[], 60]);
+});
+
+test('a drain that pauses or has run out of time holds its node, whatever else', () => {
+  const after = (progress: Partial<RequestProgress>, pods = [makePod('a')]) => {
+    const { context } = drain(makeContext([makeProgress(progress)], { pods }));
+    return context.progresses.map(({ holds, failure }) => [holds, failure, context.plan.calls.length]);
+  };
+  const late = (action: Rung['action']) => ({ request: draining({ ladder: [{ afterSeconds: 10, action }] }) });
+  assert.deepEqual(after({}), [[true, undefined, 1]]);
+  assert.deepEqual(after({ paused: true }), [[true, undefined, 0]]);
+  assert.deepEqual(after({ failure: 'DeadlineExceeded' }), [[true, 'DeadlineExceeded', 0]]);
+  assert.deepEqual(after(late('Fail')), [[true, 'DeadlineExceeded', 0]]);
+  assert.deepEqual(after(late('Release')), [[true, 'GivenBack', 0]], 'it is released once that is stored');
 });

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { InFlightEviction } from '../../drain/in-flight-eviction.ts';
+import type { KindAdapter } from '../../request/request.ts';
+import { at, heldNode, makeNode, makeRequest, makeSnapshot } from '../../testing/make.ts';
+import { decide } from '../decide.ts';
+import type { NodeSnapshot } from '../snapshot.ts';
+
+const { adapter: plain } = makeRequest('one');
+const look = (over: Partial<NodeSnapshot> = {}) => {
+  const write = decide(makeSnapshot(over), at(100)).writes.find(({ store }) => store === 'nodes');
+  return { write, what: write?.what, said: write?.announce.map(({ reason }) => reason) };
+};
+const recordOf = ({ write }: ReturnType<typeof look>): unknown => {
+  const { annotations } = (write?.body['metadata'] ?? {}) as { annotations?: Record<string, string> };
+  return JSON.parse(annotations?.['drydock.dev/before'] ?? 'null');
+};
+
+test('a node that the operator before us holds was free before; one that others have marked is as they left it', () => {
+  const { holdRecord: _, ...unrecorded } = heldNode;
+  const marks = { 'node.kubernetes.io/unschedulable:NoSchedule': null, 'test/drain:NoSchedule': null };
+  const taken = makeRequest('one', { claim: 'takenOver' });
+  assert.deepEqual(recordOf(look({ node: unrecorded, requests: [taken] })), {
+    unschedulable: false,
+    taints: marks,
+    labels: {},
+    kinds: ['plains.test'],
+  });
+  const [cordon, mark] = heldNode.taints;
+  assert.deepEqual(recordOf(look({ node: unrecorded })), {
+    unschedulable: true,
+    taints: { 'node.kubernetes.io/unschedulable:NoSchedule': cordon, 'test/drain:NoSchedule': mark },
+    labels: {},
+    kinds: ['plains.test'],
+  });
+});
+
+describe('kinds that the cluster does not serve at the moment', () => {
+  const ofKind = (name: string): KindAdapter => ({
+    ...plain,
+    name: `${name}.test`,
+    marks: () => ({ unschedulable: true, taints: [{ key: `${name}/drain`, effect: 'NoSchedule' }], labels: {} }),
+  });
+  const adapters = [ofKind('a'), ofKind('b')];
+  const taint = (name: string) => ({ key: `${name}/drain`, effect: 'NoSchedule' });
+  /** The node is held by these, and nobody asks for it. */
+  const after = (holders: readonly string[], missing: readonly string[]) => {
+    const before = {
+      unschedulable: false,
+      taints: Object.fromEntries(holders.map(name => [`${name}/drain:NoSchedule`, null])),
+      labels: {},
+      kinds: holders.map(name => `${name}.test`),
+    };
+    const node = makeNode({ unschedulable: true, taints: holders.map(taint), holdRecord: JSON.stringify(before) });
+    const { write, what } = look({ node, adapters, requests: [], missingKinds: new Set(missing.map(name => `${name}.test`)) });
+    return [what, (write?.body['spec'] as { taints?: unknown } | undefined)?.taints];
+  };
+
+  test('keep the node that they hold, and put nothing on one that they do not', () => {
+    assert.deepEqual(after(['a'], ['a']), [undefined, undefined]);
+    assert.deepEqual(after(['a'], ['a', 'b']), [undefined, undefined]);
+    assert.deepEqual(after(['a'], ['b']), ['give the node back', null]);
+  });
+  test('do not keep what others had put on it', () => assert.deepEqual(after(['a', 'b'], ['a']), ['hold the node', [taint('a')]]));
+});
+
+describe('a node that is released', () => {
+  const requests = [makeRequest('one', { deleting: true })];
+  const cordonedBefore = { ...heldNode, before: heldNode.holdRecord?.replace('"unschedulable":false', '"unschedulable":true') ?? '' };
+  test('is said to be schedulable, or to stay cordoned as it was; nothing where somebody has uncordoned it', () => {
+    assert.deepEqual(look({ requests }).said, ['Uncordoned']);
+    assert.deepEqual(look({ requests, node: cordonedBefore }).said, ['NodeReleased']);
+    assert.deepEqual(look({ requests, node: { ...heldNode, unschedulable: false } }).said, []);
+  });
+
+  test('waits for what has been sent to its own pods, and for nothing else', () => {
+    const inFlightEviction: InFlightEviction = { uid: 'u', podKey: 'shop/a', podName: 'a', nodeName: 'n1', state: 'sent', at: at(99) };
+    const given = (over: Partial<InFlightEviction>) => look({ requests, inFlight: [{ ...inFlightEviction, ...over }] }).what;
+    assert.equal(given({}), undefined);
+    assert.equal(given({ nodeName: 'n2' }), 'give the node back');
+    assert.equal(given({ state: 'accepted' }), 'give the node back');
+    assert.equal(given({ state: 'queued' }), 'give the node back');
+  });
+});
+
+test('a quorum that is lost with the node is told once, when it is held for the first time, for each that holds it', () => {
+  const quorum = { members: [{ name: 'n1', ready: true, held: false }], seats: new Set<string>() };
+  const said = (over: Partial<NodeSnapshot>) => look({ quorum, node: makeNode(), ...over }).said;
+  assert.deepEqual(said({}), ['QuorumAtRisk']);
+  assert.deepEqual(said({ requests: [makeRequest('one'), makeRequest('two', { claim: 'none' })] }), ['QuorumAtRisk']);
+  assert.deepEqual(said({ node: { ...heldNode, unschedulable: false } }), ['HoldRestored']);
+  const elsewhere = makeRequest('two', {
+    adapter: { ...plain, lease: () => ({ namespace: 'x', name: 'y', holder: 'us', released: 'deleted' }) },
+  });
+  assert.deepEqual(said({ requests: [makeRequest('one'), elsewhere] }), ['QuorumAtRisk'], 'the other waits for its lease');
+});
