@@ -63,7 +63,7 @@ const foresee = async (harness: OperatorHarness, scenario: Scenario, { targets }
 /** Nothing has changed for so long: it will not by itself. */
 const stillMs = 15_000;
 
-const essence = ({ phase, pods, blockers = [] }: NonNullable<Maintenance['status']>): string =>
+const summaryOf = ({ phase, pods, blockers = [] }: NonNullable<Maintenance['status']>): string =>
   JSON.stringify([phase, pods, blockers.map(({ cause, pod, volume }) => [cause, pod, volume])]);
 
 const drain = async (api: Api, scenario: Scenario, { targets }: Arena): Promise<readonly Actual[]> => {
@@ -81,7 +81,7 @@ const drain = async (api: Api, scenario: Scenario, { targets }: Arena): Promise<
     const all = await Promise.all(targets.map(name => api.get<Maintenance>(maintenancePath(name))));
     for (const { metadata, status } of all)
       if (status?.phase === 'Drained' && !ends.has(metadata.name)) ends.set(metadata.name, (performance.now() - start) / 1000);
-    const now = all.map(({ status }) => (status === undefined ? '' : essence(status))).join();
+    const now = all.map(({ status }) => (status === undefined ? '' : summaryOf(status))).join();
     if (now !== seen) since = performance.now();
     seen = now;
     if (ends.size === targets.length || performance.now() - since > stillMs) {

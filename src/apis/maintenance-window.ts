@@ -29,7 +29,7 @@ const duration = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/;
 const secondsOf = (text: string | undefined, field: string): number => {
   const [, hours = 0, minutes = 0, seconds = 0] = duration.exec(text ?? '') ?? [];
   const total = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
-  if (total <= 0) throw new Unreadable(`${field} is "${text ?? ''}"; it takes hours, minutes and seconds, for example 1h30m`);
+  if (total <= 0) throw new Unreadable(`${field}: Invalid value: "${text ?? ''}": expected hours, minutes and seconds, for example 1h30m`);
   return total;
 };
 
@@ -43,9 +43,12 @@ const momentOf = (text: string | undefined, timeZone: string, field: string): Te
       .toZonedDateTime(timeZone)
       .toInstant();
   } catch (error) {
-    throw new Unreadable(`${field} is "${text ?? ''}"; it takes a time as 2026-12-24T18:00 or 2026-12-24T18:00:00+01:00, or a date`, {
-      cause: error,
-    });
+    throw new Unreadable(
+      `${field}: Invalid value: "${text ?? ''}": expected a time as 2026-12-24T18:00 or 2026-12-24T18:00:00+01:00, or a date`,
+      {
+        cause: error,
+      },
+    );
   }
 };
 
@@ -87,7 +90,7 @@ const checkZone = (timeZone: string): void => {
   try {
     Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(timeZone);
   } catch (error) {
-    throw new Unreadable(`spec.timeZone is "${timeZone}"; it takes the IANA name of a time zone, for example Europe/Berlin`, {
+    throw new Unreadable(`spec.timeZone: Invalid value: "${timeZone}": expected the IANA name of a time zone, for example Europe/Berlin`, {
       cause: error,
     });
   }

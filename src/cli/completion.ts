@@ -33,7 +33,7 @@ export const shells: readonly string[] = Object.keys(scripts);
 /** The script for one shell. Throws a UsageError for a shell that there is none for. */
 export const completionScript = (shell: string): string => {
   const script = scripts[shell];
-  if (script === undefined) throw new UsageError(`there is no completion for "${shell}"; there is for ${shells.join(', ')}`);
+  if (script === undefined) throw new UsageError(`no completion for "${shell}"; available: ${shells.join(', ')}`);
   return script;
 };
 

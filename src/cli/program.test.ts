@@ -49,7 +49,7 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
   test('a dashboard that a network could reach is refused', async () => {
     const { code, out, err } = await drydock('operator', '--dashboard-bind-address=:8721');
     assert.deepEqual([code, out], [2, '']);
-    assert.match(err, /^drydock: --dashboard-bind-address is ":8721"; the page is served on loopback addresses only/);
+    assert.match(err, /^drydock: --dashboard-bind-address is ":8721"; the dashboard is served on loopback addresses only/);
   });
 
   test('a port that is none is a wrong call', async () => {
@@ -57,7 +57,7 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
       const { code, out, err } = await drydock(command, '--port=http');
       assert.deepEqual(
         [code, out, linesOf(err)],
-        [2, '', ['drydock: --port is "http"; it takes a number up to 65535, or 0 for any free port']],
+        [2, '', ['drydock: invalid value "http" for --port: expected a number up to 65535, or 0 for any free port']],
       );
     }
   });
@@ -71,7 +71,7 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
   test('a bad value is a wrong call, told in one line', async () => {
     const { code, out, err } = await drydock('operator', '-leader-elect=maybe');
     assert.deepEqual([code, out], [2, '']);
-    assert.deepEqual(linesOf(err), ['drydock: --leader-elect is "maybe"; it takes true or false']);
+    assert.deepEqual(linesOf(err), ['drydock: invalid value "maybe" for --leader-elect: expected true or false']);
   });
 
   test('without a cluster it says where it has looked, in one line', async () => {

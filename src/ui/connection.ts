@@ -39,7 +39,7 @@ class Patience {
 
   heard(): void {
     this.end();
-    this.#timer = setTimeout(() => this.#controller.abort(new Error('the server has fallen silent')), silenceMs);
+    this.#timer = setTimeout(() => this.#controller.abort(new Error('the server went silent')), silenceMs);
   }
 
   end(): void {

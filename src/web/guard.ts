@@ -7,7 +7,7 @@ import type { Clock } from '../support/clock.ts';
 /** Why a request is not answered. */
 export type Refused = { readonly status: 401 | 403 | 503; readonly text: string };
 
-type Known = { readonly response: 'allowed' | Refused; readonly untilMs: number };
+type CachedReview = { readonly response: 'allowed' | Refused; readonly untilMs: number };
 
 /** Milliseconds for which an answer counts, as controller-runtime's metrics server keeps them; tokens that are remembered; reviews at the same time. */
 const allowedForMs = 60_000;
@@ -24,7 +24,7 @@ const bearer = (authorization: string | undefined): string | undefined => /^Bear
 export class Guard {
   readonly #api: Api;
   readonly #clock: Clock;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, CachedReview>();
   #asking = 0;
 
   constructor(api: Api, clock: Clock) {

@@ -55,8 +55,9 @@ export const blocksOf = (document: string): readonly Block[] => {
 /** In the order in which somebody would read them; the last one takes Drydock away. */
 export const documents: readonly string[] = [
   'README.md',
+  'docs/maintenance.md',
   ...readdirSync(join(root, 'docs'))
-    .filter(name => name.endsWith('.md') && name !== 'migrate.md')
+    .filter(name => name.endsWith('.md') && !['maintenance.md', 'migrate.md'].includes(name))
     .sort()
     .map(name => `docs/${name}`),
   'deploy/README.md',

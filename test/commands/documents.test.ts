@@ -50,7 +50,7 @@ const assertHeads = ({ text, place }: Block, stdout: string): void => {
 
 const tryBlock = async (session: Session, block: Block): Promise<void> => {
   if (block.use.kind === 'demo') {
-    const { stdout } = await session.interrupt(block.text, /^Ctrl-C ends it/m);
+    const { stdout } = await session.interrupt(block.text, /^Press Ctrl-C to stop/m);
     assert.match(stdout, /http:\/\/127\.0\.0\.1:\d+\//);
     return;
   }

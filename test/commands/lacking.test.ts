@@ -61,7 +61,7 @@ describe('a command where something is missing', { skip, timeout: 180_000 }, () 
     const why = await as('admin', 'why no-such-space/web-1');
     assert.deepEqual(
       [why.code, why.stdout, why.stderr],
-      [1, '', 'Error from server (NotFound): namespaces "no-such-space" not found; kubectl get namespaces shows those that there are\n'],
+      [1, '', 'Error from server (NotFound): namespaces "no-such-space" not found; kubectl get namespaces lists the namespaces\n'],
     );
     const install = await as('admin', 'install --apply --without crds rbac webhook --namespace no-such-space');
     assert.equal(install.code, 1);

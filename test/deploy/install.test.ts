@@ -223,7 +223,7 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
 
   test('wrong calls end with 2 and one line', async () => {
     for (const [args, text] of [
-      [['--replicas', 'two'], /--replicas is "two"; it takes a whole number/],
+      [['--replicas', 'two'], /invalid value "two" for --replicas: expected a whole number/],
       [['--namespace', 'No_Name'], /--namespace is "No_Name"/],
       [['--kind', 'example.test'], /there is no kind of the group "example\.test"/],
       [['--without', 'webhook', '--with', 'cert-manager'], /cert-manager is for the webhook/],

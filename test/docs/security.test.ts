@@ -24,6 +24,7 @@ const tests = new Map(
 const named = new Map([
   ...tests,
   ['machine-decide', join(root, 'src/core/machine/decide.test.ts')],
+  ['hold', join(root, 'src/core/hold/hold.test.ts')],
   ['web-guard', join(root, 'src/web/guard.test.ts')],
 ]);
 

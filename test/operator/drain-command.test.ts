@@ -249,7 +249,7 @@ describe('the commands of kubectl', { skip, concurrency: 8, timeout: 120_000 }, 
     assert.equal(outcome.code, 130, outcome.stderr);
     assert.match(outcome.stderr, /^interrupted\. /m);
     assert.match(outcome.stderr, /node\/broken stays cordoned: 0 of 1 pods gone/);
-    assert.match(outcome.stderr, /go on with: drydock drain broken .*; give back with: drydock uncordon broken/);
+    assert.match(outcome.stderr, /continue with: drydock drain broken .*; release with: drydock uncordon broken/);
     assert.equal((await getNode(api, 'broken')).spec.unschedulable, true);
   });
 

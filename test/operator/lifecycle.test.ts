@@ -244,9 +244,9 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
 
   test('ends with 2 and one line that names the flag when it is called wrongly', async () => {
     const wrong = [
-      ['--metrics-bind-address=nonsense', /--metrics-bind-address is "nonsense"; it takes host:port/],
-      ['--leader-elect=perhaps', /--leader-elect is "perhaps"; it takes true or false/],
-      ['--node-lease-duration-seconds=2', /--node-lease-duration-seconds is "2"; it takes a whole number/],
+      ['--metrics-bind-address=nonsense', /invalid value "nonsense" for --metrics-bind-address: expected host:port/],
+      ['--leader-elect=perhaps', /invalid value "perhaps" for --leader-elect: expected true or false/],
+      ['--node-lease-duration-seconds=2', /invalid value "2" for --node-lease-duration-seconds: expected a whole number/],
       ['--zap-log-level=loud', /--zap-log-level is "loud"/],
       ['--kubeconfig=/there/is/none', /\/there\/is\/none/],
     ] as const;

@@ -16,9 +16,9 @@ export const dashboard = (flags: DashboardFlags, env: Env): Promise<void> => {
     const log = pinoLog({ format: 'text', level: 'warn', stream: process.stderr, colour: process.stderr.isTTY });
     const adapters = await kindsOf(connection, env);
     const page = await openPage({ ports: connection, adapters, cluster: connection.server, port, log });
-    plainOutput.line(`The page for ${connection.server}:`);
+    plainOutput.line(`Dashboard of ${connection.server}:`);
     plainOutput.line(`  ${page.url}`);
-    plainOutput.line('Whoever has this link does there what you may do in the cluster. Ctrl-C ends it.');
+    plainOutput.line('Anybody with this link acts in the cluster with your rights. Press Ctrl-C to stop.');
     await untilStopped();
     await page.close();
   });

@@ -169,6 +169,6 @@ describe('the page of a command', { timeout: 60_000 }, () => {
 
   test('a port that is taken is told, where it was asked for', async () => {
     const { port } = new URL(serving.url);
-    await assert.rejects(opened('demo', `--port=${port}`), /^Error: drydock: the page cannot be served on port \d+: .*EADDRINUSE/);
+    await assert.rejects(opened('demo', `--port=${port}`), /^Error: drydock: failed to serve the dashboard on port \d+: .*EADDRINUSE/);
   });
 });

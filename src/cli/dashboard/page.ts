@@ -17,7 +17,7 @@ export const pagePort = (text: string | undefined): number | undefined => {
   if (text === undefined) return undefined;
   const port = Number(text);
   if (text === '' || !Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new UsageError(`--port is "${text}"; it takes a number up to 65535, or 0 for any free port`);
+    throw new UsageError(`invalid value "${text}" for --port: expected a number up to 65535, or 0 for any free port`);
   }
   return port;
 };
@@ -48,7 +48,7 @@ export const openPage = async ({ ports, adapters, cluster, port, hosts, log }: P
   } catch (error) {
     if (port === undefined && isTaken(error)) return on(0);
     const cause = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`the page cannot be served on port ${port ?? usualPort}: ${cause}`, { cause: error });
+    throw new UsageError(`failed to serve the dashboard on port ${port ?? usualPort}: ${cause}`, { cause: error });
   }
 };
 

@@ -37,24 +37,24 @@ const openApi = async (cluster: EmbeddedCluster): Promise<Open> => {
 
 /** In ten lines: where everything is, and what to try. */
 const welcome = (count: number, page: string, file: string): readonly string[] => [
-  `A cluster of ${count} nodes lives in this process, and Drydock with it: in a moment it drains one of them. No other cluster is touched.`,
-  `Open this in a browser, choose a worker there and retire its host:  ${page}`,
-  'Or in another terminal, in the clone, or with your own kubectl:',
+  `A demo cluster of ${count} nodes runs in this process, with Drydock, which drains one of them in a moment. No other cluster is touched.`,
+  `Open the dashboard, choose a worker and retire its host:  ${page}`,
+  'Or use another terminal, in the clone, or your own kubectl:',
   `  export KUBECONFIG=${file}`,
-  '  bin/drydock status                       who is held, what blocks it, what would help',
+  '  bin/drydock status                       held nodes, what blocks them, how to fix it',
   '  bin/drydock maintain worker-1 --reason "new memory" --wait',
-  '  bin/drydock release worker-1             the node comes back as it was',
+  '  bin/drydock release worker-1             the node is as it was before',
   '  bin/drydock drain worker-2 --ignore-daemonsets --delete-emptydir-data',
   '  kubectl get nodes,pods,maintenances,machines,machinesets,mm,mw,mes -A',
-  'Ctrl-C ends it, and nothing of it is left.',
+  'Press Ctrl-C to stop; nothing is left behind.',
 ];
 
 const nodeCount = ({ cluster }: Demo): number => cluster.registry.store.count('nodes');
 
 const welcomeEmpty = (file: string): readonly string[] => [
-  'An empty Kubernetes cluster lives in this process: API, controllers, scheduler, and a kubelet for every node that you make.',
+  'An empty Kubernetes cluster runs in this process: API, controllers, scheduler, and a kubelet for every node that you create.',
   `  export KUBECONFIG=${file}`,
-  'Ctrl-C ends it, and nothing of it is left.',
+  'Press Ctrl-C to stop; nothing is left behind.',
 ];
 
 export type DemoFlags = { readonly port?: string; readonly empty?: boolean };

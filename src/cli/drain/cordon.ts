@@ -17,7 +17,7 @@ export type DryRun = 'none' | 'client' | 'server';
 /** Throws a UsageError for any other value than kubectl's. */
 export const dryRunOf = (text: string): DryRun => {
   if (text === 'none' || text === 'client' || text === 'server') return text;
-  throw new UsageError(`--dry-run is "${text}"; it takes none, server, or client`);
+  throw new UsageError(`invalid value "${text}" for --dry-run: expected none, server, or client`);
 };
 
 const suffixes: Readonly<Record<DryRun, string>> = { none: '', client: ' (dry run)', server: ' (server dry run)' };

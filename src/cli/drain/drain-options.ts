@@ -47,7 +47,7 @@ const podSelectorOf = (text: string | undefined): Pick<DrainPolicy, 'podSelector
 
 const wordOf = <Word extends string>(flag: string, given: string, words: readonly Word[]): Word => {
   const word = words.find(one => one.toLowerCase() === given.toLowerCase());
-  if (word === undefined) throw new UsageError(`${flag} is "${given}"; it takes ${words.join(', ')}`);
+  if (word === undefined) throw new UsageError(`invalid value "${given}" for ${flag}: expected ${words.join(', ')}`);
   return word;
 };
 

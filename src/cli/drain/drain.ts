@@ -68,7 +68,7 @@ const sayInterrupted = (engine: DrainEngine): void => {
     plainOutput.note(`  node/${nodeName} stays cordoned: ${far}`);
   }
   const names = open.map(({ nodeName }) => nodeName).join(' ');
-  plainOutput.note(`go on with: drydock drain ${names} (and the same flags); give back with: drydock uncordon ${names}`);
+  plainOutput.note(`continue with: drydock drain ${names} (and the same flags); release with: drydock uncordon ${names}`);
 };
 
 /** Draws bars below the lines while the drains go on, where somebody looks. */

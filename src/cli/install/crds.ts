@@ -25,9 +25,9 @@ const crdFiles = (): readonly CrdFile[] => {
 /** The CRDs of these API groups as YAML documents. Throws a UsageError that names the groups there are. */
 export const crdTexts = (groups: readonly string[]): readonly string[] => {
   const files = crdFiles();
-  const known = files.map(groupOf);
+  const known = [...new Set(files.map(groupOf))];
   const unknown = groups.find(group => !known.includes(group));
-  if (unknown !== undefined) throw new UsageError(`there is no kind of the group "${unknown}"; there are: ${known.join(', ')}`);
+  if (unknown !== undefined) throw new UsageError(`unknown group "${unknown}"; available: ${known.join(', ')}`);
   return files
     .filter(file => groups.includes(groupOf(file)))
     .map(({ name, folder }) => readFileSync(new URL(folder + name, deploy), 'utf8'));

@@ -38,7 +38,7 @@ const conflictText = ({ details }: Status): string => {
 const refusalOf = ({ status, body }: ApiResponse): string => {
   const said: Status = typeof body === 'object' && body !== null ? body : {};
   if (status === 409 && said.details?.causes !== undefined) return conflictText(said);
-  const { message = `the API server answered ${status}` } = said;
+  const { message = `the API server responded with ${status}` } = said;
   const [, missing] = status === 404 ? (/^namespaces "([^"]+)" not found$/.exec(message) ?? []) : [];
   return missing === undefined ? message : `${message}; the part rbac brings it, or kubectl create namespace ${missing}`;
 };

@@ -31,7 +31,8 @@ export class Locator {
     const known = this.#known.get(apiVersion);
     if (known !== undefined) return known;
     const { status, body } = await this.#api.call({ method: 'GET', path: rootOf(apiVersion) });
-    if (status !== 200 && status !== 404) throw new Error(`cannot ask which kinds ${apiVersion} has: the API server answered ${status}`);
+    if (status !== 200 && status !== 404)
+      throw new Error(`failed to discover the kinds of ${apiVersion}: the API server responded with ${status}`);
     const resources = status === 200 ? (body as { readonly resources: readonly Resource[] }).resources : [];
     this.#known.set(apiVersion, resources);
     return resources;
@@ -44,7 +45,7 @@ type Groups = { readonly versions?: readonly { readonly groupVersion: string }[]
 export const isServed = async (api: Api, { group, resource }: { readonly group: string; readonly resource: string }): Promise<boolean> => {
   const { status, body } = await api.call({ method: 'GET', path: `/apis/${group}` });
   if (status === 404) return false;
-  if (status !== 200) throw new Error(`cannot ask which versions ${group} has: the API server answered ${status}`);
+  if (status !== 200) throw new Error(`failed to discover the versions of ${group}: the API server responded with ${status}`);
   for (const { groupVersion } of (body as Groups).versions ?? []) {
     const list = await api.call({ method: 'GET', path: `/apis/${groupVersion}` });
     const { resources = [] } = list.body as { readonly resources?: readonly Resource[] };

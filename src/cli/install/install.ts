@@ -26,7 +26,7 @@ export type InstallFlags = ConnectionFlags & {
 };
 
 const replicasOf = (text: string): number => {
-  if (!/^\d{1,3}$/.test(text)) throw new UsageError(`--replicas is "${text}"; it takes a whole number`);
+  if (!/^\d{1,3}$/.test(text)) throw new UsageError(`invalid value "${text}" for --replicas: expected a whole number`);
   return Number(text);
 };
 

@@ -39,7 +39,7 @@ const isStage = (text: string): text is Stage => (stages as readonly string[]).i
 /** The object that these flags ask for. Throws a UsageError that names the flag and what it takes. */
 export const maintenanceFor = (node: string, flags: MaintainFlags): JsonObject => {
   const { stage } = flags;
-  if (!isStage(stage)) throw new UsageError(`--stage is "${flags.stage}"; it takes ${stages.join(', ')}`);
+  if (!isStage(stage)) throw new UsageError(`invalid value "${flags.stage}" for --stage: expected ${stages.join(', ')}`);
   const timeoutSeconds = Math.round(seconds('--timeout', flags.timeout));
   const gracePeriodSeconds = Math.max(-1, integer('--grace-period', flags.gracePeriod));
   return maintenanceObject({

@@ -13,7 +13,7 @@ import { vmOutlook } from '../../core/vm/outlook.ts';
 import { titleOf } from '../shared/requests.ts';
 
 /** What is known when somebody asks why. */
-export type Known = {
+export type WhyInputs = {
   readonly node: Node;
   /** On this node, oldest first. */
   readonly requests: readonly MaintenanceRequest[];
@@ -40,19 +40,19 @@ const phaseOf = ({ status, deleting }: MaintenanceRequest): string => {
   return `is ${word}${said === undefined ? '' : `: ${said}`}`;
 };
 
-const vmText = (request: MaintenanceRequest, { drainInputs, now }: Known): readonly string[] => {
+const vmText = (request: MaintenanceRequest, { drainInputs, now }: WhyInputs): readonly string[] => {
   const vms = vmsNow(request, drainInputs, now);
   return vms === undefined ? [] : [`${vms.summary}.`];
 };
 
-const requestText = (request: MaintenanceRequest, known: Known): string => {
+const requestText = (request: MaintenanceRequest, known: WhyInputs): string => {
   const { drainInputs, now } = known;
   const about = `${titleOf(request)}${reasonOf(request)}, made ${request.createdAt.toString({ smallestUnit: 'second' })}, ${phaseOf(request)}.`;
   if (!isDraining(request)) return about;
   return [about, ...vmText(request, known), ...sentences(blockersNow(request, drainInputs, now))].join(' ');
 };
 
-const vmsOutlook = ({ node, imagined, drainInputs, now }: Known): string => {
+const vmsOutlook = ({ node, imagined, drainInputs, now }: WhyInputs): string => {
   const { vmPods } = filterContextOf({ nodeName: node.name, ...drainInputs }, now);
   const vms = vmOutlook(vmPods.values(), imagined.policy.virtualMachines);
   const texts = new Map<string, string[]>();
@@ -60,7 +60,7 @@ const vmsOutlook = ({ node, imagined, drainInputs, now }: Known): string => {
   return [...texts].map(([text, names]) => ` VM ${fewOf(names, 5)} ${text}.`).join('');
 };
 
-const withoutMaintenance = (known: Known): string => {
+const withoutMaintenance = (known: WhyInputs): string => {
   const { node, imagined, drainInputs, now } = known;
   const cordoned = node.unschedulable ? ' It is cordoned, by somebody who left no maintenance.' : '';
   const blockers = sentences(blockersNow(imagined, drainInputs, now));
@@ -70,7 +70,7 @@ const withoutMaintenance = (known: Known): string => {
 };
 
 /** Why the node is as it is, and what would help: one paragraph. */
-export const whyNode = (known: Known): string => {
+export const whyNode = (known: WhyInputs): string => {
   const { node, requests } = known;
   if (requests.length === 0) return withoutMaintenance(known);
   const held = node.holdRecord === undefined ? 'is not held (yet)' : 'is held';
@@ -85,7 +85,7 @@ const stays: Readonly<Record<string, string>> = {
   TerminatingTooLong: 'it has been terminating for too long and is not waited for any more',
 };
 
-const podText = (pod: Pod, request: MaintenanceRequest, { drainInputs, now }: Known): string => {
+const podText = (pod: Pod, request: MaintenanceRequest, { drainInputs, now }: WhyInputs): string => {
   const behavior = drainBehaviorOf(pod, request.policy, filterContextOf({ nodeName: pod.nodeName, ...drainInputs }, now));
   if (behavior.behavior === 'ignore') return `It stays: ${stays[behavior.reason] ?? behavior.reason}.`;
   const blocker = blockersNow(request, drainInputs, now).find(({ what }) => what === pod.key);
@@ -98,7 +98,7 @@ const podText = (pod: Pod, request: MaintenanceRequest, { drainInputs, now }: Kn
 };
 
 /** Why the pod is still there, and what would help: one paragraph. */
-export const whyPod = (pod: Pod, known: Known): string => {
+export const whyPod = (pod: Pod, known: WhyInputs): string => {
   const { node, requests, imagined } = known;
   const draining = requests.filter(({ deleting, stage }) => !deleting && stage === 'Drain');
   if (draining.length === 0) {

@@ -12,7 +12,7 @@ import { kindsOf } from '../shared/kinds.ts';
 import { nodePath } from '../shared/nodes.ts';
 import { requestsOf } from '../shared/requests.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { type Known, whyNode, whyPod } from './why-words.ts';
+import { type WhyInputs, whyNode, whyPod } from './why-words.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -43,7 +43,7 @@ const podPath = (namespace: string, name: string): string =>
 /** A pod is not found either where its whole namespace is missing, and then that is what has to be told. */
 const refuseMissingNamespace = async (connection: Connection, namespace: string): Promise<void> => {
   const answer = await get(connection, `/api/v1/namespaces/${encodeURIComponent(namespace)}`);
-  if (answer.status === 404) throw new ApiError(`${refusedError(answer).message}; kubectl get namespaces shows those that there are`);
+  if (answer.status === 404) throw new ApiError(`${refusedError(answer).message}; kubectl get namespaces lists the namespaces`);
 };
 
 type Found = { readonly nodeName: string; readonly pod?: Pod };
@@ -64,7 +64,7 @@ const find = async (connection: Connection, target: Target): Promise<Found> => {
   return { nodeName: pod.nodeName, pod };
 };
 
-const knownOf = async (connection: Connection, nodeName: string, env: Env): Promise<Known> => {
+const knownOf = async (connection: Connection, nodeName: string, env: Env): Promise<WhyInputs> => {
   const node = await get(connection, nodePath(nodeName));
   if (node.status !== 200) throw refusedError(node);
   const [requests, drainInputs] = await Promise.all([

@@ -75,7 +75,8 @@ const rowsOf = ({ name, timeZone, state, until, why, openings }: Shown): readonl
 
 const countOf = (text: string): number => {
   const count = Number(text);
-  if (!Number.isInteger(count) || count < 1 || count > 100) throw new UsageError(`--count is "${text}"; it takes a number from 1 to 100`);
+  if (!Number.isInteger(count) || count < 1 || count > 100)
+    throw new UsageError(`invalid value "${text}" for --count: expected a number from 1 to 100`);
   return count;
 };
 

@@ -29,7 +29,9 @@ const typeOf = (text: string): readonly [string, EventKind] => {
   const [type = '', word = ''] = text.split('=');
   const kind = eventKinds.find(one => one === word);
   if (type === '' || kind === undefined) {
-    throw new UsageError(`--event-intake-type is "${text}"; it takes TYPE=KIND, where KIND is one of ${eventKinds.join(', ')}`);
+    throw new UsageError(
+      `invalid value "${text}" for --event-intake-type: expected TYPE=KIND, where KIND is one of ${eventKinds.join(', ')}`,
+    );
   }
   return [type, kind];
 };
@@ -38,8 +40,7 @@ const typeOf = (text: string): readonly [string, EventKind] => {
 export const intakeSettings = (flags: IntakeFlags, address: Address | undefined): IntakeSettings | undefined => {
   const { eventIntakeTokenFile: tokenFile = '', eventIntakeType: types = [], eventIntakeCertDir: certDir } = flags;
   if (address === undefined) return undefined;
-  if (tokenFile === '')
-    throw new UsageError('--event-intake-token-file is missing: whoever sends events has to know a token, and this file has it');
+  if (tokenFile === '') throw new UsageError('--event-intake-token-file is required: it holds the tokens that senders must present');
   return { address, tokenFile, certDir, types: Object.fromEntries(types.map(typeOf)) };
 };
 
@@ -63,6 +64,6 @@ export const openEventIntake = async (
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const cause = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`events cannot be taken on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
+    throw new UsageError(`failed to serve the event intake on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
   }
 };

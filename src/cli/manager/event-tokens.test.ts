@@ -58,7 +58,7 @@ test('without a token nothing is opened, and when it is gone later nobody is let
   using it = workplace();
   assert.throws(() => it.tokens('none'), { name: 'UsageError', message: /cannot be read/ });
   it.write('empty', ' \n');
-  assert.throws(() => it.tokens('empty'), { name: 'UsageError', message: /is empty: it would let in everybody/ });
+  assert.throws(() => it.tokens('empty'), { name: 'UsageError', message: /is empty: it would admit everybody/ });
   it.write('token', 'first');
   const tokens = it.tokens('token');
   rmSync(it.at('token'));

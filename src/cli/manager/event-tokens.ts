@@ -42,7 +42,7 @@ export class EventTokens {
     } catch (error) {
       throw new UsageError(`--event-intake-token-file ${path} cannot be read: ${textOf(error)}`, { cause: error });
     }
-    if (this.#tokens.size === 0) throw new UsageError(`--event-intake-token-file ${path} is empty: it would let in everybody`);
+    if (this.#tokens.size === 0) throw new UsageError(`--event-intake-token-file ${path} is empty: it would admit everybody`);
   }
 
   /** Whose token it is; undefined for nobody's. In a time that does not depend on how much of it is right. */

@@ -75,6 +75,6 @@ export const openMetrics = async (settings: MetricsSettings, parts: Parts): Prom
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const cause = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`metrics cannot be served on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
+    throw new UsageError(`failed to serve metrics on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
   }
 };

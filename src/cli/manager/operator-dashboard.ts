@@ -31,6 +31,6 @@ export const openOperatorDashboard = async (
     return () => dashboard.close();
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`dashboard cannot be served on ${host}:${port}: ${cause}`, { cause: error });
+    throw new UsageError(`failed to serve the dashboard on ${host}:${port}: ${cause}`, { cause: error });
   }
 };

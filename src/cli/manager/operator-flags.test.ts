@@ -118,7 +118,7 @@ for (const [flag, flags] of wrong) {
       () => settings(flags),
       (error: unknown) => {
         assert.ok(error instanceof UsageError);
-        assert.ok(error.message.startsWith(`${flag} is "${String(value)}"; it takes `), error.message);
+        assert.ok(error.message.startsWith(`invalid value "${String(value)}" for ${flag}: expected `), error.message);
         assert.doesNotMatch(error.message, /\n/);
         assert.equal(exitCodeOf(error), 2);
         return true;
@@ -145,6 +145,6 @@ test('OpenStack is asked only when a flag says so, and what is wrong with its co
   assert.throws(() => settings({ openstack: true }), UsageError);
   assert.throws(
     () => settings({ openstack: true, openstackMigrations: '0' }, env),
-    /--openstack-migrations is 0; it takes a number above 0/,
+    /invalid value 0 for --openstack-migrations: expected a number above 0/,
   );
 });

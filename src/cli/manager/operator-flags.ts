@@ -68,7 +68,8 @@ export type OperatorSettings = {
 const addressOf = (flag: string, text: string): Address | undefined => {
   if (text === '0' || text === '') return undefined;
   const address = parseAddress(text);
-  if (address === undefined) throw new UsageError(`${flag} is "${text}"; it takes host:port or :port, or 0 to switch it off`);
+  if (address === undefined)
+    throw new UsageError(`invalid value "${text}" for ${flag}: expected host:port or :port, or 0 to switch it off`);
   return address;
 };
 
@@ -78,14 +79,14 @@ const loopbackOf = (flag: string, text: string): Address | undefined => {
   if (address === undefined) return undefined;
   const { host = '' } = address;
   if (host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)) return address;
-  throw new UsageError(`${flag} is "${text}"; the page is served on loopback addresses only, for example 127.0.0.1:8721`);
+  throw new UsageError(`${flag} is "${text}"; the dashboard is served on loopback addresses only, for example 127.0.0.1:8721`);
 };
 
 const booleanOf = (flag: string, value: boolean | string): boolean => {
   if (typeof value === 'boolean') return value;
   if (['true', 't', '1', 'True', 'TRUE', 'T'].includes(value)) return true;
   if (['false', 'f', '0', 'False', 'FALSE', 'F'].includes(value)) return false;
-  throw new UsageError(`${flag} is "${value}"; it takes true or false`);
+  throw new UsageError(`invalid value "${value}" for ${flag}: expected true or false`);
 };
 
 const ownPodOf = (env: Env): string | undefined => {
@@ -98,20 +99,20 @@ const levelOf = (text = 'info'): string => {
   if (['debug', 'info', 'warn', 'error'].includes(text)) return text;
   if (/^\d+$/.test(text)) return text === '0' ? 'info' : 'debug';
   if (text === 'panic') return 'error';
-  throw new UsageError(`--zap-log-level is "${text}"; it takes debug, info, warn, error or a number`);
+  throw new UsageError(`invalid value "${text}" for --zap-log-level: expected debug, info, warn, error or a number`);
 };
 
 const secondsOf = (flag: string, text: string): number => {
   const seconds = Number(text);
   if (!Number.isInteger(seconds) || seconds < 4)
-    throw new UsageError(`${flag} is "${text}"; it takes a whole number of seconds, 4 or more`);
+    throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number of seconds, 4 or more`);
   return seconds;
 };
 
 const countOf = (flag: string, text: string): number => {
   const count = Number(text);
   if (text === '' || !Number.isInteger(count) || count < 0)
-    throw new UsageError(`${flag} is "${text}"; it takes a whole number, 0 or more`);
+    throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number, 0 or more`);
   return count;
 };
 
@@ -119,7 +120,7 @@ const namespaceNames = (names: readonly string[]): readonly string[] => {
   const odd = names.find(name => name !== everyNamespace && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
   if (odd !== undefined)
     throw new UsageError(
-      `--machine-maintenance-watch-namespaces has "${odd}"; it takes names of namespaces, with commas between them, or *`,
+      `invalid value "${odd}" for --machine-maintenance-watch-namespaces: expected comma-separated names of namespaces, or *`,
     );
   return names;
 };
@@ -127,7 +128,7 @@ const namespaceNames = (names: readonly string[]): readonly string[] => {
 const endpoints = (urls: readonly string[]): readonly string[] => {
   const odd = urls.find(url => !/^https?:\/\//.test(url) || !URL.canParse(url));
   if (odd !== undefined)
-    throw new UsageError(`--allowed-aws-endpoint is "${odd}"; it takes a URL, for example https://ec2.cloud.example.com`);
+    throw new UsageError(`invalid value "${odd}" for --allowed-aws-endpoint: expected a URL, for example https://ec2.cloud.example.com`);
   return urls;
 };
 

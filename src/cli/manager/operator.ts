@@ -60,7 +60,7 @@ const serve = async (what: string, address: Address | undefined, pages: Readonly
     return close;
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`${what} cannot be served on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
+    throw new UsageError(`failed to serve ${what} on ${address.host ?? ''}:${address.port}: ${cause}`, { cause: error });
   }
 };
 

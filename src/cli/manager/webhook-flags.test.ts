@@ -50,7 +50,8 @@ for (const port of ['', '-1', '65536', '9443.5', ':9443', '0x10']) {
     assert.throws(
       () => settings({ webhookPort: port }),
       (error: unknown) =>
-        error instanceof UsageError && error.message === `--webhook-port is "${port}"; it takes a port number, or 0 to switch it off`,
+        error instanceof UsageError &&
+        error.message === `invalid value "${port}" for --webhook-port: expected a port number, or 0 to switch it off`,
     );
   });
 }

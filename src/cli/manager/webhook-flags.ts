@@ -49,7 +49,7 @@ const filled = (text: string | undefined): string | undefined => (text === '' ? 
 const portOf = (text: string): number => {
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535)
-    throw new UsageError(`--webhook-port is "${text}"; it takes a port number, or 0 to switch it off`);
+    throw new UsageError(`invalid value "${text}" for --webhook-port: expected a port number, or 0 to switch it off`);
   return port;
 };
 

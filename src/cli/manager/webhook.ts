@@ -45,6 +45,6 @@ export const openWebhook = async (
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const cause = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`the webhook cannot be served on :${settings.port}: ${cause}`, { cause: error });
+    throw new UsageError(`failed to serve the webhook on :${settings.port}: ${cause}`, { cause: error });
   }
 };

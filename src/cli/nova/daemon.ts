@@ -2,7 +2,7 @@ import { hypervisorKey, type NodeIdentity } from '../../core/hypervisor/match.ts
 import type { DesiredHostState, HostView } from '../../core/vm/host.ts';
 import { HypervisorReconciler, type HypervisorReconcilerOptions } from '../../nova/hypervisor-reconciler.ts';
 import type { Watcher } from '../../operator/ports.ts';
-import { Journal } from './journal.ts';
+import { MigrationLog } from './migration-log.ts';
 import { followOwnNode, type OwnNode } from './own-node.ts';
 
 type Daemon = Pick<HypervisorReconcilerOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
@@ -25,7 +25,7 @@ const identityOf = ({ labels, annotations }: OwnNode, { host, isHostGiven }: Dae
 class NodeFollower {
   readonly #daemon: Daemon;
   readonly #reconciler: HypervisorReconciler;
-  readonly #journal: Journal;
+  readonly #journal: MigrationLog;
   #node: OwnNode | undefined;
   #isSynced = false;
   #isEmpty = false;
@@ -34,7 +34,7 @@ class NodeFollower {
   constructor(daemon: Daemon) {
     const { nova, clock, log, limits = {}, host } = daemon;
     this.#daemon = daemon;
-    this.#journal = new Journal(text => log.info(text));
+    this.#journal = new MigrationLog(text => log.info(text));
     this.#reconciler = new HypervisorReconciler({
       nova,
       clock,

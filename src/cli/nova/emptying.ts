@@ -1,7 +1,7 @@
 import type { DesiredHostState, HostView } from '../../core/vm/host.ts';
 import { isOnItsWay } from '../../core/vm/vm-status.ts';
 import { HypervisorReconciler, type HypervisorReconcilerOptions } from '../../nova/hypervisor-reconciler.ts';
-import { Journal } from './journal.ts';
+import { MigrationLog } from './migration-log.ts';
 
 type Emptying = Pick<HypervisorReconcilerOptions, 'nova' | 'clock' | 'log' | 'limits'> & {
   readonly host: string;
@@ -27,7 +27,7 @@ export const emptyOnce = async (emptying: Emptying, signal: AbortSignal): Promis
   const { nova, clock, log, limits = {}, host, desired, timeOutMs, line } = emptying;
   const over = new AbortController();
   const stop = (): void => over.abort();
-  const journal = new Journal(line);
+  const journal = new MigrationLog(line);
   let view = noView;
   let end: Emptied['end'] = 'late';
   const seen = (): void => {

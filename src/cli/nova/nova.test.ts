@@ -101,7 +101,11 @@ describe('drainer', { concurrency: 2, timeout: 60_000 }, () => {
       /^drydock: Cannot find nova-service with hostname: nosuch; Nova has compute-1, compute-2\. Name one/,
     ],
     ['both modes', ['-daemon', '-run-once'], /^drydock: choose one of --daemon, --run-once and --release/],
-    ['a time that is none', ['-time-out', 'long', '--host=compute-1'], /^drydock: --time-out is "long"; it takes a whole number/],
+    [
+      'a time that is none',
+      ['-time-out', 'long', '--host=compute-1'],
+      /^drydock: invalid value "long" for --time-out: expected a whole number/,
+    ],
     ['a file that there is not', ['-config-path', 'none.yaml'], /^drydock: there is no file none\.yaml/],
     ['a policy that there is not', ['--stopped=Delete'], /Allowed choices are ColdMigrate, Leave/],
     ['a region that there is not', ['--region=Mars', '--host=compute-1'], /^drydock: the catalog has no region Mars .* it has RegionOne/],

@@ -10,7 +10,7 @@ import { UsageError } from '../shared/fail.ts';
 import { type Emptied, emptyOnce } from './emptying.ts';
 import { hostOf, limitsOf, type NovaFlags, policyOf, timeOutMs } from './flags.ts';
 
-export type Surroundings = {
+export type RunOnceContext = {
   readonly nova: Nova;
   readonly clock: Clock;
   readonly log: Log;
@@ -29,7 +29,7 @@ const bounded = (names: readonly string[], most = 10): string => {
 };
 
 /** The service of the host. Throws a UsageError where the login is refused or there is no such host. */
-const find = async ({ nova, signal }: Surroundings, wanted: string): Promise<ComputeService> => {
+const find = async ({ nova, signal }: RunOnceContext, wanted: string): Promise<ComputeService> => {
   const { value: services, failure } = await nova.services(signal);
   if (failure !== undefined) throw isForPeople(failure) ? new UsageError(failure.message) : new Error(failure.message);
   const hosts = services.map(({ host }) => ({ host }));
@@ -46,7 +46,7 @@ const staying = ({ id, name, state, message, remedy }: VmStatus): string => {
   return `  ${name} (${id}) ${state}${message === undefined ? '' : `: ${message}`}${help}`;
 };
 
-const report = ({ end, view }: Emptied, host: string, flags: NovaFlags, { line, note }: Surroundings): void => {
+const report = ({ end, view }: Emptied, host: string, flags: NovaFlags, { line, note }: RunOnceContext): void => {
   const moved = view.vms.filter(({ state }) => state === 'Moved' || state === 'Stopped');
   const others = view.vms.filter(vm => !moved.includes(vm));
   if (end === 'late') note('Time out waiting for live-migration.');
@@ -60,7 +60,7 @@ const report = ({ end, view }: Emptied, host: string, flags: NovaFlags, { line, 
 };
 
 /** Empties the hypervisor of this machine, or the one that `--host` names. Answers whether all servers that had to leave have left. */
-export const runOnce = async (flags: NovaFlags, surroundings: Surroundings): Promise<boolean> => {
+export const runOnce = async (flags: NovaFlags, surroundings: RunOnceContext): Promise<boolean> => {
   const { nova, clock, log, note, signal } = surroundings;
   const timeOut = timeOutMs(flags);
   const limits = limitsOf(flags);
@@ -72,7 +72,7 @@ export const runOnce = async (flags: NovaFlags, surroundings: Surroundings): Pro
 };
 
 /** Enables the service again, if it was disabled by `drydock nova`. Answers whether it is enabled now. */
-export const release = async (flags: NovaFlags, surroundings: Surroundings): Promise<boolean> => {
+export const release = async (flags: NovaFlags, surroundings: RunOnceContext): Promise<boolean> => {
   const { nova, log, line, signal } = surroundings;
   const service = await find(surroundings, hostOf(flags));
   if (service.isEnabled) {

@@ -44,13 +44,13 @@ export type RehearseFlags = ConnectionFlags & {
 
 const atLeastOne = (flag: string, text: string): number => {
   const value = integer(flag, text);
-  if (value < 1) throw new UsageError(`${flag} is "${text}"; it takes a whole number, 1 or more`);
+  if (value < 1) throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number, 1 or more`);
   return value;
 };
 
 const positive = (flag: string, text: string): number => {
   const value = seconds(flag, text);
-  if (value < 0) throw new UsageError(`${flag} is "${text}"; it takes a duration of 0 or more`);
+  if (value < 0) throw new UsageError(`invalid value "${text}" for ${flag}: expected a duration of 0 or more`);
   return value;
 };
 
@@ -105,17 +105,18 @@ const plannedMaintenancesIn = (file: string, adapters: readonly KindAdapter[]): 
   const documents = parseAllDocuments(textIn(file));
   const plannedMaintenances = [...documents].flatMap(document => {
     const [error] = document.errors;
-    if (error !== undefined) throw new UsageError(`${file} is no YAML: ${error.message.split('\n')[0] ?? ''}`);
+    if (error !== undefined) throw new UsageError(`${file} is not valid YAML: ${error.message.split('\n')[0] ?? ''}`);
     const value: unknown = document.toJS();
     return isObject(value) ? [plannedMaintenanceIn(file, value, adapters)] : [];
   });
-  if (plannedMaintenances.length === 0) throw new UsageError(`${file} holds no maintenance`);
+  if (plannedMaintenances.length === 0) throw new UsageError(`${file} contains no maintenance`);
   return plannedMaintenances;
 };
 
 const nodesIn = (copy: ClusterSnapshot, names: readonly string[], { selector, all }: RehearseFlags): readonly string[] => {
   const known = ofKind(copy.objects, 'Node');
-  if (all === true && (names.length > 0 || selector !== undefined)) throw new UsageError('--all stands in place of names and --selector');
+  if (all === true && (names.length > 0 || selector !== undefined))
+    throw new UsageError('--all cannot be combined with names or --selector');
   if (all === true) return known.map(node => text(node, 'metadata', 'name'));
   const choice = nodeChoice('rehearse', names, selector);
   const wanted = choice.selector === undefined ? undefined : parseSelector(choice.selector);
@@ -172,7 +173,7 @@ const check = (names: readonly string[], flags: RehearseFlags): void => {
   maintenanceFor('any', { ...flags, stage: 'Drain' });
   if (flags.filename === undefined && flags.all !== true) nodeChoice('rehearse', names, flags.selector);
   if (flags.filename !== undefined && (names.length > 0 || flags.selector !== undefined || flags.all === true))
-    throw new UsageError('--filename stands in place of names, --selector and --all');
+    throw new UsageError('--filename cannot be combined with names, --selector or --all');
 };
 
 /** Five runs say how much times differ; of very many pods one run says it, and takes minutes. */
@@ -200,7 +201,7 @@ export const rehearseCommand = async (names: readonly string[], flags: RehearseF
   const tell = (run: number, progress: Progress): void => progressLine(progressOf(seeds, run, progress));
   const forecast = await asUsage(() => rehearse({ ...controllerManager, copy, order, seeds, defaults, tell }));
   endProgress();
-  for (const defect of defects) plainOutput.note(`the operator says: ${defect}`);
+  for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);
   plainOutput.line(await printed(forecast, flags.output));
   if (!forecast.finishes) process.exitCode = 1;
 };

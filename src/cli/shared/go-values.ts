@@ -10,7 +10,7 @@ export const seconds = (flag: string, text: string): number => {
   const [, sign = '', rest = ''] = /^([-+]?)(.+)$/.exec(text) ?? [];
   const parts = [...rest.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)/g)];
   if (rest === '' || parts.map(([part]) => part).join('') !== rest) {
-    throw new UsageError(`${flag} is "${text}"; it takes a duration such as 90s, 5m or 1h30m, or 0`);
+    throw new UsageError(`invalid value "${text}" for ${flag}: expected a duration such as 90s, 5m or 1h30m, or 0`);
   }
   const sum = parts.reduce((all, [, amount = '0', unit = 's']) => all + Number(amount) * (units[unit] ?? 0), 0);
   return sign === '-' ? -sum : sum;
@@ -19,14 +19,14 @@ export const seconds = (flag: string, text: string): number => {
 /** A whole number. Throws a UsageError that names the flag. */
 export const integer = (flag: string, text: string): number => {
   if (!/^[-+]?\d+$/.test(text) || !Number.isSafeInteger(Number(text)))
-    throw new UsageError(`${flag} is "${text}"; it takes a whole number`);
+    throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number`);
   return Number(text);
 };
 
 /** A whole number above 0. Throws a UsageError that names the flag. */
 export const positive = (flag: string, text: string): number => {
   const value = integer(flag, text);
-  if (value < 1) throw new UsageError(`${flag} is ${text}; it takes a number above 0`);
+  if (value < 1) throw new UsageError(`invalid value ${text} for ${flag}: expected a number above 0`);
   return value;
 };
 
@@ -47,7 +47,7 @@ export const plainBooleans = (args: readonly string[], flags: readonly string[])
     const [, flag = '', text = ''] = /^(--[a-z-]+)=(.*)$/.exec(arg) ?? [];
     if (!flags.includes(flag) || (end !== -1 && at > end)) return [arg];
     const value = truths[text];
-    if (value === undefined) throw new UsageError(`${flag} is "${text}"; it takes true or false`);
+    if (value === undefined) throw new UsageError(`invalid value "${text}" for ${flag}: expected true or false`);
     return value ? [flag] : [];
   });
 };

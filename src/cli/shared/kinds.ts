@@ -24,7 +24,7 @@ type ResourceList = { readonly resources?: readonly { readonly name: string }[] 
 const resourcesOf = async (api: Api, version: string, signal?: AbortSignal): Promise<ReadonlySet<string>> => {
   const { status, body } = await api.call({ method: 'GET', path: `/apis/kubevirt.io/${version}` }, signal);
   if (status === 404) return new Set();
-  if (status !== 200) throw new Error(`cannot find out what kubevirt.io/${version} serves: HTTP ${status}`);
+  if (status !== 200) throw new Error(`failed to discover what kubevirt.io/${version} serves: HTTP ${status}`);
   return new Set(((body as ResourceList).resources ?? []).map(({ name }) => name));
 };
 

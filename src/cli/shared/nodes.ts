@@ -13,7 +13,7 @@ export const nodeChoice = (command: string, names: readonly string[], selector: 
   if (names.length > 0 && selector !== undefined && selector !== '')
     throw new UsageError('cannot specify both a node name and a --selector option');
   if (selector !== undefined && parseSelector(selector) === undefined) {
-    throw new UsageError(`--selector is "${selector}"; it takes a label selector such as pool=blue,!gpu`);
+    throw new UsageError(`invalid value "${selector}" for --selector: expected a label selector such as pool=blue,!gpu`);
   }
   return { names: names.map(plainName), ...(selector !== undefined && names.length === 0 && { selector }) };
 };
@@ -22,7 +22,7 @@ export const nodeChoice = (command: string, names: readonly string[], selector: 
 const plainName = (text: string): string => {
   const [kind, name, ...rest] = text.split('/');
   if (name === undefined) return text;
-  if (rest.length > 0 || name === '') throw new UsageError(`"${text}" names no node`);
+  if (rest.length > 0 || name === '') throw new UsageError(`"${text}" is not the name of a node`);
   if (kind !== 'node' && kind !== 'nodes' && kind !== 'no') throw new UsageError(`expected resource of type node, got "${kind ?? ''}"`);
   return name;
 };

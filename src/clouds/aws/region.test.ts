@@ -66,7 +66,7 @@ const configs: readonly (readonly [string, unknown, string | undefined])[] = [
   ['a region', { data: { 'install-config': 'apiVersion: v1\nplatform:\n  aws:\n    region: eu-west-1\n' } }, 'eu-west-1'],
   ['another platform', { data: { 'install-config': 'platform:\n  gcp:\n    region: x\n' } }, undefined],
   ['no platform', { data: { 'install-config': 'platform: none\n' } }, undefined],
-  ['what is no YAML', { data: { 'install-config': 'a: [b' } }, undefined],
+  ['what is not valid YAML', { data: { 'install-config': 'a: [b' } }, undefined],
   ['nothing', { data: { 'install-config': '' } }, undefined],
   ['no such key', { data: {} }, undefined],
   ['no data', {}, undefined],

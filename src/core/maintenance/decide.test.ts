@@ -79,13 +79,13 @@ test('two requests on one node: one hold, released with the last', () => {
     ['let go'],
   );
   assert.deepEqual(evicted(both), ['a'], 'the other goes on');
-  assert.deepEqual(whats(run({ requests: [leaving] })), ['give the node back']);
+  assert.deepEqual(whats(run({ requests: [leaving] })), ['release the node']);
 });
 
 test('on the way out: marks, then lease and conditions, then the finalizer', () => {
   const leaving = [makeRequest('one', { deleting: true })];
   const conditions = [{ type: 'Drained', status: 'True', reason: 'DrydockDrainCompleted', message: '' }];
-  assert.deepEqual(whats(run({ requests: leaving })), ['give the node back']);
+  assert.deepEqual(whats(run({ requests: leaving })), ['release the node']);
   assert.deepEqual(whats(run({ requests: leaving, node: makeNode({ conditions }) })), ['report on the node', 'release the node lease']);
   assert.deepEqual(whats(run({ requests: leaving, node: makeNode(), leases: noLeases })), ['let go']);
 });
@@ -109,7 +109,7 @@ test('an object that is being deleted and does not carry our finalizer is left a
 });
 
 test('a node that is held and asked for by nobody is released', () => {
-  assert.deepEqual(whats(run({ requests: [] })), ['give the node back']);
+  assert.deepEqual(whats(run({ requests: [] })), ['release the node']);
 });
 
 test('a hold of a kind that the cluster does not serve at the moment stays', () => {
@@ -125,7 +125,7 @@ test('what another operator has released is not released once more: only the rec
 
 test('a hold whose request has vanished is released', () => {
   const [write] = run({ requests: [], leases: noLeases }).writes;
-  assert.equal(write?.what, 'give the node back');
+  assert.equal(write?.what, 'release the node');
   assert.deepEqual(write?.body['spec'], { unschedulable: null, taints: null });
 });
 
@@ -139,7 +139,7 @@ test('a kind without a finalizer is claimed by its mark alone, and let go withou
   const claimed = { ...request, claim: 'takenOver' as const };
   assert.deepEqual(whats(run({ node: makeNode(), requests: [claimed] })), ['hold the node']);
   const deleting = run({ requests: [{ ...claimed, deleting: true }] });
-  assert.deepEqual(whats(deleting), ['give the node back']);
+  assert.deepEqual(whats(deleting), ['release the node']);
 });
 
 test('a kind without leases holds without one', () => {
@@ -216,7 +216,7 @@ test('what is taken over stays held while its lease is renewed, made anew or in 
   const due = new Map([[ourLease.key, { ...ourLease, renewTime: at(-3000) }]]);
   for (const leases of [due, noLeases, foreign]) {
     const { writes } = run({ node: unrecorded, requests, leases });
-    for (const { what } of writes) assert.notEqual(what, 'give the node back');
+    for (const { what } of writes) assert.notEqual(what, 'release the node');
     assert.ok(
       writes.some(({ what }) => what === 'hold the node'),
       'its record is written meanwhile',
@@ -303,8 +303,8 @@ test('a lost lease: the hold stays for a few tries, nothing is evicted, then the
     });
   assert.deepEqual(evicted(lost(0)), []);
   assert.match(JSON.stringify(lost(0).writes), /failed to extend a lease that used to be owned by us.*errorOnLeaseCount: 1/);
-  assert.ok(!whats(lost(3)).includes('give the node back'));
-  assert.ok(whats(lost(4)).includes('give the node back'));
+  assert.ok(!whats(lost(3)).includes('release the node'));
+  assert.ok(whats(lost(4)).includes('release the node'));
   assert.match(JSON.stringify(lost(4).writes), /maintenance failed: lease could not be extended after 4 attempts/);
 });
 
@@ -397,7 +397,7 @@ test('Release gives the node back once its failure is stored, and keeps the obje
   const stored = makeRequest('one', { history: { ...noHistory, state: 'Failed', failure: 'GivenBack' } });
   assert.deepEqual(
     whats(run({ requests: [stored], ...stuck })).filter(what => !what.startsWith('report')),
-    ['give the node back'],
+    ['release the node'],
   );
 });
 
@@ -405,7 +405,7 @@ test('a failed deadline keeps the node held and evicts no more', () => {
   const stored = makeRequest('one', { history: { ...noHistory, state: 'Failed', failure: 'DeadlineExceeded' } });
   const decision = run({ requests: [stored], pods: [makePod('a')] });
   assert.deepEqual(decision.calls, []);
-  assert.ok(!whats(decision).includes('give the node back'));
+  assert.ok(!whats(decision).includes('release the node'));
 });
 
 const requests = fc.array(
@@ -479,7 +479,7 @@ test('law: while somebody is to hold the node, it is not released', () => {
           !deleting && stage !== 'Announce' && claim !== 'none' && finalizers.length > 0 && history.failure === undefined,
       );
       if (holders.length > 0 && snapshot.leases.get(ourLease.key)?.holder === 'us')
-        assert.ok(!whats(decide(snapshot, now)).includes('give the node back'));
+        assert.ok(!whats(decide(snapshot, now)).includes('release the node'));
     }),
   );
 });

@@ -42,11 +42,11 @@ const present = (pod: Pod, vmPod: VmPod, settings: KubeVirtSettings, now: Tempor
 
 /** One that was here and is no more. Where it still runs somewhere, it has been moved. */
 const departed = (before: VmStatus, vmi: Vmi | undefined, nodeName: string): VmStatus => {
-  const { platform, id, name, target, state } = before;
+  const { platform, id, name, state } = before;
   if (state === 'Moved' || state === 'Stopped') return before;
   if (vmi === undefined || hasEnded(vmi) || vmi.deleting) return { platform, id, name, state: 'Stopped' };
   if (vmi.nodeName === nodeName || vmi.nodeName === undefined) return before;
-  return { platform, id, name, state: 'Moved', target: vmi.nodeName ?? target };
+  return { platform, id, name, state: 'Moved', target: vmi.nodeName };
 };
 
 /** The standings after a look: those that are here, and what has become of the others. Arriving ones count once they are here. */

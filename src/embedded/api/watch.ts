@@ -23,7 +23,7 @@ export type WatchOptions = {
   readonly lastsMs: number;
 };
 
-export type Surroundings = { readonly store: Store; readonly feeds: Feeds; readonly clock: Pick<Clock, 'after'> };
+export type WatchContext = { readonly store: Store; readonly feeds: Feeds; readonly clock: Pick<Clock, 'after'> };
 
 export interface Hears {
   told(told: Told): void;
@@ -52,7 +52,7 @@ const withVersion = (object: Stored, version: number): Stored => ({
  * Follows a collection: what is there or what happened since, then everything as it happens, in order and at once. Ends when it is closed
  * or its time is over. Upstream: api-concepts, "Efficient detection of changes".
  */
-export const openWatch = (around: Surroundings, options: WatchOptions, hears: Hears): { close(): void } => {
+export const openWatch = (around: WatchContext, options: WatchOptions, hears: Hears): { close(): void } => {
   const { store, clock, feeds } = around;
   const { resource, selection, after } = options;
   const missed = after === undefined ? [] : store.changesAfter(resource, after);
@@ -88,7 +88,7 @@ const tellPresent = (object: Stored, selection: Selection, hears: Hears): void =
   if (isSelected(object, selection)) hears.told({ type: 'ADDED', object });
 };
 
-const bookmarks = ({ clock, store }: Surroundings, hears: Hears): (() => void) => {
+const bookmarks = ({ clock, store }: WatchContext, hears: Hears): (() => void) => {
   let cancel = (): void => {};
   const next = (): void => {
     cancel = clock.after(bookmarkEveryMs, () => {

@@ -14,9 +14,9 @@ export type MigrationPace = { readonly baseMs: number; readonly perGiMs: number 
 
 const gibi = 2 ** 30;
 
-type Course = { readonly kind: 'lasts' | 'fail' | 'hang'; readonly ms: number };
+type MigrationCourse = { readonly kind: 'lasts' | 'fail' | 'hang'; readonly ms: number };
 
-const courseOf = (vmi: Stored, { baseMs, perGiMs }: MigrationPace): Course => {
+const courseOf = (vmi: Stored, { baseMs, perGiMs }: MigrationPace): MigrationCourse => {
   const said = strings(vmi.metadata.annotations)[annotations.migration] ?? '';
   const usualMs = baseMs + (memoryOf(vmi) / gibi) * perGiMs;
   if (said === 'hang' || said === 'fail') return { kind: said, ms: usualMs };

@@ -1,6 +1,6 @@
 import type { SimulatedAction, SimulatedHost, SimulatedMigration, SimulatedServer } from './parts.ts';
 
-type World = {
+type NovaState = {
   readonly hosts: ReadonlyMap<string, SimulatedHost>;
   readonly servers: ReadonlyMap<string, SimulatedServer>;
   readonly concurrency: number;
@@ -20,10 +20,10 @@ const over: ReadonlySet<string> = new Set(['completed', 'confirmed', 'error', 'c
 export class Migrations {
   readonly records: SimulatedMigration[] = [];
   readonly actions: SimulatedAction[] = [];
-  readonly #world: World;
+  readonly #world: NovaState;
   #next = 1;
 
-  constructor(world: World) {
+  constructor(world: NovaState) {
     this.#world = world;
   }
 

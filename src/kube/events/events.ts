@@ -108,7 +108,7 @@ export class EventRecorder implements Recorder {
       this.#failing = false;
       this.#remember(key, sent);
     } else if (isNamespaceGone(response)) this.#options.log.debug('dropped an event whose namespace is terminating', facts(note));
-    else this.#complain('an event could not be recorded', note, `the API server answered ${response.status} ${messageOf(response)}`);
+    else this.#complain('an event could not be recorded', note, `the API server responded with ${response.status} ${messageOf(response)}`);
   }
 
   async #call(call: Parameters<Api['call']>[0], note: KubeEvent): Promise<Reply> {

@@ -130,5 +130,5 @@ export class LeaseLock {
 
 const explain = ({ status, body }: ApiResponse): string => {
   const message = typeof body === 'object' && body !== null && 'message' in body ? String(body.message) : '';
-  return `the API server answered ${status}${message === '' ? '' : `: ${message}`}`;
+  return `the API server responded with ${status}${message === '' ? '' : `: ${message}`}`;
 };

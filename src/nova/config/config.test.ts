@@ -130,9 +130,9 @@ const bad: readonly (readonly [string, () => unknown, RegExp])[] = [
     /^Password is missing in .*a\.yaml$/,
   ],
   [
-    'what is no YAML',
+    'what is not valid YAML',
     () => findNovaConfig({ configPath: write('b.yaml', 'Password: "s3cret\nUsername: [') }, {}),
-    /b\.yaml is no YAML: line \d/,
+    /b\.yaml is not valid YAML: line \d/,
   ],
   ['what is no map', () => findNovaConfig({ configPath: write('c.yaml', '- 1\n') }, {}), /c\.yaml is no map/],
   [

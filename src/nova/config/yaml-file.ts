@@ -22,7 +22,7 @@ export const readMap = (file: string): JsonObject | undefined => {
   } catch (error) {
     // The message of the parser quotes the line, and that may be the one with the password.
     const { linePos } = error as { readonly linePos?: readonly { readonly line: number }[] };
-    throw new NovaConfigError(`${file} is no YAML${linePos?.[0] === undefined ? '' : `: line ${linePos[0].line}`}`);
+    throw new NovaConfigError(`${file} is not valid YAML${linePos?.[0] === undefined ? '' : `: line ${linePos[0].line}`}`);
   }
   if (!isObject(parsed)) throw new NovaConfigError(`${file} is no map of keys and values`);
   return parsed;

@@ -4,12 +4,12 @@ import { sameJson } from '../../core/json.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import type { Cache } from './cache.ts';
 
-type Known = { readonly edition: number; readonly keys: readonly string[] };
+type IndexedPod = { readonly edition: number; readonly keys: readonly string[] };
 
 /** Which budgets guard which pods. It is asked at every look at a node, and changes only when a selector does. */
 export class BudgetIndex {
   readonly #budgets: Cache<Budget>;
-  readonly #known = new WeakMap<Pod, Known>();
+  readonly #known = new WeakMap<Pod, IndexedPod>();
   #edition = 0;
 
   constructor(budgets: Cache<Budget>) {

@@ -224,7 +224,7 @@ describe('machine APIs', () => {
     const bench = machineBench((_, cluster) => asked(cluster), { responses });
     await bench.wait(1);
     const [line] = bench.log.lines.filter(({ message }) => message.startsWith('failed to discover the machine APIs'));
-    assert.equal(line?.fields['error'], 'cannot find out what machine.openshift.io/v1beta1 serves: busy');
+    assert.equal(line?.fields['error'], 'failed to discover what machine.openshift.io/v1beta1 serves: busy');
     assert.deepEqual(bench.manager.states(), [['MachineMaintenance', 'Pending']]);
     await bench.end();
   });

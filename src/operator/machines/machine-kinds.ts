@@ -44,7 +44,7 @@ const groups: readonly { readonly group: string; readonly versions: readonly str
 const resourcesOf = async (api: Api, version: string, signal: AbortSignal): Promise<ReadonlySet<string>> => {
   const response = await api.call({ method: 'GET', path: `/apis/${version}` }, signal);
   if (response.status === 404) return new Set();
-  if (response.status !== 200) throw new Error(`cannot find out what ${version} serves: ${saidBy(response)}`);
+  if (response.status !== 200) throw new Error(`failed to discover what ${version} serves: ${saidBy(response)}`);
   const { resources = [] } = response.body as { readonly resources?: readonly { readonly name: string }[] };
   return new Set(resources.map(({ name }) => name));
 };

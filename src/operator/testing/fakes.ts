@@ -48,7 +48,7 @@ export class SlowApi implements Api {
   /** The call that has waited longest. */
   next(): SlowApi['waiting'][number] {
     const first = this.waiting.shift();
-    if (first === undefined) throw new Error('nobody waits for an answer');
+    if (first === undefined) throw new Error('nobody waits for a response');
     return first;
   }
 }

@@ -5,7 +5,7 @@ import { silentLog } from '../../support/log.ts';
 import type { ApiResponse } from '../ports.ts';
 import { UncertainWrites } from './uncertain-writes.ts';
 
-const patch: Write = { what: 'give the node back', method: 'PATCH', path: '/api/v1/nodes/n1', body: {}, store: 'nodes', announce: [] };
+const patch: Write = { what: 'release the node', method: 'PATCH', path: '/api/v1/nodes/n1', body: {}, store: 'nodes', announce: [] };
 const lease: Write = { ...patch, method: 'POST', path: '/apis/x/leases', body: { metadata: { name: 'node-n1' } }, store: 'leases' };
 
 const bench = (response: (path: string) => ApiResponse | Error) => {

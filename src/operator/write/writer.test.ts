@@ -278,7 +278,7 @@ test('a refusal carries what the server said, bounded, and its status', async ()
   };
   assert.equal(await refusal(failure(403, 'nodes "n1" is forbidden')), 'nodes "n1" is forbidden (HTTP 403)');
   assert.equal(await refusal(response(502, 'bad gateway')), 'bad gateway (HTTP 502)');
-  assert.equal(await refusal(response(500, undefined)), 'the API server answered 500 (HTTP 500)');
+  assert.equal(await refusal(response(500, undefined)), 'the API server responded with 500 (HTTP 500)');
   assert.equal(await refusal(failure(422, 'x'.repeat(9000))), `${'x'.repeat(500)} (HTTP 422)`);
   assert.equal(await refusal(new Error('connect ECONNREFUSED')), 'connect ECONNREFUSED');
 });

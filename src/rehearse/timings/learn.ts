@@ -79,7 +79,7 @@ const chanceOf = (uid: string, seed: number): number => {
 };
 
 /** The nearest that is known: of the workload, of its namespace, of the cluster. */
-class Known {
+class KnownTimings {
   readonly #byWorkload: ReadonlyMap<string, Group>;
   readonly #byNamespace: ReadonlyMap<string, Group>;
   readonly #ofAll: Group | undefined;
@@ -125,16 +125,16 @@ export type TimingsFrom = {
 
 /** How long pods take to start and to end, learned from a copy. */
 export class PodTimings {
-  readonly #starts: Known;
-  readonly #stops: Known;
+  readonly #starts: KnownTimings;
+  readonly #stops: KnownTimings;
   readonly #workloads: Workloads;
   readonly #defaults: Defaults;
 
   constructor(all: readonly JsonObject[], workloads: Workloads, defaults: Defaults = usualDefaults) {
     this.#workloads = workloads;
     this.#defaults = defaults;
-    this.#starts = new Known('start', startSamples(all, workloads));
-    this.#stops = new Known('stop', stopSamples(all, workloads));
+    this.#starts = new KnownTimings('start', startSamples(all, workloads));
+    this.#stops = new KnownTimings('stop', stopSamples(all, workloads));
   }
 
   /** How much it was learned from, and of which of these workloads too little was seen. */

@@ -82,7 +82,7 @@ const waitFor = (
   }
   if (start.because === 'window')
     return { ...common, reason: 'MaintenanceWindow', message: `${begins}, when ${calendar.names.join(', ')} allows it` };
-  return { ...common, reason: 'NotYetDue', message: `${begins}: ${isBefore(now, start.at) ? 'not before it has to' : 'now'}` };
+  return { ...common, reason: 'NotYetDue', message: `${begins}: not before it has to` };
 };
 
 /**

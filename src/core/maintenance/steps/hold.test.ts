@@ -59,14 +59,14 @@ describe('kinds that the cluster does not serve at the moment', () => {
   test('keep the node that they hold, and put nothing on one that they do not', () => {
     assert.deepEqual(after(['a'], ['a']), [undefined, undefined]);
     assert.deepEqual(after(['a'], ['a', 'b']), [undefined, undefined]);
-    assert.deepEqual(after(['a'], ['b']), ['give the node back', null]);
+    assert.deepEqual(after(['a'], ['b']), ['release the node', null]);
   });
   test('do not keep what others had put on it', () => assert.deepEqual(after(['a', 'b'], ['a']), ['hold the node', [taint('a')]]));
 });
 
 describe('a node that is released', () => {
   const requests = [makeRequest('one', { deleting: true })];
-  const cordonedBefore = { ...heldNode, before: heldNode.holdRecord?.replace('"unschedulable":false', '"unschedulable":true') ?? '' };
+  const cordonedBefore = { ...heldNode, holdRecord: heldNode.holdRecord?.replace('"unschedulable":false', '"unschedulable":true') ?? '' };
   test('is said to be schedulable, or to stay cordoned as it was; nothing where somebody has uncordoned it', () => {
     assert.deepEqual(look({ requests }).said, ['Uncordoned']);
     assert.deepEqual(look({ requests, node: cordonedBefore }).said, ['NodeReleased']);
@@ -77,9 +77,9 @@ describe('a node that is released', () => {
     const inFlightEviction: InFlightEviction = { uid: 'u', podKey: 'shop/a', podName: 'a', nodeName: 'n1', state: 'sent', at: at(99) };
     const given = (over: Partial<InFlightEviction>) => look({ requests, inFlight: [{ ...inFlightEviction, ...over }] }).what;
     assert.equal(given({}), undefined);
-    assert.equal(given({ nodeName: 'n2' }), 'give the node back');
-    assert.equal(given({ state: 'accepted' }), 'give the node back');
-    assert.equal(given({ state: 'queued' }), 'give the node back');
+    assert.equal(given({ nodeName: 'n2' }), 'release the node');
+    assert.equal(given({ state: 'accepted' }), 'release the node');
+    assert.equal(given({ state: 'queued' }), 'release the node');
   });
 });
 

@@ -49,15 +49,13 @@ const announcements = (node: Node, change: HoldChange, requests: readonly Mainte
 };
 
 /** Said once, when the node is held for the first time. */
-const stakes = ({ progresses }: ReconcileContext, node: Node): readonly KubeEvent[] =>
+const stakes = ({ progresses }: ReconcileContext): readonly KubeEvent[] =>
   progresses.flatMap(({ request, holds, atStake }) =>
-    holds && atStake !== undefined && node.holdRecord === undefined
-      ? [announcement(request, 'Warning', { reason: 'QuorumAtRisk', message: atStake })]
-      : [],
+    holds && atStake !== undefined ? [announcement(request, 'Warning', { reason: 'QuorumAtRisk', message: atStake })] : [],
   );
 
 const holdWrite = (node: Node, change: HoldChange, requests: readonly MaintenanceRequest[], given: boolean): Write => ({
-  what: given ? 'give the node back' : change.lost.length > 0 ? 'restore the hold' : 'hold the node',
+  what: given ? 'release the node' : change.lost.length > 0 ? 'restore the hold' : 'hold the node',
   method: 'PATCH',
   style: 'merge',
   path: `/api/v1/nodes/${encodeURIComponent(node.name)}`,
@@ -108,6 +106,6 @@ export const hold: Step = context => {
     return { done: false, context: { ...context, moments: [...context.moments, secondsAfter(context.now, answerWithin)] } };
   }
   const write = holdWrite(node, change, given ? requestsOf(context) : holders, given);
-  const warned = { ...write, announce: [...stakes(context, node), ...write.announce] };
+  const warned = { ...write, announce: [...stakes(context), ...write.announce] };
   return { done: false, context: { ...context, writes: [...context.writes, warned] } };
 };

@@ -47,7 +47,7 @@ const withHost = (drain: DrainProgress, view: HostView | 'unknown'): DrainProgre
   const { emptied, complete, vmsMovedAt, ...rest } = drain;
   const vms = view === 'unknown' ? [] : view.vms;
   const isEmpty = view !== 'unknown' && view.empty;
-  const end = view === 'unknown' ? undefined : vms.every(hasGone) ? vmsMovedAt : later(view.expectedEnd, vmsMovedAt ?? view.expectedEnd);
+  const end = view === 'unknown' ? undefined : vms.every(hasGone) ? vmsMovedAt : later(view.expectedEnd, vmsMovedAt);
   return {
     ...rest,
     emptied: emptied && isEmpty,

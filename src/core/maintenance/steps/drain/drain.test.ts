@@ -97,7 +97,7 @@ describe('the ladder', () => {
   test('a drain that ran out of time stays held, and asks for nothing', () => {
     const { calls, writes } = looked([draining({}, { state: 'Failed', failure: 'DeadlineExceeded' })], 20);
     assert.deepEqual(calls, []);
-    assert.ok(!writes.some(({ what }) => what === 'give the node back'));
+    assert.ok(!writes.some(({ what }) => what === 'release the node'));
   });
 });
 

@@ -17,7 +17,7 @@ const lineOf = ({ id, name, state, message, target }: VmStatus): string =>
   `VM: ${id} ${words[state](to(target))} (${name})${message === undefined ? '' : `: ${message}`}`;
 
 /** A line for everything that happens to the VMs of a host; nothing is said twice. */
-export class Journal {
+export class MigrationLog {
   readonly #line: (text: string) => void;
   readonly #said = new Map<string, string>();
   #problem: string | undefined;
