@@ -197,7 +197,7 @@ const forecast = await rehearse({
     if (performance.now() - told < 10_000) return;
     told = performance.now();
     console.error(
-      `${((told - since) / 1000).toFixed(0)} s: run ${run}, ${drained} nodes, ${gone} pods, ${madeUpMs / 1000} s of made-up time`,
+      `${((told - since) / 1000).toFixed(0)} s: run ${run}, ${drained} nodes, ${gone} pods, ${madeUpMs / 1000} s of simulated time`,
     );
   },
 });

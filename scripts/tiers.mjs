@@ -9,7 +9,7 @@ const testsIn = (...folder) =>
     .map(name => join(...folder, name))
     .sort();
 
-const rooms = ['core', 'support', 'apis', 'operator', 'admission', 'clouds', 'nova', 'web', 'ui', 'cli', 'embedded', 'rehearse'];
+const modules = ['core', 'support', 'apis', 'operator', 'admission', 'clouds', 'nova', 'web', 'ui', 'cli', 'embedded', 'rehearse'];
 
 /**
  * `concurrency`: test files at a time. One control plane is as much as two cores bear. `environment`: what the tests see beside the usual.
@@ -18,9 +18,9 @@ const rooms = ['core', 'support', 'apis', 'operator', 'admission', 'clouds', 'no
 export const tiers = [
   {
     name: 'unit',
-    what: 'the pure core in tables and laws, each room by itself, and what the documents promise',
+    what: 'the pure core in tables and laws, each module by itself, and what the documents promise',
     files: [
-      ...rooms.flatMap(room => testsIn('src', room)),
+      ...modules.flatMap(module => testsIn('src', module)),
       ...testsIn('test', 'docs'),
       ...testsIn('test', 'mutation'),
       ...testsIn('test', 'kubevirt').filter(file => file.includes('embedded')),
@@ -29,14 +29,14 @@ export const tiers = [
   },
   {
     name: 'simulation',
-    what: 'a thousand maintenances of random clusters in made-up time while everything goes wrong, and the audit that watches them',
+    what: 'a thousand maintenances of random clusters in simulated time while everything goes wrong, and the audit that watches them',
     files: testsIn('test', 'simulation'),
     concurrency: 2,
   },
   { name: 'faults', what: 'kube against a server that misbehaves', files: testsIn('src', 'kube'), concurrency: 2 },
   {
     name: 'browser',
-    what: 'the page in a real browser, on the cluster of drydock demo',
+    what: 'the dashboard in a real browser, on the cluster of drydock demo',
     files: testsIn('test', 'browser'),
     concurrency: 1,
     needs: 'Chromium on PATH or in CHROME_PATH',

@@ -10,7 +10,7 @@ export type LeftOut = { readonly kind: 'left-out'; readonly why: string };
 
 /** For the option `skip` of tests: the reason why they cannot run, or false. */
 export const skipOf = (started: LeftOut | { readonly kind: 'started' }): string | false =>
-  started.kind === 'left-out' ? `real neighbours left out: ${started.why}` : false;
+  started.kind === 'left-out' ? `real systems left out: ${started.why}` : false;
 
 /** Programs of a neighbour, from Go modules. */
 export const ensureProgram = (wanted: GoBuild): Promise<Built> => ensureBuilt(wanted);

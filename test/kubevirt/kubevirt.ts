@@ -25,7 +25,7 @@ import { type Vms, vmsOn } from './vms.ts';
 const version = 'v1.7.0';
 
 const kubeVirtBuild: GoBuild = {
-  name: 'neighbours/kubevirt',
+  name: 'integrations/kubevirt',
   module: import.meta.dirname,
   salt: '',
   announcement: 'building virt-api and virt-controller of KubeVirt for the tests, 3 to 9 minutes the first time,',

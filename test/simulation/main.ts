@@ -39,7 +39,7 @@ const playOne = async (seed: number): Promise<number> => {
 const progress = (totals: Totals, of: number, since: number): string => {
   const seconds = (performance.now() - since) / 1000;
   const rate = (totals.maintenances / seconds).toFixed(1);
-  return `${totals.seeds} of ${of} seeds, ${totals.maintenances} maintenances, ${totals.calls} calls, ${totals.hours.toFixed(0)} hours of made-up time in ${seconds.toFixed(0)} s (${rate} a second), ${totals.failed.length} failed`;
+  return `${totals.seeds} of ${of} seeds, ${totals.maintenances} maintenances, ${totals.calls} calls, ${totals.hours.toFixed(0)} hours of simulated time in ${seconds.toFixed(0)} s (${rate} a second), ${totals.failed.length} failed`;
 };
 
 const add = (totals: Totals, { seed, outcome }: Told): void => {

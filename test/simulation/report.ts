@@ -20,7 +20,7 @@ export const headline = (seed: number, { violation, maintenances }: Outcome): st
 export const told = (seed: number, outcome: Outcome): string =>
   outcome.violation === undefined
     ? headline(seed, outcome)
-    : `${headline(seed, outcome)}\n  what came before it, in seconds of made-up time:\n${tail(outcome.lines)}`;
+    : `${headline(seed, outcome)}\n  what came before it, in seconds of simulated time:\n${tail(outcome.lines)}`;
 
 /** A story as data, for people. */
 export const toldStory = (story: Story): string => JSON.stringify(story, undefined, 1).replaceAll(/\n\s{3,}/g, ' ');

@@ -7,7 +7,7 @@ import type { SnapshotFlags } from './snapshot.ts';
 type Env = Readonly<Record<string, string | undefined>>;
 
 const afterRehearse = `
-Nothing is written to the cluster: it is read once, and the operator works on the copy, in this process and in made-up time.
+Nothing is written to the cluster: it is read once, and the operator works on the copy, in this process and in simulated time.
 Exit code 0: every node is drained in every run. 1: some are not. 2: the call is wrong.`;
 
 const rehearseCommand = (env: Env): Command =>

@@ -152,7 +152,7 @@ const endProgress = (): void => void (process.stderr.isTTY && process.stderr.wri
 /** After the last run there may be one more, with a policy that refuses no pods. */
 const progressOf = (seeds: number, run: number, { drained, of, gone, madeUpMs }: Progress): string => {
   const which = run > seeds ? 'one more run, with no pod refused' : `run ${run} of ${seeds}`;
-  return `${which}: ${drained} of ${of} nodes done, ${gone} pods moved, ${durationText(madeUpMs)} of made-up time`;
+  return `${which}: ${drained} of ${of} nodes done, ${gone} pods moved, ${durationText(madeUpMs)} of simulated time`;
 };
 
 const printed = async (forecast: Forecast, output: string): Promise<string> => {

@@ -17,7 +17,7 @@ const core = 'sigs.k8s.io/cluster-api';
 const module = import.meta.dirname;
 
 export const capiBuild: GoBuild = {
-  name: 'neighbours/capi',
+  name: 'integrations/capi',
   module,
   salt: '',
   announcement: 'building the controllers of Cluster API for the tests, about 5 minutes the first time,',

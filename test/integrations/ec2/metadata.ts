@@ -7,7 +7,7 @@ import { waitFor } from '../../control-plane/wait.ts';
 import { ensureProgram, type LeftOut } from '../builds.ts';
 
 const build: GoBuild = {
-  name: 'neighbours/metadata',
+  name: 'integrations/metadata',
   module: join(import.meta.dirname, 'metadata-mock'),
   salt: '',
   announcement: 'building the metadata service of AWS, a few seconds,',

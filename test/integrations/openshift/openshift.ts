@@ -26,7 +26,7 @@ const crds = [
 ] as const;
 
 export const machineApiBuild: GoBuild = {
-  name: 'neighbours/openshift',
+  name: 'integrations/openshift',
   module,
   salt: crds.join('\n'),
   announcement: 'building the controllers of the OpenShift machine API for the tests, about 5 minutes the first time,',
