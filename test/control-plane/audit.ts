@@ -107,6 +107,15 @@ const sizeOf = (file: string): number => {
   }
 };
 
+/** Whole lines that began at the mark or later. The server writes a long line in pieces: a mark may be in the middle of one, which is older. */
+const linesSince = (file: string, mark: number): readonly string[] => {
+  const text = readFrom(file, Math.max(0, mark - 1));
+  return text
+    .slice(mark === 0 ? 0 : text.indexOf('\n') + 1)
+    .split('\n')
+    .slice(0, -1);
+};
+
 /** By the name that the API server knows a user by, the one that tests do, where they differ. */
 type Known = ReadonlyMap<string, string>;
 
@@ -116,10 +125,9 @@ export const auditIn = (file: string, known: Known = new Map()): Audit => ({
   since: async (mark, user) => {
     // The line of a request is written after its answer: the last ones may still be on their way.
     await sleep(300);
-    const complete = readFrom(file, mark).split('\n').slice(0, -1);
     // A watch has two lines, its start and its end.
     const once = new Map<string, Audited>();
-    for (const line of complete) {
+    for (const line of linesSince(file, mark)) {
       const event = audited(JSON.parse(line) as Line, known);
       if (user === undefined || event.user === user) once.set(event.id, event);
     }

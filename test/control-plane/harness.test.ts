@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { firstEvictions, tally } from './audit.ts';
+import { auditIn, firstEvictions, tally } from './audit.ts';
 import { budgetAllows, clearNamespaces, create, deleteNodes, evict, failureIn, getNode, nodesReady, podsOn, podsReady } from './cluster.ts';
 import { startControlPlane } from './control-plane.ts';
 import { budget, deployment, namespace, node, pod } from './manifests.ts';
@@ -145,4 +146,18 @@ test('a control plane dies with its test process, even one that is killed', {
   } finally {
     child.kill('SIGKILL');
   }
+});
+
+test('what is counted from a mark begins with the next whole line, wherever in a line the mark is', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'drydock-audit-')), 'audit.log');
+  const line = (id: string): string =>
+    `${JSON.stringify({ auditID: id, verb: 'get', user: { username: 'a' }, requestReceivedTimestamp: '2026-11-22T08:00:00Z', stageTimestamp: '2026-11-22T08:00:00Z' })}\n`;
+  writeFileSync(file, line('old'));
+  const audit = auditIn(file);
+  const whole = audit.mark();
+  appendFileSync(file, line('half').slice(0, 20));
+  const within = audit.mark();
+  appendFileSync(file, line('half').slice(20) + line('new'));
+  const idsSince = async (mark: number): Promise<readonly string[]> => (await audit.since(mark)).map(({ id }) => id);
+  assert.deepEqual([await idsSince(0), await idsSince(whole), await idsSince(within)], [['old', 'half', 'new'], ['half', 'new'], ['new']]);
 });

@@ -225,7 +225,7 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     for (const [args, text] of [
       [['--replicas', 'two'], /invalid value "two" for --replicas: expected a whole number/],
       [['--namespace', 'No_Name'], /--namespace is "No_Name"/],
-      [['--kind', 'example.test'], /there is no kind of the group "example\.test"/],
+      [['--kind', 'example.test'], /unknown group "example\.test"; available: /],
       [['--without', 'webhook', '--with', 'cert-manager'], /cert-manager is for the webhook/],
       [['--with', 'magic'], /Allowed choices are machine-api, virtual-machines, agent, monitoring, cert-manager, control-plane/],
     ] as const) {

@@ -247,7 +247,7 @@ describe('the operator process', { skip, timeout: 180_000 }, () => {
       ['--metrics-bind-address=nonsense', /invalid value "nonsense" for --metrics-bind-address: expected host:port/],
       ['--leader-elect=perhaps', /invalid value "perhaps" for --leader-elect: expected true or false/],
       ['--node-lease-duration-seconds=2', /invalid value "2" for --node-lease-duration-seconds: expected a whole number/],
-      ['--zap-log-level=loud', /--zap-log-level is "loud"/],
+      ['--zap-log-level=loud', /invalid value "loud" for --zap-log-level: expected debug/],
       ['--kubeconfig=/there/is/none', /\/there\/is\/none/],
     ] as const;
     for (const [flag, text] of wrong) {

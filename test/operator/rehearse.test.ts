@@ -161,7 +161,7 @@ describe('drydock rehearse and drydock snapshot', { skip, timeout: 240_000 }, ()
       [['r-1', '--snapshot', join(folder, 'missing')], /^drydock: there is no snapshot in /],
       [['r-1', ...copy, '--parallel', '0'], /^drydock: invalid value "0" for --parallel: expected a whole number, 1 or more$/],
       [['r-1', '--seeds', 'x'], /^drydock: invalid value "x" for --seeds: expected a whole number$/],
-      [['r-1', '--timeout', 'soon'], /^drydock: --timeout is "soon"; /],
+      [['r-1', '--timeout', 'soon'], /^drydock: invalid value "soon" for --timeout: expected a duration/],
       [['r-1', '-l', 'a=b'], /^drydock: cannot specify both/],
       [['-f', file, ...copy], /^drydock: .*spec\.stage: .*Wash/],
       [[...copy], /^drydock: USAGE: rehearse NODE/],
