@@ -46,8 +46,8 @@ test('where it runs, who wants it away since when, and whether it can be migrate
 test('its memory is what the guest has now, else what it was given, else what it asks for', () => {
   const memory = (spec: object, status: object = {}) => readVmi({ metadata, spec: { domain: spec }, status }).memory;
   const resources = { requests: { memory: '1Ki' } };
-  assert.equal(memory({ resources, memory: { vmPod: '2Ki' } }, { memory: { vmPodCurrent: '3Ki' } }), 3072);
-  assert.equal(memory({ resources, memory: { vmPod: '2Ki' } }), 2048);
+  assert.equal(memory({ resources, memory: { guest: '2Ki' } }, { memory: { guestCurrent: '3Ki' } }), 3072);
+  assert.equal(memory({ resources, memory: { guest: '2Ki' } }), 2048);
   assert.equal(memory({ resources }), 1024);
   assert.equal('memory' in readVmi({ metadata, spec: { domain: {} } }), false);
 });

@@ -97,7 +97,7 @@ type RawVmi = Meta & {
   readonly spec?: {
     readonly evictionStrategy?: string;
     readonly domain?: {
-      readonly memory?: { readonly vmPod?: Json };
+      readonly memory?: { readonly guest?: Json };
       readonly resources?: { readonly requests?: { readonly memory?: Json } };
     };
   };
@@ -105,7 +105,7 @@ type RawVmi = Meta & {
     readonly phase?: string;
     readonly nodeName?: string;
     readonly evacuationNodeName?: string;
-    readonly memory?: { readonly vmPodCurrent?: Json };
+    readonly memory?: { readonly guestCurrent?: Json };
     readonly conditions?: readonly {
       readonly type: string;
       readonly status: string;
@@ -153,7 +153,7 @@ const given = <Name extends string>(name: Name, text: string | undefined): { rea
   text === undefined || text === '' ? {} : ({ [name]: text } as { readonly [N in Name]?: string });
 
 const memoryOf = ({ spec, status }: RawVmi): number =>
-  amount(status?.memory?.vmPodCurrent ?? spec?.domain?.memory?.vmPod ?? spec?.domain?.resources?.requests?.memory);
+  amount(status?.memory?.guestCurrent ?? spec?.domain?.memory?.guest ?? spec?.domain?.resources?.requests?.memory);
 
 /** Keeps of a VirtualMachineInstance what the type has. */
 export const readVmi = (raw: unknown): Vmi => {
