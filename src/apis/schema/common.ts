@@ -21,7 +21,7 @@ export const labelSelector = z
     matchLabels: z.record(z.string(), z.string()).optional(),
     matchExpressions: z.array(requirement).max(32).optional(),
   })
-  .describe('A label selector. An empty one picks all pods.');
+  .describe('A label selector. An empty selector selects all pods.');
 
 export const podReference = z.object({ namespace: z.string().optional(), name: z.string().optional() });
 

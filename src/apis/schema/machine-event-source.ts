@@ -14,12 +14,14 @@ const aws = z
       .string()
       .max(64)
       .optional()
-      .describe("From the machines' provider ids, the Infrastructure or the install configuration of OpenShift when left out."),
+      .describe(
+        "Defaults to the region in the machines' provider ids, else to that of OpenShift's Infrastructure or install configuration.",
+      ),
     credentialsSecret: z
       .object({ namespace: z.string().min(1).max(63), name: z.string().min(1).max(253) })
       .optional()
       .describe(
-        'Secret with the keys aws_access_key_id and aws_secret_access_key. When left out: drydock-cloud-credentials beside the operator, if there is one, else what the SDK finds (environment, web identity, instance role).',
+        "Secret with the keys aws_access_key_id and aws_secret_access_key. Defaults to drydock-cloud-credentials in the operator's namespace, if it exists, else the SDK's credential chain (environment, web identity, instance role).",
       ),
     endpoint: z
       .string()
@@ -28,9 +30,9 @@ const aws = z
       .describe(
         "Another EC2 endpoint, for private clouds: one of Amazon's over https, or one that the operator's flag --allowed-aws-endpoint names.",
       ),
-    intervalSeconds: z.int32().min(60).max(86_400).default(3600).describe('Between two scans; sooner near a deadline.'),
+    intervalSeconds: z.int32().min(60).max(86_400).default(3600).describe('Interval between two scans; shorter near a deadline.'),
   })
-  .describe('EC2 scheduled events, asked for centrally.');
+  .describe('EC2 scheduled events, polled centrally.');
 
 const signal = z
   .object({
@@ -40,13 +42,17 @@ const signal = z
       .optional(),
     label: z.object({ key: z.string().min(1).max(316), value: z.string().max(63).optional() }).optional(),
     annotation: z.object({ key: z.string().min(1).max(316), value: z.string().max(1024).optional() }).optional(),
-    kind: z.enum(eventKinds).describe('What it means.'),
+    kind: z.enum(eventKinds).describe('The meaning of the signal.'),
     description: z.string().max(1024).optional(),
-    state: z.enum(['Scheduled', 'Active']).optional().describe('Scheduled where a time is known, else Active, when left out.'),
-    notBeforeAnnotation: z.string().max(316).optional().describe('Annotation of the node with an RFC 3339 time: when it may begin.'),
-    deadlineAnnotation: z.string().max(316).optional().describe('The same for when the machine has to be empty.'),
-    notBeforeLabel: z.string().max(316).optional().describe('Label of the node with seconds since 1970: when it may begin.'),
-    notBeforeInMessage: z.boolean().optional().describe("The condition's message has the time, as HTTP writes it."),
+    state: z.enum(['Scheduled', 'Active']).optional().describe('Defaults to Scheduled where a time is known, else to Active.'),
+    notBeforeAnnotation: z.string().max(316).optional().describe('Annotation of the node with an RFC 3339 time: the start of the event.'),
+    deadlineAnnotation: z
+      .string()
+      .max(316)
+      .optional()
+      .describe('Annotation of the node with an RFC 3339 time: the time by which the machine must be empty.'),
+    notBeforeLabel: z.string().max(316).optional().describe('Label of the node with seconds since 1970: the start of the event.'),
+    notBeforeInMessage: z.boolean().optional().describe("The condition's message contains the time in HTTP's format."),
   })
   .meta(
     rules(
@@ -63,21 +69,25 @@ const override = z
     strategy: z.enum(strategies).optional(),
     approval: z.enum(['NotRequired', 'Required']).optional(),
   })
-  .describe('How events of these kinds are answered.');
+  .describe('The response to events of these kinds.');
 
 export const machineEventSourceSpec = z
   .object({
     aws: aws.optional(),
-    signals: z.array(signal).max(64).optional().describe('What on a node itself counts as an announcement.'),
-    presets: z.array(z.enum(presetNames)).max(16).optional().describe('Ready-made signals by name: see the documentation.'),
+    signals: z
+      .array(signal)
+      .max(64)
+      .optional()
+      .describe('Conditions, labels, annotations and taints of a node that count as announcements.'),
+    presets: z.array(z.enum(presetNames)).max(16).optional().describe('Predefined signals by name: see docs/machine-events.md.'),
     responses: z.array(override).max(16).optional(),
     urgency: z
       .enum(['Heeded', 'Ignored'])
       .default('Heeded')
       .describe(
-        'For aws: Heeded: a machine that goes within ten minutes is not kept by approval, windows and limits. Ignored: it waits for them as any other. Signals of nodes never press.',
+        'For aws: Heeded: approval, windows and limits do not delay a machine that goes within ten minutes. Ignored: such a machine waits for them as any other. Signals of nodes are never urgent.',
       ),
-    drain: withoutDefaults(drain).optional().describe('For the MachineMaintenances that this source makes.'),
+    drain: withoutDefaults(drain).optional().describe('Set in the MachineMaintenances that this source creates.'),
     gates: z.array(z.string().min(1).max(316)).max(16).optional().describe('The same.'),
   })
   .meta(rules(rule('has(self.aws) || has(self.signals) || has(self.presets)', 'name a source: aws, signals or presets')))
@@ -88,9 +98,9 @@ export const machineEventSourceStatus = z
     observedGeneration: z.int().optional(),
     lastScanTime: time.optional(),
     nextScanTime: time.optional(),
-    machines: z.int().optional().describe('Whose events are known.'),
-    events: z.int().optional().describe('Events that are pending.'),
-    unknownMachines: z.array(z.string()).max(20).optional().describe('Instances that the cloud does not know; 20 at most.'),
+    machines: z.int().optional().describe('Machines whose events the source knows.'),
+    events: z.int().optional().describe('Number of pending events.'),
+    unknownMachines: z.array(z.string()).max(20).optional().describe('Instances that the cloud does not know; at most 20.'),
     withoutProviderID: z
       .array(z.string())
       .max(20)
@@ -107,11 +117,11 @@ export type MachineEventSourceStatus = z.input<typeof machineEventSourceStatus>;
 export const nodeNoticeSpec = z
   .object({
     provider: z.enum(['aws', 'azure', 'gcp']),
-    instance: z.string().min(1).max(253).describe('The machine as its cloud calls it.'),
-    observedTime: time.describe('When the agent saw a change the last time.'),
+    instance: z.string().min(1).max(253).describe("The machine's name in its cloud."),
+    observedTime: time.describe('When the agent last saw a change.'),
     events: z.array(machineEvent).max(32),
     trouble: z.object({ reason: z.enum(troubleReasons), message: z.string().max(1024) }).optional(),
   })
-  .describe("What the agent of a node has heard from its cloud's metadata service. The object has the name of the node.");
+  .describe("The announcements that the agent of a node received from its cloud's metadata service. The object has the name of the node.");
 
 export type NodeNoticeSpec = z.input<typeof nodeNoticeSpec>;

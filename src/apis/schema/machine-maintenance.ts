@@ -8,51 +8,51 @@ import { drain } from './maintenance.ts';
 
 export const machineEvent = z
   .object({
-    provider: z.string().min(1).max(1024).describe('Whose word it is: aws, azure, gcp, node, or what the sender calls itself.'),
+    provider: z.string().min(1).max(1024).describe("The announcing party: aws, azure, gcp, node, or the sender's own name."),
     id: z.string().min(1).max(1024),
     kind: z.enum(eventKinds),
-    code: z.string().max(1024).optional().describe("The provider's own word, for example instance-stop."),
-    instance: z.string().max(1024).optional().describe('The machine as its cloud calls it.'),
+    code: z.string().max(1024).optional().describe("The provider's own code, for example instance-stop."),
+    instance: z.string().max(1024).optional().describe("The machine's name in its cloud."),
     resource: z.string().max(2048).optional(),
     notBefore: time.optional(),
     notAfter: time.optional(),
-    deadline: time.optional().describe('By then the machine has to be empty.'),
+    deadline: time.optional().describe('The time by which the machine must be empty.'),
     state: z.enum(eventStates),
     description: z.string().max(4096).optional(),
-    source: z.string().min(1).max(253).describe('The MachineEventSource or the agent that has told it.'),
+    source: z.string().min(1).max(253).describe('The MachineEventSource or the agent that reported the event.'),
   })
-  .describe('What is announced about a machine.');
+  .describe('Announcements about a machine.');
 
 export const machineMaintenanceSpec = z
   .object({
     maintenancescheduled: z
       .boolean()
-      .describe('The machine is to go: its deletion has been issued or is about to be. Written by Drydock; false in a new object.'),
+      .describe('Whether the deletion of the machine has been issued or is about to be. Written by Drydock; false in a new object.'),
     eventcode: z.string().optional().describe('AWS event code of the first event.'),
     eventid: z.string().optional().describe('AWS InstanceEventId of the first event.'),
-    machineid: z.string().describe('The machine as its cloud calls it, for example an EC2 instance id.'),
+    machineid: z.string().describe("The machine's name in its cloud, for example an EC2 instance id."),
     machinelink: z.string().describe('Name of the Machine; name of the node where there is none.'),
     machineRef: z
       .object({
         apiVersion: z.string().max(253).optional(),
-        kind: z.enum(['Machine', 'Node']).describe('Node: there is no Machine, only the node is drained.'),
+        kind: z.enum(['Machine', 'Node']).describe('Node: there is no Machine; drain the node only.'),
         namespace: z.string().max(63).optional(),
         name: objectName,
       })
       .optional()
-      .describe('What machinelink names, in full. A Machine of that name in any namespace when left out.'),
-    nodeName: objectName.optional().describe('The node, where the Machine does not say it.'),
-    events: z.array(machineEvent).max(32).optional().describe('What is announced. Kept up to date by whoever has reported it.'),
+      .describe('The full reference of the machine in machinelink. Defaults to a Machine of that name in any namespace.'),
+    nodeName: objectName.optional().describe('The node, where the Machine does not name it.'),
+    events: z.array(machineEvent).max(32).optional().describe('The announcements. Their reporter keeps them up to date.'),
     strategy: z
       .enum(strategies)
       .optional()
       .describe(
-        'Drain: hold and drain the node, wait until the event is over, give it back. Replace: drain, then delete the Machine. ReplaceWithSurge: another machine first. Notify: nothing. By the kinds of the events when left out.',
+        'Drain: hold and drain the node, wait until the event is over, release it. Replace: drain, then delete the Machine. ReplaceWithSurge: add another machine first. Notify: take no action. Defaults to the strategy for the kinds of the events.',
       ),
-    notBefore: time.optional().describe('Nothing begins before this.'),
-    deadline: time.optional().describe("By then the machine has to be empty; the events' own when left out."),
-    approval: z.enum(['NotRequired', 'Required']).optional().describe('Required: nothing begins before approved is true.'),
-    approved: z.boolean().optional().describe('Somebody agrees. The annotation drydock.dev/approved: "true" says the same.'),
+    notBefore: time.optional().describe('The maintenance does not begin before this time.'),
+    deadline: time.optional().describe("By then the machine has to be empty; defaults to the events' own."),
+    approval: z.enum(['NotRequired', 'Required']).optional().describe('Required: the maintenance does not begin before approved is true.'),
+    approved: z.boolean().optional().describe('Approves the maintenance. The annotation drydock.dev/approved: "true" has the same effect.'),
     gates: z
       .array(z.string().min(1).max(316))
       .max(16)
@@ -60,8 +60,8 @@ export const machineMaintenanceSpec = z
       .describe('Node conditions that must be True beside Ready before a drained node is released.'),
     drain: withoutDefaults(drain)
       .optional()
-      .describe('How the node is emptied: as in a Maintenance, but deleteEmptyDirData and force are true when left out.'),
-    keepSeconds: z.int32().min(0).optional().describe('How long the object is kept after its end, in seconds; 259200 when left out.'),
+      .describe('How to drain the node: as in a Maintenance, but deleteEmptyDirData and force default to true.'),
+    keepSeconds: z.int32().min(0).optional().describe('How long the object is kept after its end, in seconds. Defaults to 259200.'),
   })
   .describe('A machine that its cloud will restart, stop or take away.');
 
@@ -73,23 +73,28 @@ export const machineMaintenanceStatus = z
     waitingFor: z
       .string()
       .optional()
-      .describe('As a word: MaintenanceWindow, Approval, Turn, Drain, Replacement, MachineDeletion, EventPending and others.'),
-    message: z.string().optional().describe('The same in a sentence.'),
+      .describe(
+        'What the maintenance waits for: MaintenanceWindow, Approval, Turn, Drain, Replacement, MachineDeletion, EventPending and others.',
+      ),
+    message: z.string().optional().describe('The state in a sentence.'),
     observedGeneration: z.int().optional(),
-    strategy: z.enum(strategies).optional().describe('In force since it began.'),
-    scheduledTime: time.optional().describe('When it will begin.'),
+    strategy: z.enum(strategies).optional().describe('The strategy in force since the maintenance began.'),
+    scheduledTime: time.optional().describe('When the maintenance will begin.'),
     deadline: time.optional(),
     startTime: time.optional(),
     drainedTime: time.optional(),
     eventsOverTime: time.optional().describe('When its events were first seen to be over.'),
     completionTime: time.optional(),
-    beganForDeadline: z.boolean().optional().describe('It did not wait for an opening, because its deadline left no time.'),
+    beganForDeadline: z
+      .boolean()
+      .optional()
+      .describe('Whether the maintenance did not wait for an opening because its deadline left no time.'),
     maintenanceName: z.string().optional().describe('The Maintenance that drains the node.'),
     nodeName: z.string().optional(),
-    bootID: z.string().optional().describe('Of the node when it began.'),
-    set: z.string().optional().describe('What replaces the machine.'),
-    handledEvents: z.array(z.string()).optional().describe('Ids of the events that have been dealt with.'),
-    history: z.array(record).max(30).optional().describe('The last transitions, the oldest first.'),
+    bootID: z.string().optional().describe('Boot ID of the node when the maintenance began.'),
+    set: z.string().optional().describe('The set that replaces the machine.'),
+    handledEvents: z.array(z.string()).optional().describe('Ids of the events that this maintenance has handled.'),
+    history: z.array(record).max(30).optional().describe('The latest transitions, oldest first.'),
     conditions,
   })
   .describe('Written by Drydock.');

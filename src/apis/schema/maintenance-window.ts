@@ -16,7 +16,7 @@ const moment = z
   .max(40)
   // Four digits for the year: some programs read more, and their sums fail.
   .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].*)?$/)
-  .describe('RFC 3339 with an offset, or a date, or a date and a time, on the clocks of timeZone: 2026-12-24, 2026-12-24T18:00.');
+  .describe('RFC 3339 with an offset, or a date, or a date and a time in timeZone: 2026-12-24, 2026-12-24T18:00.');
 
 const opening = z
   .object({
@@ -26,14 +26,14 @@ const opening = z
       .min(1)
       .max(7)
       .optional()
-      .describe('Together with start.'),
+      .describe('Needs start.'),
     start: z
       .string()
       .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
       .optional()
       .describe('Time of day: 22:00.'),
-    duration: duration.optional().describe('How long it is open, in real time: 4h, 90m, 1h30m; a week at most.'),
-    from: moment.optional().describe('A single opening, together with to.'),
+    duration: duration.optional().describe('Length of the opening in elapsed time: 4h, 90m, 1h30m; at most a week.'),
+    from: moment.optional().describe('Start of a single opening; needs to.'),
     to: moment.optional(),
   })
   .meta(
@@ -53,45 +53,47 @@ const freeze = z.object({ from: moment, to: moment, reason: z.string().max(256).
 export const maintenanceWindowSpec = z
   .object({
     timeZone: z.string().min(1).max(64).default('UTC').describe('IANA name, for example Europe/Berlin.'),
-    nodeSelector: labelSelector.optional().describe('Nodes that it is for; all when left out.'),
+    nodeSelector: labelSelector.optional().describe('The nodes that the window applies to. Defaults to all nodes.'),
     kinds: z
       .array(z.enum(['Maintenance', 'MachineMaintenance']))
       .min(1)
       .max(2)
       .default(['Maintenance', 'MachineMaintenance'])
-      .describe('What it is for.'),
+      .describe('Purpose of the freeze.'),
     events: z
       .array(z.enum(eventKinds))
       .max(16)
       .optional()
-      .describe('For MachineMaintenances: only those with an event of one of these kinds.'),
-    openings: z.array(opening).max(64).optional().describe('When maintenances may begin. A window without any only freezes.'),
+      .describe('For MachineMaintenances: applies only to those with an event of one of these kinds.'),
+    openings: z.array(opening).max(64).optional().describe('When maintenances may begin. A window without openings only freezes.'),
     freezes: z
       .array(freeze)
       .max(256)
       .optional()
-      .describe('When none may begin, whatever is open. They win over the openings of all windows.'),
+      .describe('When no maintenance may begin. Freezes take precedence over the openings of all windows.'),
     atEnd: z
       .enum(['Continue', 'Pause', 'GiveBack'])
       .default('Continue')
       .describe(
-        'What a drain does that is still under way at the end. Continue: goes on. Pause: evicts nothing until the next opening, the node stays held. GiveBack: the node is released, and the maintenance begins anew in the next opening.',
+        'What happens to a drain that is still running at the end of an opening. Continue: the drain continues. Pause: no evictions until the next opening; the node stays held. GiveBack: the node is released, and the maintenance begins again in the next opening.',
       ),
     missed: z
       .enum(['BeforeDeadline', 'EvenInFreeze', 'Wait'])
       .default('BeforeDeadline')
       .describe(
-        'When no opening comes before a deadline. BeforeDeadline: begin in time outside of openings, but not in a freeze. EvenInFreeze: in a freeze too. Wait: for the opening all the same.',
+        'What happens when no opening comes before a deadline. BeforeDeadline: begin in time outside of openings, but not in a freeze. EvenInFreeze: begin in time, even in a freeze. Wait: wait for the opening.',
       ),
-    expectedDuration: duration.optional().describe('How long a maintenance takes here; what has been seen so far when left out.'),
+    expectedDuration: duration
+      .optional()
+      .describe('Expected duration of a maintenance in this window. Defaults to the observed durations.'),
   })
   .describe('When maintenances may begin.');
 
 export const maintenanceWindowStatus = z
   .object({
     observedGeneration: z.int().optional(),
-    open: z.boolean().optional().describe('Something may begin now.'),
-    next: z.object({ from: time, to: time }).optional().describe('The opening that is open, or else the next one.'),
+    open: z.boolean().optional().describe('Whether maintenances may begin now.'),
+    next: z.object({ from: time, to: time }).optional().describe('The current opening, else the next one.'),
     conditions,
   })
   .describe('Written by Drydock.');

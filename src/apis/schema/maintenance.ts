@@ -14,21 +14,21 @@ const pick = z
       .optional()
       .describe('Only pods whose controller is of one of these kinds, for example Job.'),
   })
-  .describe('Picks pods. All that is given must fit; an empty one picks every pod.');
+  .describe('Selects pods. All given fields must match; an empty selector selects every pod.');
 
 const rung = z
   .object({
-    afterSeconds: z.int32().min(0).describe('Counted from the start of the drain.'),
+    afterSeconds: z.int32().min(0).describe('Seconds after the start of the drain.'),
     action: z
       .enum(['KeepTrying', 'Delete', 'Fail', 'Release'])
       .describe(
-        'KeepTrying: go on evicting. Delete: delete what is left, past its budgets. Fail: stop evicting and keep the node held. Release: stop and give the node back.',
+        'KeepTrying: continue evicting. Delete: delete the remaining pods, bypassing budgets. Fail: stop evicting and keep the node held. Release: stop evicting and release the node.',
       ),
     gracePeriodSeconds: z
       .int32()
       .min(1)
       .optional()
-      .describe("For Delete: grace period of the deleted pods, in seconds. The pod's own when left out."),
+      .describe("For Delete: grace period of the deleted pods, in seconds. Defaults to the pod's own."),
   })
   .meta(rules(rule("self.action == 'Delete' || !has(self.gracePeriodSeconds)", 'gracePeriodSeconds goes with action Delete only')));
 
@@ -38,20 +38,20 @@ const virtualMachines = z
       .enum(['Wait', 'ShutDown', 'Refuse'])
       .default('Wait')
       .describe(
-        'VMs that are to be migrated and cannot be. Wait: until they can, or somebody helps. ShutDown: their guests are shut down shutDownAfterSeconds after the drain began. Refuse: nothing on the node is moved.',
+        'VMs that must be migrated and cannot be. Wait: until they can, or somebody helps. ShutDown: their guests are shut down shutDownAfterSeconds after the drain began. Refuse: do not drain the node.',
       ),
     notMigrated: z
       .enum(['Evict', 'Wait', 'Refuse'])
       .default('Evict')
       .describe(
-        'VMs that an eviction shuts down, because their evictionStrategy says so (None is the default of KubeVirt). Evict: as it says. Wait: not before somebody moves them. Refuse: nothing on the node is moved.',
+        'VMs that an eviction shuts down, because of their evictionStrategy (None is the default of KubeVirt). Evict: evict them. Wait: until somebody moves them. Refuse: do not drain the node.',
       ),
-    shutDownAfterSeconds: z.int32().min(0).default(0).describe('For ShutDown: counted from the start of the drain.'),
+    shutDownAfterSeconds: z.int32().min(0).default(0).describe('For ShutDown: seconds after the start of the drain.'),
     shutDownGracePeriodSeconds: z
       .int32()
       .min(1)
       .optional()
-      .describe("For ShutDown: seconds that a guest gets to shut down. The VM's own when left out."),
+      .describe("For ShutDown: seconds that a guest has to shut down. Defaults to the VM's own."),
   })
   .meta(
     rules(
@@ -61,29 +61,33 @@ const virtualMachines = z
       ),
     ),
   )
-  .describe("What is done about KubeVirt's VMs that an eviction does not move to another node.");
+  .describe('The policy for KubeVirt VMs that an eviction does not move to another node.');
 
 const servers = z
   .object({
-    active: z.enum(['LiveMigrate', 'Leave']).default('LiveMigrate').describe('Active ones.'),
-    paused: z.enum(['LiveMigrate', 'Leave']).default('LiveMigrate').describe('Paused ones; they stay paused.'),
-    stopped: z.enum(['ColdMigrate', 'Leave']).default('ColdMigrate').describe('Shut off ones; they stay shut off.'),
+    active: z.enum(['LiveMigrate', 'Leave']).default('LiveMigrate').describe('Active servers.'),
+    paused: z.enum(['LiveMigrate', 'Leave']).default('LiveMigrate').describe('Paused servers; they stay paused.'),
+    stopped: z.enum(['ColdMigrate', 'Leave']).default('ColdMigrate').describe('Shut off servers; they stay shut off.'),
     failed: z
       .enum(['Wait', 'Leave'])
       .default('Wait')
-      .describe('Those in error, which Nova does not move. Wait: until somebody has mended or deleted them.'),
-    localDisk: z.enum(['Migrate', 'Leave']).default('Migrate').describe('Those with disks on the host itself: Nova copies them.'),
+      .describe('Servers in error, which Nova does not move. Wait: until somebody has repaired or deleted them.'),
+    localDisk: z.enum(['Migrate', 'Leave']).default('Migrate').describe('Servers with disks on the host itself: Nova copies the disks.'),
   })
-  .describe('What is done about the servers of the OpenStack hypervisor that the node is. Leave: they stay, and are not waited for.');
+  .describe(
+    "The policy for the servers of the node's OpenStack hypervisor. Leave: the servers stay, and the drain does not wait for them.",
+  );
 
 export const drain = z
   .object({
-    podSelector: labelSelector.optional().describe("Only these pods are the drain's business; all when left out."),
+    podSelector: labelSelector.optional().describe('Drain only these pods. Defaults to all pods.'),
     gracePeriodSeconds: z
       .int32()
       .min(-1)
       .default(-1)
-      .describe("Seconds that each pod gets to end; -1 is the pod's own. Not 0: such a pod is gone while its containers still run.")
+      .describe(
+        "Grace period of each pod, in seconds; -1 uses the pod's own. 0 is invalid: such a pod is gone while its containers still run.",
+      )
       .meta(
         rules(
           rule('self != 0', 'gracePeriodSeconds is not 0, which forgets pods while their containers still run: it is 1 or more, or -1'),
@@ -93,32 +97,32 @@ export const drain = z
       .int32()
       .min(1)
       .optional()
-      .describe('No pod gets longer than this to end, whatever it asks for; for machines that are about to vanish.'),
-    deleteEmptyDirData: z.boolean().default(false).describe('Evict pods with emptyDir volumes too: their data is lost.'),
-    force: z.boolean().default(false).describe('Evict pods too that no controller will bring back.'),
-    ignoreDaemonSets: z.boolean().default(true).describe('Leave DaemonSet pods where they are. false: such pods are refused.'),
-    disableEviction: z.boolean().default(false).describe('Delete pods instead of evicting them: budgets are not asked.'),
+      .describe('Upper limit of all grace periods, in seconds; for machines that are about to vanish.'),
+    deleteEmptyDirData: z.boolean().default(false).describe('Evict pods with emptyDir volumes; their data is lost.'),
+    force: z.boolean().default(false).describe('Evict pods that no controller recreates.'),
+    ignoreDaemonSets: z.boolean().default(true).describe('Leave DaemonSet pods on the node. false: such pods block the drain.'),
+    disableEviction: z.boolean().default(false).describe('Delete pods instead of evicting them: bypasses budgets.'),
     skipWaitForDeleteTimeoutSeconds: z
       .int32()
       .min(0)
       .default(0)
-      .describe('Do not wait for pods that have been terminating for longer than this many seconds; 0 waits for ever.'),
+      .describe('Do not wait for pods that have been terminating for longer than this many seconds; 0 waits forever.'),
     timeoutSeconds: z
       .int32()
       .min(0)
       .default(0)
-      .describe('Give up after this many seconds and keep the node held; 0 never. A ladder with the one rung Fail.'),
+      .describe('Stop draining after this many seconds and keep the node held (0: no limit). The same as a ladder with the one rung Fail.'),
     waves: z
       .array(pick)
       .max(32)
       .optional()
       .describe(
-        'Pods of the first entry that picks them go first; an entry starts when the one before is empty. Pods that none picks come last.',
+        'Waves of evictions. A pod belongs to the first entry that selects it; an entry starts when the one before is empty. Pods that no entry selects come last.',
       ),
-    ignorePods: z.array(pick).max(32).optional().describe('Pods that stay where they are.'),
-    awaitPods: z.array(pick).max(32).optional().describe('Pods that are left to finish by themselves.'),
-    ladder: z.array(rung).max(8).optional().describe('What happens when the drain takes too long, each rung at its time.'),
-    waitForVolumeDetach: z.boolean().default(true).describe('Drained means also: no volume of a pod that left is attached any more.'),
+    ignorePods: z.array(pick).max(32).optional().describe('Pods that stay on the node.'),
+    awaitPods: z.array(pick).max(32).optional().describe('Pods that the drain leaves to finish by themselves.'),
+    ladder: z.array(rung).max(8).optional().describe('Escalation of a drain that takes too long, each rung at its time.'),
+    waitForVolumeDetach: z.boolean().default(true).describe('Drained also requires that no volume of an evicted pod is attached any more.'),
     virtualMachines: virtualMachines.optional(),
     servers: servers.optional(),
   })
@@ -130,46 +134,50 @@ export const drain = z
       ),
     ),
   )
-  .describe("How the node is emptied. The names are kubectl drain's where it has the same choice.");
+  .describe('How to drain the node. Options that kubectl drain has too have its names.');
 
 const start = z
   .object({
-    notBefore: time.optional().describe('The node is not touched before this.'),
-    deadline: time.optional().describe('The maintenance should be under way and done by then: see missed of the MaintenanceWindows.'),
+    notBefore: time.optional().describe('Do not touch the node before this time.'),
+    deadline: time.optional().describe('The time by which the maintenance should be complete: see missed of the MaintenanceWindows.'),
     windows: z
       .enum(['Respect', 'Ignore'])
       .default('Respect')
-      .describe('Respect: begins when the MaintenanceWindows for its node allow it; at once where there is none.'),
-    expectedSeconds: z.int32().min(1).optional().describe('How long it will take; what has been seen so far when left out.'),
+      .describe('Respect: begin when the MaintenanceWindows for the node allow it; at once where there is none.'),
+    expectedSeconds: z.int32().min(1).optional().describe('Expected duration. Defaults to the observed durations.'),
   })
-  .describe('When it begins.');
+  .describe('When the maintenance begins.');
 
 export const maintenanceSpec = z
   .object({
     nodeName: objectName
       .describe('The node to take out of service.')
       .meta(rules(rule('self == oldSelf', 'nodeName cannot be changed: create another Maintenance'))),
-    reason: z.string().max(1024).optional().describe('Why, for people.'),
-    requester: z.string().max(253).optional().describe('Who asks, as a domain-prefixed name, for example firmware.example.com/updater.'),
+    reason: z.string().max(1024).optional().describe('Reason for the maintenance, for people.'),
+    requester: z
+      .string()
+      .max(253)
+      .optional()
+      .describe('The requester as a domain-prefixed name, for example firmware.example.com/updater.'),
     stage: z
       .enum(['Announce', 'Cordon', 'Drain'])
       .default('Drain')
-      .describe('How far to go. Announce: say so on the node, touch nothing. Cordon: keep new pods away. Drain: empty the node.'),
+      .describe('How far to go. Announce: report on the node, change nothing else. Cordon: keep new pods away. Drain: evict the pods.'),
     start: start.optional(),
     drain: drain.optional(),
   })
-  .describe('One node that is to be out of service for as long as this object exists.');
+  .describe('Keeps one node out of service for as long as this object exists.');
 
 const blocker = z.object({
   cause: z
     .string()
-    .describe('Why, as a word: DisruptionBudget, BudgetNeverAllows, MultipleBudgets, StuckTerminating, LocalData, Unmanaged and others.'),
+    .describe('Cause: DisruptionBudget, BudgetNeverAllows, MultipleBudgets, StuckTerminating, LocalData, Unmanaged and others.'),
   pod: z.object({ namespace: z.string(), name: z.string() }).optional(),
-  budgets: z.array(z.string()).optional().describe('namespace/name of the budgets.'),
+  budgets: z.array(z.string()).optional().describe('The budgets, as namespace/name.'),
   volume: z.string().optional(),
-  server: z.object({ id: z.string(), name: z.string() }).optional().describe('Of OpenStack.'),
+  server: z.object({ id: z.string(), name: z.string() }).optional().describe('The server of OpenStack.'),
   message: z.string(),
-  remedy: z.string().optional().describe('What would help.'),
+  remedy: z.string().optional().describe('How to fix it.'),
   since: time,
 });
 
@@ -179,9 +187,9 @@ const vm = z.object({
   name: z.string().describe('namespace/name of the VirtualMachineInstance, name of the server.'),
   state: z.enum(['Waiting', 'Migrating', 'Moved', 'Stopped', 'Cannot', 'Left']),
   message: z.string().optional(),
-  remedy: z.string().optional().describe('What would help.'),
-  progress: z.int().optional().describe('Percent, where the platform tells it.'),
-  target: z.string().optional().describe('Where it goes, or went.'),
+  remedy: z.string().optional().describe('How to fix it.'),
+  progress: z.int().optional().describe('Percent, where the platform reports it.'),
+  target: z.string().optional().describe('The destination.'),
   since: time.optional(),
 });
 
@@ -190,10 +198,10 @@ const vms = z.object({
   waiting: z.int(),
   migrating: z.int(),
   moved: z.int(),
-  stopped: z.int().describe('Shut down; whoever runs them may have started them elsewhere.'),
-  cannot: z.int().describe('That cannot move unless somebody helps.'),
-  left: z.int().describe('That stay, as the policy says.'),
-  items: z.array(vm).max(20).optional().describe('Those that need help first, those that have moved last; 20 at most.'),
+  stopped: z.int().describe('VMs that were shut down; their controllers may have started them elsewhere.'),
+  cannot: z.int().describe('VMs that cannot move unless somebody helps.'),
+  left: z.int().describe('VMs that stay, as the policy demands.'),
+  items: z.array(vm).max(20).optional().describe('The VMs: those that need help first, those that have moved last; at most 20.'),
 });
 
 export const maintenanceStatus = z
@@ -201,28 +209,28 @@ export const maintenanceStatus = z
     phase: z.enum(['Pending', 'Announced', 'Cordoned', 'Draining', 'Detaching', 'Drained', 'Failed', 'Releasing']).optional(),
     message: z.string().optional().describe('The state in a sentence.'),
     observedGeneration: z.int().optional(),
-    scheduledTime: time.optional().describe('When it will begin, if it waits for that.'),
+    scheduledTime: time.optional().describe('When the maintenance will begin, if it waits for a start.'),
     startTime: time.optional().describe('When the drain began.'),
     completionTime: time.optional().describe('When the node was drained for the first time.'),
-    estimatedCompletionTime: time.optional().describe('When it will be, at the rate seen so far.'),
+    estimatedCompletionTime: time.optional().describe('When the node will be drained, at the observed rate.'),
     pods: z
       .object({
-        total: z.int().describe('On the node, those that may stay included.'),
-        toEvict: z.int().describe('That had to leave since the beginning.'),
-        gone: z.int().describe('That have left.'),
-        waiting: z.int().describe('That still have to leave.'),
+        total: z.int().describe('Pods on the node, including those that may stay.'),
+        toEvict: z.int().describe('Pods to evict since the beginning.'),
+        gone: z.int().describe('Pods that have left.'),
+        waiting: z.int().describe('Pods still to evict.'),
       })
       .optional(),
-    virtualMachines: vms.optional().describe('The VMs that were to leave; missing where there was none.'),
+    virtualMachines: vms.optional().describe('The VMs to move; missing where there was none.'),
     progress: z.int().optional().describe('Percent of the pods that have left.'),
     blockers: z
       .array(blocker)
       .max(20)
       .optional()
-      .describe('What keeps the drain from being complete, the ones that need help first; 20 at most.'),
-    blockerCount: z.int().optional().describe('How many there are.'),
+      .describe('What keeps the drain from completing: blockers that need help first; at most 20.'),
+    blockerCount: z.int().optional().describe('Number of blockers.'),
     failure: z.enum(['NodeNotFound', 'LeaseLost', 'DeadlineExceeded', 'GivenBack']).optional(),
-    leaseErrors: z.int().optional().describe('How often in a row the node lease was found in other hands.'),
+    leaseErrors: z.int().optional().describe('How often in a row another holder had the node lease.'),
     conditions,
   })
   .describe('Written by Drydock.');

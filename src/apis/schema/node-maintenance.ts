@@ -28,7 +28,7 @@ export const nodeMaintenanceStatusOfAlpha = nodeMaintenanceStatusOfKubevirt.omit
 
 /** Of kubevirt.io/v1alpha1. Objects that were made as v1alpha3 have no nodeName. */
 export const nodeMaintenanceSpecOfAlpha1 = z.object({
-  nodeName: z.string().optional().describe("Node name to apply maintenance on/off; the object's own name when left out"),
+  nodeName: z.string().optional().describe("Node name to apply maintenance on/off. Defaults to the object's own name"),
   reason: z.string().optional().describe('Reason for maintenance'),
 });
 
