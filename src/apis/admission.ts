@@ -15,7 +15,7 @@ type NodeTexts = {
 /** Which budget guards etcd on OpenShift, where the members are counted, and the words of a no. */
 type QuorumTexts = {
   readonly counted: QuorumRule;
-  /** `any`: the budgets of namespace openshift-etcd, of which there has to be one. `named`: etcd-quorum-guard, if there is one. */
+  /** `any`: the budgets of namespace openshift-etcd, of which there must be one. `named`: etcd-quorum-guard, if there is one. */
   readonly guard: 'any' | 'named';
   /** The node label by which the rule knows that etcd runs there. */
   readonly labels: readonly string[];

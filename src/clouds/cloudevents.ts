@@ -64,7 +64,7 @@ const envelopesOf = (request: CloudEventsRequest): readonly Json[] => {
   if (mediaType === 'application/cloudevents+json') return [parseJson(request.body)];
   if (mediaType === 'application/cloudevents-batch+json') {
     const batch = parseJson(request.body);
-    if (!Array.isArray(batch)) throw new Fault('a batch has to be a list of events');
+    if (!Array.isArray(batch)) throw new Fault('a batch must be a list of events');
     return batch as readonly Json[];
   }
   if (mediaType.startsWith('application/cloudevents')) throw new Fault(`events have to be sent as JSON, not as ${mediaType}`, 415);
@@ -84,7 +84,7 @@ const attribute = (envelope: JsonObject, name: string): string => {
 
 const dataOf = ({ data, data_base64: encoded }: JsonObject): JsonObject => {
   const value = typeof encoded === 'string' ? parseJson(Buffer.from(encoded, 'base64').toString('utf8')) : (data ?? {});
-  if (!isObject(value)) throw new Fault('data has to be a JSON object');
+  if (!isObject(value)) throw new Fault('data must be a JSON object');
   return value;
 };
 
@@ -92,13 +92,13 @@ const timeOf = (data: JsonObject, name: string): Temporal.Instant | undefined =>
   const value = data[name];
   if (value === undefined || value === null) return undefined;
   const time = readTime(value);
-  if (time === undefined) throw new Fault(`data.${name} has to be an RFC 3339 time with a zone, for example 2030-01-01T00:00:00Z`);
+  if (time === undefined) throw new Fault(`data.${name} must be an RFC 3339 time with a zone, for example 2030-01-01T00:00:00Z`);
   return time;
 };
 
 const stringOf = (data: JsonObject, name: string): string | undefined => {
   const value = data[name];
-  if (value !== undefined && value !== null && typeof value !== 'string') throw new Fault(`data.${name} has to be a string`);
+  if (value !== undefined && value !== null && typeof value !== 'string') throw new Fault(`data.${name} must be a string`);
   return value ?? undefined;
 };
 
@@ -128,7 +128,7 @@ const stateOf = (data: JsonObject): EventState => {
 };
 
 const eventOf = (envelope: Json, { types = {}, source = 'cloudevents' }: CloudEventsOptions): MachineEvent => {
-  if (!isObject(envelope)) throw new Fault('an event has to be a JSON object');
+  if (!isObject(envelope)) throw new Fault('an event must be a JSON object');
   const version = attribute(envelope, 'specversion');
   if (version !== '1.0') throw new Fault(`specversion ${version} is not spoken here: send 1.0`);
   const id = attribute(envelope, 'id');

@@ -39,7 +39,7 @@ class Patience {
 
   heard(): void {
     this.end();
-    this.#timer = setTimeout(() => this.#controller.abort(new Error('the server went silent')), silenceMs);
+    this.#timer = setTimeout(() => this.#controller.abort(new Error('the server stopped responding')), silenceMs);
   }
 
   end(): void {
@@ -62,7 +62,7 @@ export class Follower {
     for (;;) {
       const why = await this.#follow().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
       if (this.state.value.kind === 'locked') await nextToken();
-      else await this.#wait(why ?? 'the server has ended the connection');
+      else await this.#wait(why ?? 'the server closed the connection');
     }
   }
 

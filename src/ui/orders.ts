@@ -10,7 +10,7 @@ const messageIn = (body: unknown): string => {
 };
 
 const unreachable = (error: unknown): string =>
-  `the page's server could not be reached: ${error instanceof Error ? error.message : String(error)}`;
+  `failed to reach the dashboard's server: ${error instanceof Error ? error.message : String(error)}`;
 
 const send = async (path: string, order: MaintainOrder | ReleaseOrder | ApprovalOrder | HostOrder): Promise<Said> => {
   try {

@@ -161,7 +161,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     const details = page.locator('.details');
     assert.match(
       await details.locator('.blockers').innerText(),
-      /1 pod cannot go: budget payment needs 2 healthy pods of 2[^]*What would help: run more replicas/,
+      /1 pod is blocked: budget payment needs 2 healthy pods of 2[^]*How to fix: run more replicas/,
     );
     assert.match(await details.innerText(), /“new disk”[^]*held by\s+Maintenance/);
     await page.locator('.moment', { hasText: 'MaintenanceBegun' }).waitFor();
@@ -169,7 +169,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     await pictures(page, node);
     await pressUntil(page, 'Shift+Tab', ({ text }) => text.startsWith(`Release ${node}`));
     await page.keyboard.press('Enter');
-    await page.getByRole('dialog', { name: `Give ${node} back` }).waitFor();
+    await page.getByRole('dialog', { name: `Release ${node}` }).waitFor();
     await pressUntil(page, 'Tab', ({ text }) => text === `Release ${node}`);
     await page.keyboard.press('Enter');
     await page.locator('.quiet', { hasText: 'Every node is in service.' }).waitFor();
@@ -250,7 +250,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     assert.deepEqual(await page.evaluate(nameless), []);
     assert.deepEqual(await page.evaluate(faint), []);
     await box.locator('.chip', { hasText: 'Being replaced' }).waitFor();
-    assert.match(await details.innerText(), /waits for its replacement: MachineSet worker-north has 1 of 2 machines/);
+    assert.match(await details.innerText(), /waiting for its replacement: MachineSet worker-north has 1 of 2 machines/);
     await page.locator('.notice').waitFor({ state: 'detached' });
     await picture(page, 'dashboard-retirement');
     await page.keyboard.press('Escape');
@@ -329,7 +329,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     const stranger = await context.newPage();
     for (const address of ['', '#guess']) {
       await stranger.goto(`http://127.0.0.1:${dashboard.port}/${address}`);
-      await stranger.getByRole('heading', { name: 'This page needs its link' }).waitFor({ timeout: patience });
+      await stranger.getByRole('heading', { name: 'This page needs the full link' }).waitFor({ timeout: patience });
       assert.equal(await stranger.locator('.node').count(), 0);
       assert.doesNotMatch(await stranger.content(), /worker-1/);
     }
@@ -393,8 +393,8 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     load(cluster.registry, many(778, 1, 'False'));
     await wide.locator('.node .pod-counts', { hasText: '1 starting, 9 ready' }).waitFor();
     await wide.locator('#node-node-777').click();
-    await wide.getByRole('button', { name: 'What would a drain do?' }).click();
-    await wide.locator('.prospect', { hasText: 'pods have to leave' }).waitFor();
+    await wide.getByRole('button', { name: 'Preview a drain…' }).click();
+    await wide.locator('.prospect', { hasText: 'pods will be evicted' }).waitFor();
     assert.equal(await wide.getByRole('button', { name: 'Start maintenance' }).count(), 0, 'looking only');
   });
 

@@ -284,7 +284,7 @@ describe('announcements', { skip: started.kind === 'left-out' ? skipOf(started) 
     });
     const { metadata } = await api.get<{ readonly metadata: Metadata }>(`${notices}/other`);
     const event = await untilEvent(api, metadata.uid, 'NotOwnNode');
-    assert.match(event.message, /it speaks of machine i-0bbbbbbbbbbbbbbb2, node other is machine i-0aaaaaaaaaaaaaaa1/);
+    assert.match(event.message, /the notice names machine i-0bbbbbbbbbbbbbbb2, but node other is machine i-0aaaaaaaaaaaaaaa1/);
     assert.equal((await api.call('GET', `${mms}/mm-other`)).status, 404);
     // The notice of a node that is gone goes as well.
     await remove(api, '/api/v1/nodes/other');

@@ -276,7 +276,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       await ec2.completeEvent(event);
       await watcher.scan();
       const done = await watcher.until(machine, 'Succeeded');
-      assert.match(done.status?.message ?? '', /started anew/);
+      assert.match(done.status?.message ?? '', /rebooted/);
       assert.equal(done.spec.events?.[0]?.state, 'Completed');
       await until('the node to be as it was', async () => JSON.stringify((await getNode(api, nodeName)).spec) === JSON.stringify(face));
       assert.equal((await pools.poolReady(pool, 3)).filter(({ metadata }) => metadata.name === machine.metadata.name).length, 1);

@@ -125,14 +125,9 @@ describe('maintenance windows', { skip, timeout: 180_000 }, () => {
       api,
       'w-pauses',
       'Draining',
-      ({ message }) => message?.startsWith('paused, because the window has closed: goes on at ') === true,
+      ({ message }) => message?.startsWith('paused: the window has closed; continues at ') === true,
     );
-    await untilMaintenance(
-      api,
-      'w-gives',
-      'Pending',
-      ({ message }) => message?.startsWith('released, because the window has closed') === true,
-    );
+    await untilMaintenance(api, 'w-gives', 'Pending', ({ message }) => message?.startsWith('released: the window has closed') === true);
     await until('the node to be released', async () => !isHeld(await getNode(api, 'w-gives'), ourTaints));
     assert.equal(isHeld(await getNode(api, 'w-pauses'), ourTaints), true, 'it stays held');
     const relaxed = ['w-goes-on', 'w-pauses'].map(name =>

@@ -129,7 +129,7 @@ describe('the page of a command', { timeout: 60_000 }, () => {
     const { child, page, ended } = await opened('dashboard', '--port=0', '--kubeconfig', kubeconfig('token-of-admin'));
     const { nodes, facts } = await sceneOf(page);
     assert.deepEqual([nodes.length, facts.access, facts.cluster, facts.unreadable], [3, 'link', serving.url, []]);
-    assert.deepEqual(await maintain(page, 'w1'), [201, 'w1 goes into maintenance']);
+    assert.deepEqual(await maintain(page, 'w1'), [201, 'maintenance of w1 created']);
     assert.equal((await fetch(new URL('/api/scene', page))).status, 401);
     child.kill('SIGTERM');
     assert.equal(await ended, 0);
@@ -145,7 +145,7 @@ describe('the page of a command', { timeout: 60_000 }, () => {
     assert.equal(await ended, 0);
   });
 
-  test("the operator's is for looking only", async () => {
+  test("the operator's is is read-only", async () => {
     const off = ['--metrics-bind-address=0', '--health-probe-bind-address=0', '--webhook-port=0'];
     const flags = ['--dashboard-bind-address=127.0.0.1:0', ...off, '--kubeconfig', kubeconfig('token-of-admin')];
     const { child, page, ended } = await opened('operator', ...flags);
@@ -153,7 +153,7 @@ describe('the page of a command', { timeout: 60_000 }, () => {
     assert.deepEqual([nodes.length, facts.access], [3, 'read-only']);
     const [status, message] = await maintain(page, 'w2');
     assert.equal(status, 403);
-    assert.match(message, /for looking only/);
+    assert.match(message, /is read-only/);
     child.kill('SIGTERM');
     assert.equal(await ended, 0);
   });

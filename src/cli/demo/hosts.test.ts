@@ -46,7 +46,7 @@ test('a reboot comes a minute later; when the node is back, another one can be a
   await drill.clock.advance(30_000);
   assert.equal(drill.phaseOf(name), 'Drained');
   await drill.until('the reboot', () => drill.phaseOf(name) === 'Succeeded', 180);
-  assert.match(text(drill.maintenanceOf(name), 'status', 'message'), /started anew/);
+  assert.match(text(drill.maintenanceOf(name), 'status', 'message'), /rebooted/);
   assert.equal(hosts.announce(name, 'reboot'), undefined);
   await drill.until('the next one', () => drill.phaseOf(name) === 'Draining' || drill.phaseOf(name) === 'Drained', 10);
   await end();

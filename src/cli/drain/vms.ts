@@ -1,15 +1,15 @@
 import type { DrainBehavior, FilterContext } from '../../core/drain/filters.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import type { DrainPolicy } from '../../core/request/policy.ts';
-import { type VmOutlook, vmOutlook } from '../../core/vm/outlook.ts';
+import { type EvictionPreview, evictionPreview } from '../../core/vm/eviction-preview.ts';
 
 /** What will become of the VMs whose pods are the drain's business. */
 export const outlookOf = (
   judged: readonly { readonly pod: Pod; readonly behavior: DrainBehavior }[],
   { vmPods }: FilterContext,
   policy: DrainPolicy,
-): readonly VmOutlook[] =>
-  vmOutlook(
+): readonly EvictionPreview[] =>
+  evictionPreview(
     judged.flatMap(({ pod, behavior }) => (behavior.behavior === 'ignore' ? [] : (vmPods.get(pod.uid) ?? []))),
     policy.virtualMachines,
   );

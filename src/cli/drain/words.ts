@@ -1,7 +1,7 @@
 import { fewOf } from '../../core/drain/blocker.ts';
 import type { DrainBehavior } from '../../core/drain/filters.ts';
 import { isDaemonSetPod, isFinished, type Pod } from '../../core/pod/pod.ts';
-import type { VmOutlook } from '../../core/vm/outlook.ts';
+import type { EvictionPreview } from '../../core/vm/eviction-preview.ts';
 
 /** kubectl drain's own words (k8s.io/kubectl pkg/drain/filters.go): scripts read them. */
 
@@ -60,7 +60,7 @@ export const waitError = ({ name, namespace }: Pick<Pod, 'name' | 'namespace'>):
   `error when waiting for pod "${name}" in namespace "${namespace}" to terminate: context deadline exceeded`;
 
 /** What becomes of VMs that are not moved: the flags allow it, and somebody should know. */
-export const vmWarnings = (outlook: readonly VmOutlook[]): readonly string[] => {
+export const vmWarnings = (outlook: readonly EvictionPreview[]): readonly string[] => {
   const groups = new Map<string, string[]>();
   for (const { name, text, warns } of outlook) if (warns) groups.set(text, [...(groups.get(text) ?? []), name]);
   return [...groups].map(([text, names]) => `Warning: VM ${fewOf(names, 5)} ${text}`);

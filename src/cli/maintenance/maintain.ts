@@ -115,7 +115,7 @@ const report = (ending: 'done' | 'failed' | 'gone', request: MaintenanceRequest,
   );
 };
 
-/** `drydock maintain NODE`: makes a Maintenance for the node, and with --wait follows it. Throws a RefusedError with what the server said. */
+/** `drydock maintain NODE`: makes a Maintenance for the node, and with --wait follows it. Throws an ApiError with what the server said. */
 export const maintain = (node: string, flags: MaintainFlags, env: Env): Promise<void> => {
   const body = maintenanceFor(node, flags);
   return withCluster(flags, env, async connection => {

@@ -9,7 +9,7 @@ import { vmsNow } from '../../core/maintenance/vms-now.ts';
 import { isTerminating, type Pod } from '../../core/pod/pod.ts';
 import { isDraining } from '../../core/request/display.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
-import { vmOutlook } from '../../core/vm/outlook.ts';
+import { evictionPreview } from '../../core/vm/eviction-preview.ts';
 import { titleOf } from '../shared/requests.ts';
 
 /** What is known when somebody asks why. */
@@ -54,7 +54,7 @@ const requestText = (request: MaintenanceRequest, known: WhyInputs): string => {
 
 const vmsOutlook = ({ node, imagined, drainInputs, now }: WhyInputs): string => {
   const { vmPods } = filterContextOf({ nodeName: node.name, ...drainInputs }, now);
-  const vms = vmOutlook(vmPods.values(), imagined.policy.virtualMachines);
+  const vms = evictionPreview(vmPods.values(), imagined.policy.virtualMachines);
   const texts = new Map<string, string[]>();
   for (const { name, text } of vms) texts.set(text, [...(texts.get(text) ?? []), name]);
   return [...texts].map(([text, names]) => ` VM ${fewOf(names, 5)} ${text}.`).join('');

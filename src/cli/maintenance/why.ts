@@ -76,7 +76,7 @@ const knownOf = async (connection: Connection, nodeName: string, env: Env): Prom
   return { node: readNode(node.body), requests, imagined: drainRequest(nodeName, usual, now), drainInputs, now };
 };
 
-/** `drydock why NODE|POD`: what blocks, in one paragraph, with the remedy. Throws a RefusedError in kubectl's words for what is not there. */
+/** `drydock why NODE|POD`: what blocks, in one paragraph, with the remedy. Throws an ApiError in kubectl's words for what is not there. */
 export const why = (text: string, flags: WhyFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async connection => {
     const { nodeName, pod } = await find(connection, targetOf(text, flags.namespace ?? connection.namespace));

@@ -4,7 +4,7 @@ import type { ApiResponse } from '../../operator/ports.ts';
 
 /** The API server said no; the words are kubectl's (`Error from server (NotFound): nodes "x" not found`). */
 export class ApiError extends Error {
-  override readonly name = 'RefusedError';
+  override readonly name = 'ApiError';
 }
 
 /** The error that kubectl would print for this answer, without its prefix `error: `. */

@@ -35,7 +35,7 @@ const bodyOf = (answer: ApiResponse): unknown => {
 };
 
 /**
- * The chosen nodes, each once: in the order given, or sorted by name. Throws a RefusedError in kubectl's words for the first that is not there.
+ * The chosen nodes, each once: in the order given, or sorted by name. Throws an ApiError in kubectl's words for the first that is not there.
  * `pageSize`: 0 asks for all at once.
  */
 export const findNodes = async (api: Api, { names, selector }: NodeChoice, pageSize: number): Promise<readonly Node[]> => {

@@ -16,7 +16,7 @@ const tokens = (access: MetadataAccess) => {
     const headers = { 'X-aws-ec2-metadata-token-ttl-seconds': String(tokenSeconds) };
     const { told, trouble } = await askMetadata(access, { path: '/latest/api/token', method: 'PUT', headers }, signal);
     if (trouble !== undefined) {
-      const help = 'In a pod without hostNetwork the hop limit of the instance (HttpPutResponseHopLimit) has to be 2.';
+      const help = 'In a pod without hostNetwork the hop limit of the instance (HttpPutResponseHopLimit) must be 2.';
       return { trouble: { ...trouble, message: `${trouble.message} ${help}` } };
     }
     const help = told.status === 403 ? 'The metadata service of this instance is turned off (HttpEndpoint): turn it on.' : undefined;

@@ -39,10 +39,10 @@ test('a pod that does not end is held by its finalizers, or by the kubelet where
     const { message, remedy } = terminatingBlockerInfo(makePod('a', { finalizers }), true);
     return [message, remedy?.split(' of ')[0]];
   };
-  assert.deepEqual(stuck([]), ['is past its grace period and still there', 'look into the kubelet']);
+  assert.deepEqual(stuck([]), ['is past its grace period and still there', 'check the kubelet']);
   assert.deepEqual(stuck(['x/y', 'x/z']), [
     'is past its grace period and still there; finalizers: x/y, x/z',
-    'look into the controller that owns the finalizer',
+    'check the controller that owns the finalizer',
   ]);
 });
 

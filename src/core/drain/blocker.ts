@@ -82,7 +82,7 @@ const spentText = (budget: Budget): Pick<BlockerInfo, 'message' | 'remedy'> => {
   if (currentHealthy >= desiredHealthy) return { message };
   return {
     message: `${message}; ${desiredHealthy - currentHealthy} too few are healthy`,
-    remedy: `find out why its pods are not Ready: kubectl -n ${namespace} get pods`,
+    remedy: `check why its pods are not Ready: kubectl -n ${namespace} get pods`,
   };
 };
 
@@ -104,7 +104,7 @@ export const budgetBlockerInfo = (pod: Pod, budget: Budget): BlockerInfo => {
     return {
       ...common,
       cause: 'BudgetNeverAllows',
-      message: `budget ${budget.name} counts none of its pods, because no controller says how many there are to be: it allows no disruption`,
+      message: `budget ${budget.name} counts none of its pods, because no controller says how many it should count: it allows no disruption`,
       remedy: `give it minAvailable as a number: kubectl -n ${budget.namespace} edit pdb ${budget.name}`,
     };
   }
@@ -169,8 +169,8 @@ export const terminatingBlockerInfo = (pod: Pod, overdue: boolean): BlockerInfo 
     message: `is past its grace period and still there${held}`,
     remedy:
       pod.finalizers.length > 0
-        ? 'look into the controller that owns the finalizer'
-        : 'look into the kubelet of the node; only when the machine is known to be off, delete the pod by force',
+        ? 'check the controller that owns the finalizer'
+        : 'check the kubelet of the node; delete the pod by force only when the machine is known to be off',
   };
 };
 

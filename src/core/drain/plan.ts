@@ -1,6 +1,6 @@
 import { byKey, isFinished, isGuarded, isTerminating, type Pod } from '../pod/pod.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
-import { roomFor } from '../vm/room.ts';
+import { roomFor } from '../vm/migration-slots.ts';
 import type { VmPod, VmsKnown } from '../vm/vm-pod.ts';
 import { type BlockerInfo, budgetBlockerInfo, multipleBudgetsBlockerInfo, outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
 import { type Budget, budgetsOf, costsNothing } from './budget.ts';

@@ -1,6 +1,6 @@
 import type { Pod } from '../pod/pod.ts';
 import { isBefore } from '../time.ts';
-import { noRoomBlockerInfo, vmPodBlockerInfo } from '../vm/hindrance.ts';
+import { noSlotBlockerInfo, vmPodBlockerInfo } from '../vm/vm-blockers.ts';
 import { isAsked, looksDifferentAt, type VmPod, type VmsKnown } from '../vm/vm-pod.ts';
 import type { PodDecision } from './pod-decision.ts';
 import { type Attempt, retryAt } from './retry.ts';
@@ -49,7 +49,7 @@ export const vmPodDecision = (pod: Pod, vmPod: VmPod, { vms, attempt, mayStop, r
     case 'Migrates':
       if (attempt?.method === 'evict' && isBefore(now, retryAt(attempt, pod.uid))) return undefined;
       if (vmPod.evictionEffect === 'External' || room.take()) return { verdict: 'call' };
-      return { verdict: 'wait', blockerInfo: noRoomBlockerInfo(pod, vmPod, settings), waitsForSlots: true };
+      return { verdict: 'wait', blockerInfo: noSlotBlockerInfo(pod, vmPod, settings), waitsForSlots: true };
     default:
       return vmPod.evictionEffect satisfies never;
   }

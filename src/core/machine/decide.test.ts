@@ -52,7 +52,10 @@ describe('before it begins', () => {
     const soon = decided({ windows: [nights], request: request({ events: [event({ deadline: at(3 * 3600) })] }) });
     assert.equal(says(soon), 'Scheduled WindowMissed');
     assert.equal(soon.startsAt?.toString(), at(3 * 3600 - 1800).toString());
-    assert.match(soon.message, /No opening of nights comes before the deadline 2026-11-21T11:00:00Z: it begins outside of them/);
+    assert.match(
+      soon.message,
+      /No opening of nights comes before the deadline 2026-11-21T11:00:00Z: the maintenance begins outside of them/,
+    );
     const due = decideMachine(
       snapshot({ windows: [nights], request: request({ events: [event({ deadline: at(3 * 3600) })] }) }),
       at(2.6 * 3600),
@@ -225,7 +228,7 @@ describe('under way', () => {
     assert.equal(says(refused), 'Draining MaintenanceNotOurs');
     assert.match(
       refused.message,
-      /^Maintenance mm-m1-uid-mm has the name .* is for node n2 and tenant\/mm, not for drydock-system\/mm-m1: delete it$/,
+      /^Maintenance mm-m1-uid-mm has the name .* belongs to node n2 and tenant\/mm, not for drydock-system\/mm-m1: delete it$/,
     );
     assert.deepEqual([refused.writes ?? [], refused.own, refused.warning], [[], undefined, true]);
     const changed = {
@@ -275,7 +278,7 @@ describe('under way', () => {
       { ...supplied({}), replacement: { set: set({ replicas: 4 }), members: [], ready: 2, failed: [machine()] } },
       now,
     );
-    assert.match(both.message, /has 2 of 4 machines with a node that is Ready; 1 had failed before$/);
+    assert.match(both.message, /has 2 of 4 machines with a node that is Ready; 1 failed before$/);
   });
 
   test('a node that the cloud is done with comes back when it is Ready, and its gates say so', () => {
@@ -343,11 +346,11 @@ describe('under way', () => {
     step({ machine: unmarked });
     step({ machine: machine() });
     assert.deepEqual(steps, [
-      'take the machine out of the line m1',
-      'put the machine first in line m4',
-      'count back workers',
-      'let the machine go m1',
-      'end the maintenance of the node mm-m1-uid-mm',
+      'remove the deletion mark of the machine m1',
+      'mark the machine as the next to be deleted m4',
+      'restore the replica count workers',
+      'remove the pre-drain hook of the machine m1',
+      'delete the maintenance of the node mm-m1-uid-mm',
     ]);
     const { own } = decideMachine(without(snapshot({ request: leaving, machine: machine() }), 'child'), now);
     assert.deepEqual(own?.body['metadata'], { finalizers: [], resourceVersion: '7' });

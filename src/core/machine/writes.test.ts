@@ -45,8 +45,8 @@ test('a machine is put first in line, and taken out of it, as it was seen', () =
   assert.deepEqual(markWrite(makeMachine(), 'us').body, {
     metadata: { annotations: { [deleteMarks.openshift]: 'us' }, resourceVersion: '1' },
   });
-  assert.match(markWrite(makeMachine(), 'us').what, /first in line/);
-  assert.match(markWrite(makeMachine(), null).what, /out of the line/);
+  assert.match(markWrite(makeMachine(), 'us').what, /next to be deleted/);
+  assert.match(markWrite(makeMachine(), null).what, /remove the deletion mark/);
 });
 
 test('a machine more or less and the record of it are one write; there are never fewer than none', () => {
@@ -60,7 +60,7 @@ test('a machine more or less and the record of it are one write; there are never
     spec: { replicas: 2 },
   });
   assert.deepEqual(scaled(0, -1).body['spec'], { replicas: 0 });
-  assert.deepEqual([scaled(3, 1).what, scaled(3, -1).what], ['add a machine', 'count back']);
+  assert.deepEqual([scaled(3, 1).what, scaled(3, -1).what], ['add a machine', 'restore the replica count']);
 });
 
 test('what becomes of a deleted machine, and how far a Maintenance is to go, is said', () => {
@@ -69,7 +69,7 @@ test('what becomes of a deleted machine, and how far a Maintenance is to go, is 
   assert.match(said('capi') ?? '', /its controller replaces it$/);
   assert.deepEqual(
     [stageWrite(makeChild('Draining'), 'Cordon').what, stageWrite(makeChild('Draining'), 'Drain').what],
-    ['pause the drain', 'go on with the drain'],
+    ['pause the drain', 'continue the drain'],
   );
 });
 

@@ -54,7 +54,7 @@ export const ownWrite = (request: MachineRequest, what: string, body: JsonObject
 
 /** The seed's flag: set before the machine goes, so that who starts anew knows that it is meant to. */
 export const flagWrite = (request: MachineRequest): Write =>
-  ownWrite(request, 'note that the machine is to go', { spec: { maintenancescheduled: true } });
+  ownWrite(request, 'record that the machine is to be deleted', { spec: { maintenancescheduled: true } });
 
 const merge = (what: string, object: Machine | MachineSet, body: JsonObject, store: Write['store']): Write => {
   const { metadata, ...rest } = body as { readonly metadata?: JsonObject };
@@ -72,7 +72,7 @@ const merge = (what: string, object: Machine | MachineSet, body: JsonObject, sto
 /** Puts the Machine first in line, or takes it out of the line. */
 export const markWrite = (machine: Machine, value: string | null): Write =>
   merge(
-    value === null ? 'take the machine out of the line' : 'put the machine first in line',
+    value === null ? 'remove the deletion mark of the machine' : 'mark the machine as the next to be deleted',
     machine,
     { metadata: { annotations: { [deleteMarks[machine.api]]: value } } },
     'machines',
@@ -97,7 +97,7 @@ const hookOfCapi = (wanted: boolean, mark: string | undefined): JsonObject => ({
 /** With or without the hook that keeps the machine whole while it is being deleted. */
 export const hookWrite = (machine: Machine, wanted: boolean, mark?: string): Write =>
   merge(
-    wanted ? 'keep the machine until its replacement is ready' : 'let the machine go',
+    wanted ? 'keep the machine until its replacement is ready' : 'remove the pre-drain hook of the machine',
     machine,
     machine.api === 'capi' ? hookOfCapi(wanted, mark) : hookOfOpenShift(machine, wanted),
     'machines',
@@ -106,7 +106,7 @@ export const hookWrite = (machine: Machine, wanted: boolean, mark?: string): Wri
 /** One machine more or less, with the record of it, in one write: there is no moment in which only one of them is so. */
 export const scaleWrite = (set: MachineSet, request: MachineRequest, by: 1 | -1): Write =>
   merge(
-    by === 1 ? 'add a machine' : 'count back',
+    by === 1 ? 'add a machine' : 'restore the replica count',
     set,
     {
       metadata: { annotations: { [`${surgePrefix}${request.uid}`]: by === 1 ? `${request.namespace}/${request.name}` : null } },
@@ -132,7 +132,7 @@ export const deleteMachineWrite = (machine: Machine, request: MachineRequest): W
 });
 
 export const deleteChildWrite = (child: MaintenanceRequest): Write => ({
-  what: 'end the maintenance of the node',
+  what: 'delete the maintenance of the node',
   method: 'DELETE',
   path: pathOf(child),
   body: { preconditions: { uid: child.uid } },
@@ -143,7 +143,7 @@ export const deleteChildWrite = (child: MaintenanceRequest): Write => ({
 
 /** Notes for the agent of the node what it has been drained for. */
 export const drainedForWrite = (notice: Notice, ids: readonly string[]): Write => ({
-  what: 'tell the agent of the node that it is drained',
+  what: 'report to the agent of the node that the node is drained',
   method: 'PATCH',
   style: 'merge',
   path: `${noticesPath}/${encodeURIComponent(notice.key)}`,
@@ -154,7 +154,7 @@ export const drainedForWrite = (notice: Notice, ids: readonly string[]): Write =
 
 /** How far the Maintenance is to go: Cordon pauses it. */
 export const stageWrite = (child: MaintenanceRequest, stage: 'Cordon' | 'Drain'): Write => ({
-  what: stage === 'Cordon' ? 'pause the drain' : 'go on with the drain',
+  what: stage === 'Cordon' ? 'pause the drain' : 'continue the drain',
   method: 'PATCH',
   style: 'merge',
   path: pathOf(child),
@@ -194,7 +194,7 @@ export const childDrain = ({ drain }: MachineRequest): JsonObject => ({ deleteEm
 
 /** What somebody has changed of the drain is put back: this request says how its node is emptied. */
 export const childDrainWrite = (child: MaintenanceRequest, request: MachineRequest): Write => ({
-  what: 'put back how the node is emptied',
+  what: 'restore the drain policy of the node',
   method: 'PATCH',
   style: 'merge',
   path: pathOf(child),
@@ -204,14 +204,14 @@ export const childDrainWrite = (child: MaintenanceRequest, request: MachineReque
   },
   store: 'requests',
   adapter: child.adapter.name,
-  announce: [announce(request, 'Warning', 'MaintenanceChanged', `Somebody has changed the drain of Maintenance ${child.name}; put back`)],
+  announce: [announce(request, 'Warning', 'MaintenanceChanged', `Somebody has changed the drain of Maintenance ${child.name}; restored`)],
 });
 
 /** Creates the Maintenance that drains the node. */
 export const createChildWrite = (snapshot: MachineSnapshot, nodeName: string, now: Temporal.Instant): Write => {
   const { request } = snapshot;
   return {
-    what: 'begin the maintenance of the node',
+    what: 'create the maintenance of the node',
     method: 'POST',
     path: maintenancesPath,
     body: {

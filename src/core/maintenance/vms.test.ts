@@ -189,12 +189,12 @@ test('released: first the marks are taken off, then the migrations that have not
   const first = decide(snapshot, at(10));
   assert.deepEqual(
     first.writes.map(({ what }) => what),
-    ['call back the evacuation of VM vms/a', 'call back the evacuation of VM vms/b'],
+    ['cancel the evacuation of VM vms/a', 'cancel the evacuation of VM vms/b'],
   );
   assert.deepEqual([first.writes[0]?.body, first.writes[0]?.accept], [{ evacuationNodeName: 'n1' }, '*/*']);
   const clean = [makeVmi('a'), makeVmi('b'), running];
   const second = snapshotOf({ vmis: clean, migrations, ...released, notes: first.notes });
-  assert.deepEqual(calledBack(second), ['end the migration vms/evacuation-b, which has not begun']);
+  assert.deepEqual(calledBack(second), ['cancel the migration vms/evacuation-b, which has not begun']);
   const third = snapshotOf({ vmis: clean, migrations: migrations.slice(1), ...released, notes: decide(second, at(11)).notes });
   const [last] = decide(third, at(12)).writes;
   assert.equal(last?.what, 'let go');
@@ -223,7 +223,7 @@ test('a drain that has failed calls back what it had asked for, and keeps the no
     history: { ...noHistory, state: 'Failed', failure: 'DeadlineExceeded', drainStartedAt: at(0) },
   });
   const snapshot = snapshotOf({ vmis: [makeVmi('a', { evacuatedFrom: 'n1' })], node: heldNode, requests: [failed], notes: noNotes });
-  assert.ok(calledBack(snapshot).includes('call back the evacuation of VM vms/a'));
+  assert.ok(calledBack(snapshot).includes('cancel the evacuation of VM vms/a'));
 });
 
 test('law: never more than there is room for, never one that is asked for already, and the order of what is known changes nothing', () => {

@@ -11,7 +11,7 @@ const place = ({ namespace, name }: Pick<Vmi, 'namespace' | 'name'>, plural: str
 
 /** Takes the mark off the VM: no migration is begun for it any more. One that runs goes on (kubevirt 1.7, evacuate/cancel). */
 const cancelMark = (vmi: Vmi, nodeName: string): Write => ({
-  what: `call back the evacuation of VM ${vmi.key}`,
+  what: `cancel the evacuation of VM ${vmi.key}`,
   method: 'PUT',
   path: `${subresources}${place(vmi, 'virtualmachineinstances')}/evacuate/cancel`,
   body: { evacuationNodeName: nodeName },
@@ -23,7 +23,7 @@ const cancelMark = (vmi: Vmi, nodeName: string): Write => ({
 
 /** Ends a migration whose VM has not begun to move. */
 const deleteMigration = (migration: Migration): Write => ({
-  what: `end the migration ${migration.key}, which has not begun`,
+  what: `cancel the migration ${migration.key}, which has not begun`,
   method: 'DELETE',
   path: `${objects}${place(migration, 'virtualmachineinstancemigrations')}`,
   body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: migration.uid } },

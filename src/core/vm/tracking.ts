@@ -1,6 +1,6 @@
 import type { Pod } from '../pod/pod.ts';
-import { vmPodBlockerInfo } from './hindrance.ts';
 import { hasEnded, type KubeVirtSettings, type Vmi } from './kubevirt.ts';
+import { vmPodBlockerInfo } from './vm-blockers.ts';
 import { isStranded, migrationProgressOf, type VmPod, type VmsKnown } from './vm-pod.ts';
 import type { VmState, VmStatus } from './vm-status.ts';
 

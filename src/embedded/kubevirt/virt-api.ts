@@ -22,10 +22,10 @@ import {
 
 /** What virt-api answers, word for word: evictions of launchers, new migrations, and evacuations that are called off. */
 
-type Verdict = { readonly kind: 'allowed' } | { readonly kind: 'denied'; readonly code: number; readonly message: string };
+type ReviewResult = { readonly kind: 'allowed' } | { readonly kind: 'denied'; readonly code: number; readonly message: string };
 
-const allowed: Verdict = { kind: 'allowed' };
-const denied = (code: number, message: string): Verdict => ({ kind: 'denied', code, message });
+const allowed: ReviewResult = { kind: 'allowed' };
+const denied = (code: number, message: string): ReviewResult => ({ kind: 'denied', code, message });
 
 const setMark = (registry: RegistryContext, vmi: Stored, node: string | undefined): boolean => {
   const status = without({ ...part(vmi, 'status'), evacuationNodeName: node });
@@ -41,7 +41,7 @@ const wishOf = ({ store }: RegistryContext, vmi: Stored): 'mark' | 'let go' | 'r
 };
 
 /** Upstream: pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go. */
-const eviction = (registry: RegistryContext, request: JsonObject): Verdict => {
+const eviction = (registry: RegistryContext, request: JsonObject): ReviewResult => {
   const namespace = text(request, 'namespace');
   const pod = registry.store.get('pods', namespace, text(request, 'name'));
   const isLauncher = strings(pod?.metadata.labels)[labels.launcher] === 'virt-launcher';
@@ -60,7 +60,7 @@ const eviction = (registry: RegistryContext, request: JsonObject): Verdict => {
 };
 
 /** Upstream: admitters/migration-create-admitter.go. */
-const migration = ({ store }: RegistryContext, request: JsonObject): Verdict => {
+const migration = ({ store }: RegistryContext, request: JsonObject): ReviewResult => {
   const namespace = text(request, 'namespace');
   const name = text(request, 'object', 'spec', 'vmiName');
   const vmi = store.get(instances, namespace, name);

@@ -109,7 +109,7 @@ for (const flavour of flavours) {
       assert.equal(drill.phaseOf(nameOf(machine)), 'Drained');
       assert.equal(usable(drill), 2);
       await drill.until('the end', () => drill.phaseOf(nameOf(machine)) === 'Succeeded');
-      assert.match(text(drill.maintenanceOf(nameOf(machine)), 'status', 'message'), /the node is back, started anew/);
+      assert.match(text(drill.maintenanceOf(nameOf(machine)), 'status', 'message'), /the node is back, rebooted/);
       assert.equal(drill.machines().length, 3);
       assert.ok(
         drill.machines().some(one => nameOf(one) === nameOf(machine)),

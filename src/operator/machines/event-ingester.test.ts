@@ -171,8 +171,8 @@ describe('what is taken in', () => {
   test('a race is run six times with ever longer pauses between, and what was said last is the answer', async () => {
     const later = { until: at(9) };
     const ends: readonly (readonly [Written, string])[] = [
-      [{ result: 'conflict' }, 'somebody else changes the object all the time'],
-      [{ result: 'postponed', ...later }, 'refused a moment ago'],
+      [{ result: 'conflict' }, 'another writer keeps changing the object'],
+      [{ result: 'postponed', ...later }, 'the API server refused the last write'],
       [{ result: 'refused', message: 'no', ...later }, 'no'],
     ];
     for (const [response, problem] of ends) {

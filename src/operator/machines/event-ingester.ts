@@ -100,7 +100,7 @@ export class EventIngester {
     const spec = adapter.eventsSpec(events);
     return sameJson(spec, adapter.eventsSpec(known.events))
       ? undefined
-      : ownWrite(known, 'note what is announced', { spec }, told(known, events));
+      : ownWrite(known, 'record the announcements', { spec }, told(known, events));
   }
 
   #requestOf({ name, instance, machine }: Target): MachineRequest | undefined {
@@ -137,8 +137,8 @@ const textOf = (written: Exclude<Written, { result: 'stored' }>): string =>
   'message' in written
     ? written.message
     : written.result === 'conflict'
-      ? 'somebody else changes the object all the time'
-      : 'refused a moment ago';
+      ? 'another writer keeps changing the object'
+      : 'the API server refused the last write';
 
 const wordsOf = ({ provider, code, kind, state, deadline }: MachineEvent): string =>
   `${provider} says: ${code ?? kind} ${state.toLowerCase()}${deadline ? `, deadline ${deadline.toString({ smallestUnit: 'second' })}` : ''}`;

@@ -144,7 +144,7 @@ export class EventSourceReconciler {
         uid: notice.uid,
         resourceVersion: notice.resourceVersion,
       };
-      const message = `Not believed: it speaks of machine ${notice.instance}, node ${name} is machine ${said}`;
+      const message = `Ignored: the notice names machine ${notice.instance}, but node ${name} is machine ${said}`;
       recorder.record({ type: 'Warning', reason: 'NotOwnNode', message, component: 'drydock', about });
       return;
     }

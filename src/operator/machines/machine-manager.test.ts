@@ -157,7 +157,7 @@ describe('the loop of the machines', () => {
     await bench.wait(60);
     assert.equal(phase(bench), 'Replacing MachineDeletion');
     assert.equal(changed(bench, 'DELETE').length, 1);
-    assert.match(JSON.stringify(bench.part(request, 'status')['message']), /Waits until Machine m1 is gone/);
+    assert.match(JSON.stringify(bench.part(request, 'status')['message']), /Waiting until Machine m1 is gone/);
     await bench.end();
   });
 

@@ -13,8 +13,8 @@ const few = (names: readonly string[]): string =>
   `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
 
 const complaints = ({ trouble, unknown, withoutProviderId }: ScanResult): readonly Complaint[] => {
-  const strangers = `The cloud does not know ${few(unknown)}: is it another account or region, or are these machines gone?`;
-  const silent = `These Machines have no spec.providerID, so nothing can be asked about them: ${few(withoutProviderId)}`;
+  const strangers = `The cloud does not know ${few(unknown)}: check the account and the region, or whether these machines are gone`;
+  const silent = `These Machines have no spec.providerID, so the cloud cannot be asked about them: ${few(withoutProviderId)}`;
   return [
     ...(trouble ? [trouble] : []),
     ...(unknown.length > 0 ? [{ reason: 'InstanceUnknown', message: strangers }] : []),

@@ -109,10 +109,10 @@ const scannerOf = (cloud: Cloud): EventScanner => ({
   },
 });
 
-type Props = { readonly cluster: Cluster; readonly clock: VirtualClock; readonly recorder: Notebook; readonly log: Lines };
+type BenchParts = { readonly cluster: Cluster; readonly clock: VirtualClock; readonly recorder: Notebook; readonly log: Lines };
 
 const roomsOf = (
-  { cluster, clock, recorder, log }: Props,
+  { cluster, clock, recorder, log }: BenchParts,
   cloud: Cloud,
   { signals, limits, adapter: more, mayAct = () => true }: BenchOptions,
 ) => {

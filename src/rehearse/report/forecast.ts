@@ -191,7 +191,7 @@ const stirNote = (runs: readonly Run[]): readonly string[] => {
   return [`${stir} pods came or went in the copy before anything was asked for: workloads were in motion, or are played differently here`];
 };
 
-/** What all runs say together. There has to be one. */
+/** What all runs say together. There must be one. */
 export const forecastOf = (runs: readonly Run[], about: About): Forecast => {
   const typical = typicalOf(runs);
   if (typical === undefined) throw new Error('nothing was rehearsed');

@@ -10,12 +10,12 @@ import type { Interval } from './censored.ts';
 export type Sample = Interval & { readonly workload: string; readonly namespace: string };
 
 /** A moment as far as it is known: seconds since 1970, and how much later it may have been. */
-type Moment = { readonly at: number; readonly width: number };
+type RecordedTime = { readonly at: number; readonly width: number };
 
 /** A start or a stop that took longer than this says something of an outage, not of the pod. */
 const longestSeconds = 1800;
 
-const momentOf = (text: string): Moment | undefined => {
+const recordedTimeOf = (text: string): RecordedTime | undefined => {
   const at = Date.parse(text) / 1000;
   return Number.isNaN(at) ? undefined : { at, width: text.includes('.') ? 0.001 : 1 };
 };
@@ -24,11 +24,11 @@ const momentOf = (text: string): Moment | undefined => {
  * Where both are told in whole seconds, it depends on where in their seconds they were: of times of 1.1 s, nine in ten are told as 1 s and one as 2 s,
  * so that 1 s fits best what is told as 1 s.
  */
-const between = (from: Moment | undefined, to: Moment | undefined): Interval | undefined =>
+const between = (from: RecordedTime | undefined, to: RecordedTime | undefined): Interval | undefined =>
   from && to && { low: to.at - from.at - from.width, high: to.at + to.width - from.at, edge: Math.min(from.width, to.width) };
 
-const latest = (moments: readonly (Moment | undefined)[]): Moment | undefined =>
-  moments.reduce((last, one) => (last !== undefined && one !== undefined && one.at > last.at ? one : last), moments[0]);
+const latest = (times: readonly (RecordedTime | undefined)[]): RecordedTime | undefined =>
+  times.reduce((last, one) => (last !== undefined && one !== undefined && one.at > last.at ? one : last), times[0]);
 
 const condition = (pod: JsonObject, type: string): string =>
   text(
@@ -48,13 +48,13 @@ const isPlausible = (interval: Interval | undefined): interval is Interval =>
 const startOf = (pod: JsonObject, scheduled: ReadonlyMap<string, string>): Interval | undefined => {
   if (hasRestarted(pod)) return undefined;
   const told = scheduled.get(uidOf(pod)) ?? condition(pod, 'PodScheduled');
-  const from = momentOf(told || text(pod, 'metadata', 'creationTimestamp'));
-  const ready = momentOf(condition(pod, 'Ready'));
+  const from = recordedTimeOf(told || text(pod, 'metadata', 'creationTimestamp'));
+  const ready = recordedTimeOf(condition(pod, 'Ready'));
   if (ready === undefined) return undefined;
   const whole = between(from, ready);
   return isPlausible(whole)
     ? whole
-    : between(from, latest(containersOf(pod).map(one => momentOf(text(one, 'state', 'running', 'startedAt')))));
+    : between(from, latest(containersOf(pod).map(one => recordedTimeOf(text(one, 'state', 'running', 'startedAt')))));
 };
 
 const sampleOf = (pod: JsonObject, interval: Interval | undefined, workloads: Workloads): readonly Sample[] => {
@@ -65,7 +65,7 @@ const sampleOf = (pod: JsonObject, interval: Interval | undefined, workloads: Wo
 
 const timeIn = (event: JsonObject): string => text(event, 'eventTime') || text(event, 'firstTimestamp');
 
-/** The scheduler tells its moments to the microsecond. */
+/** The scheduler tells its times to the microsecond. */
 const bindings = (all: readonly JsonObject[]): ReadonlyMap<string, string> =>
   new Map(
     ofKind(all, 'Event')
@@ -80,9 +80,9 @@ export const startSamples = (all: readonly JsonObject[], workloads: Workloads): 
 
 /** A pod on its way out whose containers have ended: as long as they took. */
 const endOf = (pod: JsonObject): Interval | undefined => {
-  const until = momentOf(text(pod, 'metadata', 'deletionTimestamp'));
+  const until = recordedTimeOf(text(pod, 'metadata', 'deletionTimestamp'));
   const told = until && { ...until, at: until.at - Number(at(pod, 'metadata', 'deletionGracePeriodSeconds') ?? 0) };
-  return between(told, latest(containersOf(pod).map(one => momentOf(text(one, 'state', 'terminated', 'finishedAt')))));
+  return between(told, latest(containersOf(pod).map(one => recordedTimeOf(text(one, 'state', 'terminated', 'finishedAt')))));
 };
 
 /** When kubelets began to end pods, by the pods' names: of those that have gone since, events are all that is left. */
@@ -97,7 +97,7 @@ const killings = (all: readonly JsonObject[]): ReadonlyMap<string, JsonObject> =
 const gapOf = (pod: JsonObject, killed: ReadonlyMap<string, JsonObject>): Interval | undefined => {
   const event = killed.get(keyOf(pod));
   if (event === undefined || text(event, 'involvedObject', 'uid') === uidOf(pod)) return undefined;
-  return between(momentOf(timeIn(event)), momentOf(text(pod, 'metadata', 'creationTimestamp')));
+  return between(recordedTimeOf(timeIn(event)), recordedTimeOf(text(pod, 'metadata', 'creationTimestamp')));
 };
 
 export const stopSamples = (all: readonly JsonObject[], workloads: Workloads): readonly Sample[] => {

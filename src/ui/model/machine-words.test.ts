@@ -33,8 +33,8 @@ test('several kinds are said once each; an object of somebody else says none', (
 });
 
 test('how far it is, and what is done about it', () => {
-  assert.equal(phaseOf(makeMachine({ phase: 'AwaitingApproval' })), 'waits to be approved');
-  assert.equal(phaseOf(makeMachine({ deleting: true })), 'being ended');
+  assert.equal(phaseOf(makeMachine({ phase: 'AwaitingApproval' })), 'waiting for approval');
+  assert.equal(phaseOf(makeMachine({ deleting: true })), 'ending');
   assert.equal(strategyOf(makeMachine()), '');
   assert.equal(strategyOf(makeMachine({ strategy: 'Replace' })), 'drain the node, then replace the machine');
   assert.deepEqual(
@@ -47,6 +47,6 @@ test('windows: open or closed, and until when', () => {
   assert.equal(windowText({ key: 'w', open: true, until: '2026-01-02T14:00:00Z' }, now), 'open, closes in about 2 h 0 min');
   assert.equal(windowText({ key: 'w', open: false, until: '2026-01-04T12:00:00Z' }, now), 'closed, opens in about 2 days');
   assert.equal(windowText({ key: 'w', open: true }, now), 'open');
-  assert.equal(windowText({ key: 'w' }, now), 'nobody has said yet whether it is open');
+  assert.equal(windowText({ key: 'w' }, now), 'not known yet whether it is open');
   assert.equal(windowText({ key: 'w', problem: 'no such zone' }, now), 'never open: no such zone');
 });

@@ -19,23 +19,23 @@ const kindWords: Readonly<Record<EventKind, string>> = {
 
 const phaseWords: Readonly<Record<MachinePhase, string>> = {
   Pending: 'just announced',
-  AwaitingApproval: 'waits to be approved',
+  AwaitingApproval: 'waiting for approval',
   Scheduled: 'planned',
   Surging: 'another machine comes first',
   Draining: 'being drained',
-  Drained: 'drained, waits for the cloud',
+  Drained: 'drained, waiting for the cloud',
   Replacing: 'being replaced',
   Releasing: 'coming back',
   Notified: 'noted',
   Succeeded: 'done',
-  Cancelled: 'called off',
+  Cancelled: 'cancelled',
 };
 
 const strategyWords: Readonly<Record<Strategy, string>> = {
-  Drain: 'drain the node, wait for the cloud, give it back',
+  Drain: 'drain the node, wait for the cloud, release the node',
   Replace: 'drain the node, then replace the machine',
   ReplaceWithSurge: 'another machine first, then drain and replace this one',
-  Notify: 'nothing but saying so',
+  Notify: 'report only',
 };
 
 /** `retirement`; of several, those that say most first. Objects of others need not say what is announced. */
@@ -44,7 +44,7 @@ export const kindsOf = ({ announced }: MachineView): string => {
   return kinds.length === 0 ? 'replacement' : kinds.join(', ');
 };
 
-export const phaseOf = ({ phase, deleting }: MachineView): string => (deleting ? 'being ended' : phaseWords[phase]);
+export const phaseOf = ({ phase, deleting }: MachineView): string => (deleting ? 'ending' : phaseWords[phase]);
 
 /** What is done about it; empty before that is decided. */
 export const strategyOf = ({ strategy }: MachineView): string => (strategy === undefined ? '' : strategyWords[strategy]);
@@ -67,7 +67,7 @@ export const toneOf = ({ phase }: MachineView): 'unready' | 'draining' | 'held' 
 /** Whether a window is open, and for how long that stays so. */
 export const windowText = ({ open, until: at, problem }: WindowView, nowMs: number): string => {
   if (problem !== undefined) return `never open: ${problem}`;
-  if (open === undefined) return 'nobody has said yet whether it is open';
+  if (open === undefined) return 'not known yet whether it is open';
   const word = open ? 'open' : 'closed';
   return at === undefined ? word : `${word}, ${open ? 'closes' : 'opens'} ${until(at, nowMs)}`;
 };

@@ -2,7 +2,7 @@ import { groupBlockers } from '../../core/drain/blocker-groups.ts';
 import type { Delta, MachineView, NodeView } from '../../web/dashboard/scene.ts';
 import { kindsOf, phaseOf } from './machine-words.ts';
 import type { Move } from './moves.ts';
-import { nameOf, plural, standing } from './words.ts';
+import { nameOf, nodeBadge, plural } from './words.ts';
 
 /** What this page has seen happen, in words. Pure. */
 
@@ -47,9 +47,11 @@ const oneNode = (before: NodeView | undefined, node: NodeView, at: string): read
   const told = new Set(blockersOf(before).map(({ message }) => message));
   const blockers = blockersOf(node)
     .filter(({ message }) => !told.has(message))
-    .map(({ message, whats }) => line(at, node.key, `${plural(whats.length, 'pod')} cannot go: ${message}`, { warning: true }));
-  const tone = standing(node).tone;
-  if (standing(before).tone === tone) return blockers;
+    .map(({ message, whats }) =>
+      line(at, node.key, `${plural(whats.length, 'pod is', 'pods are')} blocked: ${message}`, { warning: true }),
+    );
+  const tone = nodeBadge(node).tone;
+  if (nodeBadge(before).tone === tone) return blockers;
   if (node.replaced) return [line(at, node.key, 'is gone: its machine is being replaced'), ...blockers];
   const story = stories[tone];
   return story === undefined

@@ -141,7 +141,7 @@ test('news: what becomes of a node, and each blocker once', () => {
   tell();
   assert.deepEqual(told().toReversed(), [
     'w1 is being drained',
-    'w1 1 pod cannot go: the budget allows none',
+    'w1 1 pod is blocked: the budget allows none',
     'w1 is out of service',
     'w1 is coming back',
     'w1 is back in service',

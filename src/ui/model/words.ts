@@ -30,12 +30,12 @@ export const until = (time: string, nowMs: number): string => {
 };
 
 /** How a node stands: `tone` is how it looks, `word` is what is said of it. */
-export type Standing = {
+export type NodeBadge = {
   readonly tone: 'service' | 'draining' | 'blocked' | 'held' | 'failed' | 'returning' | 'cordoned' | 'unready';
   readonly word: string;
 };
 
-const heldStanding = (node: NodeView): Standing | undefined => {
+const heldBadge = (node: NodeView): NodeBadge | undefined => {
   const hold = node.holds.find(({ deleting }) => !deleting) ?? node.holds[0];
   if (hold === undefined) return undefined;
   if (hold.deleting) return { tone: 'returning', word: 'Coming back' };
@@ -45,10 +45,10 @@ const heldStanding = (node: NodeView): Standing | undefined => {
   return hold.blockers.some(({ stuck }) => stuck) ? { tone: 'blocked', word: 'Blocked' } : { tone: 'draining', word: 'Draining' };
 };
 
-export const standing = (node: NodeView): Standing => {
+export const nodeBadge = (node: NodeView): NodeBadge => {
   if (node.replaced) return { tone: 'returning', word: 'Being replaced' };
   if (node.missing) return { tone: 'failed', word: 'No such node' };
-  const held = heldStanding(node);
+  const held = heldBadge(node);
   if (held !== undefined) return held;
   if (node.ready !== 'yes') return { tone: 'unready', word: 'Not ready' };
   return node.cordoned ? { tone: 'cordoned', word: 'Cordoned' } : { tone: 'service', word: 'In service' };
@@ -63,8 +63,8 @@ export const podWords: Readonly<Record<PodState, string>> = {
   running: 'ready',
   starting: 'starting',
   leaving: 'leaving',
-  blocked: 'cannot go yet',
-  pending: 'waits for a node',
+  blocked: 'blocked',
+  pending: 'waiting for a node',
   done: 'finished',
 };
 
@@ -85,7 +85,7 @@ export const vmWord = ({ state, target }: NonNullable<HoldView['vms']>['items'][
     case 'Migrating':
       return target === undefined ? 'is being moved' : `is being moved to ${target}`;
     case 'Waiting':
-      return 'waits for its turn';
+      return 'waiting for its turn';
     case 'Cannot':
       return 'cannot move';
     case 'Stopped':

@@ -1,7 +1,7 @@
 import { computed } from '@preact/signals';
 import { follower, narrow, notice, selected, store } from '../page.ts';
 import { Dialogs } from './dialogs.tsx';
-import { Header, Troubles } from './header.tsx';
+import { Header, WatchErrorList } from './header.tsx';
 import { Side } from './side.tsx';
 import { TimeLine } from './time-line.tsx';
 import { Zones } from './zones.tsx';
@@ -14,17 +14,17 @@ const spoken = computed(() => {
 
 const Locked = () => (
   <main class="gate">
-    <h2>This page needs its link</h2>
+    <h2>This page needs the full link</h2>
     <p>
-      Open it with the whole link that <code>drydock</code> has printed in the terminal. What comes after the <code>#</code> is the key:
-      without it nobody sees or steers the cluster. A link is good for as long as that command runs.
+      Open the full link that <code>drydock</code> printed in the terminal. The part after the <code>#</code> is the key: without it nobody
+      can see or change the cluster. A link is valid for as long as that command runs.
     </p>
   </main>
 );
 
 const Refused = ({ message }: { readonly message: string }) => (
   <main class="gate">
-    <h2>The server does not answer this page</h2>
+    <h2>The server refused this page</h2>
     <p>{message}</p>
   </main>
 );
@@ -42,7 +42,7 @@ const Body = () => {
   if (store.facts.value === undefined) return <main class="gate quiet">Connecting…</main>;
   return (
     <main class={`body ${selected.value === undefined ? '' : 'with-details'}`}>
-      <Troubles />
+      <WatchErrorList />
       <div class="cluster-column" inert={narrow.value && selected.value !== undefined}>
         <Zones />
         <TimeLine />

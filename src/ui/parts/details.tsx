@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { NodeView, PodView } from '../../web/dashboard/scene.ts';
-import { isControlPlane, nameOf, plural, podWords, standing } from '../model/words.ts';
+import { isControlPlane, nameOf, nodeBadge, plural, podWords } from '../model/words.ts';
 import { asking, close, mayAct, selected, store } from '../page.ts';
 import { Hold } from './hold-card.tsx';
 import { HostOrders } from './host-orders.tsx';
@@ -90,12 +90,12 @@ const Order = ({ node }: { readonly node: NodeView }) => {
         asking.value = { kind: 'maintain', node: node.key };
       }}
     >
-      {mayAct.value ? `Maintain ${node.key}…` : 'What would a drain do?'}
+      {mayAct.value ? `Maintain ${node.key}…` : 'Preview a drain…'}
     </button>
   );
 };
 
-const Known = ({ node }: { readonly node: NodeView }) => (
+const NodeDetails = ({ node }: { readonly node: NodeView }) => (
   <>
     {isControlPlane(node) && <p class="quiet">This node is part of the control plane.</p>}
     {node.holds.map(hold => (
@@ -116,7 +116,7 @@ export const Details = () => {
   useLayoutEffect(() => heading.current?.focus(), [name]);
   if (name === undefined) return null;
   const node = store.node(name).value;
-  const { tone, word } = node === undefined ? { tone: 'unready', word: 'Gone' } : standing(node);
+  const { tone, word } = node === undefined ? { tone: 'unready', word: 'Gone' } : nodeBadge(node);
   return (
     <section class={`details ${tone}`} aria-labelledby="details-title">
       <div class="card-head">
@@ -131,7 +131,7 @@ export const Details = () => {
       {store.machinesOn(name).value.map(machine => (
         <MachineStory key={machine.key} machine={machine} />
       ))}
-      {node === undefined ? <p class="quiet">It is not in the cluster any more.</p> : <Known node={node} />}
+      {node === undefined ? <p class="quiet">It is not in the cluster any more.</p> : <NodeDetails node={node} />}
     </section>
   );
 };

@@ -42,13 +42,13 @@ export const Dialogs = () => {
   }
   if (value.kind === 'approve') {
     return (
-      <Modal key={key} title={`Approve what is to be done about ${value.node}`}>
+      <Modal key={key} title={`Approve the maintenance of ${value.node}`}>
         <ApproveForm asked={value} shut={shut} />
       </Modal>
     );
   }
   return (
-    <Modal key={key} title={`Give ${value.node} back`}>
+    <Modal key={key} title={`Release ${value.node}`}>
       <ReleaseForm asked={value} shut={shut} />
     </Modal>
   );

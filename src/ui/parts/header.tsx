@@ -1,5 +1,5 @@
 import { computed } from '@preact/signals';
-import { plural, standing } from '../model/words.ts';
+import { nodeBadge, plural } from '../model/words.ts';
 import { follower, store } from '../page.ts';
 
 const words = {
@@ -10,7 +10,7 @@ const words = {
   refused: 'refused',
 } as const;
 
-const blockedCount = computed(() => store.held.value.filter(node => standing(node).tone === 'blocked').length);
+const blockedCount = computed(() => store.held.value.filter(node => nodeBadge(node).tone === 'blocked').length);
 
 const Figure = ({ count, noun, tone = '' }: { readonly count: number; readonly noun: string; readonly tone?: string }) => (
   <li class={`figure ${count > 0 ? tone : ''}`}>
@@ -55,7 +55,7 @@ export const Header = () => {
 };
 
 /** What the dashboard has to say of itself: what it cannot read, and what it waits for. */
-export const Troubles = () => {
+export const WatchErrorList = () => {
   const facts = store.facts.value;
   if (facts === undefined) return null;
   return (

@@ -1,6 +1,6 @@
 import { type BlockerGroup, groupBlockers } from '../../core/drain/blocker-groups.ts';
 import type { BlockerView, HoldView, NodeView } from '../../web/dashboard/scene.ts';
-import { plural, since, standing, until } from '../model/words.ts';
+import { nodeBadge, plural, since, until } from '../model/words.ts';
 import { asking, mayAct, now, open, store } from '../page.ts';
 import { Progress } from './progress.tsx';
 import { Vms } from './vms.tsx';
@@ -14,8 +14,8 @@ const namesOf = (whats: readonly string[]): string =>
 const countOf = ({ cause, whats }: BlockerGroup, tone: string): string => {
   const noun = cause.startsWith('Server') ? 'server' : cause === 'HypervisorUnknown' ? 'hypervisor' : 'pod';
   return tone === 'stuck'
-    ? plural(whats.length, `${noun} cannot go`, `${noun}s cannot go`)
-    : plural(whats.length, `${noun} waits`, `${noun}s wait`);
+    ? plural(whats.length, `${noun} is blocked`, `${noun}s are blocked`)
+    : plural(whats.length, `${noun} is waiting`, `${noun}s are waiting`);
 };
 
 /** What is in the way, each matter once: how many pods, why, and what would help. */
@@ -34,7 +34,7 @@ export const Blockers = ({ blockers }: { readonly blockers: readonly BlockerView
             <p class="whats">{namesOf(matter.whats)}</p>
             {matter.remedy !== undefined && (
               <p class="remedy">
-                <span>What would help:</span> {matter.remedy}
+                <span>How to fix:</span> {matter.remedy}
               </p>
             )}
           </li>
@@ -99,7 +99,7 @@ export const Hold = ({ hold, node }: { readonly hold: HoldView; readonly node: s
 
 /** A node that is out of service, or on its way there. */
 export const HoldCard = ({ node }: { readonly node: NodeView }) => {
-  const { tone, word } = standing(node);
+  const { tone, word } = nodeBadge(node);
   return (
     <li class={`card ${tone}`}>
       <div class="card-head">

@@ -7,11 +7,11 @@ const Facts = ({ machine }: { readonly machine: MachineView }) => (
   <dl class="facts">
     <dt>machine</dt>
     <dd>{machine.machine}</dd>
-    <dt>known for</dt>
+    <dt>announced</dt>
     <dd>{since(machine.since, now.value)}</dd>
     {strategyOf(machine) !== '' && (
       <>
-        <dt>answer</dt>
+        <dt>strategy</dt>
         <dd>{strategyOf(machine)}</dd>
       </>
     )}

@@ -7,16 +7,16 @@ import { Blockers } from './hold-card.tsx';
 import { OrderForm } from './order-form.tsx';
 
 /** What a drain would do, before anybody has asked for one. */
-const Prospect = ({ found }: { readonly found: DrainPreview | string | undefined }) => {
-  if (found === undefined) return <p class="quiet">Looking ahead…</p>;
+const PreviewText = ({ found }: { readonly found: DrainPreview | string | undefined }) => {
+  if (found === undefined) return <p class="quiet">Checking…</p>;
   if (typeof found === 'string') return <p class="matter">{found}</p>;
   const stuck = found.blockers.filter(blocker => blocker.stuck);
   return (
     <>
       <p>
-        {found.leave === 0 ? 'No pod has to leave' : plural(found.leave, 'pod has to leave', 'pods have to leave')}
+        {found.leave === 0 ? 'No pod will be evicted' : plural(found.leave, 'pod will be evicted', 'pods will be evicted')}
         {found.stay > 0 && `, ${plural(found.stay, 'stays', 'stay')}`}.{' '}
-        {stuck.length === 0 ? 'Nothing is in the way.' : `${plural(stuck.length, 'pod')} could not go as things are:`}
+        {stuck.length === 0 ? 'Nothing blocks the drain.' : `${plural(stuck.length, 'pod blocks', 'pods block')} the drain:`}
       </p>
       <Blockers blockers={stuck} />
     </>
@@ -56,9 +56,9 @@ const useOrder = (node: string) => {
 
 const Choices = ({ order }: { readonly order: ReturnType<typeof useOrder> }) => (
   <fieldset>
-    <legend>What may be lost</legend>
+    <legend>What may be evicted</legend>
     <Check
-      label="Evict pods that nothing brings back"
+      label="Evict pods that nothing recreates"
       hint="pods without a controller end for good (force)"
       checked={order.force.value}
       choose={checked => {
@@ -67,7 +67,7 @@ const Choices = ({ order }: { readonly order: ReturnType<typeof useOrder> }) => 
     />
     <Check
       label="Evict pods with local data"
-      hint="what is in their emptyDir volumes is lost (deleteEmptyDirData)"
+      hint="the data in their emptyDir volumes is lost (deleteEmptyDirData)"
       checked={order.deleteEmptyDirData.value}
       choose={checked => {
         order.deleteEmptyDirData.value = checked;
@@ -80,7 +80,7 @@ type Form = { readonly node: string; readonly shut: () => void };
 
 const Reason = ({ order }: { readonly order: ReturnType<typeof useOrder> }) => (
   <label class="field">
-    <span>Reason, for the others</span>
+    <span>Reason, shown to others</span>
     <input
       type="text"
       maxLength={1024}
@@ -104,7 +104,7 @@ export const MaintainForm = ({ node, shut }: Form) => {
       <Choices order={order} />
       {store.facts.value?.makes === 'NodeMaintenance' && <p class="quiet">This cluster serves NodeMaintenance only, which needs both.</p>}
       <div class="prospect" aria-live="polite">
-        <Prospect found={order.found.value} />
+        <PreviewText found={order.found.value} />
       </div>
     </OrderForm>
   );

@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { NodeView, PodView } from '../../web/dashboard/scene.ts';
 import { glide, land } from '../flights.ts';
 import { kindsOf, phaseOf, toneOf } from '../model/machine-words.ts';
-import { isControlPlane, nameOf, type PodState, plural, podWords, standing, tally } from '../model/words.ts';
+import { isControlPlane, nameOf, nodeBadge, type PodState, plural, podWords, tally } from '../model/words.ts';
 import { condensed, open, search, selected, store } from '../page.ts';
 import { Progress } from './progress.tsx';
 
@@ -77,7 +77,7 @@ const PodCounts = ({ states }: { readonly states: readonly PodState[] }) => (
 
 const isWanted = (node: NodeView, text: string): boolean => {
   const wanted = text.trim().toLowerCase();
-  return wanted === '' || `${node.key} ${node.zone} ${standing(node).word}`.toLowerCase().includes(wanted);
+  return wanted === '' || `${node.key} ${node.zone} ${nodeBadge(node).word}`.toLowerCase().includes(wanted);
 };
 
 const Pods = ({ node }: { readonly node: NodeView }) => {
@@ -94,7 +94,7 @@ const Pods = ({ node }: { readonly node: NodeView }) => {
 };
 
 const Name = ({ node }: { readonly node: NodeView }) => {
-  const { word } = standing(node);
+  const { word } = nodeBadge(node);
   const pods = store.podsOn(node.key).value.length;
   const role = isControlPlane(node) ? ', control plane' : '';
   const isOpen = selected.value === node.key;
@@ -127,7 +127,7 @@ const Announcements = ({ name }: { readonly name: string }) => (
 export const NodeBox = ({ name }: { readonly name: string }) => {
   const node = store.node(name).value;
   if (node === undefined || !isWanted(node, search.value)) return null;
-  const { tone, word } = standing(node);
+  const { tone, word } = nodeBadge(node);
   const [hold] = node.holds;
   return (
     <li class={`node ${tone} ${selected.value === name ? 'open' : ''}`} data-node={name} onClick={() => open(name)}>

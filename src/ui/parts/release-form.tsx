@@ -12,7 +12,9 @@ export const ReleaseForm = ({ asked: { node, hold }, shut }: Form) => {
       <p>
         This ends {hold.kind} <strong>{hold.name}</strong>
         {hold.reason !== undefined && ` (“${hold.reason}”)`}.{' '}
-        {others > 0 ? 'Others still hold the node: it stays out of service.' : 'The node becomes what it was before, and takes pods again.'}
+        {others > 0
+          ? 'Others still hold the node: it stays out of service.'
+          : 'The node returns to its earlier state, and pods can be scheduled on it again.'}
       </p>
     </OrderForm>
   );

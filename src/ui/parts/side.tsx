@@ -33,7 +33,9 @@ const Budget = ({ budget }: { readonly budget: BudgetView }) => (
   <li class={budget.trouble === undefined ? 'budget' : 'budget trouble'}>
     <div class="budget-head">
       <span class="budget-name">{nameOf(budget.key)}</span>
-      <span class="budget-allowed">{budget.allowed === 0 ? 'none may go' : `${budget.allowed} may go`}</span>
+      <span class="budget-allowed">
+        {budget.allowed === 0 ? 'no eviction allowed' : plural(budget.allowed, 'eviction allowed', 'evictions allowed')}
+      </span>
     </div>
     <p class="quiet">
       {budget.healthy} of {plural(budget.pods, 'pod')} healthy, needs {budget.desired}
@@ -43,7 +45,7 @@ const Budget = ({ budget }: { readonly budget: BudgetView }) => (
         <p class="matter">{budget.trouble.message}</p>
         {budget.trouble.remedy !== undefined && (
           <p class="remedy">
-            <span>What would help:</span> {budget.trouble.remedy}
+            <span>How to fix:</span> {budget.trouble.remedy}
           </p>
         )}
       </>

@@ -28,7 +28,7 @@ const Waiting = () => {
   if (pods.length === 0) return null;
   return (
     <section class="waiting" aria-label="Pods that wait for a node">
-      <h3>{plural(pods.length, 'pod waits', 'pods wait')} for a node</h3>
+      <h3>{plural(pods.length, 'pod is', 'pods are')} waiting for a node</h3>
       {!condensed.value && <PodTiles pods={pods} blocked={nobody} />}
     </section>
   );

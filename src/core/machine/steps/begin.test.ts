@@ -48,7 +48,7 @@ describe('which windows have a say', () => {
 describe('when it begins', () => {
   test('not before the request says', () => {
     assert.equal(says({ notBefore: at(hour) }), `Scheduled NotYetDue ${hour} ${hour}`);
-    assert.match(decided({ notBefore: at(hour) }).message, /^Begins at 2026-11-21T09:00:00Z: not before it has to$/);
+    assert.match(decided({ notBefore: at(hour) }).message, /^Begins at 2026-11-21T09:00:00Z: no earlier than necessary$/);
   });
 
   test('in an opening, and because of it: no word of a deadline', () => {
@@ -56,7 +56,7 @@ describe('when it begins', () => {
     const { message, warning, begins } = decided({}, open);
     assert.deepEqual(
       [says({}, open), message, warning, begins?.becauseOfDeadline],
-      ['Draining Begun', 'Begins: Replace', undefined, false],
+      ['Draining Begun', 'Starting: Replace', undefined, false],
     );
   });
 

@@ -62,7 +62,7 @@ const neverText = (calendar: Calendar, longestSeconds: number, expected: number)
     : `${calendar.names.join(', ')} will not be open in the next 400 days`;
 
 const missedText = (calendar: Calendar, at: Temporal.Instant, deadline: Temporal.Instant | undefined): string =>
-  `No opening of ${calendar.names.join(', ')} comes before the deadline${deadline ? ` ${timeText(deadline)}` : ''}: it begins outside of them, at ${timeText(at)}`;
+  `No opening of ${calendar.names.join(', ')} comes before the deadline${deadline ? ` ${timeText(deadline)}` : ''}: the maintenance begins outside of them, at ${timeText(at)}`;
 
 const waitFor = (
   snapshot: MachineSnapshot,
@@ -82,7 +82,7 @@ const waitFor = (
   }
   if (start.because === 'window')
     return { ...common, reason: 'MaintenanceWindow', message: `${begins}, when ${calendar.names.join(', ')} allows it` };
-  return { ...common, reason: 'NotYetDue', message: `${begins}: not before it has to` };
+  return { ...common, reason: 'NotYetDue', message: `${begins}: no earlier than necessary` };
 };
 
 /**
@@ -102,16 +102,16 @@ const inTheWay = (snapshot: MachineSnapshot, now: Temporal.Instant): string | un
   const active = others.filter(({ key, active }) => active && key !== request.key);
   if (machine?.controlPlane === true) {
     const other = active.find(({ controlPlane }) => controlPlane);
-    if (other !== undefined) return `another machine of the control plane is being worked on (${other.key}): one at a time`;
+    if (other !== undefined) return `another machine of the control plane is in maintenance (${other.key}): one at a time`;
   }
   if (isTaken(snapshot, now)) return undefined;
   const { perSet, perZone } = limits;
   const ofSet = active.filter(({ set }) => set !== undefined && set === replacement?.set.key);
   if (perSet > 0 && ofSet.length >= perSet)
-    return `${ofSet.length} of ${replacement?.set.kind} ${replacement?.set.name} are being worked on, as many as may be at once`;
+    return `${ofSet.length} of ${replacement?.set.kind} ${replacement?.set.name} are in maintenance, which is the limit`;
   const ofZone = active.filter(({ zone }) => zone !== undefined && zone === machine?.zone);
   if (perZone > 0 && ofZone.length >= perZone)
-    return `${ofZone.length} of zone ${machine?.zone ?? ''} are being worked on, as many as may be at once`;
+    return `${ofZone.length} of zone ${machine?.zone ?? ''} are in maintenance, which is the limit`;
   return undefined;
 };
 
@@ -130,7 +130,7 @@ const beginning = (snapshot: MachineSnapshot, becauseOfDeadline: boolean): NonNu
 const begun = (snapshot: MachineSnapshot, start: Extract<Start, { kind: 'at' }> | 'urgent', calendar: Calendar): MachineDecision => {
   const late = start !== 'urgent' && start.because === 'deadline' && !calendar.always;
   const { strategy } = strategyOf(snapshot);
-  const message = late ? missedText(calendar, start.at, deadlineFor(snapshot)) : `Begins: ${strategy}`;
+  const message = late ? missedText(calendar, start.at, deadlineFor(snapshot)) : `Starting: ${strategy}`;
   return {
     phase: strategy === 'ReplaceWithSurge' ? 'Surging' : 'Draining',
     reason: late ? 'WindowMissed' : 'Begun',
@@ -147,7 +147,7 @@ export const approval: MachineStep = (snapshot, now) => {
   const how = `kubectl annotate -n ${request.namespace} machinemaintenance ${request.name} drydock.dev/approved=true`;
   const deadline = deadlineFor(snapshot);
   const by = deadline ? ` before ${timeText(deadline)}` : '';
-  return { phase: 'AwaitingApproval', reason: 'Approval', message: `Waits to be approved${by}: ${how}`, warning: true };
+  return { phase: 'AwaitingApproval', reason: 'Approval', message: `Waiting for approval${by}: ${how}`, warning: true };
 };
 
 /** Begins at the right time, and when it is its turn. The beginning is stored before anything else is done. */
@@ -165,7 +165,7 @@ export const begin: MachineStep = (snapshot, now) => {
   if (wait !== undefined) {
     const deadline = deadlineFor(snapshot);
     const again = deadline !== undefined && isBefore(now, deadline) ? { again: deadline } : {};
-    return { phase: 'Scheduled', reason: 'Turn', message: `Waits for its turn: ${wait}`, startsAt: start.at, ...again };
+    return { phase: 'Scheduled', reason: 'Turn', message: `Waiting for its turn: ${wait}`, startsAt: start.at, ...again };
   }
   return begun(snapshot, start, calendar);
 };
@@ -179,7 +179,7 @@ export const outgrow: MachineStep = (snapshot, now) => {
   const fresh = anew(snapshot);
   const verdict = approval(fresh, now) ?? begin(fresh, now);
   if (verdict?.begins === undefined) return undefined;
-  return { ...verdict, reason: 'NewEvent', message: `Goes on as ${verdict.begins.strategy}: another event has been announced` };
+  return { ...verdict, reason: 'NewEvent', message: `Continuing as ${verdict.begins.strategy}: another event has been announced` };
 };
 
 /** What the windows want of work that is under way: undefined where it may go on. */

@@ -27,10 +27,10 @@ const decided = (seen: Seen, moment = now) =>
 describe('the node stays out through the cloud’s own work', () => {
   test('and what it waits for is said', () => {
     const said = (...events: readonly MachineEvent[]) => decided({ request: begun({ events }) }).message;
-    assert.equal(said(reboot), 'The node is drained and held until the cloud is done: reboot (scheduled)');
+    assert.equal(said(reboot), 'The node is drained and held until the cloud reports the end of reboot (scheduled)');
     assert.equal(
       said({ ...reboot, code: 'system-reboot', state: 'Active' }),
-      'The node is drained and held until the cloud is done: system-reboot (active)',
+      'The node is drained and held until the cloud reports the end of system-reboot (active)',
     );
     assert.equal(said(), 'The node is drained and held until this object is deleted');
   });
@@ -44,7 +44,7 @@ describe('the node stays out through the cloud’s own work', () => {
   });
   const told = (seen: Seen) =>
     decided(seen).writes?.map(({ what, body }) => [what, (body['metadata'] as { annotations: object }).annotations]) ?? [];
-  const word = 'tell the agent of the node that it is drained';
+  const word = 'report to the agent of the node that the node is drained';
 
   test('its agent is told once what the node has been drained for', () => {
     assert.deepEqual(told({ notice: makeNotice() }), [[word, { 'drydock.dev/drained-for': 'e1' }]]);
@@ -112,7 +112,7 @@ describe('when the event is over', () => {
 
   test('the end is said: back, started anew, gone, or replaced', () => {
     const said = (seen: Seen) => decided({ child: undefined, ...seen }).message;
-    assert.equal(said({ request: over(), node: node('b2') }), 'The event is over and the node is back, started anew');
+    assert.equal(said({ request: over(), node: node('b2') }), 'The event is over and the node is back, rebooted');
     assert.equal(said({ request: over('maintenance'), node: node('b1') }), 'The event is over and the node is back');
     assert.equal(said({ request: over('maintenance'), node: node() }), 'The event is over and the node is back');
     const { bootId: _, ...unknown } = over().history;

@@ -50,13 +50,13 @@ export const waitThrough: MachineStep = (snapshot, now) => {
   const pending = answered(snapshot).filter(isPending);
   if (pending.length > 0 || request.events.length === 0) {
     const what = pending.map(({ code, kind, state }) => `${code ?? kind} (${state.toLowerCase()})`).join(', ');
-    const until = what === '' ? 'until this object is deleted' : `until the cloud is done: ${what}`;
+    const until = what === '' ? 'until this object is deleted' : `until the cloud reports the end of ${what}`;
     const message = `The node is drained and held ${until}`;
     return { phase: 'Drained', reason: 'EventPending', message, writes: tellAgent(snapshot, pending) };
   }
   const settled = settlesAt(snapshot, now);
   if (isBefore(now, settled)) {
-    const message = `The event is over, and node ${node.name} has not started anew yet: it is released at ${timeText(settled)} at the latest`;
+    const message = `The event is over, and node ${node.name} has not rebooted yet: the node is released at ${timeText(settled)} at the latest`;
     return { phase: 'Drained', reason: 'Settling', message, again: settled };
   }
   const unfit = notFit(snapshot);
@@ -72,7 +72,7 @@ const successText = (snapshot: MachineSnapshot): string => {
   if (node === undefined) return 'The node is gone';
   const { bootId } = request.history;
   const rebooted = bootId !== undefined && node.bootId !== undefined && bootId !== node.bootId;
-  return `The event is over and the node is back${rebooted ? ', started anew' : ''}`;
+  return `The event is over and the node is back${rebooted ? ', rebooted' : ''}`;
 };
 
 export const succeed: MachineStep = snapshot => ({ phase: 'Succeeded', reason: 'Succeeded', message: successText(snapshot) });

@@ -188,13 +188,13 @@ describe('what is taken back for a request that is deleted', () => {
 
   test('the machine that goes is the youngest that nobody is deleting, and it is marked first', () => {
     const old = makeMachine();
-    assert.deepEqual(back(old, [old, young]), ['put the machine first in line /m4']);
+    assert.deepEqual(back(old, [old, young]), ['mark the machine as the next to be deleted /m4']);
     const dying = makeMachine({ key: 'm5', name: 'm5', path: '/m5', createdAt: at(-5), deleting: true });
-    assert.deepEqual(back(old, [dying, old, young]), ['put the machine first in line /m4']);
-    assert.deepEqual(back(old, [old, { ...young, deleteMark: 'somebody' }]), ['count back /workers']);
-    assert.deepEqual(back(young, [old, young]), ['count back /workers'], 'it is the youngest itself');
-    assert.deepEqual(back({ ...old, deleting: true }, [old, young]), ['count back /workers'], 'it goes all the same');
-    assert.deepEqual(back({ ...old, deleteMark: 'uid-mm' }, [old, young]), ['take the machine out of the line /m1']);
+    assert.deepEqual(back(old, [dying, old, young]), ['mark the machine as the next to be deleted /m4']);
+    assert.deepEqual(back(old, [old, { ...young, deleteMark: 'somebody' }]), ['restore the replica count /workers']);
+    assert.deepEqual(back(young, [old, young]), ['restore the replica count /workers'], 'it is the youngest itself');
+    assert.deepEqual(back({ ...old, deleting: true }, [old, young]), ['restore the replica count /workers'], 'it goes all the same');
+    assert.deepEqual(back({ ...old, deleteMark: 'uid-mm' }, [old, young]), ['remove the deletion mark of the machine /m1']);
   });
 
   test('the mark, as long as the machine is not on its way out; the hook; the node', () => {
@@ -205,11 +205,11 @@ describe('what is taken back for a request that is deleted', () => {
       ],
     });
     const does = (seen: Seen) => decided({ request: leaving, ...seen }).writes?.map(({ what }) => what);
-    assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm' } }), ['take the machine out of the line']);
-    assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm', deleting: true } }), ['let the machine go']);
-    assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'somebody' } }), ['let the machine go']);
+    assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm' } }), ['remove the deletion mark of the machine']);
+    assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm', deleting: true } }), ['remove the pre-drain hook of the machine']);
+    assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'somebody' } }), ['remove the pre-drain hook of the machine']);
     assert.deepEqual(does({ machine: makeMachine({ preDrainHooks: [{ name: 'x', owner: 'y' }] }), child: makeChild('Draining') }), [
-      'end the maintenance of the node',
+      'delete the maintenance of the node',
     ]);
     assert.deepEqual(does({ child: makeChild('Draining', { deleting: true }) }), []);
   });

@@ -16,7 +16,7 @@ export const claim: MachineStep = ({ request }) => {
   const finalizers = [...request.finalizers, machineMaintenanceFinalizer];
   const told = announce(request, 'Normal', 'EventAnnounced', reasonOf(request));
   const own = ownWrite(request, 'claim', { metadata: { finalizers } }, [told]);
-  return { phase: 'Pending', reason: 'NotClaimed', message: 'Waits to be claimed', own };
+  return { phase: 'Pending', reason: 'NotClaimed', message: 'Waiting to be claimed', own };
 };
 
 /** A request that is deleted leaves nothing behind; a machine that is being replaced already goes on without us. */
@@ -25,10 +25,10 @@ export const undo: MachineStep = snapshot => {
   if (!request.deleting) return undefined;
   const rest = withdraw(snapshot);
   if (rest !== undefined) return rest;
-  const common = { phase: 'Releasing', reason: 'Ending', message: 'Everything is released' } as const;
+  const common = { phase: 'Releasing', reason: 'Ending', message: 'Releasing the node and the machine' } as const;
   if (!hasFinalizer(request)) return common;
   const finalizers = request.finalizers.filter(finalizer => finalizer !== machineMaintenanceFinalizer);
-  const told = announce(request, 'Normal', 'MaintenanceEnded', 'Everything that was begun has been released or finished');
+  const told = announce(request, 'Normal', 'MaintenanceEnded', 'The node and the machine are released');
   return { ...common, own: ownWrite(request, 'let go', { metadata: { finalizers } }, [told]) };
 };
 
@@ -92,7 +92,7 @@ export const notify: MachineStep = snapshot => {
   if (strategyOf(snapshot).strategy !== 'Notify') return undefined;
   const state = ended(snapshot);
   if (state !== undefined) return { phase: 'Succeeded', reason: `Event${state}`, message: 'The event is over' };
-  return { phase: 'Notified', reason: 'EventPending', message: 'Announced; nothing else is done by strategy Notify' };
+  return { phase: 'Notified', reason: 'EventPending', message: 'Announced; strategy Notify takes no action' };
 };
 
 /** The event was cancelled while the work was under way: what can still be taken back is taken back. */

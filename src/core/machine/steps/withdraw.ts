@@ -30,13 +30,13 @@ export const countBack = (snapshot: MachineSnapshot, set: MachineSet): MachineDe
   const { request, machine } = snapshot;
   const mark = markOf(request);
   // It goes all the same, and counts until it is gone: the set takes it, and no other.
-  if (machine?.deleting) return releasing(`${set.kind} ${set.name} is counted back`, [scaleWrite(set, request, -1)]);
-  if (machine?.deleteMark === mark && !machine.deleting) return releasing('The machine stays', [markWrite(machine, null)]);
+  if (machine?.deleting) return releasing(`${set.kind} ${set.name} gets its replica count back`, [scaleWrite(set, request, -1)]);
+  if (machine?.deleteMark === mark && !machine.deleting) return releasing('Keeping the machine', [markWrite(machine, null)]);
   const young = added(snapshot);
   if (young !== undefined && young.key !== machine?.key && young.deleteMark === undefined) {
-    return releasing('The machine that was added goes', [markWrite(young, mark)]);
+    return releasing('Deleting the machine that was added', [markWrite(young, mark)]);
   }
-  return releasing(`${set.kind} ${set.name} is counted back`, [scaleWrite(set, request, -1)]);
+  return releasing(`${set.kind} ${set.name} gets its replica count back`, [scaleWrite(set, request, -1)]);
 };
 
 /** Takes back what is left of the work; undefined when nothing is. */
@@ -45,10 +45,10 @@ export const withdraw = (snapshot: MachineSnapshot): MachineDecision | undefined
   const [set] = surged;
   if (set !== undefined) return countBack(snapshot, set);
   if (machine !== undefined && machine.deleteMark === markOf(request) && !machine.deleting) {
-    return releasing('The machine stays', [markWrite(machine, null)]);
+    return releasing('Keeping the machine', [markWrite(machine, null)]);
   }
   if (machine?.preDrainHooks.some(({ name }) => name === hookName)) {
-    return releasing('The machine is left to its own controllers', [hookWrite(machine, false)]);
+    return releasing('Removing the pre-drain hook of the machine; its own controllers continue', [hookWrite(machine, false)]);
   }
   return endOfChild(child);
 };

@@ -51,7 +51,7 @@ describe('a machine more, before the node is emptied', () => {
       assert.equal(surge({ ...whole, surged: [larger] }), 'Surging Replacement: ');
       assert.equal(
         surge({ ...whole, surged: [larger], replacement: replacement(4, larger) }),
-        'Draining Drain: begin the maintenance of the node',
+        'Draining Drain: create the maintenance of the node',
       );
     });
     test('not again for one that is on its way out, nor for one that is gone', () => {
@@ -67,13 +67,13 @@ describe('a machine more, before the node is emptied', () => {
     const whole = makeMachine({ preDrainHooks: [hook] });
     test('hooked, then flagged, then deleted, then waited for, then emptied', () => {
       assert.equal(surge({}), 'Surging Replacement: keep the machine until its replacement is ready');
-      assert.equal(surge({ machine: whole }), 'Surging Replacement: note that the machine is to go');
+      assert.equal(surge({ machine: whole }), 'Surging Replacement: record that the machine is to be deleted');
       assert.equal(surge({ machine: whole }, { deletionIssued: true }), 'Surging Replacement: delete the machine');
       const leaving = { ...whole, deleting: true };
       assert.equal(surge({ machine: leaving }, { deletionIssued: true }), 'Surging Replacement: ');
       assert.equal(
         surge({ machine: leaving, replacement: replacement(3) }, { deletionIssued: true }),
-        'Draining Drain: begin the maintenance of the node',
+        'Draining Drain: create the maintenance of the node',
       );
       assert.match(surge({ machine: { ...leaving, preDrainHooks: [] } }, { deletionIssued: true }), /^Draining/, 'somebody has let it go');
     });
@@ -122,10 +122,10 @@ describe('the node is emptied', () => {
   test('what its Maintenance says is said; one that was paused goes on', () => {
     assert.equal(drain({ child: makeChild('Draining', { status: { message: 'two pods left' } }) }).message, 'mm-m1-uid-mm: two pods left');
     for (const status of [{}, { message: '' }, { message: 5 }])
-      assert.equal(drain({ child: makeChild('Draining', { status }) }).message, 'mm-m1-uid-mm waits to begin');
+      assert.equal(drain({ child: makeChild('Draining', { status }) }).message, 'mm-m1-uid-mm is waiting to begin');
     assert.equal(
       does({ request: begun('Replace'), child: makeChild('Draining', { stage: 'Cordon' }) }),
-      'Draining Drain: go on with the drain',
+      'Draining Drain: continue the drain',
     );
     assert.equal(
       does({ request: begun('Replace'), child: makeChild('Draining', { stage: 'Cordon', deleting: true }) }),
@@ -137,7 +137,7 @@ describe('the node is emptied', () => {
     const over = [makeEvent({ kind: 'reboot', state: 'Completed' })];
     assert.equal(
       does({ request: begun('Drain', { events: over }), child: makeChild('Draining') }),
-      'Releasing Ending: end the maintenance of the node',
+      'Releasing Ending: delete the maintenance of the node',
     );
     assert.match(
       does({
@@ -161,12 +161,12 @@ describe('when its window closes', () => {
     writes.map(({ what }) => what).join(),
     again?.toString(),
     restarts,
-    message.split(': ')[1],
+    message.split('; ')[1],
   ];
   const opens = at(3600).toString();
 
   test('the drain pauses, once, and goes on at the next opening', () => {
-    const next = `goes on at ${opens}`;
+    const next = `continues at ${opens}`;
     assert.deepEqual(brief(closed('Pause')), ['Draining', 'WindowClosed', 'pause the drain', opens, undefined, next]);
     assert.deepEqual(brief(closed('Pause', { child: makeChild('Draining', { stage: 'Cordon' }) })), [
       'Draining',
@@ -184,19 +184,19 @@ describe('when its window closes', () => {
       'pause the drain',
       undefined,
       undefined,
-      'no opening is in sight',
+      'no opening is known',
     ]);
   });
 
   test('or everything is released, and begins anew then', () => {
-    assert.deepEqual(brief(closed('GiveBack')).slice(0, 3), ['Releasing', 'Ending', 'end the maintenance of the node']);
+    assert.deepEqual(brief(closed('GiveBack')).slice(0, 3), ['Releasing', 'Ending', 'delete the maintenance of the node']);
     assert.deepEqual(brief(closed('GiveBack', { child: undefined })), [
       'Scheduled',
       'WindowClosed',
       '',
       opens,
       true,
-      `goes on at ${opens}`,
+      `continues at ${opens}`,
     ]);
   });
 
@@ -217,10 +217,13 @@ describe('the machine goes', () => {
   const goes = (strategy: Strategy, seen: Seen, over: MachineWish = {}) => does({ request: begun(strategy, over), ...drained, ...seen });
 
   test('by its deletion: flagged, deleted, let go by the hook, waited for', () => {
-    assert.equal(goes('Replace', {}), 'Replacing MachineDeletion: note that the machine is to go');
+    assert.equal(goes('Replace', {}), 'Replacing MachineDeletion: record that the machine is to be deleted');
     assert.equal(goes('Replace', {}, { deletionIssued: true }), 'Replacing MachineDeletion: delete the machine');
     const leaving = makeMachine({ deleting: true, preDrainHooks: [hook] });
-    assert.equal(goes('Replace', { machine: leaving }, { deletionIssued: true }), 'Replacing MachineDeletion: let the machine go');
+    assert.equal(
+      goes('Replace', { machine: leaving }, { deletionIssued: true }),
+      'Replacing MachineDeletion: remove the pre-drain hook of the machine',
+    );
     assert.equal(goes('Replace', { machine: { ...leaving, preDrainHooks: [] } }, { deletionIssued: true }), 'Replacing MachineDeletion: ');
     assert.match(
       goes('Replace', { machine: undefined, replacement: replacement(2) }, { deletionIssued: true }),
@@ -235,13 +238,13 @@ describe('the machine goes', () => {
     const surge = (seen: Seen, over: MachineWish = {}) =>
       goes('ReplaceWithSurge', { machine: capi, surged: [larger], replacement: replacement(4, larger), ...seen }, over);
     const flagged = { deletionIssued: true };
-    assert.equal(surge({}), 'Replacing MachineDeletion: note that the machine is to go');
+    assert.equal(surge({}), 'Replacing MachineDeletion: record that the machine is to be deleted');
     assert.equal(surge({}, flagged), 'Replacing MachineDeletion: delete the machine');
     const leaving = { ...capi, deleting: true };
-    assert.equal(surge({ machine: leaving }, flagged), 'Replacing MachineDeletion: count back');
-    assert.equal(surge({ machine: leaving, surged: [] }, flagged), 'Replacing MachineDeletion: let the machine go');
+    assert.equal(surge({ machine: leaving }, flagged), 'Replacing MachineDeletion: restore the replica count');
+    assert.equal(surge({ machine: leaving, surged: [] }, flagged), 'Replacing MachineDeletion: remove the pre-drain hook of the machine');
     const gone = { machine: undefined, replacement: { ...replacement(4, larger), members: [] } };
-    assert.equal(surge(gone, flagged), 'Releasing Ending: count back', 'its set has made another by itself');
+    assert.equal(surge(gone, flagged), 'Releasing Ending: restore the replica count', 'its set has made another by itself');
   });
 
   test('without a machine more no set is counted back, whatever record it has', () => {
@@ -249,7 +252,7 @@ describe('the machine goes', () => {
     const leaving = makeMachine({ api: 'capi', deleting: true, preDrainHooks: [hook] });
     assert.equal(
       goes('Replace', { machine: leaving, surged: [larger] }, { deletionIssued: true }),
-      'Replacing MachineDeletion: let the machine go',
+      'Replacing MachineDeletion: remove the pre-drain hook of the machine',
     );
   });
 
@@ -257,9 +260,9 @@ describe('the machine goes', () => {
     const said = (over: Partial<ReturnType<typeof makeMachine>>) =>
       decided({ request: begun('Replace', { deletionIssued: true }), machine: makeMachine({ deleting: true, ...over }), ...drained })
         .message;
-    assert.equal(said({}), 'Waits until Machine m1 is gone');
-    assert.equal(said({ said: 'busy' }), 'Waits until Machine m1 is gone: busy');
-    assert.equal(said({ preDrainHooks: [other] }), 'Waits until Machine m1 is gone; hooks of others: other (x)');
+    assert.equal(said({}), 'Waiting until Machine m1 is gone');
+    assert.equal(said({ said: 'busy' }), 'Waiting until Machine m1 is gone: busy');
+    assert.equal(said({ preDrainHooks: [other] }), 'Waiting until Machine m1 is gone; hooks of others: other (x)');
   });
 });
 
@@ -269,10 +272,10 @@ test('a node that outlives its machine is emptied and released once: it is not t
     begun('Replace', { deletionIssued: true, nodeName: 'n1', ...(drained && { history: { drainedAt: at(-30) } }) });
   assert.equal(
     does({ ...gone, request: replaced(true), child: makeChild('Drained') }),
-    'Releasing Ending: end the maintenance of the node',
+    'Releasing Ending: delete the maintenance of the node',
   );
   assert.equal(does({ ...gone, request: replaced(true) }), 'Succeeded Succeeded: ');
-  assert.equal(does({ ...gone, request: replaced(false) }), 'Draining Drain: begin the maintenance of the node', 'it was never emptied');
+  assert.equal(does({ ...gone, request: replaced(false) }), 'Draining Drain: create the maintenance of the node', 'it was never emptied');
   const guarded = begun('Drain', {
     nodeOnly: true,
     nodeName: 'n1',
@@ -281,7 +284,7 @@ test('a node that outlives its machine is emptied and released once: it is not t
   });
   assert.equal(
     does({ machine: undefined, request: guarded }),
-    'Draining Drain: begin the maintenance of the node',
+    'Draining Drain: create the maintenance of the node',
     'one that is only drained is',
   );
 });

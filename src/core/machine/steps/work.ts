@@ -31,7 +31,7 @@ const isComplete = (replacement: ReplacementSet, request: MachineRequest): boole
 const readyText = (replacement: ReplacementSet, request: MachineRequest): string => {
   const { set, ready } = replacement;
   const failed = failedBefore(replacement, request);
-  const besides = failed === 0 ? '' : `; ${failed} had failed before`;
+  const besides = failed === 0 ? '' : `; ${failed} failed before`;
   return `${set.kind} ${set.name} has ${ready} of ${set.replicas} machines with a node that is Ready${besides}`;
 };
 
@@ -41,11 +41,16 @@ const isHooked = ({ preDrainHooks }: Machine): boolean => preDrainHooks.some(({ 
 const surgeByScale = (snapshot: MachineSnapshot, replacement: ReplacementSet): MachineDecision | undefined => {
   const { request, machine, surged } = snapshot;
   if (machine === undefined || machine.deleting || request.deletionIssued) return undefined;
-  if (!isHooked(machine)) return surging('The machine is marked and kept whole', [hookWrite(machine, true, markOf(request))]);
+  if (!isHooked(machine))
+    return surging('Marking the machine as the next to be deleted, and keeping it until its replacement is ready', [
+      hookWrite(machine, true, markOf(request)),
+    ]);
   const [set] = surged;
   if (set === undefined)
-    return surging(`A machine is added to ${replacement.set.kind} ${replacement.set.name}`, [scaleWrite(replacement.set, request, 1)]);
-  return isComplete(replacement, request) ? undefined : surging(`Waits for the machine that was added: ${readyText(replacement, request)}`);
+    return surging(`Adding a machine to ${replacement.set.kind} ${replacement.set.name}`, [scaleWrite(replacement.set, request, 1)]);
+  return isComplete(replacement, request)
+    ? undefined
+    : surging(`Waiting for the machine that was added: ${readyText(replacement, request)}`);
 };
 
 /** OpenShift does not count it, and makes another as soon as one is deleted; the hook keeps the old one whole meanwhile. */
@@ -54,12 +59,12 @@ const surgeByHook = (snapshot: MachineSnapshot, replacement: ReplacementSet): Ma
   if (machine === undefined) return undefined;
   const hooked = isHooked(machine);
   if (!machine.deleting) {
-    if (!hooked) return surging('The machine is kept whole until its replacement is ready', [hookWrite(machine, true)]);
-    if (!request.deletionIssued) return { ...surging('The machine is to be replaced'), own: flagWrite(request) };
-    return surging('The machine is deleted; its set makes another', [deleteMachineWrite(machine, request)]);
+    if (!hooked) return surging('Keeping the machine until its replacement is ready', [hookWrite(machine, true)]);
+    if (!request.deletionIssued) return { ...surging('Deleting the machine; its set creates another'), own: flagWrite(request) };
+    return surging('Deleting the machine; its set creates another', [deleteMachineWrite(machine, request)]);
   }
   if (!hooked || isComplete(replacement, request)) return undefined;
-  return surging(`Waits for the replacement: ${readyText(replacement, request)}`);
+  return surging(`Waiting for the replacement: ${readyText(replacement, request)}`);
 };
 
 /** One machine more before the node is emptied. */
@@ -82,21 +87,21 @@ const isLost = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
 const childText = (snapshot: MachineSnapshot): string => {
   const { child } = snapshot;
   const message = child?.status['message'];
-  return typeof message === 'string' && message !== '' ? `${child?.name}: ${message}` : `${child?.name} waits to begin`;
+  return typeof message === 'string' && message !== '' ? `${child?.name}: ${message}` : `${child?.name} is waiting to begin`;
 };
 
 const paused = (snapshot: MachineSnapshot, now: Temporal.Instant): MachineDecision | undefined => {
   const stop = closing(snapshot, now);
   if (stop === undefined) return undefined;
   const { child } = snapshot;
-  const next = stop.opens === undefined ? 'no opening is in sight' : `goes on at ${timeText(stop.opens)}`;
+  const next = stop.opens === undefined ? 'no opening is known' : `continues at ${timeText(stop.opens)}`;
   const again = stop.opens === undefined ? {} : { again: stop.opens };
   if (stop.atEnd === 'Pause') {
     const writes = child !== undefined && !child.deleting && child.stage === 'Drain' ? [stageWrite(child, 'Cordon')] : [];
-    return { phase: 'Draining', reason: 'WindowClosed', message: `Paused, because the window has closed: ${next}`, writes, ...again };
+    return { phase: 'Draining', reason: 'WindowClosed', message: `Paused: the window has closed; ${next}`, writes, ...again };
   }
   const back = withdraw(snapshot);
-  const message = `Released, because the window has closed: ${next}`;
+  const message = `Released: the window has closed; ${next}`;
   return back ?? { phase: 'Scheduled', reason: 'WindowClosed', message, restarts: true, ...again };
 };
 
@@ -112,7 +117,7 @@ const stranger = ({ stranger: other, request }: MachineSnapshot): MachineDecisio
   other && {
     phase: 'Draining',
     reason: 'MaintenanceNotOurs',
-    message: `Maintenance ${other.name} has the name that is needed here, but is for node ${other.nodeName}${other.part === undefined ? '' : ` and ${other.part.of}`}, not for ${request.key}: delete it`,
+    message: `Maintenance ${other.name} has the name that this maintenance needs, but belongs to node ${other.nodeName}${other.part === undefined ? '' : ` and ${other.part.of}`}, not for ${request.key}: delete it`,
     warning: true,
   };
 
@@ -135,11 +140,12 @@ export const drain: MachineStep = (snapshot, now) => {
   const again = closesAt(snapshot, now);
   const common = { phase: 'Draining', reason: 'Drain', ...(again && { again }) } as const;
   if (child === undefined) {
-    return { ...common, message: `Node ${nodeName} is put into maintenance`, writes: [createChildWrite(snapshot, nodeName, now)] };
+    return { ...common, message: `Node ${nodeName} is being taken out of service`, writes: [createChildWrite(snapshot, nodeName, now)] };
   }
   if (snapshot.childChanged && !child.deleting)
-    return { ...common, message: `The drain of ${child.name} is put back`, writes: [childDrainWrite(child, request)] };
-  if (child.stage === 'Cordon' && !child.deleting) return { ...common, message: 'The drain goes on', writes: [stageWrite(child, 'Drain')] };
+    return { ...common, message: `Restoring the drain policy of ${child.name}`, writes: [childDrainWrite(child, request)] };
+  if (child.stage === 'Cordon' && !child.deleting)
+    return { ...common, message: 'The drain continues', writes: [stageWrite(child, 'Drain')] };
   return { ...common, message: childText(snapshot) };
 };
 
@@ -161,24 +167,24 @@ const letGoByScale = (snapshot: MachineSnapshot): MachineDecision | undefined =>
   if (set === undefined) return undefined;
   // Its set has made another by itself.
   if (machine === undefined) return countBack(snapshot, set);
-  if (!request.deletionIssued) return { ...replacing('The machine is to go'), own: flagWrite(request) };
-  if (!machine.deleting) return replacing('The machine is deleted', [deleteMachineWrite(machine, request)]);
-  return replacing(`${set.kind} ${set.name} is counted back`, [scaleWrite(set, request, -1)]);
+  if (!request.deletionIssued) return { ...replacing('Deleting the machine'), own: flagWrite(request) };
+  if (!machine.deleting) return replacing('Deleting the machine', [deleteMachineWrite(machine, request)]);
+  return replacing(`${set.kind} ${set.name} gets its replica count back`, [scaleWrite(set, request, -1)]);
 };
 
 const letGoByDeletion = ({ request, machine }: MachineSnapshot): MachineDecision | undefined => {
   if (machine === undefined) return undefined;
   if (!machine.deleting) {
-    if (!request.deletionIssued) return { ...replacing('The machine is to be deleted'), own: flagWrite(request) };
-    return replacing('The machine is deleted', [deleteMachineWrite(machine, request)]);
+    if (!request.deletionIssued) return { ...replacing('Deleting the machine'), own: flagWrite(request) };
+    return replacing('Deleting the machine', [deleteMachineWrite(machine, request)]);
   }
-  return isHooked(machine) ? replacing('The machine is let go', [hookWrite(machine, false)]) : undefined;
+  return isHooked(machine) ? replacing('Removing the pre-drain hook of the machine', [hookWrite(machine, false)]) : undefined;
 };
 
 const goneText = ({ machine }: MachineSnapshot): string => {
   const others = machine?.preDrainHooks.map(({ name, owner }) => `${name} (${owner})`).join(', ');
   const hooks = others === undefined || others === '' ? '' : `; hooks of others: ${others}`;
-  return `Waits until Machine ${machine?.name ?? ''} is gone${machine?.said === undefined ? '' : `: ${machine.said.slice(0, 500)}`}${hooks}`;
+  return `Waiting until Machine ${machine?.name ?? ''} is gone${machine?.said === undefined ? '' : `: ${machine.said.slice(0, 500)}`}${hooks}`;
 };
 
 /** The machine goes, and the strategy is done when as many are there and Ready as there should be. */
@@ -194,6 +200,6 @@ export const replace: MachineStep = snapshot => {
   return {
     phase: 'Replacing',
     reason: 'Replacement',
-    message: `The machine is gone; waits for its replacement: ${readyText(replacement, request)}`,
+    message: `The machine is gone; waiting for its replacement: ${readyText(replacement, request)}`,
   };
 };

@@ -30,7 +30,7 @@ const missingHolders = (node: Node, { adapters, missingKinds }: NodeSnapshot): r
 const component = 'drydock';
 
 const lostText = (lost: readonly string[]): string =>
-  `${lost.join(', ')} had been removed by somebody while the node is in maintenance; put back. Delete the maintenance to end it`;
+  `${lost.join(', ')} was removed while the node is in maintenance; restored. Delete the maintenance to release the node`;
 
 const announcements = (node: Node, change: HoldChange, requests: readonly MaintenanceRequest[], given: boolean): readonly KubeEvent[] => {
   const about = nodeSubject(node);

@@ -35,7 +35,7 @@ const unknown = (message: string): BlockerInfo => ({
 });
 
 const blockerInfos = (view: HostView | 'unknown'): readonly BlockerInfo[] => {
-  if (view === 'unknown') return [unknown('what is on its hypervisor has not been found out yet')];
+  if (view === 'unknown') return [unknown('the servers on its hypervisor are not known yet')];
   const servers = view.vms.filter(vm => !hasGone(vm)).map(serverBlockerInfo);
   return view.problem === undefined ? servers : [unknown(view.problem), ...servers];
 };

@@ -130,23 +130,23 @@ describe('while it is under way', () => {
     assert.deepEqual(after(pausing), {
       ...goesOn,
       paused: true,
-      said: `paused, because the window has closed: goes on at ${next}`,
+      said: `paused: the window has closed; continues at ${next}`,
       moments: [30 * hour],
     });
     assert.deepEqual(after(givingBack), {
       ...goesOn,
       barred: true,
       restarts: true,
-      said: `released, because the window has closed: goes on at ${next}`,
+      said: `released: the window has closed; continues at ${next}`,
       moments: [30 * hour],
     });
   });
 
-  test('where no opening is in sight, it looks again a day later', () => {
+  test('where no opening is known, it looks again a day later', () => {
     assert.deepEqual(context(looked([pausing], 20 * hour, draining)), {
       ...goesOn,
       paused: true,
-      said: 'paused, because the window has closed: no opening is in sight',
+      said: 'paused: the window has closed; no opening is known',
       moments: [20 * hour + 86_400],
     });
   });

@@ -57,7 +57,7 @@ const beforeStart = (progress: RequestProgress, start: Start, calendar: Calendar
     const why = frozen.reason === undefined ? '' : ` (${frozen.reason})`;
     return waiting(progress, 'Frozen', `${message}: frozen until ${timeText(frozen.until)}${why}`, at, at);
   }
-  if (because === 'anytime') return waiting(progress, 'NotYetDue', `${message}, as it asks to`, at, at);
+  if (because === 'anytime') return waiting(progress, 'NotYetDue', `${message}, its requested start`, at, at);
   if (because === 'deadline') {
     return waiting(progress, 'WindowMissed', `${message}: no opening of ${calendar.names.join(', ')} comes before its deadline`, at, at);
   }
@@ -74,14 +74,14 @@ const whileUnderWay = (progress: RequestProgress, start: Start, calendar: Calend
   const pressing = start.deadline && secondsAfter(start.deadline, -expectedFor(start, calendar, snapshot));
   if (pressing !== undefined && !isBefore(now, pressing)) return { progress };
   const [next] = nextSpans(calendar, now, 1);
-  const goesOn = next === undefined ? 'no opening is in sight' : `goes on at ${timeText(next.from)}`;
+  const goesOn = next === undefined ? 'no opening is known' : `continues at ${timeText(next.from)}`;
   const moment = next?.from ?? secondsAfter(now, lookAgainAfter);
   if (atEnd === 'GiveBack') {
-    const message = `released, because the window has closed: ${goesOn}`;
+    const message = `released: the window has closed; ${goesOn}`;
     const found = waiting(progress, 'WindowClosed', message, moment, next?.from);
     return { ...found, progress: { ...found.progress, restarts: true } };
   }
-  const problem = { reason: 'WindowClosed', message: `paused, because the window has closed: ${goesOn}` };
+  const problem = { reason: 'WindowClosed', message: `paused: the window has closed; ${goesOn}` };
   return { progress: { ...progress, paused: true, problem }, moment };
 };
 

@@ -19,8 +19,8 @@ import {
   uncountedOf,
   withCondition,
 } from './count.ts';
+import { type JobSync, jobSyncOf, reached, verdictOf, wantedNow } from './job-sync.ts';
 import { activeDeadlineOf, by, makeJobPod, pendingIndexes, release, resource, surplusOf } from './pods.ts';
-import { type Round, reached, roundOf, verdictOf, wantedNow } from './round.ts';
 
 /** Jobs (k8s.io/kubernetes/pkg/controller/job): so many successes, so many at a time, so many failures and no more. */
 
@@ -31,9 +31,9 @@ type Managed = { readonly active: number; readonly removed: readonly Stored[]; r
 
 const isGoing = (pod: Stored): boolean => isDeleting(pod) && !isFinished(pod);
 
-const makeMissing = (round: Round, missing: number): Managed => {
-  const { cluster, job, pods, active, done } = round;
-  const againMs = waitMs(round.failures, cluster.nowMs());
+const makeMissing = (sync: JobSync, missing: number): Managed => {
+  const { cluster, job, pods, active, done } = sync;
+  const againMs = waitMs(sync.failures, cluster.nowMs());
   if (againMs > 0) return { active: active.length, removed: [], againMs };
   const count = Math.min(missing, burst);
   const slots = isIndexed(job) ? pendingIndexes(job, pods, done, count) : Array.from({ length: count }, () => undefined);
@@ -46,9 +46,9 @@ const makeMissing = (round: Round, missing: number): Managed => {
 };
 
 /** Makes what is missing, deletes what is too much (manageJob). */
-const manage = (round: Round): Managed => {
-  const { cluster, job, pods, active } = round;
-  const wanted = wantedNow(round);
+const manage = (sync: JobSync): Managed => {
+  const { cluster, job, pods, active } = sync;
+  const wanted = wantedNow(sync);
   const surplus = surplusOf(job, active, Math.max(0, active.length - wanted), cluster.nowMs()).slice(0, burst);
   for (const pod of surplus) {
     // Not counted: it was not the pod that failed.
@@ -58,20 +58,20 @@ const manage = (round: Round): Managed => {
   if (surplus.length > 0) return { active: active.length - surplus.length, removed: surplus };
   const going = replacesOnlyFailed(job) ? pods.filter(isGoing).length : 0;
   const missing = wanted - going - active.length;
-  return missing > 0 ? makeMissing(round, missing) : { active: active.length, removed: [] };
+  return missing > 0 ? makeMissing(sync, missing) : { active: active.length, removed: [] };
 };
 
-const removeAll = ({ cluster, job, active }: Round): Managed => {
+const removeAll = ({ cluster, job, active }: JobSync): Managed => {
   for (const pod of active) deletePod(cluster, { by, resource, owner: job }, pod);
   return { active: 0, removed: active };
 };
 
-const say = ({ cluster, job }: Round, type: 'Normal' | 'Warning', reason: string, message: string): void =>
+const say = ({ cluster, job }: JobSync, type: 'Normal' | 'Warning', reason: string, message: string): void =>
   cluster.record({ by, about: { resource, object: job }, type, reason, message });
 
 /** Whether it is suspended, as a condition; the time of the start begins anew when it goes on. */
-const pauseOf = (round: Round, status: JsonObject): JsonObject => {
-  const { job, cluster } = round;
+const pauseOf = (sync: JobSync, status: JsonObject): JsonObject => {
+  const { job, cluster } = sync;
   const before = conditionsOf(job);
   const suspended = isSuspended(job);
   const said = suspended
@@ -79,17 +79,17 @@ const pauseOf = (round: Round, status: JsonObject): JsonObject => {
     : { type: 'Suspended', reason: 'JobResumed', message: 'Job resumed' };
   const conditions = withCondition(before, said, cluster.nowMs(), suspended ? 'True' : 'False');
   if (conditions === before) return status;
-  say(round, 'Normal', suspended ? 'Suspended' : 'Resumed', said.message);
+  say(sync, 'Normal', suspended ? 'Suspended' : 'Resumed', said.message);
   return without({ ...status, conditions: [...conditions], startTime: suspended ? undefined : timeText(cluster.nowMs()) });
 };
 
-const isComplete = ({ job, succeeded }: Round, active: number): boolean => {
+const isComplete = ({ job, succeeded }: JobSync, active: number): boolean => {
   const completions = completionsOf(job);
   return active === 0 && (completions === undefined ? succeeded > 0 : succeeded >= completions);
 };
 
 /** Pods that may be forgotten now, and those among them that have to be counted first. */
-const endsOf = ({ job, pods }: Round, verdict: Said | undefined): { readonly all: readonly Stored[]; readonly status: JsonObject } => {
+const endsOf = ({ job, pods }: JobSync, verdict: Said | undefined): { readonly all: readonly Stored[]; readonly status: JsonObject } => {
   const { succeeded, failed } = uncountedOf(job);
   const all = pods.filter(
     pod => isTracked(pod) && (isDeleting(job) || verdict !== undefined || phaseOf(pod) === 'Succeeded' || hasFailed(job, pod)),
@@ -112,9 +112,9 @@ const write = (cluster: Cluster, job: Stored, status: JsonObject): Stored => {
 };
 
 /** The status with what has ended, the finalizers off, and then the counts: whoever dies in between counts nothing twice. */
-const track = (round: Round, verdict: Said | undefined, status: JsonObject): Stored => {
-  const { cluster, job, done } = round;
-  const ends = endsOf(round, verdict);
+const track = (sync: JobSync, verdict: Said | undefined, status: JsonObject): Stored => {
+  const { cluster, job, done } = sync;
+  const ends = endsOf(sync, verdict);
   const indexes = isIndexed(job) && { succeeded: done.size || undefined, completedIndexes: indexesText(done) || undefined };
   const conditions =
     verdict === undefined ? conditionsOf({ ...job, status }) : withCondition(conditionsOf({ ...job, status }), verdict, cluster.nowMs());
@@ -137,21 +137,21 @@ const track = (round: Round, verdict: Said | undefined, status: JsonObject): Sto
 };
 
 /** The last pods have gone: the Job is what it had become (enactJobFinished). */
-const conclude = (round: Round, job: Stored, verdict: Said): void => {
+const conclude = (sync: JobSync, job: Stored, verdict: Said): void => {
   const type = verdict.type === 'SuccessCriteriaMet' ? 'Complete' : 'Failed';
-  const { cluster } = round;
+  const { cluster } = sync;
   const conditions = withCondition(conditionsOf(job), { ...verdict, type }, cluster.nowMs());
   const end = type === 'Complete' && { completionTime: conditionOf(conditions, type)?.['lastTransitionTime'] };
   write(cluster, job, { ...part(job, 'status'), conditions: [...conditions], ...end });
-  if (type === 'Complete') say(round, 'Normal', 'Completed', 'Job completed');
-  else say(round, 'Warning', verdict.reason, verdict.message);
+  if (type === 'Complete') say(sync, 'Normal', 'Completed', 'Job completed');
+  else say(sync, 'Warning', verdict.reason, verdict.message);
 };
 
-const advance = (round: Round): number | undefined => {
-  const { cluster, job, pods, active } = round;
-  const over = verdictOf(round);
-  const managed = over === undefined ? (isDeleting(job) ? { active: active.length, removed: [] } : manage(round)) : removeAll(round);
-  const verdict = over ?? (isComplete(round, managed.active) ? reached : undefined);
+const advance = (sync: JobSync): number | undefined => {
+  const { cluster, job, pods, active } = sync;
+  const over = verdictOf(sync);
+  const managed = over === undefined ? (isDeleting(job) ? { active: active.length, removed: [] } : manage(sync)) : removeAll(sync);
+  const verdict = over ?? (isComplete(sync, managed.active) ? reached : undefined);
   const terminating = pods.filter(isGoing).length + managed.removed.length;
   const status = {
     ...part(job, 'status'),
@@ -160,12 +160,12 @@ const advance = (round: Round): number | undefined => {
     ready: active.filter(isReady).length - managed.removed.filter(isReady).length,
     terminating,
   };
-  const tracked = track(round, verdict, verdict === undefined && !isDeleting(job) ? pauseOf(round, without(status)) : without(status));
-  if (verdict !== undefined && terminating === 0) conclude(round, tracked, verdict);
-  return managed.againMs ?? deadlineLeft(round, tracked);
+  const tracked = track(sync, verdict, verdict === undefined && !isDeleting(job) ? pauseOf(sync, without(status)) : without(status));
+  if (verdict !== undefined && terminating === 0) conclude(sync, tracked, verdict);
+  return managed.againMs ?? deadlineLeft(sync, tracked);
 };
 
-const deadlineLeft = ({ job, cluster }: Round, now: Stored): number | undefined => {
+const deadlineLeft = ({ job, cluster }: JobSync, now: Stored): number | undefined => {
   const [seconds, since] = [activeDeadlineOf(job), Date.parse(text(now, 'status', 'startTime'))];
   if (seconds === undefined || Number.isNaN(since)) return undefined;
   return Math.max(0, since + seconds * 1000 - cluster.nowMs()) || undefined;
@@ -187,10 +187,10 @@ export const jobController = (): Controller => {
         known.delete(key);
         return undefined;
       }
-      const round = roundOf(cluster, job, known.get(key));
-      if (round.failures === undefined) known.delete(key);
-      else known.set(key, round.failures);
-      return advance(round);
+      const sync = jobSyncOf(cluster, job, known.get(key));
+      if (sync.failures === undefined) known.delete(key);
+      else known.set(key, sync.failures);
+      return advance(sync);
     },
   };
 };

@@ -28,8 +28,8 @@ const ordinalOf = (set: Stored, { metadata }: Stored): number => {
 
 const isMonotonic = (set: Stored): boolean => at(set, 'spec', 'podManagementPolicy') !== 'Parallel';
 
-/** One set in one round. */
-type Round = {
+/** One set in one sync. */
+type SetSync = {
   readonly cluster: Cluster;
   readonly set: Stored;
   readonly current: Stored;
@@ -39,7 +39,7 @@ type Round = {
   readonly surplus: readonly Stored[];
 };
 
-const say = ({ cluster, set }: Round, verb: string, what: string, failure?: string): void => {
+const say = ({ cluster, set }: SetSync, verb: string, what: string, failure?: string): void => {
   const about = { resource, object: set };
   if (failure === undefined) {
     const message = `${verb} ${what} in StatefulSet ${set.metadata.name} success${what.startsWith('Claim') ? '' : 'ful'}`;
@@ -55,7 +55,7 @@ const identityOf = (name: string, ordinal: number): Readonly<Record<string, stri
   'apps.kubernetes.io/pod-index': String(ordinal),
 });
 
-const draftOf = ({ set }: Round, name: string, revision: Stored, ordinal: number): JsonObject => {
+const draftOf = ({ set }: SetSync, name: string, revision: Stored, ordinal: number): JsonObject => {
   const template = templateIn(revision);
   const labels = { ...identityOf(name, ordinal), [revisionLabel]: revision.metadata.name };
   const volumes = volumesOf(set, name, objects(at(template, 'spec', 'volumes')));
@@ -64,66 +64,66 @@ const draftOf = ({ set }: Round, name: string, revision: Stored, ordinal: number
 };
 
 /** Makes the pod of an ordinal, with its claims; false when that failed. */
-const make = (round: Round, ordinal: number): boolean => {
-  const { cluster, set, current, update } = round;
+const make = (sync: SetSync, ordinal: number): boolean => {
+  const { cluster, set, current, update } = sync;
   const name = `${set.metadata.name}-${ordinal}`;
   for (const { claim: made, failure } of makeClaims(cluster, set, name))
-    say(round, 'Create', `Claim ${made} ${failure === undefined ? '' : 'for '}Pod ${name}`, failure);
+    say(sync, 'Create', `Claim ${made} ${failure === undefined ? '' : 'for '}Pod ${name}`, failure);
   const leaving = hasLeavingClaim(cluster, set, name);
-  if (leaving !== undefined) say(round, 'Create', `Pod ${name}`, `pvc ${leaving} is being deleted`);
+  if (leaving !== undefined) say(sync, 'Create', `Pod ${name}`, `pvc ${leaving} is being deleted`);
   if (leaving !== undefined) return false;
   const partition = Number(at(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0);
   const revision = ordinal < startOf(set) + partition ? current : update;
-  const written = cluster.writes.create('pods', draftOf(round, name, revision, ordinal));
+  const written = cluster.writes.create('pods', draftOf(sync, name, revision, ordinal));
   if (written.kind === 'stored') ownClaims(cluster, set, written.object, false);
   const exists = written.kind === 'refused' && written.reason === 'AlreadyExists';
-  if (!exists) say(round, 'Create', `Pod ${name}`, written.kind === 'refused' ? written.message : undefined);
+  if (!exists) say(sync, 'Create', `Pod ${name}`, written.kind === 'refused' ? written.message : undefined);
   return written.kind === 'stored';
 };
 
-const remove = (round: Round, { metadata }: Stored): void => {
-  round.cluster.writes.remove('pods', metadata.namespace ?? '', metadata.name);
-  say(round, 'Delete', `Pod ${metadata.name}`);
+const remove = (sync: SetSync, { metadata }: Stored): void => {
+  sync.cluster.writes.remove('pods', metadata.namespace ?? '', metadata.name);
+  say(sync, 'Delete', `Pod ${metadata.name}`);
 };
 
 const isUp = (pod: Stored): boolean => phaseOf(pod) === 'Running' && isReady(pod);
 
-const isOff = ({ cluster, set }: Round, pod: Stored | undefined): boolean =>
+const isOff = ({ cluster, set }: SetSync, pod: Stored | undefined): boolean =>
   pod === undefined || isDeleting(pod) || !isAvailable(pod, minReadyOf(set), cluster.nowMs());
 
 const ordinalsOf = (set: Stored): readonly number[] => Array.from({ length: replicasOf(set) }, (_, index) => startOf(set) + index);
 
 /** A pod that was taken up gets the labels of its place (updateIdentity). */
-const identify = (round: Round, pod: Stored, ordinal: number): void => {
+const identify = (sync: SetSync, pod: Stored, ordinal: number): void => {
   const labels = { ...pod.metadata.labels, ...identityOf(pod.metadata.name, ordinal) };
-  const written = round.cluster.writes.update('pods', { ...pod, metadata: { ...pod.metadata, labels } });
-  say(round, 'Update', `Pod ${pod.metadata.name}`, written.kind === 'refused' ? written.message : undefined);
+  const written = sync.cluster.writes.update('pods', { ...pod, metadata: { ...pod.metadata, labels } });
+  say(sync, 'Update', `Pod ${pod.metadata.name}`, written.kind === 'refused' ? written.message : undefined);
 };
 
 type Step = 'done' | 'wait' | 'failed';
 
 /** Brings one ordinal to life; `wait` when the next one has to wait for it (processReplica). */
-const raise = (round: Round, ordinal: number): Step => {
-  const { cluster, set, byOrdinal } = round;
+const raise = (sync: SetSync, ordinal: number): Step => {
+  const { cluster, set, byOrdinal } = sync;
   const pod = byOrdinal.get(ordinal);
-  if (pod === undefined) return make(round, ordinal) ? 'wait' : 'failed';
+  if (pod === undefined) return make(sync, ordinal) ? 'wait' : 'failed';
   if (isFinished(pod)) {
-    if (!isDeleting(pod)) remove(round, pod);
+    if (!isDeleting(pod)) remove(sync, pod);
     return 'wait';
   }
   if (phaseOf(pod) === 'Pending') makeClaims(cluster, set, pod.metadata.name);
-  if (isMonotonic(set) && (isOff(round, pod) || !isUp(pod))) return 'wait';
+  if (isMonotonic(set) && (isOff(sync, pod) || !isUp(pod))) return 'wait';
   ownClaims(cluster, set, pod, false);
-  if (pod.metadata.labels?.[nameLabel] !== pod.metadata.name) identify(round, pod, ordinal);
+  if (pod.metadata.labels?.[nameLabel] !== pod.metadata.name) identify(sync, pod, ordinal);
   return 'done';
 };
 
 /** Takes down one pod too many; `wait` when the next one has to wait for it (processCondemned). */
-const lower = (round: Round, pod: Stored, firstOff: Stored | undefined): Step => {
+const lower = (sync: SetSync, pod: Stored, firstOff: Stored | undefined): Step => {
   if (isDeleting(pod)) return 'wait';
-  const isWell = isUp(pod) && !isOff(round, pod);
-  if (isMonotonic(round.set) && !isWell && pod !== firstOff) return 'wait';
-  remove(round, pod);
+  const isWell = isUp(pod) && !isOff(sync, pod);
+  if (isMonotonic(sync.set) && !isWell && pod !== firstOff) return 'wait';
+  remove(sync, pod);
   return 'wait';
 };
 
@@ -139,33 +139,33 @@ const forEach = <T>(all: readonly T[], inOrder: boolean, step: (one: T) => Step)
 };
 
 /** The template has changed: the highest ordinal goes first, the next one when it is available again. */
-const roll = (round: Round): void => {
-  const { set, byOrdinal, update } = round;
+const roll = (sync: SetSync): void => {
+  const { set, byOrdinal, update } = sync;
   if (at(set, 'spec', 'updateStrategy', 'type') === 'OnDelete') return;
   const partition = Number(at(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0);
   for (const ordinal of ordinalsOf(set).slice(partition).toReversed()) {
     const pod = byOrdinal.get(ordinal);
     const isOld = pod !== undefined && pod.metadata.labels?.[revisionLabel] !== update.metadata.name && !isDeleting(pod);
-    if (isOld) return remove(round, pod);
-    if (isOff(round, pod)) return;
+    if (isOld) return remove(sync, pod);
+    if (isOff(sync, pod)) return;
   }
 };
 
 /** What to do next: at most one thing at a time where the order matters. */
-const step = (round: Round): Step => {
-  const { cluster, set, byOrdinal, surplus } = round;
+const step = (sync: SetSync): Step => {
+  const { cluster, set, byOrdinal, surplus } = sync;
   const inOrder = isMonotonic(set);
-  const raised = forEach(ordinalsOf(set), inOrder, ordinal => raise(round, ordinal));
+  const raised = forEach(ordinalsOf(set), inOrder, ordinal => raise(sync, ordinal));
   if (raised !== 'done') return raised;
   for (const pod of surplus) ownClaims(cluster, set, pod, true);
   const present = [...ordinalsOf(set).flatMap(ordinal => byOrdinal.get(ordinal) ?? []), ...surplus.toReversed()];
-  const firstOff = present.find(pod => isOff(round, pod));
-  const lowered = forEach(surplus, inOrder, pod => lower(round, pod, firstOff));
-  if (lowered === 'done') roll(round);
+  const firstOff = present.find(pod => isOff(sync, pod));
+  const lowered = forEach(surplus, inOrder, pod => lower(sync, pod, firstOff));
+  if (lowered === 'done') roll(sync);
   return lowered;
 };
 
-const statusOf = ({ set, current, update, cluster }: Round, pods: readonly Stored[]): JsonObject => {
+const statusOf = ({ set, current, update, cluster }: SetSync, pods: readonly Stored[]): JsonObject => {
   const of = (revision: Stored): number =>
     pods.filter(pod => !isDeleting(pod) && pod.metadata.labels?.[revisionLabel] === revision.metadata.name).length;
   const ready = pods.filter(isUp);
@@ -185,7 +185,7 @@ const statusOf = ({ set, current, update, cluster }: Round, pods: readonly Store
   };
 };
 
-const roundOf = (cluster: Cluster, set: Stored, pods: readonly Stored[]): Round | undefined => {
+const setSyncOf = (cluster: Cluster, set: Stored, pods: readonly Stored[]): SetSync | undefined => {
   const update = updateRevision(cluster, set, labelling);
   if (update === undefined) return undefined;
   const named = text(set, 'status', 'currentRevision');
@@ -206,11 +206,11 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
   const set = cluster.store.get(resource, namespace, name);
   if (set === undefined) return undefined;
   const pods = claim(cluster, set, { resource: 'pods', owning, isMember: pod => ordinalOf(set, pod) >= 0 });
-  const round = roundOf(cluster, set, pods);
-  if (round === undefined) return retryMs;
-  const done = isDeleting(set) ? 'done' : step(round);
-  report(cluster, resource, cluster.store.get(resource, namespace, name) ?? set, statusOf(round, pods));
-  const live = new Set([round.current, round.update].map(({ metadata }) => metadata.name));
+  const sync = setSyncOf(cluster, set, pods);
+  if (sync === undefined) return retryMs;
+  const done = isDeleting(set) ? 'done' : step(sync);
+  report(cluster, resource, cluster.store.get(resource, namespace, name) ?? set, statusOf(sync, pods));
+  const live = new Set([sync.current, sync.update].map(({ metadata }) => metadata.name));
   for (const { metadata } of pods) live.add(metadata.labels?.[revisionLabel] ?? '');
   forgetRevisions(cluster, set, ({ metadata }) => live.has(metadata.name));
   return done === 'failed' ? retryMs : nextAvailableMs(pods, minReadyOf(set), cluster.nowMs());

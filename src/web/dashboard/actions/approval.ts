@@ -9,13 +9,13 @@ import { asked, isGood, isReply, type Reply, reply } from './wishes.ts';
 /** Reads which machine maintenance is agreed to; a string says what is wrong with it. */
 export const readApproval = (raw: unknown): ApprovalOrder | string => {
   const key = isObject(raw) ? raw['key'] : undefined;
-  return typeof key === 'string' && key !== '' ? { key } : 'the body has to be an object such as {"key": "drydock-system/mm-worker-1"}';
+  return typeof key === 'string' && key !== '' ? { key } : 'the body must be an object such as {"key": "drydock-system/mm-worker-1"}';
 };
 
 /** Agrees to one that waits for it, as it was seen: one that has been changed since is looked at again. */
 export const approve = async (api: Api, request: MachineRequest): Promise<Reply> => {
   const { machineName, history, resourceVersion } = request;
-  if (history.phase !== 'AwaitingApproval') return reply(409, `the maintenance of machine ${machineName} does not wait to be approved`);
+  if (history.phase !== 'AwaitingApproval') return reply(409, `the maintenance of machine ${machineName} is not waiting for approval`);
   const answer = await asked(api, {
     method: 'PATCH',
     path: pathOfRequest(request),

@@ -15,16 +15,16 @@ const words: Readonly<Record<HostOrder['what'], string>> = {
 
 /** Reads an order from JSON; a string says what is wrong with it. */
 const readHostOrder = (raw: unknown): HostOrder | string => {
-  if (!isObject(raw)) return 'the body has to be an object such as {"node": "worker-1", "what": "retirement"}';
+  if (!isObject(raw)) return 'the body must be an object such as {"node": "worker-1", "what": "retirement"}';
   const { node, what } = raw;
-  if (typeof node !== 'string' || node === '') return 'node is missing: name the node whose host is meant';
-  if (what !== 'retirement' && what !== 'reboot') return 'what is retirement or reboot';
+  if (typeof node !== 'string' || node === '') return 'node is missing: name the node whose host to announce';
+  if (what !== 'retirement' && what !== 'reboot') return 'what must be retirement or reboot';
   return { node, what };
 };
 
 /** Has the simulated cloud announce something. */
 export const announce = (hosts: DemoCloud | undefined, value: unknown): Reply => {
-  if (hosts === undefined) return reply(404, 'the machines of this cluster are no simulation: nothing can be announced from here');
+  if (hosts === undefined) return reply(404, 'the machines of this cluster are not simulated: nothing can be announced here');
   const order = readHostOrder(value);
   if (typeof order === 'string') return reply(400, order);
   const problem = hosts.announce(order.node, order.what);

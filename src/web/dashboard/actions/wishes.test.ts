@@ -30,13 +30,13 @@ test('an order is read with its defaults', () => {
 });
 
 const wrong: readonly (readonly [unknown, RegExp])[] = [
-  [null, /has to be an object/],
-  [[], /has to be an object/],
-  ['w1', /has to be an object/],
+  [null, /must be an object/],
+  [[], /must be an object/],
+  ['w1', /must be an object/],
   [{}, /node is missing/],
   [{ node: '' }, /node is missing/],
   [{ node: 7 }, /node is missing/],
-  [{ node: 'w1', reason: 7 }, /reason has to be a text/],
+  [{ node: 'w1', reason: 7 }, /reason must be a string/],
   [{ node: 'w1', force: 'yes' }, /true or false/],
   [{ node: 'w1', deleteEmptyDirData: 1 }, /true or false/],
 ];

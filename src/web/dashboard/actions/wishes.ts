@@ -26,21 +26,21 @@ export const makerAmong = (served: readonly KindAdapter[]): KindAdapter | undefi
 
 /** Reads an order from JSON; a string says what is wrong with it. */
 export const readOrder = (raw: unknown): MaintainOrder | string => {
-  if (!isObject(raw)) return 'the body has to be an object such as {"node": "worker-1", "reason": "new disk"}';
+  if (!isObject(raw)) return 'the body must be an object such as {"node": "worker-1", "reason": "new disk"}';
   const { node, reason = '', force = false, deleteEmptyDirData = false } = raw;
   if (typeof node !== 'string' || node === '') return 'node is missing: name the node to maintain';
-  if (typeof reason !== 'string') return 'reason has to be a text';
-  if (typeof force !== 'boolean' || typeof deleteEmptyDirData !== 'boolean') return 'force and deleteEmptyDirData are true or false';
+  if (typeof reason !== 'string') return 'reason must be a string';
+  if (typeof force !== 'boolean' || typeof deleteEmptyDirData !== 'boolean') return 'force and deleteEmptyDirData must be true or false';
   return { node, reason, force, deleteEmptyDirData };
 };
 
 /** Reads which maintenance is to end; a string says what is wrong with it. */
 export const readRelease = (raw: unknown): ReleaseOrder | string => {
-  if (!isObject(raw)) return 'the body has to be an object such as {"store": "maintenances.drydock.dev", "name": "worker-1"}';
+  if (!isObject(raw)) return 'the body must be an object such as {"store": "maintenances.drydock.dev", "name": "worker-1"}';
   const { store, namespace, name } = raw;
   if (typeof store !== 'string' || typeof name !== 'string' || store === '' || name === '')
-    return 'store and name are missing: they say which maintenance';
-  if (namespace !== undefined && typeof namespace !== 'string') return 'namespace has to be a text';
+    return 'store and name are missing: name the maintenance';
+  if (namespace !== undefined && typeof namespace !== 'string') return 'namespace must be a string';
   return { store, name, ...(namespace !== undefined && { namespace }) };
 };
 
@@ -75,7 +75,7 @@ export const maintain = async (api: Api, maker: KindAdapter | undefined, order: 
   const answer = await asked(api, creation(maker, body));
   if (isReply(answer)) return answer;
   if (answer.status === 404) return reply(409, notServed);
-  return isGood(answer) ? reply(201, `${order.node} goes into maintenance`) : reply(answer.status, saidBy(answer));
+  return isGood(answer) ? reply(201, `maintenance of ${order.node} created`) : reply(answer.status, saidBy(answer));
 };
 
 export const release = async (api: Api, request: MaintenanceRequest): Promise<Reply> => {

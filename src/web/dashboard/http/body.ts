@@ -8,7 +8,7 @@ const mostBytes = 16_384;
 export const readBody = async (request: IncomingMessage): Promise<{ readonly value: unknown } | Reply> => {
   const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
   // Forms of other pages cannot send this type without asking first.
-  if (type !== 'application/json') return reply(415, 'the body has to be application/json');
+  if (type !== 'application/json') return reply(415, 'the body must be application/json');
   const chunks: Buffer[] = [];
   let bytes = 0;
   // Ending the loop must not cut the connection: the answer has to get there.

@@ -159,8 +159,8 @@ describe('the page', { timeout: 30_000 }, () => {
     ['another method', '/api/maintain', 'GET', bearer, undefined, 405, /only POST/],
     ['another method for reading', '/api/scene', 'DELETE', bearer, undefined, 405, /only GET/],
     ['another method for the page', '/', 'POST', bearer, '', 405, /only GET, HEAD/],
-    ['a path that is not there', '/api/nothing', 'GET', bearer, undefined, 404, /nothing here/],
-    ['a path out of the folder', '/../dashboard.ts', 'GET', bearer, undefined, 404, /nothing here/],
+    ['a path that is not there', '/api/nothing', 'GET', bearer, undefined, 404, /not found/],
+    ['a path out of the folder', '/../dashboard.ts', 'GET', bearer, undefined, 404, /not found/],
     [
       'a form',
       '/api/maintain',
@@ -203,7 +203,7 @@ describe('the page', { timeout: 30_000 }, () => {
 
   test('an order makes a maintenance, a release ends it, and the stream tells both', async () => {
     const said = await ask(link.port, '/api/maintain', json, 'POST', '{"node":"w3","reason":"new disk"}');
-    assert.deepEqual([said.status, messageIn(said)], [201, 'w3 goes into maintenance']);
+    assert.deepEqual([said.status, messageIn(said)], [201, 'maintenance of w3 created']);
     const held = await listen(link.port, bearer, told => /"name":"w3".*\n\n/.test(told));
     assert.match(held, /"reason":"new disk"/);
     const last = [...held.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? '';
@@ -220,7 +220,7 @@ describe('the page', { timeout: 30_000 }, () => {
       for (const path of ['/api/maintain', '/api/approve', '/api/announce']) {
         const refused = await ask(looking.port, path, headers, 'POST', '{"node":"w1","what":"reboot"}');
         assert.equal(refused.status, 403, path);
-        assert.match(messageIn(refused), /for looking only/);
+        assert.match(messageIn(refused), /is read-only/);
       }
     }
     assert.equal((await ask(looking.port, '/api/scene', { host: 'evil.example' })).status, 403);
@@ -230,7 +230,7 @@ describe('the page', { timeout: 30_000 }, () => {
     const { scene } = JSON.parse((await ask(link.port, '/api/scene', bearer)).body) as { readonly scene: Scene };
     assert.equal(scene.facts.simulated, undefined);
     const answer = await ask(link.port, '/api/announce', json, 'POST', '{"node":"w1","what":"reboot"}');
-    assert.deepEqual([answer.status, messageIn(answer).includes('no simulation')], [404, true]);
+    assert.deepEqual([answer.status, messageIn(answer).includes('not simulated')], [404, true]);
   });
 
   test('a simulated cloud is told what to announce, and says what cannot be', async () => {

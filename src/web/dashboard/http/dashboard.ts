@@ -53,7 +53,7 @@ const failed = (error: unknown, response: ServerResponse, log: Log): void => {
   if (response.destroyed) return;
   log.error('the dashboard failed to respond', { error: error instanceof Error ? error.message : String(error) });
   if (response.headersSent) response.destroy();
-  else answerJson(response, 500, { message: 'this could not be answered; the log says why' });
+  else answerJson(response, 500, { message: 'internal error: see the log of the command that serves this dashboard' });
 };
 
 const urlOf = (host: string, port: number, access: Access): string => {

@@ -50,7 +50,7 @@ test('a link to the page may stand anywhere, a web terminal for one; what is beh
 test('a refusal says what to do', () => {
   assert.equal(
     strangerIn({ host: 'my-machine:8720' }, hosts)?.message,
-    'this page is not served as "my-machine:8720": open it as http://127.0.0.1:8720/',
+    'this dashboard is not served as "my-machine:8720": open it as http://127.0.0.1:8720/',
   );
 });
 

@@ -25,15 +25,15 @@ const isVisit = (headers: IncomingHttpHeaders): boolean =>
 export const strangerIn = (headers: IncomingHttpHeaders, hosts: ReadonlySet<string>, isPage = false): RequestRefusal | undefined => {
   const { host = '', origin } = headers;
   if (!hosts.has(host.toLowerCase())) {
-    return { status: 403, message: `this page is not served as "${host}": open it as http://${[...hosts][1] ?? ''}/` };
+    return { status: 403, message: `this dashboard is not served as "${host}": open it as http://${[...hosts][1] ?? ''}/` };
   }
   if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
-    return { status: 403, message: `pages of ${origin} may not ask here` };
+    return { status: 403, message: `requests from pages of ${origin} are not allowed` };
   }
   const site = headers['sec-fetch-site'];
   // `none`: somebody typed the address, or opened a link from outside of the browser.
   if (site !== undefined && site !== 'same-origin' && site !== 'none' && !(isPage && isVisit(headers))) {
-    return { status: 403, message: 'pages of other sites may not ask here' };
+    return { status: 403, message: 'requests from pages of other sites are not allowed' };
   }
   return undefined;
 };
@@ -43,5 +43,5 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 /** undefined when the header carries the token. How long the comparison takes tells nothing about the token. */
 export const withoutToken = (authorization: string | undefined, token: string): RequestRefusal | undefined => {
   if (timingSafeEqual(digest(authorization ?? ''), digest(`Bearer ${token}`))) return undefined;
-  return { status: 401, message: 'this needs the token of the printed link: open the page with the whole link' };
+  return { status: 401, message: 'the request lacks the token of the printed link: open the full link' };
 };

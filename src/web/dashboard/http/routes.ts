@@ -34,7 +34,7 @@ const sendReply = (response: ServerResponse, { status, body }: Reply): void => {
 };
 
 const stream = ({ request, response, served }: Asked): void => {
-  if (served.clients.full) return sendReply(response, reply(503, 'too many pages are open: close some of them'));
+  if (served.clients.full) return sendReply(response, reply(503, 'too many dashboards are open: close some'));
   openStream(response);
   const { 'last-event-id': lastEventId } = request.headers;
   served.clients.add(response, Array.isArray(lastEventId) ? undefined : lastEventId);
@@ -77,8 +77,7 @@ const hostOrder: Work = async (_observer, _api, value, hosts) => announce(hosts,
 const write =
   (work: Work): Route['answer'] =>
   async ({ request, response, served: { access, observer, hosts } }) => {
-    if (access.kind !== 'link')
-      return sendReply(response, reply(403, 'this page is for looking only: drydock dashboard opens one that acts'));
+    if (access.kind !== 'link') return sendReply(response, reply(403, 'this dashboard is read-only: run drydock dashboard to act'));
     const body = await readBody(request);
     sendReply(response, 'value' in body ? await work(observer, access.api, body.value, hosts) : body);
   };
@@ -108,7 +107,7 @@ export const answer = async (request: IncomingMessage, response: ServerResponse,
     return answerAsset(response, asset, request.headers['if-none-match'], request.method === 'GET');
   }
   const route = routes.get(path);
-  if (url === null || route === undefined) return answerJson(response, 404, { message: 'there is nothing here' });
+  if (url === null || route === undefined) return answerJson(response, 404, { message: 'not found' });
   const { access } = served;
   const refusal = access.kind === 'link' ? withoutToken(request.headers.authorization, access.token) : undefined;
   if (refusal !== undefined) return answerJson(response, refusal.status, { message: refusal.message }, { 'www-authenticate': 'Bearer' });

@@ -105,7 +105,7 @@ test('a maintenance is told from its order to its end: hold, progress, blockers 
   const before = node('w1');
   const asked = maintain(at.ports, observer.maker(), { node: 'w1', ...order });
   await clock.advance(60_000);
-  assert.deepEqual(await asked, { status: 201, body: { message: 'w1 goes into maintenance' } });
+  assert.deepEqual(await asked, { status: 201, body: { message: 'maintenance of w1 created' } });
   const [hold] = node('w1').holds;
   assert.ok(hold);
   assert.deepEqual([hold.kind, hold.name, hold.phase, hold.reason, hold.draining], ['Maintenance', 'w1', 'Draining', 'new disk', true]);

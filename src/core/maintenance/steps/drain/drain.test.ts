@@ -213,7 +213,7 @@ describe('how far the drain is', () => {
       const snapshot = makeSnapshot({ requests: [draining(policy)], pods: [makePod(name, pod)] });
       return evacuate(snapshot, at(10)).reports[0]?.blockers.map(({ message }) => message);
     };
-    assert.deepEqual(said({}, { awaitPods: [{}] }), ['is left to finish by itself, as the policy says']);
+    assert.deepEqual(said({}, { awaitPods: [{}] }), ['is left to finish by itself, as the policy demands']);
     const owner = { kind: 'Pod', name: 'x', uid: 'x', apiVersion: 'v1' };
     assert.deepEqual(said({ owner }, {}, 'hp-volume-1'), ['is a volume of a VM, and goes with it']);
   });

@@ -15,7 +15,7 @@ const behaviorBlockerInfo = (pod: Pod, behavior: DrainBehavior): BlockerInfo | u
     return { cause: behavior.reason, pod: about(pod), message: behavior.message, remedy: behavior.remedy };
   if (behavior.behavior === 'await') {
     const goesAlong = behavior.reason === 'GoesWithItsVm';
-    const message = goesAlong ? 'is a volume of a VM, and goes with it' : 'is left to finish by itself, as the policy says';
+    const message = goesAlong ? 'is a volume of a VM, and goes with it' : 'is left to finish by itself, as the policy demands';
     return { cause: goesAlong ? 'EarlierWave' : behavior.reason, pod: about(pod), message };
   }
   return undefined;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { launcherOf, makeMigration, makeVmi, makeVms } from '../testing/make-vms.ts';
+import { evictionPreview } from './eviction-preview.ts';
 import type { Migration, Vmi } from './kubevirt.ts';
-import { vmOutlook } from './outlook.ts';
 import { plainVmPolicy, type VmPolicy } from './policy.ts';
 import { vmPodsOf } from './vm-pod.ts';
 
 const outlookOf = (vmis: readonly Vmi[], policy: Partial<VmPolicy> = {}, migrations: readonly Migration[] = []) => {
   const pods = vmis.map(vmi => launcherOf(vmi));
-  return vmOutlook(vmPodsOf('n1', pods, makeVms({ vmis, migrations })).values(), { ...plainVmPolicy, ...policy });
+  return evictionPreview(vmPodsOf('n1', pods, makeVms({ vmis, migrations })).values(), { ...plainVmPolicy, ...policy });
 };
 
 const { migratable: _unknown, ...undecided } = makeVmi('a');
@@ -18,7 +18,7 @@ const ifPossible = makeVmi('a', { strategy: 'LiveMigrateIfPossible', migratable:
 
 const outlooks: readonly (readonly [Vmi, Partial<VmPolicy>, boolean, string])[] = [
   [makeVmi('a'), {}, false, 'is live-migrated'],
-  [undecided, {}, false, 'is live-migrated if it can be: KubeVirt has not said yet'],
+  [undecided, {}, false, 'is live-migrated if possible: KubeVirt has not determined yet whether it is'],
   [makeVmi('a', { strategy: 'External' }), {}, false, 'is moved by a controller of its own (evictionStrategy External)'],
   [
     cannot,

@@ -19,8 +19,8 @@ import {
 } from './count.ts';
 import { activeDeadlineOf, owning } from './pods.ts';
 
-/** One Job in one round; what it counts is what it has counted and what has ended since. */
-export type Round = {
+/** One Job in one sync; what it counts is what it has counted and what has ended since. */
+export type JobSync = {
   readonly cluster: Cluster;
   readonly job: Stored;
   readonly pods: readonly Stored[];
@@ -31,7 +31,7 @@ export type Round = {
   readonly failures: Failures | undefined;
 };
 
-export const roundOf = (cluster: Cluster, job: Stored, known: Failures | undefined): Round => {
+export const jobSyncOf = (cluster: Cluster, job: Stored, known: Failures | undefined): JobSync => {
   const pods = claim(cluster, job, { resource: 'pods', owning, finalizer: tracking });
   const uncounted = uncountedOf(job);
   const countable = pods.filter(pod => isTracked(pod) && (!isIndexed(job) || indexOf(job, pod) !== undefined));
@@ -50,7 +50,7 @@ export const roundOf = (cluster: Cluster, job: Stored, known: Failures | undefin
   };
 };
 
-const isPastDeadline = ({ job, cluster }: Round): boolean => {
+const isPastDeadline = ({ job, cluster }: JobSync): boolean => {
   const [seconds, since] = [activeDeadlineOf(job), Date.parse(text(job, 'status', 'startTime'))];
   return seconds !== undefined && !isSuspended(job) && cluster.nowMs() - since >= seconds * 1000;
 };
@@ -59,22 +59,22 @@ const isPastDeadline = ({ job, cluster }: Round): boolean => {
 export const reached = { type: 'SuccessCriteriaMet', reason: 'CompletionsReached', message: 'Reached expected number of succeeded pods' };
 
 /** Why the Job is over, before its last pods have gone. */
-export const verdictOf = (round: Round): Said | undefined => {
-  const conditions = conditionsOf(round.job);
+export const verdictOf = (sync: JobSync): Said | undefined => {
+  const conditions = conditionsOf(sync.job);
   const before = ['SuccessCriteriaMet', 'FailureTarget'].find(type => isTrue(conditions, type));
   if (before !== undefined) {
     const said = conditionOf(conditions, before);
     return { type: before, reason: text(said, 'reason'), message: text(said, 'message') };
   }
-  if (round.failed > Number(at(round.job, 'spec', 'backoffLimit') ?? 6))
+  if (sync.failed > Number(at(sync.job, 'spec', 'backoffLimit') ?? 6))
     return { type: 'FailureTarget', reason: 'BackoffLimitExceeded', message: 'Job has reached the specified backoff limit' };
-  if (isPastDeadline(round))
+  if (isPastDeadline(sync))
     return { type: 'FailureTarget', reason: 'DeadlineExceeded', message: 'Job was active longer than specified deadline' };
   return undefined;
 };
 
 /** How many pods should be active. */
-export const wantedNow = ({ job, succeeded, active }: Round): number => {
+export const wantedNow = ({ job, succeeded, active }: JobSync): number => {
   const parallelism = Number(at(job, 'spec', 'parallelism') ?? 1);
   const completions = completionsOf(job);
   if (isSuspended(job)) return 0;

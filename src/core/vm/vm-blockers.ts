@@ -44,7 +44,7 @@ const onItsWay: Readonly<Record<Exclude<MigrationProgress, 'None'>, (vmPod: VmPo
 
 const notAsked = ({ vmi, evictionEffect }: VmPod): Text => {
   if (evictionEffect === 'Undecided')
-    return { cause: 'Evacuating', message: `KubeVirt has not said yet whether VM ${vmi.name} can be migrated` };
+    return { cause: 'Evacuating', message: `KubeVirt has not determined yet whether VM ${vmi.name} can be migrated` };
   if (evictionEffect === 'Cannot') {
     return {
       cause: 'NotMigratable',
@@ -68,7 +68,7 @@ export const vmPodBlockerInfo = (pod: Pod, vmPod: VmPod, settings: KubeVirtSetti
 };
 
 /** Of a VM that could go, if KubeVirt had room. */
-export const noRoomBlockerInfo = (pod: Pod, vmPod: VmPod, settings: KubeVirtSettings): BlockerInfo => ({
+export const noSlotBlockerInfo = (pod: Pod, vmPod: VmPod, settings: KubeVirtSettings): BlockerInfo => ({
   pod: about(pod),
   ...onItsWay.Queued(vmPod, settings),
 });

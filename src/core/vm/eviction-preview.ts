@@ -3,7 +3,7 @@ import type { VmPolicy } from './policy.ts';
 import type { VmPod } from './vm-pod.ts';
 
 /** What a drain does to a VM, told before it begins. */
-export type VmOutlook = {
+export type EvictionPreview = {
   /** `namespace/name`. */
   readonly name: string;
   /** It is shut down, or keeps the node from being drained: somebody should know before. */
@@ -47,7 +47,7 @@ const textOf = (vmPod: VmPod, policy: VmPolicy): string => {
     case 'External':
       return 'is moved by a controller of its own (evictionStrategy External)';
     case 'Undecided':
-      return 'is live-migrated if it can be: KubeVirt has not said yet';
+      return 'is live-migrated if possible: KubeVirt has not determined yet whether it is';
     case 'Cannot':
       return cannot(vmPod, policy);
     case 'Stops':
@@ -58,7 +58,7 @@ const textOf = (vmPod: VmPod, policy: VmPolicy): string => {
 };
 
 /** Sorted by name; VMs that only come here are left out. */
-export const vmOutlook = (vmPods: Iterable<VmPod>, policy: VmPolicy): readonly VmOutlook[] =>
+export const evictionPreview = (vmPods: Iterable<VmPod>, policy: VmPolicy): readonly EvictionPreview[] =>
   [...vmPods]
     .filter(({ stay }) => stay === 'here')
     .map(vmPod => ({

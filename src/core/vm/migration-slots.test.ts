@@ -4,7 +4,7 @@ import type { InFlightEviction } from '../drain/in-flight-eviction.ts';
 import type { Attempt } from '../drain/retry.ts';
 import { at } from '../testing/make.ts';
 import { launcherOf, makeSettings, makeVmi, makeVms } from '../testing/make-vms.ts';
-import { roomFor } from './room.ts';
+import { roomFor } from './migration-slots.ts';
 import { vmPodsOf } from './vm-pod.ts';
 
 const vmi = makeVmi('a');
