@@ -273,7 +273,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     const body = { metadata: { annotations: { 'demo.drydock.dev/redeploy': 'please' } } };
     await demo.ports.call({ method: 'PATCH', path: '/api/v1/nodes/worker-5', contentType: 'application/merge-patch+json', body });
     await small.locator('.announced .button', { hasText: 'Approve' }).tap();
-    await small.getByRole('dialog', { name: 'Approve what is to be done about worker-5' }).waitFor();
+    await small.getByRole('dialog', { name: 'Approve the maintenance of worker-5' }).waitFor();
     assert.deepEqual(await small.evaluate(nameless), []);
     assert.equal(await small.evaluate(sideways), 0);
     await small.getByRole('button', { name: 'Approve worker-5' }).tap();
@@ -302,7 +302,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
   test('everything that can be used has a name', async () => {
     await page.locator('#node-worker-6').click();
     await page.locator('.details .button.main').click();
-    await page.locator('.prospect', { hasText: 'to leave' }).waitFor();
+    await page.locator('.prospect', { hasText: 'will be evicted' }).waitFor();
     assert.deepEqual(await page.evaluate(nameless), []);
     assert.deepEqual(await page.evaluate(faint), []);
     await page.keyboard.press('Escape');
