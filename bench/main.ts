@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { kubernetesVersion } from '../test/control-plane/binaries.ts';
 import { startControlPlane } from '../test/control-plane/control-plane.ts';
+import { wantedRelease } from '../test/control-plane/releases.ts';
 import type { ControlPlane } from '../test/control-plane/types.ts';
 import { makeNamespace } from './arena.ts';
 import { boundsOf } from './bounds.ts';
@@ -56,7 +56,7 @@ const bench = async (controlPlane: ControlPlane, options: Options): Promise<numb
   for (const contender of contenders) await contender.stop();
   const summaries = summariesOf(measurements);
   const bounds = boundsOf(measurements, summaries, memory);
-  const about = { ...machine(), kubernetes: kubernetesVersion };
+  const about = { ...machine(), kubernetes: wantedRelease().version };
   const described = Object.entries(about).map(([name, value]) => `${name} ${value}`);
   process.stdout.write(`${described.join(', ')}\n\n${tableOf(summaries)}\n\n${verdictsOf(bounds)}\n`);
   write(options.json, { at: new Date().toISOString(), machine: about, summaries, bounds, operatorMemoryBytes: memory, measurements });

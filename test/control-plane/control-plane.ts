@@ -32,6 +32,7 @@ const prepare = async (binaries: Ready, folder: string, options: Options): Promi
   const ca = readFileSync(join(folder, 'ca.crt'), 'utf8');
   return {
     folder,
+    minor: binaries.release.minor,
     controlplane: binaries.controlplane,
     kwok: binaries.kwok,
     etcdPort,
@@ -70,11 +71,21 @@ class Components {
   readonly #running = new Map<ComponentName, Running>();
   readonly #extra: Running[] = [];
   readonly #leash: Leash;
-  readonly #site: Site;
+  #site: Site;
 
   constructor(leash: Leash, site: Site) {
     this.#leash = leash;
     this.#site = site;
+  }
+
+  /** What is started from now on is of that release. */
+  use({ release, controlplane, kwok }: Ready): void {
+    this.#site = { ...this.#site, minor: release.minor, controlplane, kwok };
+  }
+
+  /** The ones that have been started, in that order. */
+  get names(): readonly ComponentName[] {
+    return [...this.#running.keys()];
   }
 
   start(name: ComponentName): Running {
@@ -140,6 +151,16 @@ const assemble = (binaries: Ready, site: Site, folder: Folder, components: Compo
       const again = components.start(name);
       if (name === 'etcd' || name === 'kube-apiserver') await serving(api, [again]);
     },
+    upgrade: async release => {
+      const next = await ensureBinaries(release);
+      if (next.kind === 'left-out') throw new Error(`no ${release.version}: ${next.why}`);
+      const { names } = components;
+      for (const name of names.toReversed()) await components.get(name).stop();
+      components.use(next);
+      const base = names.slice(0, 2).map(name => components.start(name));
+      await serving(api, base);
+      for (const name of names.slice(2)) components.start(name);
+    },
     run: program => components.run(program),
     stop,
     [Symbol.asyncDispose]: stop,
@@ -181,6 +202,6 @@ export const startControlPlane = async (options: Options = {}): Promise<ControlP
   const given = process.env['DRYDOCK_TEST_KUBECONFIG'];
   if (given !== undefined && given !== '') return externalControlPlane(given);
   if (process.env['DRYDOCK_TEST_CLUSTER'] === 'embedded') return embeddedControlPlane(options);
-  const binaries = await ensureBinaries();
+  const binaries = await ensureBinaries(options.release);
   return binaries.kind === 'ready' ? startPatiently(binaries, options) : binaries;
 };

@@ -149,6 +149,7 @@ export const embeddedControlPlane = async (options: Options): Promise<ControlPla
     audit: ear,
     component: name => outOfReach(name),
     restart: name => outOfReach(name),
+    upgrade: ({ version }) => outOfReach(version),
     ...(kubevirt !== undefined && { simulatedKubeVirt: kubevirt }),
     run: program => {
       const running = start({ kind: 'module' }, folder.path, program);

@@ -45,6 +45,7 @@ export const externalControlPlane = async (kubeconfig: string): Promise<ControlP
     audit: { mark: () => outOfReach('the audit log'), since: () => outOfReach('the audit log') },
     component: name => outOfReach(name),
     restart: name => outOfReach(name),
+    upgrade: ({ version }) => outOfReach(version),
     run: program => {
       if (binaries.kind !== 'ready') return outOfReach('attend, which needs Go to be built, for a program');
       const running = start({ kind: 'attend', path: binaries.attend }, folder.path, program);

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cached, makeCached } from './cache.ts';
 
@@ -8,8 +8,10 @@ import { cached, makeCached } from './cache.ts';
 export type GoBuild = {
   /** Of the folder in the user's cache. */
   readonly name: string;
-  /** The folder with go.mod. */
+  /** The folder with the sources, and with go.mod. */
   readonly module: string;
+  /** Another go.mod, with its go.sum beside it. */
+  readonly goMod?: string;
   /** Whatever else than the sources the result depends on. */
   readonly salt: string;
   /** Said before building: what, and how long it takes. */
@@ -26,12 +28,13 @@ export type Built = { readonly kind: 'ready'; readonly folder: string } | { read
 
 const sources = (module: string): readonly string[] =>
   readdirSync(module, { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.go') || name === 'go.mod' || name === 'go.sum')
+    .filter(name => name.endsWith('.go'))
     .sort();
 
-const fingerprint = ({ module, salt }: GoBuild): string => {
+const fingerprint = ({ module, salt, goMod = join(module, 'go.mod') }: GoBuild): string => {
   const hash = createHash('sha256').update(`${salt}\n${process.platform}/${process.arch}\n`);
   for (const name of sources(module)) hash.update(`${name}\n`).update(readFileSync(join(module, name)));
+  for (const file of [goMod, goMod.replace(/\.mod$/, '.sum')]) if (existsSync(file)) hash.update(readFileSync(file));
   return hash.digest('hex').slice(0, 16);
 };
 

@@ -4,9 +4,12 @@ import type { Audit } from './audit.ts';
 import type { CommandOptions, Outcome } from './command.ts';
 import type { Program, Running } from './process.ts';
 import type { ComponentName } from './programs.ts';
+import type { Release } from './releases.ts';
 import type { Identity } from './users.ts';
 
 export type Options = {
+  /** Of Kubernetes; the one that DRYDOCK_TEST_KUBERNETES names, or else the newest, when left out. */
+  readonly release?: Release;
   /** Writes an audit log, to count who asked what. */
   readonly audit?: boolean;
   /** More flags for components, for example `{ 'kube-apiserver': ['--feature-gates=X=true', '--runtime-config=api/beta=true'] }`. */
@@ -50,6 +53,8 @@ export interface ControlPlane {
   component(name: ComponentName): Running;
   /** Ends a component and starts it again with the same flags; of the API server, waits until it is ready. */
   restart(name: ComponentName): Promise<void>;
+  /** Ends everything and starts another release of Kubernetes on the same data, at the same address; waits until the API server is ready. */
+  upgrade(release: Release): Promise<void>;
   /** What the embedded cluster has in the place of KubeVirt's parts, where it was asked for. */
   readonly simulatedKubeVirt?: SimulatedKubeVirt;
   /** Runs a program that ends at the latest with this process: its log is in the folder. */

@@ -44,7 +44,7 @@ const aggregated = (problems: readonly string[]): string => {
 };
 
 const refusal = (user: User, asked: Asked, reason: string): Failure => {
-  const tail = reason === '' ? '' : `: RBAC: ${reason}`;
+  const tail = reason === '' ? '' : `: rbac: RBAC: ${reason}`;
   const who = `User ${JSON.stringify(user.name)} cannot ${asked.verb}`;
   if (asked.kind === 'path') return forbiddenPath(`${who} path ${JSON.stringify(asked.path)}${tail}`);
   const { group, resource, subresource, namespace, name } = asked;

@@ -132,7 +132,7 @@ const lastWord = (pod: Stored, obstacles: readonly Obstacle[]): string => {
   const refusal = 'not eligible due to preemptionPolicy=Never.';
   const preemption = at(pod, 'spec', 'preemptionPolicy') === 'Never' ? refusal : counted(help, nodes);
   const why = obstacles.flatMap(({ reasons }) => reasons);
-  return `${counted(why, nodes)} no new claims to deallocate, preemption: ${preemption}`;
+  return `${counted(why, nodes)} preemption: ${preemption}`;
 };
 
 /**

@@ -2,6 +2,7 @@ import { admissionKinds } from './admission.ts';
 import * as cell from './cells.ts';
 import { budgets, leases, priorityClasses, volumeAttachments } from './cluster-strategies.ts';
 import { coreKinds } from './core-kinds.ts';
+import { definitionCells } from './definition-cells.ts';
 import { builtIn, type Entry } from './entry.ts';
 import type { Kind, Strategy } from './kind.ts';
 import { roleKinds } from './roles.ts';
@@ -153,7 +154,7 @@ export const definitionKind = (strategy: Strategy): Kind =>
     categories: extensions,
     status: true,
     strategy,
-    cells: [name, object => object.metadata.creationTimestamp],
+    cells: definitionCells,
   });
 
 /** What is served from the start, custom resource definitions excepted. */

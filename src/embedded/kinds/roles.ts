@@ -21,7 +21,7 @@ const nameProblem = (given: string): string | undefined => {
 const ruleCauses = (draft: Draft): readonly Cause[] =>
   objects(draft['rules']).flatMap((rule, index): readonly Cause[] => {
     const verbs = rule['verbs'];
-    return Array.isArray(verbs) && verbs.length > 0 ? [] : [required(`rules[${index}].verbs`, 'verbs must contain at least one value')];
+    return Array.isArray(verbs) && verbs.length > 0 ? [] : [required(`rules[${index}].verbs`)];
   });
 
 const roles: Strategy = { generation: 'none', nameProblem, validate: ruleCauses };
@@ -50,7 +50,7 @@ const bindings: Strategy = {
   validateUpdate: (draft, before) =>
     sameJson(part(draft, 'roleRef'), part(before, 'roleRef'))
       ? []
-      : [wrong('roleRef', asInGo(part(draft, 'roleRef')), 'cannot change roleRef')],
+      : [wrong('roleRef', asInGo(part(draft, 'roleRef')), 'field is immutable')],
 };
 
 const subjectsOf =

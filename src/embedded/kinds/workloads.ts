@@ -76,14 +76,6 @@ export const replicaSets: Strategy = {
   validateUpdate: immutableSelector,
 };
 
-/** Behind a feature gate that is off (dropStatefulSetDisabledFields). */
-const withoutGated = (draft: Draft): Draft => {
-  const strategy = part(draft, 'spec', 'updateStrategy');
-  if (at(strategy, 'rollingUpdate', 'maxUnavailable') === undefined) return draft;
-  const { maxUnavailable: _gated, ...rollingUpdate } = part(strategy, 'rollingUpdate');
-  return { ...draft, spec: { ...part(draft, 'spec'), updateStrategy: { ...strategy, rollingUpdate } } };
-};
-
 /** Claims in a template are claims, with what every claim has. */
 const claimTemplates = (draft: Draft): Draft => {
   const given = objects(at(draft, 'spec', 'volumeClaimTemplates'));
@@ -112,11 +104,10 @@ export const statefulSets: Strategy = {
         }),
       ),
       'updateStrategy',
-      { partition: 0 },
+      { partition: 0, maxUnavailable: 1 },
     );
   },
-  creating: draft => ({ ...withoutGated(draft), status: { replicas: 0, availableReplicas: 0 } }),
-  updating: withoutGated,
+  creating: draft => ({ ...draft, status: { replicas: 0, availableReplicas: 0 } }),
   updatingStatus: (draft, before) => ({ ...draft, spec: before['spec'] }),
   validate: draft => [...nonNegative(draft, 'replicas'), ...templateCauses(draft, always)],
 };

@@ -98,7 +98,8 @@ const budgetRefusal = (budget: Stored): Refused | undefined => {
   if (allowed < 0) return refused(forbidden(budgetKind, name, 'pdb disruptions allowed is negative'));
   if (Object.keys(part(status, 'disruptedPods')).length > largestMap) {
     const why = 'DisruptedPods map too big - too many evictions not confirmed by PDB controller';
-    return refused(forbidden(budgetKind, name, why));
+    const message = `The disruption budget ${name} does not allow evicting pods currently: too many pending evictions not confirmed by PDB controller`;
+    return refused(forbidden(budgetKind, name, why, [{ reason: 'DisruptionBudget', message }]));
   }
   return allowed === 0 ? refused(refusalOf([{ reason: 'DisruptionBudget', message: exhausted(budget) }], 0)) : undefined;
 };

@@ -32,14 +32,19 @@ const annotationCauses = (annotations: Readonly<Record<string, string>>): readon
   ];
 };
 
+const apiVersionCauses = (field: string, version: string): readonly Cause[] => {
+  if (version === '') return [required(field, 'must not be empty')];
+  return /^([^/]+\/)?[^/]+$/.test(version) ? [] : [wrong(field, version, 'must be <group>/<version> or <version>')];
+};
+
 const ownerCauses = (metadata: JsonObject): readonly Cause[] => {
   const owners = objects(metadata['ownerReferences']);
   const path = 'metadata.ownerReferences';
-  const causes = owners.flatMap(owner => [
-    ...(text(owner, 'apiVersion') === '' ? [wrong(`${path}.apiVersion`, '', 'version must not be empty')] : []),
-    ...(text(owner, 'kind') === '' ? [wrong(`${path}.kind`, '', 'must not be empty')] : []),
-    ...(text(owner, 'name') === '' ? [wrong(`${path}.name`, '', 'must not be empty')] : []),
-    ...(text(owner, 'uid') === '' ? [wrong(`${path}.uid`, '', 'must not be empty')] : []),
+  const causes = owners.flatMap((owner, index) => [
+    ...apiVersionCauses(`${path}[${index}].apiVersion`, text(owner, 'apiVersion')),
+    ...['kind', 'name', 'uid']
+      .filter(field => text(owner, field) === '')
+      .map(field => required(`${path}[${index}].${field}`, 'must not be empty')),
   ]);
   const controllers = owners.filter(({ controller }) => controller === true).map(owner => `${text(owner, 'kind')}/${text(owner, 'name')}`);
   if (controllers.length < 2) return causes;

@@ -143,7 +143,7 @@ export const replicaSets: readonly Scenario[] = [
       await settled(at, 'web', 1);
     },
     // Whether it has been bound by then is chance.
-    leaving: { courses: ['pods'], events: ['Scheduled'] },
+    leaving: { courses: ['pods'], events: ['Scheduled', 'FailedScheduling'] },
   },
   {
     name: 'a pod whose label is changed is let go, and replaced',

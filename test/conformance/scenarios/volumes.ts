@@ -25,9 +25,10 @@ const claim = (at: Place, name: string, storage = '1Gi', spec: object = {}): Pro
   });
 
 const bound = (at: Place, name: string): Promise<Thing> =>
-  at.until(`${name} to be bound`, () => {
+  at.until(`${name} to be bound, and said to be used or not`, () => {
     const found = at.find('claims', name);
-    return found?.status?.['phase'] === 'Bound' ? found : undefined;
+    const conditions = (found?.status?.['conditions'] ?? []) as readonly { readonly type: string }[];
+    return found?.status?.['phase'] === 'Bound' && conditions.some(({ type }) => type === 'Unused') ? found : undefined;
   });
 
 const phase = (at: Place, name: string, wanted: string): Promise<unknown> =>

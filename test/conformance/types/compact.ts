@@ -62,9 +62,9 @@ const structsIn = (text: string): ReadonlyMap<string, ReadonlyMap<string, GoFiel
     [...text.matchAll(structPattern)].map(([, name = '', body = '']) => [
       name,
       new Map(
-        [...body.matchAll(fieldPattern)].map(([, , type = '', tag = '']) => {
+        [...body.matchAll(fieldPattern)].map(([, fieldName, type = '', tag = '']) => {
           const [json = '', ...options] = tag.split(',');
-          const key = options.includes('inline') ? `+${type.split('.').at(-1) ?? type}` : json;
+          const key = options.includes('inline') || (json === '' && fieldName === undefined) ? `+${type.split('.').at(-1) ?? type}` : json;
           return [key, { omitted: isOmitted(type, options), pointer: type.startsWith('*') }] as const;
         }),
       ),

@@ -6,6 +6,7 @@ import { isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, phaseOf 
 import { forgetRevisions, revisionsOf, templateIn, updateRevision } from '../revisions.ts';
 import { concerned, minReadyOf, podFrom, replicasOf, report } from '../workload.ts';
 import { hasLeavingClaim, makeClaims, ownClaims, volumesOf } from './claims.ts';
+import { podsToReplace } from './roll.ts';
 
 /** StatefulSets (k8s.io/kubernetes/pkg/controller/statefulset): pods with a name of their own, one after the other unless told otherwise. */
 
@@ -138,17 +139,16 @@ const forEach = <T>(all: readonly T[], inOrder: boolean, step: (one: T) => Step)
   return last;
 };
 
-/** The template has changed: the highest ordinal goes first, the next one when it is available again. */
+/** The template has changed: the highest ordinals go first, as many as may be off at a time. */
 const roll = (sync: SetSync): void => {
   const { set, byOrdinal, update } = sync;
   if (at(set, 'spec', 'updateStrategy', 'type') === 'OnDelete') return;
-  const partition = Number(at(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0);
-  for (const ordinal of ordinalsOf(set).slice(partition).toReversed()) {
+  const places = ordinalsOf(set).map(ordinal => {
     const pod = byOrdinal.get(ordinal);
     const isOld = pod !== undefined && pod.metadata.labels?.[revisionLabel] !== update.metadata.name && !isDeleting(pod);
-    if (isOld) return remove(sync, pod);
-    if (isOff(sync, pod)) return;
-  }
+    return { pod, isOld, isOff: isOff(sync, pod) };
+  });
+  for (const pod of podsToReplace(set, places, isMonotonic(set))) remove(sync, pod);
 };
 
 /** What to do next: at most one thing at a time where the order matters. */

@@ -1,8 +1,12 @@
-import { at, objects, type Stored, text } from '../../object.ts';
-import { type Cluster, type Controller, keyOf, split } from '../controller.ts';
+import { at, objects, part, type Stored, text } from '../../object.ts';
+import { conditionOf, conditionsOf } from '../conditions.ts';
+import { type Cluster, type Controller, keyOf, split, timeText } from '../controller.ts';
 import { isFinished, nodeOf } from '../pods.ts';
 
-/** Claims go when no pod uses them any more, volumes when they are bound to none (pkg/controller/volume/{pvc,pv}protection). */
+/**
+ * Claims go when no pod uses them any more, volumes when they are bound to none (pkg/controller/volume/{pvc,pv}protection). Since 1.37 a
+ * condition of a bound claim says whether a pod names it.
+ */
 
 const claims = 'persistentvolumeclaims';
 const volumes = 'persistentvolumes';
@@ -15,6 +19,27 @@ const claimsOf = (pod: Stored): readonly string[] =>
 const isUsed = ({ store }: Cluster, { metadata }: Stored): boolean =>
   store.list('pods', metadata.namespace ?? '').some(pod => nodeOf(pod) !== '' && !isFinished(pod) && claimsOf(pod).includes(metadata.name));
 
+/** Any pod that has not ended, on a node or not. */
+const isNamed = ({ store }: Cluster, { metadata }: Stored): boolean =>
+  store.list('pods', metadata.namespace ?? '').some(pod => !isFinished(pod) && claimsOf(pod).includes(metadata.name));
+
+const named = { status: 'False', reason: 'PodUsingPVC', message: 'A pod is currently referencing this PVC' };
+const notNamed = { status: 'True', reason: 'NoPodsUsingPVC', message: 'No pods are currently referencing this PVC' };
+
+/** Keeps the condition Unused of a claim that is bound and stays. */
+const sayWhetherUsed = (cluster: Cluster, claim: Stored): void => {
+  if (claim.metadata.deletionTimestamp !== undefined || text(claim, 'status', 'phase') !== 'Bound') return;
+  const said = isNamed(cluster, claim) ? named : notNamed;
+  const conditions = conditionsOf(claim);
+  const before = conditionOf(conditions, 'Unused');
+  if (before?.['status'] === said.status) return;
+  const fresh = { type: 'Unused', ...said, lastProbeTime: null, lastTransitionTime: timeText(cluster.nowMs()) };
+  const status = { ...part(claim, 'status'), conditions: [...conditions.filter(one => one !== before), fresh] };
+  cluster.writes.update(claims, { ...claim, status }, 'status');
+};
+
+const isUnsaid = (claim: Stored): boolean => conditionOf(conditionsOf(claim), 'Unused') === undefined;
+
 const release = (cluster: Cluster, resource: typeof claims | typeof volumes, object: Stored): void => {
   const finalizers = (object.metadata.finalizers ?? []).filter(one => one !== protection[resource]);
   cluster.writes.update(resource, { ...object, metadata: { ...object.metadata, finalizers } });
@@ -26,8 +51,8 @@ const isGoing = (object: Stored, resource: typeof claims | typeof volumes): bool
 export const claimProtection: Controller = {
   name: 'persistentvolumeclaim-protection-controller',
   keysOf: ({ resource, type, object }, { store }) => {
-    if (resource === claims) return type !== 'removed' && isGoing(object, claims) ? [keyOf(object)] : [];
-    if (resource !== 'pods' || (type !== 'removed' && !isFinished(object))) return [];
+    if (resource === claims) return type !== 'removed' && (isGoing(object, claims) || isUnsaid(object)) ? [keyOf(object)] : [];
+    if (resource !== 'pods') return [];
     const namespace = object.metadata.namespace ?? '';
     return claimsOf(object)
       .map(name => `${namespace}/${name}`)
@@ -35,7 +60,9 @@ export const claimProtection: Controller = {
   },
   reconcile: (key, cluster) => {
     const claim = cluster.store.get(claims, ...split(key));
-    if (claim !== undefined && isGoing(claim, claims) && !isUsed(cluster, claim)) release(cluster, claims, claim);
+    if (claim === undefined) return undefined;
+    sayWhetherUsed(cluster, claim);
+    if (isGoing(claim, claims) && !isUsed(cluster, claim)) release(cluster, claims, claim);
     return undefined;
   },
 };
