@@ -31,7 +31,7 @@ const nodeStatus = {
     ],
     addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
     nodeInfo: {
-      kubeletVersion: 'v1.36.3',
+      kubeletVersion: 'v1.37.2',
       osImage: 'Linux',
       kernelVersion: '6',
       containerRuntimeVersion: 'c://1',

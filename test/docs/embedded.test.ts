@@ -4,6 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
+import { kubernetesVersion } from '../../src/embedded/kubernetes-version.ts';
+import { newest } from '../control-plane/releases.ts';
+
 const root = join(import.meta.dirname, '..', '..');
 
 test('the example of docs/embedded.md runs, and its node is Ready when ten seconds have passed', () => {
@@ -15,4 +18,8 @@ test('the example of docs/embedded.md runs, and its node is Ready when ten secon
   const run = spawnSync(process.execPath, ['--input-type=module-typescript', '--eval', example + look], { cwd: root, encoding: 'utf8' });
   assert.equal(run.status, 0, run.stderr);
   assert.match(run.stdout, /^2026-01-01T00:00:10Z .*"type":"Ready","status":"True"/);
+});
+
+test('the embedded cluster says that it is the release that the tests compare it with', () => {
+  assert.equal(kubernetesVersion, newest.version);
 });

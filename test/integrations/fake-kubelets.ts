@@ -61,7 +61,7 @@ const statusOf = ({ id, ip, dns, boots }: Instance): object => ({
     containerRuntimeVersion: 'containerd://2.2.0',
     kernelVersion: '6.12.0',
     kubeProxyVersion: '',
-    kubeletVersion: 'v1.36.3',
+    kubeletVersion: 'v1.37.2',
     machineID: '',
     operatingSystem: 'linux',
     osImage: '',

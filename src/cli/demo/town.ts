@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
+import { kubernetesVersion } from '../../embedded/kubernetes-version.ts';
 
 /** A believable cluster: three zones, a control plane, and a shop with the workloads that make draining interesting. */
 
@@ -32,7 +33,7 @@ const node = (name: string, zone: string, { labels, annotations = {}, spec, boot
     capacity: { cpu: '16', memory: '64Gi', pods: '110' },
     allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
     conditions: [ready],
-    nodeInfo: { kubeletVersion: 'v1.36.3', operatingSystem: 'linux', architecture: 'amd64', bootID },
+    nodeInfo: { kubeletVersion: kubernetesVersion, operatingSystem: 'linux', architecture: 'amd64', bootID },
   },
 });
 

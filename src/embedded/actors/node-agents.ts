@@ -3,6 +3,7 @@ import { microTimeText } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import { type Cluster, timeText } from '../controllers/controller.ts';
 import { conditionOfNode, readiness } from '../controllers/nodes/conditions.ts';
+import { kubernetesVersion } from '../kubernetes-version.ts';
 import { at, objects, part, type Stored, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
 
@@ -33,7 +34,12 @@ const healthy: readonly Said[] = [
   ['PIDPressure', 'False', 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'],
 ];
 
-const versions = { containerRuntimeVersion: 'embedded', kernelVersion: 'embedded', kubeletVersion: 'v1.36.3', kubeProxyVersion: '' };
+const versions = {
+  containerRuntimeVersion: 'embedded',
+  kernelVersion: 'embedded',
+  kubeletVersion: kubernetesVersion,
+  kubeProxyVersion: '',
+};
 const machine = { architecture: 'amd64', operatingSystem: 'linux', bootID: '', machineID: '', osImage: '', systemUUID: '' };
 
 const isGiven = (info: JsonObject): boolean => Object.values(info).some(value => value !== '');

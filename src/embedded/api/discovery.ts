@@ -2,6 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { methodNotAllowed } from '../failure.ts';
 import { apiVersionOf, type Kind } from '../kinds/kind.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
+import { kubernetesMinor, kubernetesVersion } from '../kubernetes-version.ts';
 import { type ApiRequest, answer, failed, plain, type Response } from './message.ts';
 import { openApi } from './open-api.ts';
 import type { Server } from './server.ts';
@@ -11,12 +12,12 @@ import type { Server } from './server.ts';
 /** Of the control plane that test/conformance holds this one to. */
 const version: JsonObject = {
   major: '1',
-  minor: '36',
+  minor: String(kubernetesMinor),
   emulationMajor: '1',
-  emulationMinor: '36',
+  emulationMinor: String(kubernetesMinor),
   minCompatibilityMajor: '1',
-  minCompatibilityMinor: '35',
-  gitVersion: 'v1.36.3+drydock',
+  minCompatibilityMinor: String(kubernetesMinor - 1),
+  gitVersion: `${kubernetesVersion}+drydock`,
   gitCommit: '',
   gitTreeState: '',
   buildDate: '1970-01-01T00:00:00Z',

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { apiVersionOf, type Kind } from '../kinds/kind.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
+import { kubernetesVersion } from '../kubernetes-version.ts';
 import { answer, type Response } from './message.ts';
 
 /**
@@ -18,7 +19,7 @@ export const openApi = (kinds: KindTable, path: string): Response | undefined =>
   const served = kinds.all().filter(kind => rootOf(kind) === root);
   return answer({
     openapi: '3.0.0',
-    info: { title: 'Drydock', version: 'v1.36.3' },
+    info: { title: 'Drydock', version: kubernetesVersion },
     paths: Object.fromEntries(served.map(kind => [`/${pathOf(kind)}`, { patch: patchOf(kind) }])) as JsonObject,
     components: {
       schemas: Object.fromEntries(

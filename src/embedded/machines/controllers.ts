@@ -2,6 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { type Cluster, type Controller, keyOf, split } from '../controllers/controller.ts';
 import { controllerOf, controllerReference, isDeleting } from '../controllers/pods.ts';
 import { report } from '../controllers/workload.ts';
+import { kubernetesVersion } from '../kubernetes-version.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
 import type { SimulatedCloud } from './cloud.ts';
@@ -131,7 +132,7 @@ const nodeFor = (machine: Stored, name: string, providerID: string, zone: string
     capacity: { cpu: '16', memory: '64Gi', pods: '110' },
     allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
     conditions: [condition('True', now)],
-    nodeInfo: { kubeletVersion: 'v1.36.3', operatingSystem: 'linux', architecture: 'amd64', bootID },
+    nodeInfo: { kubeletVersion: kubernetesVersion, operatingSystem: 'linux', architecture: 'amd64', bootID },
   },
 });
 

@@ -49,7 +49,7 @@ const ours = (kind: (typeof kinds)[number], name: string, rest: object = {}): ob
 /** What a Machine is made from. Nothing is bootstrapped: the secret that is named is never read. */
 const machineSpec = (kind: 'TestMachine' | 'TestMachineTemplate', name: string): object => ({
   clusterName: cluster,
-  version: 'v1.36.3',
+  version: 'v1.37.2',
   bootstrap: { dataSecretName: 'none' },
   infrastructureRef: reference(kind, name),
 });
