@@ -11,6 +11,20 @@ const testsIn = (...folder) =>
 
 const modules = ['core', 'support', 'apis', 'operator', 'admission', 'clouds', 'nova', 'web', 'ui', 'cli', 'embedded', 'rehearse'];
 
+/** What holds on every release of Kubernetes: the operator, the commands, rights, installing and taking over. */
+const contract = ['control-plane', 'deploy', 'operator', 'security', 'predecessors'].flatMap(folder => testsIn('test', folder));
+
+const onRelease = release => ({
+  name: `kubernetes ${release}`,
+  what: `the operator, the commands, rights, installing and taking over on Kubernetes ${release}`,
+  files: contract,
+  concurrency: 1,
+  needs: 'Go on PATH',
+  environment: { DRYDOCK_TEST_KUBERNETES: release },
+  // Each release is built once, in 5 to 10 minutes, and takes as long to test.
+  asked: 'npm run test:versions',
+});
+
 /**
  * `concurrency`: test files at a time. One control plane is as much as two cores bear. `environment`: what the tests see beside the usual.
  * `asked`: it runs only when it is named; the command for that.
@@ -87,5 +101,14 @@ export const tiers = [
     needs: 'Debian 12, root (packages are installed), Go on PATH',
     // Two minutes to install, once, and ten to run.
     asked: 'npm run test:nova',
+  },
+  ...['1.30', '1.34', '1.37'].map(onRelease),
+  {
+    name: 'upgrade',
+    what: 'Kubernetes upgraded from 1.30 to 1.37 under a running operator, with maintenances in every phase',
+    files: testsIn('test', 'versions'),
+    concurrency: 1,
+    needs: 'Go on PATH',
+    asked: 'npm run test:versions',
   },
 ];

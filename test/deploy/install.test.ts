@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
+import { lacking } from '../../src/core/kubernetes-release.ts';
 import {
   budgetAllows,
   collectionOf,
@@ -18,6 +19,7 @@ import type { Outcome } from '../control-plane/command.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { budget, daemonSet, deployment, namespace, node } from '../control-plane/manifests.ts';
 import { freePorts } from '../control-plane/ports.ts';
+import { wantedRelease } from '../control-plane/releases.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness.ts';
@@ -41,7 +43,13 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
   const as = (user: string, ...args: readonly string[]): Promise<Outcome> =>
     drydock([...args, '--kubeconfig', controlPlane.kubeconfigOf(user)]);
   const install = (...args: readonly string[]): Promise<Outcome> => as('admin', 'install', '--apply', ...args);
-  const linesOf = ({ stdout }: Outcome): readonly string[] => stdout.trimEnd().split('\n');
+  const isLeftOut = (line: string): boolean => line.startsWith('left out, because Kubernetes ');
+  /** One for each object. */
+  const linesOf = ({ stdout }: Outcome): readonly string[] =>
+    stdout
+      .trimEnd()
+      .split('\n')
+      .filter(line => !isLeftOut(line));
 
   const kustomized = async (folder: string): Promise<readonly Manifest[]> => {
     const { code, stdout, stderr } = await controlPlane.kubectl(['kustomize', folder]);
@@ -122,6 +130,10 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
       linesOf(first).filter(line => !line.endsWith(' serverside-applied')),
       [],
     );
+    const lacks = lacking(wantedRelease()).map(({ name }) => name);
+    const leftOut = first.stdout.split('\n').filter(isLeftOut);
+    assert.equal(leftOut.length, lacks.length, first.stdout);
+    for (const [index, name] of lacks.entries()) assert.ok(leftOut[index]?.includes(name), first.stdout);
     assert.ok(linesOf(first).includes(`namespace/${home} serverside-applied`));
     assert.ok(linesOf(first).includes('deployment.apps/drydock serverside-applied'));
     const again = await install();

@@ -15,6 +15,7 @@ export const installCommand = (env: Readonly<Record<string, string | undefined>>
     .option('-n, --namespace <name>', 'namespace to run the operator in', usualNamespace)
     .option('--image <image>', 'image of the operator, as the nodes pull it')
     .option('--replicas <n>', 'number of operator replicas (default: 2)')
+    .option('--kube-version <release>', 'release of Kubernetes to print for, for example 1.30 (default: the newest)')
     .addOption(new Option('--kind <group...>', 'also install the older kinds of these API groups').default([], 'none'))
     .addOption(several('--with <part...>', 'parts to install in addition', extraParts))
     .addOption(several('--without <part...>', 'parts to leave out', usualParts))

@@ -3,9 +3,11 @@ import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
+import { releaseOf } from '../shared/server-release.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { type Applied, Applier } from './install-apply.ts';
 import type { Manifest } from './install-files.ts';
+import { fitted } from './install-fit.ts';
 import { isServed } from './install-locate.ts';
 import { type InstallOptions, manifests } from './install-manifests.ts';
 import { type extraParts, type Part, partsByKinds, usualParts } from './install-parts.ts';
@@ -20,6 +22,7 @@ export type InstallFlags = ConnectionFlags & {
   readonly namespace: string;
   readonly image?: string;
   readonly replicas?: string;
+  readonly kubeVersion?: string;
   readonly kind: readonly string[];
   readonly with: readonly (typeof extraParts)[number][];
   readonly without: readonly (typeof usualParts)[number][];
@@ -43,6 +46,15 @@ const installOptionsOf = (flags: InstallFlags): InstallOptions => {
     ...(image !== undefined && { image }),
     ...(replicas !== undefined && { replicas: replicasOf(replicas) }),
   };
+};
+
+/** The release to print for: without the flag one that lacks nothing. */
+const kubeVersionOf = ({ apply, kubeVersion }: InstallFlags): { readonly minor: number } => {
+  if (kubeVersion === undefined) return { minor: Number.POSITIVE_INFINITY };
+  if (apply === true) throw new UsageError('--kube-version is for printing; --apply asks the API server for its version');
+  const [, minor] = /^v?1\.(\d{1,3})(\.\d+)?$/.exec(kubeVersion) ?? [];
+  if (minor === undefined) throw new UsageError(`invalid value "${kubeVersion}" for --kube-version: expected a release such as 1.30`);
+  return { minor: Number(minor) };
 };
 
 /** As kubectl names objects. */
@@ -102,7 +114,8 @@ const fitting = async (connection: Connection, installOptions: InstallOptions): 
 };
 
 const applyTo = async (connection: Connection, installOptions: InstallOptions, forceConflicts: boolean): Promise<void> => {
-  const all = manifests(await fitting(connection, installOptions));
+  const { all, leftOut } = fitted(manifests(await fitting(connection, installOptions)), await releaseOf(connection));
+  for (const line of leftOut) process.stdout.write(`${line}\n`);
   const failed = await applyAll(new Applier({ api: connection, clock: systemClock, forceConflicts }), all);
   const help = failed.some(why => why.includes(' is forbidden: ')) ? '; whoever installs needs the rights of cluster-admin' : '';
   if (failed.length > 0) throw new Error(`${failed.length} of ${all.length} objects could not be applied; see above${help}`);
@@ -111,10 +124,11 @@ const applyTo = async (connection: Connection, installOptions: InstallOptions, f
 /** `drydock install`: prints all that a cluster needs, or applies it. Applying again changes nothing that is right already. */
 export const install = async (flags: InstallFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
   const installOptions = installOptionsOf(flags);
+  const release = kubeVersionOf(flags);
   if (flags.apply !== true) {
     process.stdout.write(
-      manifests(installOptions)
-        .map(manifest => stringify(manifest, yamlStyle))
+      fitted(manifests(installOptions), release)
+        .all.map(manifest => stringify(manifest, yamlStyle))
         .join('---\n'),
     );
     return;

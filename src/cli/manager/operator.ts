@@ -16,6 +16,7 @@ import { connectionOf } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { kindsHere } from '../shared/kinds.ts';
 import { isOpenShift } from '../shared/openshift.ts';
+import { tellRelease } from '../shared/server-release.ts';
 import { stopSignal } from '../shared/stop-signal.ts';
 import { version } from '../shared/version.ts';
 import { ActiveManager, type ControllerManager, controllerManager } from './controller-manager.ts';
@@ -114,6 +115,7 @@ const standBackMs = 10_000;
 const handedOverMs = 600_000;
 
 const findOut = async ({ connection, settings, log }: Parts, signal: AbortSignal): Promise<Found | undefined> => {
+  await tellRelease(connection, systemClock, log, signal);
   const adapters = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
   const openShift = await isOpenShift(connection, systemClock, log, signal);
   if (adapters === undefined) return undefined;

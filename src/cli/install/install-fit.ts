@@ -1,0 +1,29 @@
+import { type Feature, lacking } from '../../core/kubernetes-release.ts';
+import type { Manifest } from './install-files.ts';
+
+type Version = { readonly selectableFields?: unknown };
+
+const withoutSelectors = (manifest: Manifest): Manifest => {
+  if (manifest.kind !== 'CustomResourceDefinition') return manifest;
+  const spec = manifest['spec'] as { readonly versions: readonly Version[] };
+  const versions = spec.versions.map(({ selectableFields: _dropped, ...version }) => version);
+  return { ...manifest, spec: { ...spec, versions } };
+};
+
+const without: Readonly<Record<Feature['name'], (manifest: Manifest) => Manifest>> = {
+  'field selectors of custom resources': withoutSelectors,
+};
+
+/** The objects without what a release of Kubernetes would drop without a word, and a line about each thing that is left out. */
+export const fitted = (
+  all: readonly Manifest[],
+  release: { readonly minor: number },
+): { readonly all: readonly Manifest[]; readonly leftOut: readonly string[] } => {
+  const lacks = lacking(release);
+  return {
+    all: lacks.reduce((manifests, { name }) => manifests.map(without[name]), all),
+    leftOut: lacks.map(
+      ({ name, since, without: effect }) => `left out, because Kubernetes 1.${release.minor} lacks ${name} (since 1.${since}): ${effect}`,
+    ),
+  };
+};

@@ -1,0 +1,42 @@
+import { type KubernetesRelease, lacking, oldestTested, readRelease } from '../../core/kubernetes-release.ts';
+import { saidBy } from '../../core/status.ts';
+import type { Api } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { ApiError } from './api-error.ts';
+
+/** Seconds between tries. */
+const pause = 2;
+
+/** The release of the API server. Throws an ApiError when the server refuses to say it, another Error when the server fails. */
+export const releaseOf = async (api: Api, signal?: AbortSignal): Promise<KubernetesRelease> => {
+  const response = await api.call({ method: 'GET', path: '/version' }, signal);
+  if (response.status >= 500) throw new Error(saidBy(response));
+  const release = response.status === 200 ? readRelease(response.body) : undefined;
+  if (release === undefined) throw new ApiError(`failed to read the version of the API server: ${saidBy(response)}`);
+  return release;
+};
+
+const tell = (log: Log, release: KubernetesRelease): void => {
+  const lacks = lacking(release).map(({ name, since, without }) => `${name} (since 1.${since}): ${without}`);
+  log.info('discovered the API server', { version: release.version, ...(lacks.length > 0 && { lacks }) });
+  if (release.minor < oldestTested)
+    log.warn(`this release of Kubernetes is older than 1.${oldestTested}, the oldest that Drydock is tested on`, {
+      version: release.version,
+    });
+};
+
+/** Logs in one line what the API server is and lacks. Retries until the server responds or the signal is aborted. Never rejects. */
+export const tellRelease = async (api: Api, clock: Clock, log: Log, signal: AbortSignal): Promise<void> => {
+  while (!signal.aborted) {
+    try {
+      return tell(log, await releaseOf(api, signal));
+    } catch (error) {
+      if (signal.aborted) return;
+      const cause = error instanceof Error ? error.message : String(error);
+      if (error instanceof ApiError) return log.warn(cause);
+      log.warn('failed to read the version of the API server; retrying', { error: cause });
+    }
+    await clock.sleep(pause * 1000, signal);
+  }
+};
