@@ -38,7 +38,7 @@ const harness = started as OperatorHarness;
 const held = new Map([
   ['up-drained', seedTaints],
   ['up-blocked', ourTaints],
-  ['up-cordoned', ourTaints],
+  ['up-cordoned', ['node.kubernetes.io/unschedulable:NoSchedule']],
 ]);
 const free = ['up-announced', 'up-waiting', 'up-leased'];
 
@@ -110,6 +110,7 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
     await api.patch(maintenancePath('up-cordoned'), { spec: { stage: 'Drain' } });
     await untilMaintenance(api, 'up-cordoned', 'Drained');
     await api.patch(maintenancePath('up-cordoned'), { spec: { stage: 'Cordon' } });
+    await asBefore();
   });
 
   test('1.34 to the newest, and all of them to their end', async () => {
