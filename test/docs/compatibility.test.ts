@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { lacking } from '../../src/core/kubernetes-release.ts';
+import { newest, releases } from '../control-plane/releases.ts';
 
 /** docs/compatibility.md promises a test for each row: the promise is kept as long as these tests exist under their titles. */
 
@@ -53,7 +55,13 @@ const sources = new Map(
   [...files].map(([name, file]) => [name, existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : '']),
 );
 
-const rows = text.split('\n').filter(line => line.startsWith('| ') && !/^\| (item|#|situation|test of M|weakness) \|/.test(line));
+/** Up to the first chapter whose rows name tests. */
+const [releaseTable = ''] = /^## Releases of Kubernetes$[^]*?(?=^## )/m.exec(text) ?? [];
+
+const rows = text
+  .replace(releaseTable, '')
+  .split('\n')
+  .filter(line => line.startsWith('| ') && !/^\| (item|#|situation|test of M|weakness) \|/.test(line));
 const references = [...text.matchAll(/(?<=[|>] ?)([a-z-]+): `([^`]+)`/g)].map(([, file = '', title = '']) => ({ file, title }));
 
 test('every test that the document names exists', () => {
@@ -71,4 +79,12 @@ test('every weakness has its row', () => {
   const numbers = [...Array.from({ length: 24 }, (_, n) => `M${n + 1}`), ...Array.from({ length: 13 }, (_, n) => `K${n + 1}`)];
   const missing = numbers.filter(number => !text.includes(`| ${number} | `));
   assert.deepEqual(missing, []);
+});
+
+test('the table of releases names what the control plane of the tests is built from', () => {
+  for (const { name, version, minor } of releases.filter(one => ['1.30', '1.34', newest.name].includes(one.name))) {
+    assert.ok(releaseTable.includes(`\n| ${name} | `), name);
+    assert.ok(releaseTable.includes(version.slice(1)), version);
+    assert.equal(releaseTable.includes('selectableFields'), lacking({ minor: 30 }).length > 0, String(minor));
+  }
 });
