@@ -7,6 +7,7 @@ import type { CallWebhook } from './admission/review.ts';
 import { Feeds } from './api/feeds.ts';
 import { handle } from './api/handler.ts';
 import type { ApiRequest, Response } from './api/message.ts';
+import { withObject } from './api/protobuf-body.ts';
 import type { Server } from './api/server.ts';
 import { definitions } from './crd/definitions.ts';
 import { followDefinitions } from './crd/establish.ts';
@@ -73,7 +74,7 @@ export const createCluster = (options: ClusterOptions): EmbeddedCluster => {
   const passedOn = (request: ApiRequest): Response | undefined => extensionAt(extensions, request.path)?.answer(registry, request);
   return {
     ...server,
-    answer: request => passedOn(request) ?? handle(server, request),
-    respond: async (request, user = inside) => passedOn(request) ?? respond(server, request, { call, user }),
+    answer: request => passedOn(request) ?? handle(server, withObject(request, kinds)),
+    respond: async (request, user = inside) => passedOn(request) ?? respond(server, withObject(request, kinds), { call, user }),
   };
 };

@@ -101,6 +101,8 @@ export const invalid = (what: Named, name: string, causes: readonly Cause[]): Fa
 
 export const unsupportedMediaType = (message: string, details?: Details): Failure => make(415, 'UnsupportedMediaType', message, details);
 
+export const tooLarge = (limit: number): Failure => make(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`);
+
 export const unauthorized = (): Failure => make(401, 'Unauthorized', 'Unauthorized');
 
 /** 410: what was asked for has been forgotten. */

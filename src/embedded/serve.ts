@@ -5,8 +5,9 @@ import { parse as parseYaml } from 'yaml';
 import { type Asked, askedBy, type User } from './access/asked.ts';
 import { authorize } from './access/authorize.ts';
 import type { ApiRequest, Body, Response, WatchEvent } from './api/message.ts';
+import { protobufType } from './api/protobuf-body.ts';
 import type { EmbeddedCluster } from './cluster.ts';
-import { type Failure, unauthorized } from './failure.ts';
+import { type Failure, tooLarge, unauthorized } from './failure.ts';
 
 export type ServeOptions = {
   /** What clients must show, `Authorization: Bearer TOKEN`, and whom it makes them. Roles say what they may do. */
@@ -86,10 +87,11 @@ const respond = async (
   outgoing: ServerResponse,
 ): Promise<void> => {
   const receivedAt = now();
-  const text = await textOf(incoming);
+  const bytes = await bytesOf(incoming);
   const user = users.get(digest(bearerOf(incoming.headers.authorization)));
   if (user === undefined) return send(outgoing, refusal(unauthorized()));
-  const request = requestOf(incoming, text);
+  if (bytes === undefined) return send(outgoing, refusal(tooLarge(largestBody)));
+  const request = requestOf(incoming, bytes);
   const asked = askedBy(request, cluster.registry.kinds);
   const veto = authorize(cluster.registry.store, user, asked);
   const response = veto === undefined ? await cluster.respond(request, user) : refusal(veto);
@@ -107,13 +109,22 @@ const refusal = (failure: Failure): Exclude<Response, { readonly kind: 'watch' }
   body: failure,
 });
 
-const textOf = async (incoming: IncomingMessage): Promise<string> => {
+/** MaxRequestBodyBytes of kube-apiserver. */
+const largestBody = 3 * 1024 * 1024;
+
+/** The whole body; undefined for one that is too large, of which nothing is kept. */
+const bytesOf = async (incoming: IncomingMessage): Promise<Buffer | undefined> => {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of incoming) chunks.push(chunk as Uint8Array);
-  return Buffer.concat(chunks).toString('utf8');
+  let length = 0;
+  for await (const chunk of incoming) {
+    length += (chunk as Uint8Array).length;
+    if (length > largestBody) chunks.length = 0;
+    else chunks.push(chunk as Uint8Array);
+  }
+  return length > largestBody ? undefined : Buffer.concat(chunks);
 };
 
-const requestOf = (incoming: IncomingMessage, text: string): ApiRequest => {
+const requestOf = (incoming: IncomingMessage, bytes: Buffer): ApiRequest => {
   const url = new URL(incoming.url ?? '/', 'http://127.0.0.1');
   const { accept = '*/*', 'content-type': contentType = '', 'user-agent': userAgent = '' } = incoming.headers;
   return {
@@ -123,11 +134,13 @@ const requestOf = (incoming: IncomingMessage, text: string): ApiRequest => {
     accept,
     contentType,
     userAgent,
-    body: bodyOf(text, contentType),
+    body: bodyOf(bytes, contentType),
   };
 };
 
-const bodyOf = (text: string, contentType: string): Body => {
+const bodyOf = (bytes: Buffer, contentType: string): Body => {
+  if (contentType.startsWith(protobufType)) return { kind: 'protobuf', bytes };
+  const text = bytes.toString('utf8');
   if (text === '') return { kind: 'none' };
   try {
     const isYaml = contentType.includes('yaml') && !text.trimStart().startsWith('{');

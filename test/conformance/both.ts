@@ -50,10 +50,10 @@ export const startBoth = async (flags: readonly string[] = []): Promise<Both | L
   const access = { real: real.accessOf('admin'), embedded: { server: serving.url, token: tokenOf('admin'), ca: pem('ca.crt') } };
   const hooks = await Hooks.start(real.folder);
   const agents = { real: new Agent({ keepAlive: true }), embedded: new Agent({ keepAlive: true }) };
-  const siteOf = (side: 'real' | 'embedded', id: string): Site =>
-    new Site(access[side], id, agents[side], answer => hooks.at(`/${side}/${id}`, answer));
+  const siteOf = (side: 'real' | 'embedded', id: string, protobuf = false): Site =>
+    new Site(access[side], id, agents[side], answer => hooks.at(`/${side}/${id}`, answer), protobuf);
   const play = async (side: 'real' | 'embedded', one: Case, id: string): Promise<readonly unknown[]> => {
-    const site = siteOf(side, id);
+    const site = siteOf(side, id, one.protobuf);
     if (one.bare !== true) await site.has('/api/v1/namespaces', { metadata: { name: site.namespace } });
     await one.run(site);
     return site.transcript;

@@ -8,6 +8,7 @@ import { lists } from './cases/lists.ts';
 import { objects } from './cases/objects.ts';
 import { patches } from './cases/patches.ts';
 import { policies } from './cases/policies.ts';
+import { protobuf } from './cases/protobuf.ts';
 import { protocol } from './cases/protocol.ts';
 import { races } from './cases/races.ts';
 import { roles } from './cases/roles.ts';
@@ -33,6 +34,7 @@ const chapters = {
   roles,
   policies,
   webhooks,
+  protobuf,
 };
 
 describe('the embedded API server answers as the real one', { skip, timeout: 120_000, concurrency: 8 }, () => {

@@ -1,9 +1,11 @@
 import { type Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { protobufType } from '../../src/embedded/api/protobuf-body.ts';
 import type { Access } from '../control-plane/api.ts';
 import { tokenOf } from '../control-plane/users.ts';
 import type { Hooked, Review } from './hook.ts';
 import { type Normal, normal } from './normal.ts';
+import { protobufOf } from './protobuf.ts';
 
 /** What one server answered: the body as it came. */
 export type Answer = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Body };
@@ -37,11 +39,14 @@ export class Site {
   /** Tells cases apart: part of every name. */
   readonly id: string;
   readonly transcript: Normal[] = [];
+  /** Sends objects of built-in kinds as protobuf. */
+  readonly #protobuf: boolean;
   readonly #agent: Agent;
   readonly #hook: (answer: (review: Review) => Hooked) => object;
 
-  constructor(access: Access, id: string, agent: Agent, hook: (answer: (review: Review) => Hooked) => object) {
+  constructor(access: Access, id: string, agent: Agent, hook: (answer: (review: Review) => Hooked) => object, protobuf = false) {
     this.access = access;
+    this.#protobuf = protobuf;
     this.id = id;
     this.#agent = agent;
     this.#hook = hook;
@@ -196,9 +201,11 @@ export class Site {
   }
 
   #exchange(method: string, path: string, ask: { [Key in keyof Ask]: Ask[Key] | undefined }): Promise<Answer> {
-    const { body, type = 'application/json', accept = 'application/json', user } = ask;
+    const { body, accept = 'application/json', user } = ask;
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const payload = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+    const encoded = this.#protobuf && ask.type === undefined ? protobufIn(method, body) : undefined;
+    const payload = encoded ?? (body === undefined || typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body));
+    const type = ask.type ?? (encoded === undefined ? 'application/json' : protobufType);
     const headers = {
       ...this.#headers(user),
       accept,
@@ -226,10 +233,18 @@ export class Site {
   }
 }
 
+/** The body of a write as protobuf; undefined for what goes as JSON all the same. */
+const protobufIn = (method: string, body: unknown): Uint8Array | undefined => {
+  if (method === 'DELETE' && typeof body === 'object') return protobufOf({ apiVersion: 'v1', kind: 'DeleteOptions', ...body });
+  return method === 'POST' || method === 'PUT' ? protobufOf(body) : undefined;
+};
+
 /** A case: asked of both servers, and the answers have to be the same. */
 export type Case = {
   readonly name: string;
   readonly run: (at: Site) => Promise<void>;
   /** Needs no namespace of its own. */
   readonly bare?: true;
+  /** Sends objects of built-in kinds as protobuf, as clients in Go do. */
+  readonly protobuf?: true;
 };

@@ -15,7 +15,10 @@ test('what an older release lacks is said in one line', async () => {
   const log = await said({ major: '1', minor: '30', gitVersion: 'v1.30.14' });
   const [line, ...more] = log.lines;
   assert.deepEqual(more, []);
-  assert.match(JSON.stringify(line), /discovered the API server.*v1\.30\.14.*field selectors of custom resources \(since 1\.31\): kubectl get/);
+  assert.match(
+    JSON.stringify(line),
+    /discovered the API server.*v1\.30\.14.*field selectors of custom resources \(since 1\.31\): kubectl get/,
+  );
   assert.deepEqual(log.of('warn'), []);
 });
 

@@ -23,7 +23,7 @@ test('the more important pod goes first, and the other says why it waits', async
   assert.deepEqual([at(pod('low'), 'spec', 'nodeName'), at(pod('high'), 'spec', 'nodeName')], [undefined, 'n1']);
   const condition = objects(at(pod('low'), 'status', 'conditions')).find(one => one['type'] === 'PodScheduled');
   const wanted =
-    '0/1 nodes are available: 1 Too many pods. preemption: 0/1 nodes are available: ' + '1 No preemption victims found for incoming pod.';
+    '0/1 nodes are available: 1 Too many pods. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.';
   assert.equal(text(condition, 'message'), wanted);
   runtime.stop();
 });

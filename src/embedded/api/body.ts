@@ -3,7 +3,9 @@ import { badRequest, type Failure, unsupportedMediaType } from '../failure.ts';
 import { apiVersionOf, type Kind } from '../kinds/kind.ts';
 import type { KindTable } from '../kinds/kind-table.ts';
 import type { Draft } from '../object.ts';
+import { typeOfKind } from '../protobuf/numbers.ts';
 import type { ApiRequest } from './message.ts';
+import { protobufType } from './protobuf-body.ts';
 
 export type Given = { readonly kind: 'given'; readonly draft: Draft } | { readonly kind: 'refused'; readonly failure: Failure };
 
@@ -11,14 +13,17 @@ const refuse = (failure: Failure): Given => ({ kind: 'refused', failure });
 
 type Name = Pick<Kind, 'group' | 'version' | 'kind'>;
 
-const protobuf = 'application/vnd.kubernetes.protobuf';
-const known = ['application/json', 'application/yaml', protobuf];
+const texts = ['application/json', 'application/yaml'];
 
-/** The real server's words, but for what it alone can read. */
-const unreadable = (type: string): string =>
-  type === protobuf
-    ? 'this is the embedded API server of Drydock, which reads JSON and YAML and no protobuf: kubectl create -f and kubectl apply send what it reads'
-    : `the body of the request was in an unknown format - accepted media types include: ${known.join(', ')}`;
+/** Custom resources have no protobuf, and definitions are not read from it here. */
+const acceptedFor = (kind: Name): readonly string[] =>
+  typeOfKind(apiVersionOf(kind), kind.kind) === undefined ? texts : [...texts, protobufType];
+
+/** apiserver/pkg/endpoints/handlers: transformDecodeError. */
+const undecoded = ({ of, why, shown }: Extract<ApiRequest['body'], { readonly kind: 'undecoded' }>, wanted: string): string =>
+  of === undefined
+    ? `the object provided is unrecognized (must be of type ${wanted}): ${why} (${shown})`
+    : `${of.kind} in version "${of.apiVersion.split('/').at(-1) ?? ''}" cannot be handled as a ${wanted}: ${why}`;
 
 const mediaType = (contentType: string): string => contentType.split(';')[0]?.trim() ?? '';
 
@@ -26,12 +31,16 @@ const mediaType = (contentType: string): string => contentType.split(';')[0]?.tr
 export const draftIn = (request: ApiRequest, kind: Name, kinds: KindTable): Given => {
   const { body } = request;
   const type = mediaType(request.contentType);
-  if (type !== '' && type !== 'application/json' && type !== 'application/yaml') {
-    return refuse(unsupportedMediaType(unreadable(type)));
+  const accepted = acceptedFor(kind);
+  if (type !== '' && !accepted.includes(type)) {
+    return refuse(
+      unsupportedMediaType(`the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`),
+    );
   }
-  if (body.kind === 'unreadable' || body.kind === 'none') {
-    const why = body.kind === 'none' ? 'unexpected end of JSON input' : body.why;
-    const text = body.kind === 'none' ? '<empty>' : body.text;
+  if (body.kind === 'undecoded') return refuse(badRequest(undecoded(body, kind.kind)));
+  if (body.kind !== 'json') {
+    const why = body.kind === 'unreadable' ? body.why : 'unexpected end of JSON input';
+    const text = body.kind === 'unreadable' ? body.text : '<empty>';
     return refuse(
       badRequest(
         `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind; json parse error: ${why} (${text})`,

@@ -17,6 +17,15 @@ export type ApiRequest = {
 export type Body =
   | { readonly kind: 'none' }
   | { readonly kind: 'json'; readonly value: unknown }
+  /** As it came; `withObject` makes an object of it. */
+  | { readonly kind: 'protobuf'; readonly bytes: Uint8Array }
+  /** Protobuf that is none, or none of the kind that it says: what Go says of it, and what it shows of it. */
+  | {
+      readonly kind: 'undecoded';
+      readonly why: string;
+      readonly shown: string;
+      readonly of?: { readonly apiVersion: string; readonly kind: string };
+    }
   /** What came was no JSON (or YAML): the parser's words and the text. */
   | { readonly kind: 'unreadable'; readonly why: string; readonly text: string };
 

@@ -57,6 +57,7 @@ const policies = ['Orphan', 'Background', 'Foreground'] as const;
 /** From the body, or from the query where there is none. */
 export const deleteOptions = (request: ApiRequest): Params<DeleteOptions> => {
   const { query, body } = request;
+  if (body.kind === 'undecoded') return refuse(body.why);
   const given = body.kind === 'json' && isObject(body.value) ? body.value : {};
   const seconds = given['gracePeriodSeconds'] ?? (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined);
   const policy = given['propagationPolicy'] ?? query.get('propagationPolicy');

@@ -59,7 +59,7 @@ const unprocessable = (message: string): Failure => ({
 /** Applies a patch of any kind but `apply` to a document. */
 export const patched = (kind: Exclude<PatchKind, 'apply'>, of: Kind, document: JsonObject, { body }: ApiRequest): Applied => {
   if (body.kind !== 'json')
-    return refuse(badRequest(`error decoding patch: ${body.kind === 'none' ? 'unexpected end of JSON input' : body.why}`));
+    return refuse(badRequest(`error decoding patch: ${body.kind === 'unreadable' ? body.why : 'unexpected end of JSON input'}`));
   const { value } = body;
   if (kind === 'json') {
     if (!Array.isArray(value))

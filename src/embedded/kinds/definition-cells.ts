@@ -22,6 +22,9 @@ export const definitionCells: readonly Cell[] = [
   object => object.metadata.creationTimestamp,
   word('spec', 'group'),
   word('spec', 'names', 'kind'),
-  object => items(part(object, 'spec', 'names')['shortNames']).join(','),
+  object =>
+    items(part(object, 'spec', 'names')['shortNames'])
+      .map(String)
+      .join(','),
   isEstablished,
 ];

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 /** What is needed of an API server's /openapi/v2. */
 export type Swagger = { readonly definitions: Readonly<Record<string, Definition>> };
 
-type Definition = Property & { readonly properties?: Readonly<Record<string, Property>> };
+type Definition = Property & {
+  readonly properties?: Readonly<Record<string, Property>>;
+  readonly 'x-kubernetes-group-version-kind'?: readonly { readonly group: string; readonly version: string; readonly kind: string }[];
+};
 
 type Property = {
   readonly type?: string;
@@ -22,7 +25,7 @@ type Property = {
 /** The types that the embedded API server decodes, each with its fields; see src/embedded/kinds/types.ts for the notation. */
 export type Compact = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-type GoField = { readonly omitted: boolean; readonly pointer: boolean };
+type GoField = { readonly omitted: boolean; readonly pointer: boolean /** Of the field in protobuf. */; readonly number?: number };
 
 const scalars: Readonly<Record<string, string>> = {
   'io.k8s.apimachinery.pkg.apis.meta.v1.Time': 'time',
@@ -51,6 +54,7 @@ const sourceOf = (definition: string): readonly [module: string, folder: string]
 
 const structPattern = /^type (\w+) struct \{\n([\s\S]*?)^\}/gm;
 const fieldPattern = /^\t(?:(\w+)\s+)?(\S+)\s+`.*?json:"([^"]*)".*`/gm;
+const numberPattern = /protobuf:"\w+,(\d+),/;
 
 /** A time is a struct, which omitempty never leaves out: it is written as null. */
 const isOmitted = (type: string, options: readonly string[]): boolean =>
@@ -62,10 +66,12 @@ const structsIn = (text: string): ReadonlyMap<string, ReadonlyMap<string, GoFiel
     [...text.matchAll(structPattern)].map(([, name = '', body = '']) => [
       name,
       new Map(
-        [...body.matchAll(fieldPattern)].map(([, fieldName, type = '', tag = '']) => {
+        [...body.matchAll(fieldPattern)].map(([line, fieldName, type = '', tag = '']) => {
           const [json = '', ...options] = tag.split(',');
           const key = options.includes('inline') || (json === '' && fieldName === undefined) ? `+${type.split('.').at(-1) ?? type}` : json;
-          return [key, { omitted: isOmitted(type, options), pointer: type.startsWith('*') }] as const;
+          const number = numberPattern.exec(line)?.[1];
+          const wire = number === undefined ? {} : { number: Number(number) };
+          return [key, { omitted: isOmitted(type, options), pointer: type.startsWith('*'), ...wire }] as const;
         }),
       ),
     ]),
@@ -84,6 +90,13 @@ export class GoTypes {
   field(definition: string, json: string): GoField | undefined {
     const [module, folder] = sourceOf(definition);
     return this.#find(this.#structs(module, folder), definition.split('.').at(-1) ?? '', json);
+  }
+
+  /** The fields of a definition by their numbers in protobuf; embedded structs under their type's name with a leading `+`. */
+  numbers(definition: string): readonly (readonly [number: number, key: string])[] {
+    const [module, folder] = sourceOf(definition);
+    const fields = this.#structs(module, folder).get(definition.split('.').at(-1) ?? '') ?? new Map<string, GoField>();
+    return [...fields].flatMap(([key, { number }]) => (number === undefined ? [] : [[number, key] as const]));
   }
 
   #find(structs: ReadonlyMap<string, ReadonlyMap<string, GoField>>, type: string, json: string): GoField | undefined {
@@ -155,6 +168,37 @@ const flagsOf = (property: Property, go: GoField | undefined, atomicType: boolea
     property['x-kubernetes-map-type'] === 'atomic' || atomicType ? 'atomic' : '',
   ].filter(flag => flag !== '');
   return flags.map(flag => ` ${flag}`).join('');
+};
+
+/** Numbers of fields by the names of their types, and the types of the kinds: see src/embedded/protobuf/numbers.ts for the notation. */
+export type Numbers = {
+  readonly kinds: Readonly<Record<string, string>>;
+  readonly types: Readonly<Record<string, string>>;
+};
+
+const kindsOf = (definition: string, swagger: Swagger): readonly (readonly [kind: string, type: string])[] =>
+  (swagger.definitions[definition]?.['x-kubernetes-group-version-kind'] ?? []).map(
+    ({ group, version, kind }) => [`${group === '' ? '' : `${group}/`}${version}/${kind}`, nameOf(definition)] as const,
+  );
+
+/** How protobuf numbers the fields of the given roots and of everything in them. */
+export const numbered = (swagger: Swagger, go: GoTypes, roots: readonly string[]): Numbers => {
+  const types = new Map<string, string>();
+  const waiting = [...roots];
+  for (let definition = waiting.pop(); definition !== undefined; definition = waiting.pop()) {
+    if (types.has(nameOf(definition))) continue;
+    const numbers = go.numbers(definition).toSorted(([one], [other]) => one - other);
+    types.set(nameOf(definition), numbers.map(([number, key]) => `${number}=${key}`).join(' '));
+    const package_ = definition.slice(0, definition.lastIndexOf('.') + 1);
+    waiting.push(...numbers.flatMap(([, key]) => (key.startsWith('+') ? [package_ + key.slice(1)] : [])));
+    for (const property of Object.values(swagger.definitions[definition]?.properties ?? {}))
+      typeOf(property, swagger, needed => waiting.push(needed));
+  }
+  const sorted = (entries: Iterable<readonly [string, string]>): Readonly<Record<string, string>> =>
+    Object.fromEntries([...entries].sort(([one], [other]) => (one < other ? -1 : 1)));
+  // Options of deletions are registered in every group, and known by their kind alone.
+  const kinds = roots.flatMap(root => kindsOf(root, swagger)).filter(([kind]) => !kind.endsWith('/DeleteOptions'));
+  return { kinds: sorted(kinds), types: sorted(types) };
 };
 
 /** Types of the given roots and of everything in them, sorted by name. */

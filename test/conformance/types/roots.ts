@@ -26,4 +26,5 @@ export const roots: readonly string[] = [
   ),
   'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition',
   'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions',
+  'io.k8s.api.authorization.v1.SubjectAccessReview',
 ];

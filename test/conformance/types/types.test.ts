@@ -5,12 +5,12 @@ import { after, describe, test } from 'node:test';
 import { builtInKinds } from '../../../src/embedded/kinds/built-in.ts';
 import { run } from '../../control-plane/command.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
-import { compact, GoTypes, type Swagger } from './compact.ts';
+import { compact, GoTypes, numbered, type Swagger } from './compact.ts';
 import { roots } from './roots.ts';
 
 /** With DRYDOCK_TEST_UPDATE=1 the tables are written as the real server has them, instead of being compared with it. */
 const update = process.env['DRYDOCK_TEST_UPDATE'] === '1';
-const folder = join(import.meta.dirname, '..', '..', '..', 'src', 'embedded', 'kinds');
+const folder = join(import.meta.dirname, '..', '..', '..', 'src', 'embedded');
 const modules = join(import.meta.dirname, '..', '..', 'control-plane');
 
 const controlPlane = await startControlPlane({ without: ['kube-controller-manager', 'kube-scheduler', 'kwok'] });
@@ -37,12 +37,14 @@ describe('what the embedded API server knows of the kinds is what the real one s
     if (controlPlane.kind === 'started') await controlPlane.stop();
   });
 
-  test('the types of the served kinds', async () => {
+  test('the types of the served kinds, and the numbers of their fields in protobuf', async () => {
     if (controlPlane.kind !== 'started') return;
     const modules = ['k8s.io/api', 'k8s.io/apimachinery', 'k8s.io/apiextensions-apiserver'];
     const folders = new Map(await Promise.all(modules.map(async module => [module, await folderOf(module)] as const)));
     const swagger = await controlPlane.api.get<Swagger>('/openapi/v2');
-    holds('types.json', compact(swagger, new GoTypes(module => folders.get(module) ?? ''), roots));
+    const go = new GoTypes(module => folders.get(module) ?? '');
+    holds('kinds/types.json', compact(swagger, go, roots));
+    holds('protobuf/numbers.json', numbered(swagger, go, roots));
   });
 
   test('the columns of their tables', async () => {
@@ -67,6 +69,6 @@ describe('what the embedded API server knows of the kinds is what the real one s
       'customresourcedefinitions.apiextensions.k8s.io',
       await table('/apis/apiextensions.k8s.io/v1/customresourcedefinitions'),
     ] as const;
-    holds('columns.json', Object.fromEntries([...(await Promise.all(entries)), crds]));
+    holds('kinds/columns.json', Object.fromEntries([...(await Promise.all(entries)), crds]));
   });
 });

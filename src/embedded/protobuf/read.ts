@@ -1,0 +1,204 @@
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import type { Json, JsonObject } from '../../core/json.ts';
+import { microTimeText, timeText } from '../../core/time.ts';
+import { type FieldType, structNamed } from '../kinds/types.ts';
+import { numbersOf } from './numbers.ts';
+
+/** An object as JSON, whatever its zero values: what Go would leave out falls away when it is decoded by its type. */
+type Draft = Record<string, Json>;
+
+/** Thrown for bytes that are no such object; `reading` turns it into a value. */
+class Malformed extends Error {}
+
+/** Messages lie in each other as deep as the types do; more is nobody's object. */
+const deepest = 64;
+
+type Place = { readonly reader: BinaryReader; readonly depth: number /** Its name in Go, for messages. */; readonly field: string };
+
+const bytesIn = ({ reader, field }: Place, wire: WireType): Uint8Array => {
+  if (wire !== WireType.LengthDelimited) throw new Malformed(`proto: wrong wireType = ${wire} for field ${field}`);
+  return reader.bytes();
+};
+
+/** The number and the wire type of the next field, with the complaints of Go's generated code. */
+const tagIn = ({ reader }: Place, type: string): readonly [number: number, wire: WireType] => {
+  const { pos } = reader;
+  const number = reader.uint32() >>> 3;
+  reader.pos = pos;
+  const name = type.slice(type.indexOf('.') + 1);
+  if (number === 0) throw new Malformed(`proto: ${name}: illegal tag 0 (wire type 0)`);
+  const [, wire] = reader.tag();
+  if (wire === WireType.EndGroup) throw new Malformed(`proto: ${name}: wiretype end group for non-group`);
+  return [number, wire];
+};
+
+/** Text as Go has it: bytes that are no UTF-8 become replacement characters. */
+const textIn = (place: Place, wire: WireType): string => Buffer.from(bytesIn(place, wire)).toString('utf8');
+
+/** The fields of a message that is none of Kubernetes' types: the last of each number. */
+const looseIn = (bytes: Uint8Array): ReadonlyMap<number, bigint | Uint8Array> => {
+  const reader = new BinaryReader(bytes);
+  const found = new Map<number, bigint | Uint8Array>();
+  while (reader.pos < reader.len) {
+    const [number, wire] = reader.tag();
+    if (wire === WireType.Varint) found.set(number, BigInt(reader.int64()));
+    else if (wire === WireType.LengthDelimited) found.set(number, reader.bytes());
+    else reader.skip(wire);
+  }
+  return found;
+};
+
+const numberOf = (value: bigint | Uint8Array | undefined): number => (typeof value === 'bigint' ? Number(value) : 0);
+const stringOf = (value: bigint | Uint8Array | undefined): string =>
+  value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : '';
+
+/** Years 1 to 9999, as RFC 3339 has them. */
+const fits = (seconds: number): boolean => seconds >= -62_135_596_800 && seconds < 253_402_300_800;
+
+/** metav1.Time {seconds, nanos}; an empty one is Go's zero time, which JSON has as null. */
+const timeIn = (bytes: Uint8Array, micro: boolean): Json => {
+  if (bytes.length === 0) return null;
+  const fields = looseIn(bytes);
+  const [seconds, nanos] = [numberOf(fields.get(1)), numberOf(fields.get(2))];
+  if (!fits(seconds) || nanos < 0 || nanos > 999_999_999) throw new Malformed('a time out of range');
+  const time = Temporal.Instant.fromEpochNanoseconds(BigInt(seconds) * 1_000_000_000n + BigInt(nanos));
+  return micro ? microTimeText(time) : timeText(time);
+};
+
+/** intstr.IntOrString {type, intVal, strVal}. */
+const intOrStringIn = (bytes: Uint8Array): Json => {
+  const fields = looseIn(bytes);
+  return numberOf(fields.get(1)) === 1 ? stringOf(fields.get(3)) : numberOf(fields.get(2));
+};
+
+/** RawExtension {raw}, FieldsV1 {Raw}: JSON in bytes. */
+const rawIn = (bytes: Uint8Array): Json => {
+  const text = stringOf(looseIn(bytes).get(1));
+  if (text === '') return {};
+  try {
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    throw new Malformed(error instanceof Error ? error.message : String(error));
+  }
+};
+
+const scalarIn = (name: string, place: Place, wire: WireType): Json => {
+  const { reader } = place;
+  switch (name) {
+    case 'string':
+      return textIn(place, wire);
+    case 'bytes':
+      return Buffer.from(bytesIn(place, wire)).toString('base64');
+    case 'time':
+    case 'microtime':
+      return timeIn(bytesIn(place, wire), name === 'microtime');
+    case 'quantity':
+      return stringOf(looseIn(bytesIn(place, wire)).get(1));
+    case 'intstr':
+      return intOrStringIn(bytesIn(place, wire));
+    case 'any':
+      return rawIn(bytesIn(place, wire));
+    default:
+      if (wire === WireType.Bit64 && name === 'number') return reader.double();
+      if (wire !== WireType.Varint) throw new Malformed(`proto: wrong wireType = ${wire} for field ${place.field}`);
+      return name === 'bool' ? reader.bool() : Number(reader.int64());
+  }
+};
+
+const mapIn = (of: FieldType, place: Place, wire: WireType): readonly [key: string, value: Json] => {
+  const bytes = bytesIn(place, wire);
+  const inner = insideOf(place, bytes);
+  let [key, value]: [string, Json | undefined] = ['', undefined];
+  while (inner.reader.pos < inner.reader.len) {
+    const [number, wire] = tagIn(inner, '');
+    if (number === 1) key = textIn(inner, wire);
+    else if (number === 2) value = of.kind === 'list' ? listIn(of.of, inner, wire) : valueIn(of, inner, wire);
+    else inner.reader.skip(wire);
+  }
+  return [key, value ?? emptyOf(of)];
+};
+
+const emptyOf = (type: FieldType): Json => (type.kind === 'scalar' ? (type.name === 'string' || type.name === 'bytes' ? '' : 0) : {});
+
+/** A list as the value of a map is a message with one field: authorization.ExtraValue {items}. */
+const listIn = (of: FieldType, place: Place, wire: WireType): Json => {
+  const inner = insideOf(place, bytesIn(place, wire));
+  const all: Json[] = [];
+  while (inner.reader.pos < inner.reader.len) {
+    const [number, wire] = tagIn(inner, '');
+    if (number === 1) all.push(valueIn(of, inner, wire));
+    else inner.reader.skip(wire);
+  }
+  return all;
+};
+
+const valueIn = (type: FieldType, place: Place, wire: WireType): Json => {
+  if (type.kind === 'scalar') return scalarIn(type.name, place, wire);
+  if (type.kind !== 'struct') throw new Malformed('a list in a list');
+  return structIn(type.name, insideOf(place, bytesIn(place, wire)), {});
+};
+
+/** Numbers may come packed into one field. */
+const elementsIn = (of: FieldType, place: Place, wire: WireType): readonly Json[] => {
+  const isNumber = of.kind === 'scalar' && ['int32', 'int64', 'bool'].includes(of.name);
+  if (!isNumber || wire !== WireType.LengthDelimited) return [valueIn(of, place, wire)];
+  const packed = insideOf(place, place.reader.bytes());
+  const all: Json[] = [];
+  while (packed.reader.pos < packed.reader.len) all.push(valueIn(of, packed, WireType.Varint));
+  return all;
+};
+
+const fieldIn = (draft: Draft, key: string, type: FieldType, place: Place, wire: WireType): void => {
+  const before = draft[key];
+  if (type.kind === 'list') {
+    const list = Array.isArray(before) ? before : [];
+    list.push(...elementsIn(type.of, place, wire));
+    draft[key] = list;
+  } else if (type.kind === 'map') {
+    const [name, value] = mapIn(type.of, place, wire);
+    const map = (before ?? Object.create(null)) as Draft;
+    map[name] = value;
+    draft[key] = map;
+  } else draft[key] = valueIn(type, place, wire);
+};
+
+const insideOf = ({ depth, field }: Place, bytes: Uint8Array): Place => ({ reader: new BinaryReader(bytes), depth: depth + 1, field });
+
+/** Go's name of a field, as far as it can be told from its JSON name. */
+const goName = (key: string): string =>
+  key === 'metadata' ? 'ObjectMeta' : key === 'uid' ? 'UID' : `${key.charAt(0).toUpperCase()}${key.slice(1)}`;
+
+/** Reads one message; `fieldsOf` has the types of its fields, which for an embedded struct are those of the struct around it. */
+const structIn = (type: string, place: Place, draft: Draft, fieldsOf = type): Draft => {
+  if (place.depth > deepest) throw new Malformed(`messages are nested more than ${deepest} deep`);
+  const numbers = numbersOf(type);
+  const { fields } = structNamed(fieldsOf);
+  const { reader } = place;
+  while (reader.pos < reader.len) {
+    const [number, wire] = tagIn(place, type);
+    const found = numbers.get(number);
+    if (found === undefined) reader.skip(wire);
+    else if (found.kind === 'inline') {
+      const named = { ...place, field: found.type.slice(found.type.indexOf('.') + 1) };
+      structIn(found.type, insideOf(named, bytesIn(named, wire)), draft, fieldsOf);
+    } else {
+      const field = fields.get(found.key);
+      if (field === undefined) reader.skip(wire);
+      else fieldIn(draft, found.key, field.type, { ...place, field: goName(found.key) }, wire);
+    }
+  }
+  return draft;
+};
+
+export type Read = { readonly kind: 'read'; readonly object: JsonObject } | { readonly kind: 'malformed'; readonly why: string };
+
+/** An object of a type of Kubernetes from its protobuf; a value that says why where the bytes are none. Never throws. */
+export const readMessage = (bytes: Uint8Array, type: string): Read => {
+  try {
+    return { kind: 'read', object: structIn(type, { reader: new BinaryReader(bytes), depth: 0, field: '' }, {}) };
+  } catch (error) {
+    if (error instanceof Malformed) return { kind: 'malformed', why: error.message };
+    // The reader's own: it ends too early, or a number has more bytes than a number can have.
+    return { kind: 'malformed', why: error instanceof RangeError ? 'unexpected EOF' : 'proto: integer overflow' };
+  }
+};
