@@ -102,6 +102,35 @@ const kubelet = async (at: Site, work: Promise<unknown>): Promise<void> => {
 
 const stories: readonly Story[] = [
   {
+    // kubectl sends what it makes itself as protobuf.
+    name: 'kubectl create: the whole family',
+    steps: at => [
+      ['create', 'namespace', at.name('made')],
+      ['create', 'deployment', 'web', '--image=example.test/web:1', '--replicas=2', '--port=80', '-n', at.namespace],
+      ['create', 'configmap', 'c', '--from-literal=a=b', '--from-literal=c=d', '-n', at.namespace],
+      ['create', 'secret', 'generic', 's', '--from-literal=password=x y', '-n', at.namespace],
+      ['create', 'secret', 'docker-registry', 'r', '--docker-username=u', '--docker-password=p', '-n', at.namespace],
+      ['create', 'serviceaccount', 'sa', '-n', at.namespace],
+      ['create', 'job', 'j', '--image=example.test/job:1', '-n', at.namespace, '--', 'sleep', '1'],
+      ['create', 'poddisruptionbudget', 'b', '--selector=app=web', '--min-available=50%', '-n', at.namespace],
+      ['create', 'role', 'reader', '--verb=get,list', '--resource=pods,deployments.apps', '-n', at.namespace],
+      ['create', 'rolebinding', 'readers', '--role=reader', `--serviceaccount=${at.namespace}:sa`, '-n', at.namespace],
+      ['create', 'clusterrole', at.name('reader'), '--verb=get', '--resource=nodes'],
+      ['create', 'clusterrole', at.name('sum'), '--aggregation-rule=a=b'],
+      ['create', 'clusterrolebinding', at.name('readers'), `--clusterrole=${at.name('reader')}`, '--user=u', '--group=g'],
+      ['create', 'priorityclass', at.name('high'), '--value=1000', '--description=above', '--preemption-policy=Never'],
+      ['run', 'one', '--image=example.test/app:1', '--labels=app=one', '--env=A=b', '--restart=Never', '-n', at.namespace],
+      ['get', 'deploy,cm,secret,sa,job,pdb,role,rolebinding,pod', '-n', at.namespace, '-o', 'name'],
+      ['get', 'deploy', 'web', '-n', at.namespace, '-o', 'jsonpath={.spec}'],
+      ['get', 'secret', 's', '-n', at.namespace, '-o', 'jsonpath={.data}'],
+      ['get', 'pdb', 'b', '-n', at.namespace, '-o', 'jsonpath={.spec}'],
+      ['create', 'deployment', 'web', '--image=example.test/web:1', '-n', at.namespace],
+      ['create', 'configmap', 'Not_A_Name', '-n', at.namespace],
+      ['create', 'deployment', 'dry', '--image=example.test/web:1', '--dry-run=server', '-o', 'name', '-n', at.namespace],
+      ['delete', 'namespace', at.name('made'), '--wait=false'],
+    ],
+  },
+  {
     name: 'get nodes: tables, names, forms, selectors',
     prepare: withNode,
     steps: at => [

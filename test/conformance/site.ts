@@ -1,11 +1,11 @@
 import { type Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { protobufType } from '../../src/embedded/api/protobuf-body.ts';
+import { protobufOf } from '../../src/embedded/testing/write-protobuf.ts';
 import type { Access } from '../control-plane/api.ts';
 import { tokenOf } from '../control-plane/users.ts';
 import type { Hooked, Review } from './hook.ts';
 import { type Normal, normal } from './normal.ts';
-import { protobufOf } from './protobuf.ts';
 
 /** What one server answered: the body as it came. */
 export type Answer = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Body };

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { builtInKinds } from '../../../src/embedded/kinds/built-in.ts';
 import { run } from '../../control-plane/command.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
-import { compact, GoTypes, numbered, type Swagger } from './compact.ts';
+import { compact, GoTypes, type Numbers, numbered, type Swagger } from './compact.ts';
 import { roots } from './roots.ts';
 
 /** With DRYDOCK_TEST_UPDATE=1 the tables are written as the real server has them, instead of being compared with it. */
@@ -32,6 +32,16 @@ const folderOf = async (module: string): Promise<string> => {
   return stdout.trim();
 };
 
+/** `1=name 2=spec`, by the name of the message. */
+const messagesIn = (text: string): readonly (readonly [name: string, numbers: string])[] =>
+  [...text.matchAll(/^message (\w+) \{\n([^]*?)^\}/gm)].map(([, name = '', body = '']) => {
+    const fields = [...body.matchAll(/^ {2}(?:optional|repeated|required|map<[^>]*>) ?(?:[\w.]+ )?(\w+) = (\d+);/gm)];
+    const numbered = fields
+      .map(([, field = '', number = '']) => [Number(number), field] as const)
+      .toSorted(([one], [other]) => one - other);
+    return [name, numbered.map(([number, field]) => `${number}=${field}`).join(' ')];
+  });
+
 describe('what the embedded API server knows of the kinds is what the real one says', { skip, timeout: 60_000 }, () => {
   after(async () => {
     if (controlPlane.kind === 'started') await controlPlane.stop();
@@ -45,6 +55,33 @@ describe('what the embedded API server knows of the kinds is what the real one s
     const go = new GoTypes(module => folders.get(module) ?? '');
     holds('kinds/types.json', compact(swagger, go, roots));
     holds('protobuf/numbers.json', numbered(swagger, go, roots));
+  });
+
+  test('the numbers are those of the .proto files, and none is left out', async () => {
+    const folders = await Promise.all(['k8s.io/api', 'k8s.io/apimachinery', 'k8s.io/apiextensions-apiserver'].map(folderOf));
+    const messages = new Map<string, readonly string[]>();
+    for (const file of folders.flatMap(folder => globSync('**/generated.proto', { cwd: folder }).map(name => join(folder, name)))) {
+      const group = file.split('/').at(-3) ?? '';
+      for (const [name, numbers] of messagesIn(readFileSync(file, 'utf8'))) {
+        const key = `${group}.${name}`;
+        messages.set(key, [...(messages.get(key) ?? []), numbers]);
+      }
+    }
+    const { types } = JSON.parse(readFileSync(join(folder, 'protobuf', 'numbers.json'), 'utf8')) as Numbers;
+    // The files have a few names in capitals, and names of their own for embedded structs.
+    const plain = (text: string, inline: ReadonlySet<string>): string =>
+      text
+        .split(' ')
+        .map(field => (inline.has(field.split('=')[0] ?? '') ? `${field.split('=')[0]}=+` : field.toLowerCase()))
+        .join(' ');
+    const wrong = Object.entries(types).filter(([name, numbers]) => {
+      const inline = new Set([...numbers.matchAll(/(\d+)=\+/g)].map(([, number = '']) => number));
+      return !(messages.get(name) ?? []).some(text => plain(text, inline) === plain(numbers, inline));
+    });
+    assert.deepEqual(
+      wrong.map(([name, numbers]) => [name, numbers, messages.get(name)]),
+      [],
+    );
   });
 
   test('the columns of their tables', async () => {

@@ -1,6 +1,6 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { type FieldType, structNamed } from '../../src/embedded/kinds/types.ts';
-import { numbersOf, typeOfKind } from '../../src/embedded/protobuf/numbers.ts';
+import { type FieldType, structNamed } from '../kinds/types.ts';
+import { numbersOf, typeOfKind } from '../protobuf/numbers.ts';
 
 /**
  * Writes Kubernetes' protobuf, by the same tables by which the embedded API server reads it: that they are right is what the real server says of
