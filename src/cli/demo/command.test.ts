@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -110,6 +110,7 @@ test('an empty one is a cluster and nothing else', { timeout: 60_000 }, async ()
     const { status, text } = drydock(demo.kubeconfig, 'maintain', 'nobody');
     assert.equal(status, 1);
     assert.match(text, /nodes "nobody" not found/);
+    assert.match(readFileSync(demo.kubeconfig, 'utf8'), /"namespace":"default"/);
   } finally {
     assert.equal(await stopped(demo), 0);
   }

@@ -13,12 +13,12 @@ import { type Demo, startDemo } from './demo.ts';
 
 type Way = { readonly server: string; readonly authority: string; readonly token: string };
 
-const kubeconfig = ({ server, authority, token }: Way): string =>
+const kubeconfig = ({ server, authority, token }: Way, namespace: string): string =>
   JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
     'current-context': 'drydock-demo',
-    contexts: [{ name: 'drydock-demo', context: { cluster: 'drydock-demo', user: 'you', namespace: 'shop' } }],
+    contexts: [{ name: 'drydock-demo', context: { cluster: 'drydock-demo', user: 'you', namespace } }],
     clusters: [{ name: 'drydock-demo', cluster: { server, 'certificate-authority-data': Buffer.from(authority).toString('base64') } }],
     users: [{ name: 'you', user: { token } }],
   });
@@ -71,7 +71,7 @@ const runUntilStopped = async (running: Demo, flags: DemoFlags, port: number | u
   // A demo whose output nobody reads any more ends before it is closed.
   process.once('exit', remove);
   const file = join(folder, 'kubeconfig');
-  writeFileSync(file, kubeconfig(way), { mode: 0o600 });
+  writeFileSync(file, kubeconfig(way, flags.empty === true ? 'default' : 'shop'), { mode: 0o600 });
   const lines = flags.empty === true ? welcomeEmpty(file) : welcome(nodeCount(running), await pageOf(running, port, open), file);
   for (const line of lines) plainOutput.line(line);
   await untilStopped();
