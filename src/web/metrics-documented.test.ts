@@ -134,6 +134,8 @@ const causes: Readonly<Record<Blocker['cause'], true>> = {
   EarlierWave: true,
   Evacuating: true,
   EvictionFailed: true,
+  EvictionResponder: true,
+  EvictionResponderSilent: true,
   Forbidden: true,
   KeepsComing: true,
   LocalData: true,

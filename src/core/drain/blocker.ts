@@ -28,6 +28,8 @@ type Cause =
   | 'DaemonSet'
   | 'AwaitingCompletion'
   | 'EarlierWave'
+  | 'EvictionResponder'
+  | 'EvictionResponderSilent'
   | 'KeepsComing'
   | 'VolumeAttached';
 
@@ -56,12 +58,16 @@ export const needsHelp = ({ cause }: BlockerInfo): boolean =>
   cause !== 'DisruptionBudget' &&
   cause !== 'Terminating' &&
   cause !== 'EarlierWave' &&
+  cause !== 'EvictionResponder' &&
   cause !== 'Throttled' &&
   cause !== 'NamespaceTerminating' &&
   cause !== 'Evacuating' &&
   cause !== 'MigrationQueued' &&
   cause !== 'ServerMoving' &&
   cause !== 'VolumeAttached';
+
+/** Its message is news each time it changes: whoever evicts the pod says in it how far that is. */
+export const tellsProgress = ({ cause }: BlockerInfo): boolean => cause === 'EvictionResponder' || cause === 'EvictionResponderSilent';
 
 /** The same blocker, however its text has changed meanwhile. */
 export const blockerId = ({ cause, pod, volume, server }: BlockerInfo): string =>
@@ -70,9 +76,10 @@ export const blockerId = ({ cause, pod, volume, server }: BlockerInfo): string =
 /** Characters of a text of somebody else's: a webhook may say as much as it likes. */
 const longestText = 1000;
 
-const shortened = (text: string): string => (text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`);
+/** At most so much of it. */
+export const shortened = (text: string): string => (text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`);
 
-const about = ({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> => ({ namespace, name });
+export const about = ({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> => ({ namespace, name });
 
 /** It gives something now and then, and nothing at the moment. */
 const spentText = (budget: Budget): Pick<BlockerInfo, 'message' | 'remedy'> => {

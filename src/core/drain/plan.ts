@@ -5,6 +5,7 @@ import type { VmPod, VmsKnown } from '../vm/vm-pod.ts';
 import { type BlockerInfo, budgetBlockerInfo, multipleBudgetsBlockerInfo, outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
 import { type Budget, budgetsOf, costsNothing } from './budget.ts';
 import { freeOf, type InFlightEviction, type Overruled, reservedOf } from './in-flight-eviction.ts';
+import { type ActiveResponder, responderBlockerInfo, silentAt } from './lifecycle-eviction.ts';
 import type { PodDecision } from './pod-decision.ts';
 import { keepsComing, oneMore, ownerKey, type Recreations, staysUntil } from './recreations.ts';
 import { type Attempt, retryAt } from './retry.ts';
@@ -31,6 +32,8 @@ export type PodCall = EvictionCandidate & {
   readonly budget?: Budget;
   /** Of a deletion: the budgets that it does not ask. */
   readonly overrules?: readonly Overruled[];
+  /** The responder of somebody else's Eviction that a rung of the ladder does not wait for. */
+  readonly overrulesResponder?: string;
 };
 
 /** What is known beside the pods. */
@@ -47,6 +50,8 @@ export type PlanContext = {
   readonly recreations: ReadonlyMap<string, Recreations>;
   /** Missing where there is no KubeVirt. */
   readonly vms?: VmsKnown;
+  /** Responders of Evictions that somebody else has requested, by the uid of the pod; missing where there are none. */
+  readonly responders?: ReadonlyMap<string, ActiveResponder>;
   /** The VMs of virt-launcher pods, by the uid of the pod. */
   readonly vmPods: ReadonlyMap<string, VmPod>;
   readonly now: Temporal.Instant;
@@ -171,11 +176,27 @@ const askKubeVirt = (
   return vmPodDecision(pod, vmPod, { vms, attempt: attempts.get(pod.uid), mayStop: mayStopVm === true, room: ledger.room, now });
 };
 
+/** Somebody else's responder makes the pod leave: no call of ours goes past it, unless a rung of the ladder says so. */
+const leftToResponder = ({ pod, escalated }: EvictionCandidate, { responders, now }: PlanContext): PodDecision | undefined => {
+  const responder = responders?.get(pod.uid);
+  if (responder === undefined || escalated) return undefined;
+  const silent = silentAt(responder);
+  const again = silent !== undefined && isBefore(now, silent) ? silent : undefined;
+  return { verdict: 'wait', blockerInfo: responderBlockerInfo(pod, responder, now), ...(again && { again }) };
+};
+
+const overruledResponder = ({ pod }: EvictionCandidate, { responders }: PlanContext): Pick<PodCall, 'overrulesResponder'> => {
+  const responder = responders?.get(pod.uid);
+  return responder === undefined ? {} : { overrulesResponder: responder.name };
+};
+
 const consider = (candidate: EvictionCandidate, planContext: PlanContext, ledger: BudgetLedger): PodDecision => {
   const { pod, method } = candidate;
   const { attempts, budgets, now } = planContext;
   if (isTerminating(pod)) return waitForEnd(pod, now);
   if (ledger.asked.has(pod.uid)) return { verdict: 'wait' };
+  const responding = leftToResponder(candidate, planContext);
+  if (responding !== undefined) return responding;
   const answer = askKubeVirt(candidate, planContext, ledger);
   if (answer !== undefined) return answer;
   const guards = isGuarded(pod) && method === 'evict' ? budgetsOf(pod, budgets) : [];
@@ -236,7 +257,8 @@ export const plan = (candidates: readonly EvictionCandidate[], planContext: Plan
     }
     const verdict = consider(candidate, planContext, ledger);
     if (verdict.verdict === 'call') {
-      calls.push({ ...candidate, ...(verdict.budget && { budget: verdict.budget }), ...overruledBy(candidate, planContext, ledger) });
+      const overrules = { ...overruledBy(candidate, planContext, ledger), ...overruledResponder(candidate, planContext) };
+      calls.push({ ...candidate, ...(verdict.budget && { budget: verdict.budget }), ...overrules });
       continue;
     }
     if (verdict.blockerInfo !== undefined) blockerInfos.push(verdict.blockerInfo);

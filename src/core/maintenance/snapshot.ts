@@ -1,6 +1,7 @@
 import type { Attachment } from '../drain/attachment.ts';
 import type { Budget } from '../drain/budget.ts';
 import type { InFlightEviction } from '../drain/in-flight-eviction.ts';
+import type { ActiveResponder } from '../drain/lifecycle-eviction.ts';
 import type { Recreations } from '../drain/recreations.ts';
 import type { Attempt } from '../drain/retry.ts';
 import type { Tally } from '../drain/tally.ts';
@@ -73,6 +74,8 @@ export type NodeSnapshot = {
   readonly volumes: ReadonlyMap<string, string | null>;
   /** `namespace/name`; missing as long as they are not known. */
   readonly daemonSets?: ReadonlySet<string>;
+  /** Responders of Evictions (lifecycle.k8s.io) that somebody else has requested, by the uid of the pod; missing where there are none. */
+  readonly responders?: ReadonlyMap<string, ActiveResponder>;
   /** Missing where there is no KubeVirt, or where it may not be read. */
   readonly vms?: VmsKnown;
   /** What is known of the hypervisor that it is; missing where nobody asks OpenStack. */

@@ -10,6 +10,7 @@ import type { Api, Change, Watcher } from '../ports.ts';
 import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';
 import { InformerSet } from './informer-set.ts';
+import { LifecycleEvictions, lifecycleEvictionsName } from './lifecycle-evictions.ts';
 import type { ClusterCacheEvents, Listener } from './listeners.ts';
 import { type Named, readNamed } from './named.ts';
 import type { Namespaces } from './namespaces.ts';
@@ -22,6 +23,9 @@ import { Vms, vmCollections } from './vms.ts';
  * read of it is done without, for the API server asks the budgets anyway.
  */
 export type Scope = 'everything' | 'drain';
+
+/** Collections that many clusters do not have, and that older roles do not let the operator read. */
+const isOptional = (name: string): boolean => vmCollections.has(name) || name === lifecycleEvictionsName;
 
 const windowsName = 'maintenancewindows.drydock.dev';
 
@@ -39,6 +43,7 @@ export class ClusterCache {
   readonly volumes = new Map<string, string | null>();
   readonly windows = new Cache<MaintenanceWindow>(() => '');
   readonly vms: Vms;
+  readonly lifecycleEvictions: LifecycleEvictions;
 
   readonly #informers: InformerSet;
   readonly #readWindow: ((raw: unknown) => MaintenanceWindow) | undefined;
@@ -76,9 +81,17 @@ export class ClusterCache {
       lacks: (name, status) => this.#lacks(name, status),
       complete: () => this.#touchAll(),
     });
+    this.lifecycleEvictions = new LifecycleEvictions(options, this.#informers, podUid => this.#touchNodeOf(podUid));
     this.vms = new Vms(options, this.#informers, nodeName => {
       if (this.unsynced.length === 0 && this.concerns(nodeName)) this.#events.touched(nodeName);
     });
+  }
+
+  /** Nodes whose pods are watched: an Eviction names its pod, not its node. */
+  #touchNodeOf(podUid: string): void {
+    if (this.unsynced.length > 0) return;
+    for (const nodeName of this.pods.watched())
+      if (this.pods.of(nodeName)?.some(({ uid }) => uid === podUid) === true) this.#events.touched(nodeName);
   }
 
   /** Tells of every node, maintenance and window that changes, until the answer is called. */
@@ -109,6 +122,7 @@ export class ClusterCache {
         signal,
       ),
       this.vms.follow(signal),
+      this.lifecycleEvictions.follow(signal),
     ]);
   }
 
@@ -174,8 +188,8 @@ export class ClusterCache {
 
   #lacks(name: string, status: number): 'missing' | 'withheld' | undefined {
     // An operator whose rights are of an older version goes on as that one did: KubeVirt answers evictions anyway.
-    if (status === 403 && (this.#scope === 'drain' || vmCollections.has(name))) return 'withheld';
-    const isKind = name === windowsName || vmCollections.has(name) || this.#adapters.some(adapter => adapter.name === name);
+    if (status === 403 && (this.#scope === 'drain' || isOptional(name))) return 'withheld';
+    const isKind = name === windowsName || isOptional(name) || this.#adapters.some(adapter => adapter.name === name);
     // A kind whose CRD is not installed has no objects: that is known as well.
     return isKind && status === 404 ? 'missing' : undefined;
   }

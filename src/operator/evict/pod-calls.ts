@@ -56,8 +56,9 @@ export const escalation = (
   nodeName: string,
   now: Temporal.Instant,
 ): { readonly mark: ApiCall; readonly note: KubeEvent } => {
-  const { pod, shutsDownVm } = call;
-  const { reason, mark, text } = shutsDownVm ? shutDown : deadline;
+  const { pod, shutsDownVm, overrulesResponder } = call;
+  const { reason, mark, text: usual } = shutsDownVm ? shutDown : deadline;
+  const text = overrulesResponder === undefined ? usual : `${usual}; the responder ${overrulesResponder} is overruled`;
   const condition = {
     type: 'DisruptionTarget',
     status: 'True',

@@ -66,6 +66,7 @@ export const snapshots =
     const pods = cache.pods.of(nodeName);
     const { notes, trouble } = nodeStates.of(nodeName);
     const { daemonSetNames } = cache;
+    const responders = cache.lifecycleEvictions.of(pods ?? []);
     return {
       nodeName,
       requests: cache.requests.in(nodeName),
@@ -84,6 +85,7 @@ export const snapshots =
       ...(cache.windows.size > 0 && longestDrain(cache.requests.values())),
       ...quorumOf(node, snapshotSources),
       ...vmsOf(nodeName, pods, snapshotSources),
+      ...(responders.size > 0 && { responders }),
       ...(self && { self: self.pod }),
       ...(node && { node }),
       ...(pods && { pods }),

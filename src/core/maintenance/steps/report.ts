@@ -1,4 +1,4 @@
-import { type Blocker, type BlockerInfo, blockerId, needsHelp } from '../../drain/blocker.ts';
+import { type Blocker, type BlockerInfo, blockerId, needsHelp, tellsProgress } from '../../drain/blocker.ts';
 import { estimateEnd } from '../../drain/tally.ts';
 import { mergePatch } from '../../json.ts';
 import { pathOf } from '../../request/request.ts';
@@ -113,9 +113,12 @@ export type Reported = {
   readonly again?: Temporal.Instant;
 };
 
+/** Of a responder's own words people go by; those of budgets change with every count. */
+const wordOf = (blocker: Blocker): readonly string[] => [blockerId(blocker), ...(tellsProgress(blocker) ? [blocker.message] : [])];
+
 /** What a report comes to. Budgets count anew all the time; that alone is not worth a write. */
 const gistOf = ({ state, pods, problem, failure, blockers, vms }: Report, generation: number): string =>
-  JSON.stringify([state, pods, problem, failure, generation, blockers.map(blockerId), vms?.map(vm => [vm.id, vm.state, vm.target])]);
+  JSON.stringify([state, pods, problem, failure, generation, blockers.map(wordOf), vms?.map(vm => [vm.id, vm.state, vm.target])]);
 
 /** When the status may be written next, unless it is a transition; undefined: it may be now. */
 const dueAt = ({ request }: RequestProgress, report: Report, { snapshot }: ReconcileContext): Temporal.Instant | undefined => {

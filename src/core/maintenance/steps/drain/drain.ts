@@ -12,14 +12,14 @@ import { lookAtVms, type VmsLook } from './vms.ts';
 
 /** The lease was acquired just before the node was held, and says so for as long as it is. */
 const surroundingsOf = ({ snapshot, now }: ReconcileContext, draining: readonly RequestProgress[], { vmPods }: VmsLook): PlanContext => {
-  const { budgets, inFlight, attempts, leases, notes, nodeName, vms } = snapshot;
+  const { budgets, inFlight, attempts, leases, notes, nodeName, vms, responders } = snapshot;
   const acquired = leaseNames(
     draining.map(({ request }) => request.adapter),
     nodeName,
   ).map(name => leases.get(leaseKey(name))?.acquireTime);
   const heldSince = earliest(acquired);
   const known = { nodeName, budgets, inFlight, attempts, recreations: notes.recreations, vmPods, now };
-  return { ...known, ...(vms && { vms }), ...(heldSince && { heldSince }) };
+  return { ...known, ...(vms && { vms }), ...(responders && { responders }), ...(heldSince && { heldSince }) };
 };
 
 /** The operator does not ask for its own eviction: whoever leads after it does. */
