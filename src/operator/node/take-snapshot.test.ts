@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ActiveResponder } from '../../core/drain/lifecycle-eviction.ts';
 import type { Node } from '../../core/hold/node.ts';
 import { type NodeSnapshot, noNotes } from '../../core/maintenance/snapshot.ts';
 import { type MaintenanceRequest, noHistory } from '../../core/request/request.ts';
@@ -19,6 +20,7 @@ const cacheOf = <T extends CachedObject>(objects: readonly T[], group: (object: 
 };
 
 type Known = {
+  readonly responders?: ReadonlyMap<string, ActiveResponder>;
   readonly nodes?: readonly Node[];
   readonly requests?: readonly MaintenanceRequest[];
   readonly windows?: readonly Pick<MaintenanceWindow, 'key' | 'uid' | 'resourceVersion'>[];
@@ -37,6 +39,7 @@ const snapshotOf = ({
   vms,
   daemonSetNames,
   seats = [],
+  responders = new Map(),
   options,
 }: Known = {}): NodeSnapshot => {
   const none = cacheOf<CachedObject>([], () => '');
@@ -53,6 +56,7 @@ const snapshotOf = ({
     volumes: new Map(),
     missingKinds: new Set(),
     vms: { of: () => vms },
+    lifecycleEvictions: { of: () => responders },
     daemonSetNames,
   };
   const sources = {
@@ -101,4 +105,10 @@ test('how long drains have taken is reckoned only where there is a window that i
   const windows = [{ key: 'w', uid: 'w', resourceVersion: '1' }];
   assert.equal(snapshotOf({ requests, windows }).drainSeconds, 90);
   assert.equal('drainSeconds' in snapshotOf({ requests }), false);
+});
+
+test('responders of Evictions are in the picture where there is one', () => {
+  const responders = new Map([['uid', { name: 'mover.example/m' }]]);
+  assert.equal(snapshotOf({ responders }).responders, responders);
+  assert.ok(!('responders' in snapshotOf()));
 });

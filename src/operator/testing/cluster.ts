@@ -86,6 +86,12 @@ class Follower<T extends CachedObject> {
   }
 }
 
+/** What not every cluster has, by the version that serves it. */
+const plurals: Readonly<Record<string, readonly string[]>> = {
+  '/apis/kubevirt.io/v1': ['virtualmachineinstances', 'virtualmachineinstancemigrations', 'kubevirts'],
+  '/apis/lifecycle.k8s.io/v1alpha1': ['evictions'],
+};
+
 /** A small cluster in memory: objects by path, watched and patched as the API server does it. Nothing happens in it by itself. */
 export class Cluster implements Api, Watcher {
   readonly #objects = new Map<string, JsonObject>();
@@ -173,7 +179,8 @@ export class Cluster implements Api, Watcher {
   }
 
   async call(call: ApiCall, signal?: AbortSignal): Promise<ApiResponse> {
-    if (call.path === '/apis/kubevirt.io/v1') return this.#discovery(call.path);
+    const optional = plurals[call.path];
+    if (optional !== undefined) return this.#discovery(call.path, optional);
     this.calls.push(call);
     const answered = await this.intercept(call);
     signal?.throwIfAborted();
@@ -183,9 +190,8 @@ export class Cluster implements Api, Watcher {
   }
 
   /** Whoever asks which kinds there are is told of those that an operator asks for, unless they are missing; nobody is counted for it. */
-  #discovery(version: string): ApiResponse {
-    const plurals = ['virtualmachineinstances', 'virtualmachineinstancemigrations', 'kubevirts'];
-    const served = plurals.filter(plural => !this.missing.has(`${version}/${plural}`));
+  #discovery(version: string, optional: readonly string[]): ApiResponse {
+    const served = optional.filter(plural => !this.missing.has(`${version}/${plural}`));
     return response(200, { resources: served.map(name => ({ name })) });
   }
 
