@@ -42,6 +42,9 @@ const sizes = (at: Place): readonly string[] =>
     .map(({ metadata, spec }) => `${metadata.annotations?.['deployment.kubernetes.io/revision']}: ${String(spec?.['replicas'])}`)
     .toSorted();
 
+/** Over all replica sets: what the pods' watch tells may be ahead of what that of the sets does. */
+const sharedOut = (at: Place): number => at.all('replicasets').reduce((sum, { spec }) => sum + Number(spec?.['replicas'] ?? 0), 0);
+
 const rolling = (name: string, replicas: number, maxSurge: number | string, maxUnavailable: number | string): Scenario => ({
   name,
   run: async at => {
@@ -146,10 +149,10 @@ export const deployments: readonly Scenario[] = [
       await stuck(at, 'web');
       await at.until('a rollout that is stuck', () => sizes(at).join() === '1: 3,2: 2');
       await at.scale('deployments', 'web', 10);
-      await at.until('the new size', () => at.pods.filter(pod => !isGoing(pod)).length === 11);
+      await at.until('the new size', () => sharedOut(at) === 11 && at.pods.filter(pod => !isGoing(pod)).length === 11);
       at.note('larger', sizes(at));
       await at.scale('deployments', 'web', 5);
-      await at.until('the new size', () => at.pods.length === 6);
+      await at.until('the new size', () => sharedOut(at) === 6 && at.pods.length === 6);
       at.note('smaller', sizes(at));
     },
     leaving: { courses: ['pods'] },
