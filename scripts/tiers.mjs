@@ -58,9 +58,18 @@ export const tiers = [
   {
     name: 'control plane',
     what: 'the operator, as it is installed, against real etcd, API server, controllers and kwok, killed at every write; every command of the documents',
-    files: ['control-plane', 'conformance', 'monitoring', 'deploy', 'commands', 'operator', 'security', 'predecessors', 'kill'].flatMap(
-      folder => testsIn('test', folder),
-    ),
+    files: [
+      'control-plane',
+      'conformance',
+      'clients',
+      'monitoring',
+      'deploy',
+      'commands',
+      'operator',
+      'security',
+      'predecessors',
+      'kill',
+    ].flatMap(folder => testsIn('test', folder)),
     concurrency: 1,
     needs: 'Go on PATH, or a cluster in DRYDOCK_TEST_KUBECONFIG',
   },

@@ -27,6 +27,8 @@ export type Heard = {
   /** With the query. */
   readonly url: string;
   readonly userAgent: string;
+  /** Of its body; empty without one. */
+  readonly contentType: string;
   readonly status: number;
   /** No role allows it. */
   readonly forbidden: boolean;
@@ -97,7 +99,17 @@ const respond = async (
   const response = veto === undefined ? await cluster.respond(request, user) : refusal(veto);
   const status = response.kind === 'watch' ? 200 : response.status;
   const { url = '' } = incoming;
-  heard?.({ user, asked, url, userAgent: request.userAgent, status, forbidden: veto !== undefined, receivedAt, answeredAt: now() });
+  heard?.({
+    user,
+    asked,
+    url,
+    userAgent: request.userAgent,
+    contentType: request.contentType,
+    status,
+    forbidden: veto !== undefined,
+    receivedAt,
+    answeredAt: now(),
+  });
   if (response.kind === 'watch') return stream(response, outgoing);
   return send(outgoing, response);
 };
