@@ -103,6 +103,9 @@ export const unsupportedMediaType = (message: string, details?: Details): Failur
 
 export const tooLarge = (limit: number): Failure => make(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`);
 
+/** Java's client watches by web socket first, and over plain HTTP where it hears this. */
+export const noWebSockets = (): Failure => make(503, 'ServiceUnavailable', 'this server has no web sockets: watch over plain HTTP');
+
 export const unauthorized = (): Failure => make(401, 'Unauthorized', 'Unauthorized');
 
 /** 410: what was asked for has been forgotten. */

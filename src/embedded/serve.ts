@@ -7,7 +7,7 @@ import { authorize } from './access/authorize.ts';
 import type { ApiRequest, Body, Response, WatchEvent } from './api/message.ts';
 import { protobufType } from './api/protobuf-body.ts';
 import type { EmbeddedCluster } from './cluster.ts';
-import { type Failure, tooLarge, unauthorized } from './failure.ts';
+import { type Failure, noWebSockets, tooLarge, unauthorized } from './failure.ts';
 
 export type ServeOptions = {
   /** What clients must show, `Authorization: Bearer TOKEN`, and whom it makes them. Roles say what they may do. */
@@ -92,6 +92,7 @@ const respond = async (
   const bytes = await bytesOf(incoming);
   const user = users.get(digest(bearerOf(incoming.headers.authorization)));
   if (user === undefined) return send(outgoing, refusal(unauthorized()));
+  if (incoming.headers.upgrade?.toLowerCase() === 'websocket') return send(outgoing, refusal(noWebSockets()));
   if (bytes === undefined) return send(outgoing, refusal(tooLarge(largestBody)));
   const request = requestOf(incoming, bytes);
   const asked = askedBy(request, cluster.registry.kinds);

@@ -42,6 +42,15 @@ const versions = {
 };
 const machine = { architecture: 'amd64', operatingSystem: 'linux', bootID: '', machineID: '', osImage: '', systemUUID: '' };
 
+/** What a machine has that nobody has described. */
+const usualCapacity = { cpu: '16', memory: '64Gi', 'ephemeral-storage': '100Gi', pods: '110' };
+
+/** Who says only one of the two is taken at his word: the scheduler goes by either. */
+const capacityOf = (node: Stored): JsonObject => {
+  const said = ['capacity', 'allocatable'].some(field => Object.keys(part(node, 'status', field)).length > 0);
+  return said ? {} : { capacity: usualCapacity, allocatable: usualCapacity };
+};
+
 const isGiven = (info: JsonObject): boolean => Object.values(info).some(value => value !== '');
 
 /** The status of a node that is well. What it was given stays: addresses, what it has, what it runs on, and conditions of others. */
@@ -57,6 +66,7 @@ const readyStatus = (node: Stored, now: string): JsonObject => {
   const info = part(node, 'status', 'nodeInfo');
   return {
     ...part(node, 'status'),
+    ...capacityOf(node),
     conditions: [...others, ...own],
     addresses: addresses.length > 0 ? [...addresses] : [{ type: 'Hostname', address: name }],
     nodeInfo: isGiven(info) ? info : { ...machine, ...versions },

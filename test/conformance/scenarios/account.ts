@@ -22,6 +22,15 @@ export type Leaving = {
   readonly nodes?: true;
 };
 
+/** What either leaves out. */
+export const leavingBoth = (one: Leaving, other: Leaving): Leaving => ({
+  courses: [...(one.courses ?? []), ...(other.courses ?? [])],
+  final: [...(one.final ?? []), ...(other.final ?? [])],
+  notes: [...(one.notes ?? []), ...(other.notes ?? [])],
+  events: one.events === 'all' || other.events === 'all' ? 'all' : [...(one.events ?? []), ...(other.events ?? [])],
+  ...((one.nodes ?? other.nodes) && { nodes: true }),
+});
+
 const letters = '[bcdfghjklmnpqrstvwxz2456789]';
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);

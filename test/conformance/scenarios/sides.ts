@@ -12,7 +12,7 @@ import { type Access, type Api, apiFor } from '../../control-plane/api.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
 import { namespace } from '../../control-plane/manifests.ts';
 import type { ControlPlane, LeftOut } from '../../control-plane/types.ts';
-import { type Account, accountOf, type Leaving } from './account.ts';
+import { type Account, accountOf, type Leaving, leavingBoth } from './account.ts';
 import { differenceOf } from './difference.ts';
 import { Place } from './place.ts';
 import { Recorder } from './recorder.ts';
@@ -25,9 +25,13 @@ export type Scenario = {
   readonly leaving?: Leaving;
 };
 
-type Side = { readonly api: Api; readonly recorder: Recorder };
+export type Side = { readonly api: Api; readonly recorder: Recorder };
 
-export type Sides = { readonly kind: 'started'; run(one: Scenario, id: string): Promise<void>; stop(): Promise<void> };
+export type Sides = {
+  readonly kind: 'started' /** `more` is left out beside what the scenario leaves out itself. */;
+  run(one: Scenario, id: string, more?: Leaving): Promise<void>;
+  stop(): Promise<void>;
+};
 
 /** Kwok's pace, as stages/pods.yaml of the control plane has it; kwok's pods do not say that they have ended before they are gone. */
 const pace: Pace = { startMs: 500, stopMs: 1000, spread: 0, saysEnd: 'none' };
@@ -39,7 +43,7 @@ const flags = { 'kube-controller-manager': ['--node-monitor-period=500ms', '--no
 /** The nodes that kwok plays the kubelet of. */
 const isAlive = ({ metadata }: Stored): boolean => metadata.annotations?.['kwok.x-k8s.io/node'] === 'fake';
 
-const sideOf = async (access: Access): Promise<Side> => {
+export const openSide = async (access: Access): Promise<Side> => {
   const side = { api: apiFor(access), recorder: new Recorder() };
   await side.recorder.start(side.api);
   return side;
@@ -55,7 +59,7 @@ const startEmbedded = async (real: ControlPlane): Promise<Side & { close(): Prom
     tokens: { [token]: administrator },
     tls: { certificate: pem('server.crt'), key: pem('server.key') },
   });
-  const side = await sideOf({ server: serving.url, token, ca: pem('ca.crt') });
+  const side = await openSide({ server: serving.url, token, ca: pem('ca.crt') });
   const close = async (): Promise<void> => {
     runtime.stop();
     await serving.close();
@@ -85,16 +89,19 @@ const agree = async (places: readonly [Place, Place], leaving: Leaving): Promise
   }
 };
 
-/** The real control plane with all its controllers, and the embedded one with its life. */
-export const startSides = async (): Promise<Sides | LeftOut> => {
+/** Starts what is compared with the real control plane; its certificates may be borrowed. */
+type StartOther = (real: ControlPlane) => Promise<Side & { close(): Promise<void> }>;
+
+/** The real control plane with all its controllers, and the embedded one: with its own controllers, unless `startOther` gives it others. */
+export const startSides = async (startOther: StartOther = startEmbedded): Promise<Sides | LeftOut> => {
   const plane = await startControlPlane({ flags });
   if (plane.kind === 'left-out') return plane;
   if (plane.external) {
     await plane.stop();
     return { kind: 'left-out', why: 'the cluster of DRYDOCK_TEST_KUBECONFIG has a kubelet of its own, at its own pace' };
   }
-  const real = await sideOf(plane.accessOf('admin'));
-  const embedded = await startEmbedded(plane);
+  const real = await openSide(plane.accessOf('admin'));
+  const embedded = await startOther(plane);
   const play = async ({ api, recorder }: Side, one: Scenario, id: string): Promise<Place> => {
     await api.post('/api/v1/namespaces', namespace(`s-${id}`));
     const place = new Place(api, id, recorder.scope(`s-${id}`));
@@ -104,8 +111,8 @@ export const startSides = async (): Promise<Sides | LeftOut> => {
   };
   return {
     kind: 'started',
-    run: async (one, id) => {
-      await agree(await Promise.all([play(real, one, id), play(embedded, one, id)]), one.leaving ?? {});
+    run: async (one, id, more = {}) => {
+      await agree(await Promise.all([play(real, one, id), play(embedded, one, id)]), leavingBoth(one.leaving ?? {}, more));
     },
     stop: async () => {
       for (const { api, recorder } of [real, embedded]) {
