@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { create, nodesReady } from '../control-plane/cluster.ts';
 import { ensureBuilt } from '../control-plane/go-build.ts';
 import { namespace, node } from '../control-plane/manifests.ts';
@@ -14,7 +16,10 @@ const built = await ensureBuilt({
   module: join(import.meta.dirname, 'operator'),
   salt: '',
   announcement: 'building an operator with controller-runtime for the tests, half a minute the first time,',
-  build: async (folder, go) => go(['build', '-o', join(folder, 'operator'), '-ldflags', '-s -w', '.']),
+  build: async (folder, go) => {
+    await go(['build', '-o', join(folder, 'operator'), '-ldflags', '-s -w', '.']);
+    await go(['test', '-c', '-o', join(folder, 'envtest'), '-ldflags', '-s -w', '.']);
+  },
 });
 const started = built.kind === 'left-out' ? built : await startForClients({ isAlive: () => true });
 const skip = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
@@ -76,6 +81,13 @@ describe('an operator of controller-runtime on the embedded cluster', { skip, ti
     await api.delete(path);
     await until('it to be gone', async () => (await api.call('GET', path)).status === 404);
     assert.equal((await api.call('GET', deployment)).status, 404);
+  });
+
+  test("somebody's own tests with envtest use the cluster that is there, as docs/embedded.md says", async () => {
+    if (built.kind === 'left-out') return;
+    const env = { ...process.env, KUBECONFIG: embedded.kubeconfig, USE_EXISTING_CLUSTER: 'true' };
+    const { stdout } = await promisify(execFile)(join(built.folder, 'envtest'), ['-test.v', '-test.count=1'], { env, timeout: 60_000 });
+    assert.match(stdout, /--- PASS: TestExistingCluster/);
   });
 
   test('it has spoken protobuf, and nothing that it asked for was refused', () => {
