@@ -44,6 +44,19 @@ const accepted = [
   ['--zap-time-encoding <name>', 'accepted; times are RFC 3339'],
 ] as const;
 
+/** The flags of node maintenances, for `drydock operator`. */
+const nodeFlags = (command: Command): Command =>
+  command
+    .addOption(new Option('--node-lease-duration-seconds <n>', 'duration of the Lease of a held node, in seconds').default('3600'))
+    .addOption(
+      new Option(
+        '--eviction-requests <mode>',
+        'ask the responders of pods that name some by an EvictionRequest (alpha), where the API server serves it',
+      )
+        .choices(['Auto', 'Never'])
+        .default('Auto'),
+    );
+
 const operatorCommand = (env: Env): Command => {
   const command = connectionFlags(new Command('operator'))
     .description('run the operator: reconcile every maintenance object of the cluster until stopped')
@@ -64,8 +77,7 @@ const operatorCommand = (env: Env): Command => {
     .addOption(new Option('--zap-encoder <name>', 'log encoding: json or console').choices(['json', 'console']))
     .addOption(
       new Option('--log-format <name>', 'log format: json or text (default: text on a terminal, else json)').choices(['json', 'text']),
-    )
-    .addOption(new Option('--node-lease-duration-seconds <n>', 'duration of the Lease of a held node, in seconds').default('3600'));
+    );
   command
     .option('--event-intake-bind-address <address>', 'address to receive CloudEvents about machines on, for example :8090 (0: off)')
     .option(
@@ -78,7 +90,7 @@ const operatorCommand = (env: Env): Command => {
         .default([], 'none')
         .argParser((text: string, before: readonly string[]) => [...before, text]),
     );
-  webhookFlags(openStackFlags(machineFlags(command)));
+  webhookFlags(openStackFlags(machineFlags(nodeFlags(command))));
   for (const [flags, text] of accepted) command.addOption(new Option(flags, text).hideHelp());
   return command.action(async (flags: OperatorFlags) => (await import('./manager/operator.ts')).operator(flags, env));
 };

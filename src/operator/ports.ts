@@ -1,3 +1,4 @@
+import type { EvictionMethod } from '../core/drain/retry.ts';
 import type { KubeEvent } from '../core/maintenance/decision.ts';
 import type { DesiredHostState, HostView } from '../core/vm/host.ts';
 
@@ -99,7 +100,7 @@ export interface Fence {
 /** Counts what happens, for metrics. */
 export interface Meter {
   /** An eviction (or deletion) has been answered; `outcome` is one of the classifier's words. */
-  evicted(method: 'evict' | 'delete', outcome: string, seconds: number): void;
+  evicted(method: EvictionMethod, outcome: string, seconds: number): void;
   wrote(store: string, result: 'stored' | 'conflict' | 'refused'): void;
   /** A node has been looked at and decided on. */
   decided(seconds: number): void;

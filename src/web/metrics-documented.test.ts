@@ -134,6 +134,7 @@ const causes: Readonly<Record<Blocker['cause'], true>> = {
   EarlierWave: true,
   Evacuating: true,
   EvictionFailed: true,
+  EvictionRequested: true,
   EvictionResponder: true,
   EvictionResponderSilent: true,
   Forbidden: true,

@@ -9,6 +9,7 @@ const plain: OperatorFlags = {
   healthProbeBindAddress: ':8081',
   leaderElect: false,
   nodeLeaseDurationSeconds: '3600',
+  evictionRequests: 'Auto',
   machinesPerSet: '1',
   machinesPerZone: '0',
   openstackMigrationsPerHost: '8',

@@ -30,6 +30,7 @@ export type OperatorFlags = WebhookFlags &
     readonly zapEncoder?: 'json' | 'console';
     readonly logFormat?: LogFormat;
     readonly nodeLeaseDurationSeconds: string;
+    readonly evictionRequests: 'Auto' | 'Never';
     readonly machineMaintenanceNamespace?: string;
     readonly machineMaintenanceWatchNamespaces: readonly string[];
     readonly allowedAwsEndpoint: readonly string[];
@@ -52,6 +53,8 @@ export type OperatorSettings = {
   /** `namespace/name` of the pod that this process runs in, as its manifest tells it; undefined outside a cluster. */
   readonly ownPod: string | undefined;
   readonly leaseSeconds: number;
+  /** Whether the responders of pods that name some are asked by EvictionRequests. */
+  readonly evictionRequests: 'Auto' | 'Never';
   /** Where new MachineMaintenances are made; beside the operator when left out. */
   readonly machineNamespace: string | undefined;
   readonly machines: Omit<MachineTerms, 'namespace'>;
@@ -147,6 +150,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     ...leaseNamespaces(env),
     ownPod: ownPodOf(env),
     leaseSeconds: secondsOf('--node-lease-duration-seconds', flags.nodeLeaseDurationSeconds),
+    evictionRequests: flags.evictionRequests,
     machineNamespace: flags.machineMaintenanceNamespace === '' ? undefined : flags.machineMaintenanceNamespace,
     machines: {
       awsEndpoints: endpoints(flags.allowedAwsEndpoint),

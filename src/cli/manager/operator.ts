@@ -99,6 +99,7 @@ const controllerManagerOf = (
     fence,
     clock: systemClock,
     log,
+    evictionRequests: settings.evictionRequests,
     terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
     machines: { ...settings.machines, namespace },
     openStack: settings.openStack,

@@ -28,6 +28,7 @@ type Cause =
   | 'DaemonSet'
   | 'AwaitingCompletion'
   | 'EarlierWave'
+  | 'EvictionRequested'
   | 'EvictionResponder'
   | 'EvictionResponderSilent'
   | 'KeepsComing'
@@ -58,6 +59,7 @@ export const needsHelp = ({ cause }: BlockerInfo): boolean =>
   cause !== 'DisruptionBudget' &&
   cause !== 'Terminating' &&
   cause !== 'EarlierWave' &&
+  cause !== 'EvictionRequested' &&
   cause !== 'EvictionResponder' &&
   cause !== 'Throttled' &&
   cause !== 'NamespaceTerminating' &&

@@ -38,8 +38,11 @@ test('whose turn it is, with all that it has said', () => {
   );
 });
 
+test('the default responder is known as such', () => {
+  assert.deepEqual(readLifecycleEviction(raw(active(evictor)))?.responder, { name: evictor, isDefault: true });
+});
+
 for (const [what, status] of [
-  ['the default responder', active(evictor)],
   ['nobody yet', {}],
   ['nobody any more', { targetResponders: [{ name: mover, state: 'Completed' }] }],
   ['the pod is evicted', { ...active(mover), conditions: [{ type: 'TargetEvicted', status: 'True' }] }],

@@ -7,8 +7,8 @@ import { about, type BlockerInfo, shortened } from './blocker.ts';
  * Evictions of lifecycle.k8s.io (KEP-4563, alpha since Kubernetes 1.37): somebody has requested the eviction of a pod, and the pod's responders
  * carry it out, one after the other. Not to be taken for the subresource pods/eviction.
  */
-const version = 'lifecycle.k8s.io/v1alpha1';
-export const lifecycleEvictionsPath = `/apis/${version}/evictions`;
+export const lifecycleVersion = 'lifecycle.k8s.io/v1alpha1';
+export const lifecycleEvictionsPath = `/apis/${lifecycleVersion}/evictions`;
 
 /** Calls pods/eviction when no responder of the pod's own is left: what Drydock does itself, sooner. */
 const defaultResponder = 'imperative-eviction.k8s.io/evictor';
@@ -16,6 +16,8 @@ const defaultResponder = 'imperative-eviction.k8s.io/evictor';
 /** Whose turn it is to make the pod leave. */
 export type ActiveResponder = {
   readonly name: string;
+  /** It is the default responder: pods/eviction is all that it would call, and later than Drydock does. */
+  readonly isDefault?: true;
   readonly message?: string;
   readonly startTime?: Temporal.Instant;
   readonly heartbeatTime?: Temporal.Instant;
@@ -29,25 +31,27 @@ export type LifecycleEviction = {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly podUid: string;
-  /** Missing when it is the default responder's turn, nobody's, or when all is over. */
+  /** Missing when it is nobody's turn (yet), or when all is over. */
   readonly responder?: ActiveResponder;
 };
 
 const objectsIn = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-const isOver = (status: JsonObject): boolean =>
+/** Of an Eviction, or of an EvictionRequest, whose conditions say the same: nothing more will come of it. */
+export const isOver = (status: JsonObject): boolean =>
   objectsIn(status['conditions']).some(({ type, status }) => (type === 'TargetEvicted' || type === 'Failed') && status === 'True');
 
 const responderIn = (status: JsonObject): ActiveResponder | undefined => {
   if (isOver(status)) return undefined;
   const active = objectsIn(status['targetResponders']).find(({ state }) => state === 'Active')?.['name'];
-  if (typeof active !== 'string' || active === defaultResponder) return undefined;
+  if (typeof active !== 'string') return undefined;
   const said = objectsIn(status['responders']).find(({ name }) => name === active) ?? {};
   const [startTime, heartbeatTime, expectedCompletionTime] = ['startTime', 'heartbeatTime', 'expectedCompletionTime'].map(key =>
     readTime(said[key]),
   );
   return {
     name: shortened(active),
+    ...(active === defaultResponder && { isDefault: true }),
     ...(typeof said['message'] === 'string' && said['message'] !== '' && { message: shortened(said['message']) }),
     ...(startTime && { startTime }),
     ...(heartbeatTime && { heartbeatTime }),

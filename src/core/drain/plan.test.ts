@@ -26,7 +26,7 @@ const around = (over: Partial<PlanContext> = {}): PlanContext => ({
   now: at(0),
   ...over,
 });
-const names = (candidates: readonly EvictionCandidate[]): readonly string[] => candidates.map(({ pod }) => pod.name);
+const names = (candidates: readonly Pick<EvictionCandidate, 'pod'>[]): readonly string[] => candidates.map(({ pod }) => pod.name);
 const inFlightEviction = (name: string, over: Partial<InFlightEviction> = {}): InFlightEviction => ({
   uid: `uid-shop-${name}`,
   podKey: `shop/${name}`,

@@ -2,13 +2,15 @@ import { byKey, isFinished, isGuarded, isTerminating, type Pod } from '../pod/po
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../time.ts';
 import { roomFor } from '../vm/migration-slots.ts';
 import type { VmPod, VmsKnown } from '../vm/vm-pod.ts';
+import { askResponders } from './ask-responders.ts';
 import { type BlockerInfo, budgetBlockerInfo, multipleBudgetsBlockerInfo, outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
 import { type Budget, budgetsOf, costsNothing } from './budget.ts';
+import type { EvictionRequestsKnown, Owner } from './eviction-request.ts';
 import { freeOf, type InFlightEviction, type Overruled, reservedOf } from './in-flight-eviction.ts';
 import { type ActiveResponder, responderBlockerInfo, silentAt } from './lifecycle-eviction.ts';
 import type { PodDecision } from './pod-decision.ts';
 import { keepsComing, oneMore, ownerKey, type Recreations, staysUntil } from './recreations.ts';
-import { type Attempt, retryAt } from './retry.ts';
+import { type Attempt, type EvictionMethod, retryAt } from './retry.ts';
 import { MigrationSlots, vmPodDecision } from './vm-pod-decision.ts';
 
 /** A pod that has to go, and how. */
@@ -27,13 +29,16 @@ export type EvictionCandidate = {
 };
 
 /** One call to make now. */
-export type PodCall = EvictionCandidate & {
+export type PodCall = Omit<EvictionCandidate, 'method'> & {
+  readonly method: EvictionMethod;
   /** The budget that it takes from, with the version that allowed it. */
   readonly budget?: Budget;
   /** Of a deletion: the budgets that it does not ask. */
   readonly overrules?: readonly Overruled[];
-  /** The responder of somebody else's Eviction that a rung of the ladder does not wait for. */
+  /** The responder that a rung of the ladder does not wait for. */
   readonly overrulesResponder?: string;
+  /** Of an EvictionRequest: the node that will own it. */
+  readonly requestFor?: Owner;
 };
 
 /** What is known beside the pods. */
@@ -50,8 +55,10 @@ export type PlanContext = {
   readonly recreations: ReadonlyMap<string, Recreations>;
   /** Missing where there is no KubeVirt. */
   readonly vms?: VmsKnown;
-  /** Responders of Evictions that somebody else has requested, by the uid of the pod; missing where there are none. */
+  /** Responders whose turn it is, by the uid of the pod, whoever has requested that; missing where there are none. */
   readonly responders?: ReadonlyMap<string, ActiveResponder>;
+  /** Missing where nobody may request anything. */
+  readonly evictionRequests?: EvictionRequestsKnown;
   /** The VMs of virt-launcher pods, by the uid of the pod. */
   readonly vmPods: ReadonlyMap<string, VmPod>;
   readonly now: Temporal.Instant;
@@ -176,10 +183,10 @@ const askKubeVirt = (
   return vmPodDecision(pod, vmPod, { vms, attempt: attempts.get(pod.uid), mayStop: mayStopVm === true, room: ledger.room, now });
 };
 
-/** Somebody else's responder makes the pod leave: no call of ours goes past it, unless a rung of the ladder says so. */
+/** A responder of the pod's own makes it leave: no call of ours goes past it, unless a rung of the ladder says so. */
 const leftToResponder = ({ pod, escalated }: EvictionCandidate, { responders, now }: PlanContext): PodDecision | undefined => {
   const responder = responders?.get(pod.uid);
-  if (responder === undefined || escalated) return undefined;
+  if (responder === undefined || responder.isDefault || escalated) return undefined;
   const silent = silentAt(responder);
   const again = silent !== undefined && isBefore(now, silent) ? silent : undefined;
   return { verdict: 'wait', blockerInfo: responderBlockerInfo(pod, responder, now), ...(again && { again }) };
@@ -187,7 +194,7 @@ const leftToResponder = ({ pod, escalated }: EvictionCandidate, { responders, no
 
 const overruledResponder = ({ pod }: EvictionCandidate, { responders }: PlanContext): Pick<PodCall, 'overrulesResponder'> => {
   const responder = responders?.get(pod.uid);
-  return responder === undefined ? {} : { overrulesResponder: responder.name };
+  return responder === undefined || responder.isDefault ? {} : { overrulesResponder: responder.name };
 };
 
 const consider = (candidate: EvictionCandidate, planContext: PlanContext, ledger: BudgetLedger): PodDecision => {
@@ -199,6 +206,8 @@ const consider = (candidate: EvictionCandidate, planContext: PlanContext, ledger
   if (responding !== undefined) return responding;
   const answer = askKubeVirt(candidate, planContext, ledger);
   if (answer !== undefined) return answer;
+  const requested = askResponders(candidate, planContext);
+  if (requested !== undefined) return requested;
   const guards = isGuarded(pod) && method === 'evict' ? budgetsOf(pod, budgets) : [];
   const attempt = attempts.get(pod.uid);
   if (attempt === undefined) {
@@ -258,7 +267,12 @@ export const plan = (candidates: readonly EvictionCandidate[], planContext: Plan
     const verdict = consider(candidate, planContext, ledger);
     if (verdict.verdict === 'call') {
       const overrules = { ...overruledBy(candidate, planContext, ledger), ...overruledResponder(candidate, planContext) };
-      calls.push({ ...candidate, ...(verdict.budget && { budget: verdict.budget }), ...overrules });
+      calls.push({
+        ...candidate,
+        ...(verdict.requestFor && { method: 'request', requestFor: verdict.requestFor }),
+        ...(verdict.budget && { budget: verdict.budget }),
+        ...overrules,
+      });
       continue;
     }
     if (verdict.blockerInfo !== undefined) blockerInfos.push(verdict.blockerInfo);

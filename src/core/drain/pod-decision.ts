@@ -1,9 +1,15 @@
 import type { BlockerInfo } from './blocker.ts';
 import type { Budget } from './budget.ts';
+import type { Owner } from './eviction-request.ts';
 
 /** What becomes of one pod now. */
 export type PodDecision =
-  | { readonly verdict: 'call'; readonly budget?: Budget }
+  | {
+      readonly verdict: 'call';
+      readonly budget?: Budget;
+      /** Its responders are asked, by an EvictionRequest that this node owns. */
+      readonly requestFor?: Owner;
+    }
   | {
       readonly verdict: 'wait';
       readonly blockerInfo?: BlockerInfo;

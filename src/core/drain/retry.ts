@@ -1,9 +1,12 @@
 import { secondsAfter } from '../time.ts';
 import type { EvictionOutcome } from './eviction-outcome.ts';
 
+/** evict: the subresource pods/eviction. delete: the pod itself, past its budgets. request: an EvictionRequest. */
+export type EvictionMethod = 'evict' | 'delete' | 'request';
+
 /** The last time that a pod's eviction (or deletion) was asked for, and what came of it. */
 export type Attempt = {
-  readonly method: 'evict' | 'delete';
+  readonly method: EvictionMethod;
   readonly outcome: EvictionOutcome;
   readonly at: Temporal.Instant;
   /** Asked this many times with the same kind of outcome. */

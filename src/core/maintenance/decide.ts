@@ -6,6 +6,7 @@ import type { NodeSnapshot } from './snapshot.ts';
 import { claim } from './steps/claim.ts';
 import { detach } from './steps/detach.ts';
 import { drain } from './steps/drain/drain.ts';
+import { tidyEvictionRequests } from './steps/eviction-requests.ts';
 import { hold } from './steps/hold.ts';
 import { hypervisor } from './steps/hypervisor.ts';
 import { lease } from './steps/lease.ts';
@@ -34,7 +35,7 @@ const nodeWrites = (context: ReconcileContext, reported: readonly Reported[], fi
   finished && reported.length === context.progresses.length && reported.length > 0 ? conditionsWrites(context, nodeWords(reported)) : [];
 
 /** What the course comes to, without a word about it. */
-const decisionOf = (context: ReconcileContext, reported: readonly Reported[]): Decision => {
+const decisionOf = (context: ReconcileContext, reported: readonly Reported[], requestUnanswered = false): Decision => {
   const again = earliest([...context.moments, ...reported.map(one => one.again)]);
   return {
     writes: context.writes,
@@ -47,6 +48,7 @@ const decisionOf = (context: ReconcileContext, reported: readonly Reported[]): D
     watchPods: context.snapshot.requests.some(({ deleting, stage }) => !deleting && stage === 'Drain'),
     confirmPods: context.confirmPods,
     handOver: context.handOver,
+    requestUnanswered,
     lookups: context.lookups,
     notes: notesAfter(context, reported),
     ...(again && { again }),
@@ -58,9 +60,11 @@ const decisionOf = (context: ReconcileContext, reported: readonly Reported[]): D
  * line and started again goes on where it was. Everything stored is in the API; `notes` only make it quieter.
  */
 export const decide = (snapshot: NodeSnapshot, now: Temporal.Instant): Decision => {
-  const { context, finished } = walk(startContext(snapshot, now), steps);
+  const walked = walk(startContext(snapshot, now), steps);
+  const { finished } = walked;
+  const { context, requestUnanswered } = tidyEvictionRequests(walked.context);
   const reported = reports(context, finished);
-  const decision = decisionOf(context, reported);
+  const decision = decisionOf(context, reported, requestUnanswered);
   const written = reported.flatMap(({ write }) => (write ? [write] : []));
   return { ...decision, writes: [...decision.writes, ...nodeWrites(context, reported, finished), ...written] };
 };

@@ -44,6 +44,7 @@ export type Write = {
     | 'machineEventSources'
     | 'windows'
     | 'nodeNotices'
+    | 'evictionRequests'
     | 'vms';
   /** Of the served kind, for `requests`. */
   readonly adapter?: string;
@@ -74,6 +75,8 @@ export type Decision = {
   readonly confirmPods: boolean;
   /** Only the operator's own pod is left to go: somebody else has to lead before it may. */
   readonly handOver: boolean;
+  /** An EvictionRequest has not been answered: for a while none is made. */
+  readonly requestUnanswered: boolean;
   /** Claims (`namespace/name`) whose volume has to be known. */
   readonly lookups: readonly string[];
   readonly notes: Notes;

@@ -39,6 +39,7 @@ test('at the start nothing is known, granted or asked for', () => {
     confirmPods: false,
     handOver: false,
     evictable: new Set(),
+    isDrainJudged: false,
     recalled: new Map(),
     stillMoving: [],
   });

@@ -76,6 +76,8 @@ export type ReconcileContext = {
   readonly handOver: boolean;
   /** uids of the pods that may be evicted at all: what is queued beside them is called back. */
   readonly evictable: ReadonlySet<string>;
+  /** The drain has been looked at: what is not evictable now is not wanted gone. */
+  readonly isDrainJudged: boolean;
   readonly leaseMissedAt?: Temporal.Instant;
   /** How the VMs of the node stand. */
   readonly vms?: Tracked;
@@ -118,6 +120,7 @@ export const startContext = (snapshot: NodeSnapshot, now: Temporal.Instant): Rec
     confirmPods: false,
     handOver: false,
     evictable: new Set(),
+    isDrainJudged: false,
     recalled: new Map(),
     stillMoving: [],
     ...(snapshot.notes.vms && { vms: snapshot.notes.vms }),

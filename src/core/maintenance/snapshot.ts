@@ -1,5 +1,6 @@
 import type { Attachment } from '../drain/attachment.ts';
 import type { Budget } from '../drain/budget.ts';
+import type { EvictionRequestsKnown } from '../drain/eviction-request.ts';
 import type { InFlightEviction } from '../drain/in-flight-eviction.ts';
 import type { ActiveResponder } from '../drain/lifecycle-eviction.ts';
 import type { Recreations } from '../drain/recreations.ts';
@@ -74,8 +75,10 @@ export type NodeSnapshot = {
   readonly volumes: ReadonlyMap<string, string | null>;
   /** `namespace/name`; missing as long as they are not known. */
   readonly daemonSets?: ReadonlySet<string>;
-  /** Responders of Evictions (lifecycle.k8s.io) that somebody else has requested, by the uid of the pod; missing where there are none. */
+  /** Responders whose turn it is (Evictions of lifecycle.k8s.io), by the uid of the pod; missing where there are none. */
   readonly responders?: ReadonlyMap<string, ActiveResponder>;
+  /** Our own EvictionRequests of this node; missing where the kind is not served and where it may not be read. */
+  readonly evictionRequests?: EvictionRequestsKnown;
   /** Missing where there is no KubeVirt, or where it may not be read. */
   readonly vms?: VmsKnown;
   /** What is known of the hypervisor that it is; missing where nobody asks OpenStack. */

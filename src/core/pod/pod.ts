@@ -32,6 +32,8 @@ export type Pod = {
   readonly graceSeconds: number;
   readonly createdAt: Temporal.Instant;
   readonly finalizers: readonly string[];
+  /** It names responders that move its work away before it is evicted (KEP-4563). */
+  readonly hasResponders?: true;
 };
 
 type RawPod = {
@@ -52,6 +54,8 @@ type RawPod = {
     readonly nodeName?: string;
     readonly priority?: number;
     readonly terminationGracePeriodSeconds?: number;
+    readonly evictionResponders?: readonly unknown[];
+    readonly schedulingGroup?: unknown;
     readonly volumes?: readonly {
       readonly emptyDir?: unknown;
       readonly persistentVolumeClaim?: { readonly claimName: string };
@@ -77,6 +81,10 @@ const ownerOf = ({ metadata }: RawPod): Pod['owner'] => {
 /** A pod that somebody deletes is on its way out, however far away its end is: a grace period may reach past the years that a time can be written in. */
 const deletionOf = ({ deletionTimestamp }: RawPod['metadata']): Temporal.Instant | undefined =>
   deletionTimestamp === undefined ? undefined : (readTime(deletionTimestamp) ?? instantAt(Number.POSITIVE_INFINITY));
+
+/** Responders act for single pods: the eviction of one that belongs to a scheduling group cannot be requested. */
+const hasResponders = ({ spec }: RawPod): boolean =>
+  (spec?.evictionResponders ?? []).length > 0 && (spec?.schedulingGroup ?? undefined) === undefined;
 
 /** Keeps of a Pod object what this type has. */
 export const readPod = (raw: unknown): Pod => {
@@ -107,6 +115,7 @@ export const readPod = (raw: unknown): Pod => {
     deletionGraceSeconds: metadata.deletionGracePeriodSeconds ?? 0,
     graceSeconds: spec?.terminationGracePeriodSeconds ?? 30,
     finalizers: metadata.finalizers ?? [],
+    ...(hasResponders(pod) && { hasResponders: true }),
   };
 };
 

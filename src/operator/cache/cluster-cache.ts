@@ -10,7 +10,7 @@ import type { Api, Change, Watcher } from '../ports.ts';
 import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';
 import { InformerSet } from './informer-set.ts';
-import { LifecycleEvictions, lifecycleEvictionsName } from './lifecycle-evictions.ts';
+import { LifecycleEvictions, lifecycleCollections } from './lifecycle-evictions.ts';
 import type { ClusterCacheEvents, Listener } from './listeners.ts';
 import { type Named, readNamed } from './named.ts';
 import type { Namespaces } from './namespaces.ts';
@@ -25,7 +25,7 @@ import { Vms, vmCollections } from './vms.ts';
 export type Scope = 'everything' | 'drain';
 
 /** Collections that many clusters do not have, and that older roles do not let the operator read. */
-const isOptional = (name: string): boolean => vmCollections.has(name) || name === lifecycleEvictionsName;
+const isOptional = (name: string): boolean => vmCollections.has(name) || lifecycleCollections.has(name);
 
 const windowsName = 'maintenancewindows.drydock.dev';
 
@@ -81,17 +81,13 @@ export class ClusterCache {
       lacks: (name, status) => this.#lacks(name, status),
       complete: () => this.#touchAll(),
     });
-    this.lifecycleEvictions = new LifecycleEvictions(options, this.#informers, podUid => this.#touchNodeOf(podUid));
-    this.vms = new Vms(options, this.#informers, nodeName => {
-      if (this.unsynced.length === 0 && this.concerns(nodeName)) this.#events.touched(nodeName);
-    });
-  }
-
-  /** Nodes whose pods are watched: an Eviction names its pod, not its node. */
-  #touchNodeOf(podUid: string): void {
-    if (this.unsynced.length > 0) return;
-    for (const nodeName of this.pods.watched())
-      if (this.pods.of(nodeName)?.some(({ uid }) => uid === podUid) === true) this.#events.touched(nodeName);
+    const touched = (nodeName: string | undefined): void => {
+      if (nodeName !== undefined && this.unsynced.length === 0 && this.concerns(nodeName)) this.#events.touched(nodeName);
+    };
+    // An Eviction names its pod, not its node.
+    const pod = (uid: string): void => touched(this.pods.nodeOf(uid));
+    this.lifecycleEvictions = new LifecycleEvictions(options, this.#informers, { pod, node: touched });
+    this.vms = new Vms(options, this.#informers, touched);
   }
 
   /** Tells of every node, maintenance and window that changes, until the answer is called. */
@@ -122,7 +118,7 @@ export class ClusterCache {
         signal,
       ),
       this.vms.follow(signal),
-      this.lifecycleEvictions.follow(signal),
+      this.lifecycleEvictions.followEvictions(signal),
     ]);
   }
 
@@ -131,6 +127,7 @@ export class ClusterCache {
     await Promise.all([
       this.#informers.follow('nodes', { path: '/api/v1/nodes' }, readNode, change => this.#nodeChanged(change), signal),
       ...this.#adapters.map(adapter => this.#followRequests(adapter, signal)),
+      this.lifecycleEvictions.followRequests(signal),
       this.#followWindows(signal),
       ...[...leaseNamespaces].map(namespace =>
         this.#informers.follow(
@@ -163,7 +160,8 @@ export class ClusterCache {
 
   /** There is something to decide about this node: somebody wants it, or something of ours is left on it or about it. */
   concerns(nodeName: string): boolean {
-    return this.requests.in(nodeName).length > 0 || isMarked(this.nodes.get(nodeName)) || this.#isLeased(nodeName);
+    if (this.requests.in(nodeName).length > 0 || isMarked(this.nodes.get(nodeName)) || this.#isLeased(nodeName)) return true;
+    return this.lifecycleEvictions.requestsOf(nodeName).size > 0;
   }
 
   #isLeased(nodeName: string): boolean {
@@ -182,7 +180,7 @@ export class ClusterCache {
 
   #touchAll(): void {
     this.#tell(listener => listener.complete?.());
-    const names = new Set([...this.nodes.groups(), ...this.requests.groups()]);
+    const names = new Set([...this.nodes.groups(), ...this.requests.groups(), ...this.lifecycleEvictions.requestedNodes()]);
     for (const nodeName of names) if (this.concerns(nodeName)) this.#events.touched(nodeName);
   }
 

@@ -1,54 +1,104 @@
 import {
+  type EvictionRequest,
+  evictionRequestsPath,
+  evictionRequestsSelector,
+  readEvictionRequest,
+  triedAgainAfter,
+} from '../../core/drain/eviction-request.ts';
+import {
   type ActiveResponder,
   type LifecycleEviction,
   lifecycleEvictionsPath,
   readLifecycleEviction,
 } from '../../core/drain/lifecycle-eviction.ts';
-import type { Pod } from '../../core/pod/pod.ts';
+import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Api, Change } from '../ports.ts';
 import { Cache } from './cache.ts';
 import type { InformerSet } from './informer-set.ts';
 
-export const lifecycleEvictionsName = 'evictions.lifecycle.k8s.io';
+const evictionsName = 'evictions.lifecycle.k8s.io';
+const requestsName = 'evictionrequests.lifecycle.k8s.io';
 
-/** Evictions that somebody else has requested, kept up to date by a watch where they are served. It only watches and tells. */
+/** Collections of which nothing is asked before they are served. */
+export const lifecycleCollections: ReadonlySet<string> = new Set([evictionsName, requestsName]);
+
+/** Who is told: of the pod that an Eviction is for, and of the node that a request of ours belongs to. */
+type Touched = { readonly pod: (podUid: string) => void; readonly node: (nodeName: string) => void };
+
+/** Evictions, whoever has requested them, and our own EvictionRequests, kept up to date by watches where they are served. */
 export class LifecycleEvictions {
   readonly #evictions = new Cache<LifecycleEviction>(({ podUid }) => podUid);
+  readonly #requests = new Cache<EvictionRequest>(({ nodeName }) => nodeName);
   readonly #informers: InformerSet;
-  readonly #touched: (podUid: string) => void;
+  readonly #touched: Touched;
   readonly #reach: { readonly api: Api; readonly clock: Clock };
+  #unansweredUntil: Temporal.Instant | undefined;
 
-  constructor(reach: { readonly api: Api; readonly clock: Clock }, informers: InformerSet, touched: (podUid: string) => void) {
+  constructor(reach: { readonly api: Api; readonly clock: Clock }, informers: InformerSet, touched: Touched) {
     this.#reach = reach;
     this.#informers = informers;
     this.#touched = touched;
   }
 
   /** Watches until the signal is aborted. */
-  async follow(signal: AbortSignal): Promise<void> {
+  async followEvictions(signal: AbortSignal): Promise<void> {
+    const changed = (change: Change<LifecycleEviction>): void => {
+      this.#evictions.apply(change);
+      this.#touched.pod(change.object.podUid);
+    };
     const collection = { path: lifecycleEvictionsPath };
-    await this.#informers.followOnceServed(
-      this.#reach,
-      lifecycleEvictionsName,
-      collection,
-      readLifecycleEviction,
-      change => this.#changed(change),
-      signal,
-    );
+    await this.#informers.followOnceServed(this.#reach, evictionsName, collection, readLifecycleEviction, changed, signal);
   }
 
-  #changed(change: Change<LifecycleEviction>): void {
-    this.#evictions.apply(change);
-    this.#touched(change.object.podUid);
+  /** Watches until the signal is aborted. */
+  async followRequests(signal: AbortSignal): Promise<void> {
+    const changed = (change: Change<EvictionRequest>): void => {
+      this.#requests.apply(change);
+      this.#touched.node(change.object.nodeName);
+    };
+    const collection = { path: evictionRequestsPath, labelSelector: evictionRequestsSelector };
+    await this.#informers.followOnceServed(this.#reach, requestsName, collection, readEvictionRequest, changed, signal);
   }
 
-  /** The responders whose turn it is, by the uid of the pod. */
-  of(pods: readonly Pod[]): ReadonlyMap<string, ActiveResponder> {
+  /** The responders whose turn it is, by the uid of the pod. Of several Evictions of a pod, one whose responder has something to do counts. */
+  of(podUids: readonly string[]): ReadonlyMap<string, ActiveResponder> {
     const active = new Map<string, ActiveResponder>();
     if (this.#evictions.size === 0) return active;
-    for (const { uid } of pods)
-      for (const { responder } of this.#evictions.in(uid)) if (responder !== undefined) active.set(uid, responder);
+    for (const uid of podUids)
+      for (const { responder } of this.#evictions.in(uid))
+        if (responder !== undefined && (!responder.isDefault || !active.has(uid))) active.set(uid, responder);
     return active;
+  }
+
+  /** Our own requests of one node, by the uid of the pod. */
+  requestsOf(nodeName: string): ReadonlyMap<string, EvictionRequest> {
+    return new Map(this.#requests.in(nodeName).map(request => [request.podUid, request]));
+  }
+
+  /** Nodes that have requests of ours. */
+  requestedNodes(): Iterable<string> {
+    return this.#requests.groups();
+  }
+
+  /** Takes over the answer to a write of ours. */
+  observeRequest(request: EvictionRequest | undefined): void {
+    if (request !== undefined) this.#requests.observe(request);
+  }
+
+  /** It is gone, and the watch may tell later. */
+  forgetRequest(key: string, uid?: string): void {
+    this.#requests.forget(key, uid);
+  }
+
+  /** Both kinds are served and may be read, and no request has gone unanswered for a while. */
+  areAnswered(now: Temporal.Instant): boolean {
+    if (!this.#informers.isKnown(evictionsName) || !this.#informers.isKnown(requestsName)) return false;
+    return this.#unansweredUntil === undefined || !isBefore(now, this.#unansweredUntil);
+  }
+
+  /** A request has gone unanswered: this API server serves the kinds, and nothing acts on them. */
+  unanswered(now: Temporal.Instant): void {
+    this.#unansweredUntil = secondsAfter(now, triedAgainAfter);
   }
 }

@@ -62,6 +62,11 @@ export class PodWatches {
     return [...this.#watches.keys()];
   }
 
+  /** The watched node that has the pod of this uid; undefined for any other pod. */
+  nodeOf(uid: string): string | undefined {
+    return this.watched().find(nodeName => this.of(nodeName)?.some(pod => pod.uid === uid) === true);
+  }
+
   start(nodeName: string): void {
     if (this.#watches.has(nodeName)) return;
     const pods = new Cache<Pod>(({ namespace }) => namespace);

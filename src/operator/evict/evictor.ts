@@ -1,6 +1,6 @@
 import { classify, type EvictionOutcome } from '../../core/drain/eviction-outcome.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
-import { type Attempt, nextAttempt } from '../../core/drain/retry.ts';
+import { type Attempt, type EvictionMethod, nextAttempt } from '../../core/drain/retry.ts';
 import { isFinished, type Pod } from '../../core/pod/pod.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -20,6 +20,13 @@ type Options = {
   readonly gone: (pod: Pod, nodeName: string) => void;
   /** An answer has come: the node is to be looked at again. */
   readonly answered: (nodeName: string) => void;
+};
+
+/** For the log. */
+const said: Readonly<Record<EvictionMethod, string>> = {
+  evict: 'pod is being evicted',
+  delete: 'pod is being deleted',
+  request: 'eviction of the pod has been requested of its responders',
 };
 
 /**
@@ -105,7 +112,9 @@ export class Evictor {
       // The lease may have been lost meanwhile: whoever leads now decides.
       if (!this.#options.fence.mayAct()) return { kind: 'failed', message: 'this process is not the leader any more' };
     }
-    return this.#exchange(podCall(call));
+    const outcome = await this.#exchange(podCall(call));
+    // There is one request for a pod, with one name: this one has been made before.
+    return call.method === 'request' && outcome.kind === 'conflict' ? { kind: 'accepted' } : outcome;
   }
 
   async #exchange(call: ApiCall): Promise<EvictionOutcome> {
@@ -144,7 +153,7 @@ export class Evictor {
     this.#attempts.set(nodeName, attempts.set(pod.uid, attempt));
     this.#land(pod.uid, outcome, now);
     const fields = { node: nodeName, pod: pod.key, ...(budget && { budget: budget.key }) };
-    if (outcome.kind === 'accepted') log.info(method === 'evict' ? 'pod is being evicted' : 'pod is being deleted', fields);
+    if (outcome.kind === 'accepted') log.info(said[method], fields);
     else log.info('pod cannot go yet', { ...fields, outcome: outcome.kind, ...('message' in outcome && { message: outcome.message }) });
     if (inFlight.get(pod.uid)?.state === 'sent') inFlight.end(pod.uid);
   }

@@ -1,3 +1,4 @@
+import { evictionRequestOf, evictionRequestsIn } from '../../core/drain/eviction-request.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
 import { timeText } from '../../core/time.ts';
 import type { ApiCall, KubeEvent } from '../ports.ts';
@@ -35,8 +36,13 @@ const deletion = (call: PodCall): ApiCall => ({
   timeoutMs: evictionTimeoutMs,
 });
 
-/** The request that makes the pod leave. */
-export const podCall = (call: PodCall): ApiCall => (call.method === 'evict' ? eviction(call) : deletion(call));
+/** The call that makes the pod leave, or asks its responders to. */
+export const podCall = (call: PodCall): ApiCall => {
+  const { pod, method, requestFor } = call;
+  if (requestFor !== undefined)
+    return { method: 'POST', path: evictionRequestsIn(pod.namespace), body: evictionRequestOf(pod, requestFor), priority: 'bulk' };
+  return method === 'evict' ? eviction(call) : deletion(call);
+};
 
 const deadline = {
   reason: 'DeletedPastDeadline',

@@ -28,6 +28,7 @@ const nothing: Decision = {
   watchPods: false,
   confirmPods: false,
   handOver: false,
+  requestUnanswered: false,
   lookups: [],
   notes: noNotes,
 };

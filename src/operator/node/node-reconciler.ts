@@ -91,6 +91,7 @@ export class NodeReconciler {
       nodeStates: this.#nodeStates,
       evictor: this.#evictor,
       inFlight: this.#inFlight,
+      clock,
       options,
     });
     const cacheUpdater = cacheUpdaterOf(this.cache, adapters);
@@ -197,6 +198,7 @@ export class NodeReconciler {
   async #carryOut(nodeName: string, decision: Decision): Promise<void> {
     this.#nodeStates.note(nodeName, decision.notes, decision.remaining);
     this.#evictor.recall(nodeName, decision.evictable);
+    if (decision.requestUnanswered) this.cache.lifecycleEvictions.unanswered(this.#options.clock.now());
     this.#keepWatch(nodeName, decision);
     for (const call of decision.calls) this.#evictor.launch(call, nodeName);
     this.#settleWaits(nodeName, decision.waitsFor);

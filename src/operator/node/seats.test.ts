@@ -21,7 +21,9 @@ test('a control-plane node that nobody has looked at yet takes no seat; one that
   const nodeStates = new NodeStates();
   const options = { adapters: [], terms: { durationSeconds: 3600, renewEverySeconds: 900 } };
   const [evictor, inFlight] = [{ attemptsOf: () => new Map() }, { all: () => [] }];
-  const look = snapshots({ cache, nodeStates, evictor, inFlight, options } as unknown as Parameters<typeof snapshots>[0]);
+  const look = snapshots({ cache, nodeStates, evictor, inFlight, options, clock: new VirtualClock() } as unknown as Parameters<
+    typeof snapshots
+  >[0]);
   assert.equal(look('n1').quorum?.members.length, 3);
   assert.deepEqual(look('n1').quorum?.seats, new Set());
   nodeStates.note('n2', { ...noNotes, seat: true }, 0);

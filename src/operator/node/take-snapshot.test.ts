@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { EvictionRequest } from '../../core/drain/eviction-request.ts';
 import type { ActiveResponder } from '../../core/drain/lifecycle-eviction.ts';
 import type { Node } from '../../core/hold/node.ts';
 import { type NodeSnapshot, noNotes } from '../../core/maintenance/snapshot.ts';
+import type { Pod } from '../../core/pod/pod.ts';
 import { type MaintenanceRequest, noHistory } from '../../core/request/request.ts';
-import { at, makeBudget, makeNode, makeRequest } from '../../core/testing/make.ts';
+import { at, makeBudget, makeNode, makePod, makeRequest } from '../../core/testing/make.ts';
 import { makeVms } from '../../core/testing/make-vms.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
 import { Cache } from '../cache/cache.ts';
@@ -21,6 +23,9 @@ const cacheOf = <T extends CachedObject>(objects: readonly T[], group: (object: 
 
 type Known = {
   readonly responders?: ReadonlyMap<string, ActiveResponder>;
+  readonly evictionRequests?: ReadonlyMap<string, EvictionRequest>;
+  readonly areAnswered?: boolean;
+  readonly pods?: readonly Pod[];
   readonly nodes?: readonly Node[];
   readonly requests?: readonly MaintenanceRequest[];
   readonly windows?: readonly Pick<MaintenanceWindow, 'key' | 'uid' | 'resourceVersion'>[];
@@ -40,6 +45,9 @@ const snapshotOf = ({
   daemonSetNames,
   seats = [],
   responders = new Map(),
+  evictionRequests = new Map(),
+  areAnswered = false,
+  pods,
   options,
 }: Known = {}): NodeSnapshot => {
   const none = cacheOf<CachedObject>([], () => '');
@@ -49,14 +57,18 @@ const snapshotOf = ({
     requests: cacheOf(requests, ({ nodeName }) => nodeName),
     windows: cacheOf(windows, () => ''),
     budgets: cacheOf([etcd, makeBudget('web')], ({ namespace }) => namespace),
-    pods: { of: () => undefined, isConfirmed: () => false },
+    pods: { of: () => pods, isConfirmed: () => false },
     budgetIndex: { over: () => [] },
     leases: none,
     attachments: none,
     volumes: new Map(),
     missingKinds: new Set(),
     vms: { of: () => vms },
-    lifecycleEvictions: { of: () => responders },
+    lifecycleEvictions: {
+      of: (podUids: readonly string[]) => new Map([...responders].filter(([uid]) => podUids.includes(uid))),
+      requestsOf: () => evictionRequests,
+      areAnswered: () => areAnswered,
+    },
     daemonSetNames,
   };
   const sources = {
@@ -64,6 +76,7 @@ const snapshotOf = ({
     nodeStates: { of: (name: string) => ({ notes: { ...noNotes, seat: seats.includes(name) } }) },
     evictor: { attemptsOf: () => new Map() },
     inFlight: { all: () => [] },
+    clock: { now: () => at(0) },
     options: { adapters: [], terms: { durationSeconds: 1, renewEverySeconds: 1 }, ...options },
   };
   return snapshots(sources as unknown as Sources)('n1');
@@ -107,8 +120,20 @@ test('how long drains have taken is reckoned only where there is a window that i
   assert.equal('drainSeconds' in snapshotOf({ requests }), false);
 });
 
-test('responders of Evictions are in the picture where there is one', () => {
-  const responders = new Map([['uid', { name: 'mover.example/m' }]]);
-  assert.equal(snapshotOf({ responders }).responders, responders);
-  assert.ok(!('responders' in snapshotOf()));
+test('responders of Evictions are in the picture of the pods that are there, and of those that have been requested', () => {
+  const responders = new Map(['uid-shop-a', 'uid-gone', 'elsewhere'].map(uid => [uid, { name: 'mover.example/m' }]));
+  const evictionRequests = new Map([['uid-gone', {} as EvictionRequest]]);
+  assert.deepEqual(
+    [...(snapshotOf({ responders, evictionRequests, pods: [makePod('a')] }).responders ?? []).keys()],
+    ['uid-shop-a', 'uid-gone'],
+  );
+  assert.ok(!('responders' in snapshotOf({ pods: [makePod('a')] })));
+});
+
+test('requests are in the picture where one may be made, and where some are left', () => {
+  assert.ok(!('evictionRequests' in snapshotOf()));
+  const mayBeMade = snapshotOf({ areAnswered: true, options: { evictionRequests: 'Auto' } }).evictionRequests;
+  assert.deepEqual([mayBeMade?.mode, mayBeMade?.areAnswered, mayBeMade?.node?.name], ['Auto', true, 'n1']);
+  const own = new Map([['uid-gone', {} as EvictionRequest]]);
+  assert.deepEqual(snapshotOf({ evictionRequests: own, nodes: [] }).evictionRequests, { mode: 'Never', areAnswered: false, own });
 });

@@ -1,9 +1,11 @@
 import type { Node } from '../../core/hold/node.ts';
 import type { LeaseTerms } from '../../core/lease/lease.ts';
 import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
+import type { Pod } from '../../core/pod/pod.ts';
 import { etcdNamespace } from '../../core/quorum/etcd-guard.ts';
 import { memberLabels, membersOf } from '../../core/quorum/quorum.ts';
 import { type KindAdapter, leaseKey, leaseNames } from '../../core/request/request.ts';
+import type { Clock } from '../../support/clock.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Evictor } from '../evict/evictor.ts';
 import type { InFlightEvictions } from '../evict/in-flight-evictions.ts';
@@ -19,6 +21,8 @@ export type SnapshotOptions = {
   readonly self?: { readonly pod: string; readonly handOver: () => void };
   /** etcd's own operator guards its members here. */
   readonly openShift?: boolean;
+  /** Whether the responders of pods that name some are asked by EvictionRequests; Never when left out. */
+  readonly evictionRequests?: 'Auto' | 'Never';
   /** Those who move the VMs of hypervisors; nobody does when left out. */
   readonly hypervisors?: Hypervisors;
 };
@@ -29,6 +33,7 @@ type SnapshotSources = {
   readonly nodeStates: NodeStates;
   readonly evictor: Evictor;
   readonly inFlight: InFlightEvictions;
+  readonly clock: Clock;
   readonly options: SnapshotOptions;
 };
 
@@ -57,6 +62,22 @@ const vmsOf = (
 };
 
 /** Takes the snapshot of a node: everything known about it at this moment. */
+const evictionsOf = (
+  node: Node | undefined,
+  nodeName: string,
+  pods: readonly Pod[] | undefined,
+  { cache: { lifecycleEvictions }, options, clock }: SnapshotSources,
+): Pick<NodeSnapshot, 'responders' | 'evictionRequests'> => {
+  const own = lifecycleEvictions.requestsOf(nodeName);
+  const responders = lifecycleEvictions.of([...(pods ?? []).map(({ uid }) => uid), ...own.keys()]);
+  const areAnswered = lifecycleEvictions.areAnswered(clock.now());
+  const evictionRequests = { mode: options.evictionRequests ?? 'Never', areAnswered, own, ...(node && { node }) };
+  return {
+    ...(responders.size > 0 && { responders }),
+    ...((areAnswered || own.size > 0) && { evictionRequests }),
+  };
+};
+
 export const snapshots =
   (snapshotSources: SnapshotSources) =>
   (nodeName: string): NodeSnapshot => {
@@ -66,7 +87,6 @@ export const snapshots =
     const pods = cache.pods.of(nodeName);
     const { notes, trouble } = nodeStates.of(nodeName);
     const { daemonSetNames } = cache;
-    const responders = cache.lifecycleEvictions.of(pods ?? []);
     return {
       nodeName,
       requests: cache.requests.in(nodeName),
@@ -85,7 +105,7 @@ export const snapshots =
       ...(cache.windows.size > 0 && longestDrain(cache.requests.values())),
       ...quorumOf(node, snapshotSources),
       ...vmsOf(nodeName, pods, snapshotSources),
-      ...(responders.size > 0 && { responders }),
+      ...evictionsOf(node, nodeName, pods, snapshotSources),
       ...(self && { self: self.pod }),
       ...(node && { node }),
       ...(pods && { pods }),

@@ -89,7 +89,7 @@ class Follower<T extends CachedObject> {
 /** What not every cluster has, by the version that serves it. */
 const plurals: Readonly<Record<string, readonly string[]>> = {
   '/apis/kubevirt.io/v1': ['virtualmachineinstances', 'virtualmachineinstancemigrations', 'kubevirts'],
-  '/apis/lifecycle.k8s.io/v1alpha1': ['evictions'],
+  '/apis/lifecycle.k8s.io/v1alpha1': ['evictions', 'evictionrequests'],
 };
 
 /** A small cluster in memory: objects by path, watched and patched as the API server does it. Nothing happens in it by itself. */

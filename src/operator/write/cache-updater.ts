@@ -1,3 +1,4 @@
+import { readEvictionRequest } from '../../core/drain/eviction-request.ts';
 import { readNode } from '../../core/hold/node.ts';
 import { isObject } from '../../core/json.ts';
 import { readLease } from '../../core/lease/lease.ts';
@@ -35,6 +36,12 @@ const forgetLease = (write: Write, cache: ClusterCache): void => {
   cache.leases.forget(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`, deletedUid(write));
 };
 
+const forgetEvictionRequest = (write: Write, cache: ClusterCache): void => {
+  const [, namespace, name] = /\/namespaces\/([^/]+)\/evictionrequests\/([^/]+)$/.exec(write.path) ?? [];
+  if (namespace === undefined || name === undefined) return;
+  cache.lifecycleEvictions.forgetRequest(`${decodeURIComponent(namespace)}/${decodeURIComponent(name)}`, deletedUid(write));
+};
+
 /** Of the object, without a subresource. */
 export const objectPath = (path: string): string => path.replace(/\/status$/, '');
 
@@ -56,10 +63,12 @@ export const isRemoved = ({ deleting, finalizers }: Pick<MaintenanceRequest, 'de
 export const cacheUpdaterOf = (cache: ClusterCache, adapters: readonly KindAdapter[]): CacheUpdater => ({
   learn: (write, body) => {
     if (write.store === 'leases' && (write.method === 'DELETE' || body === undefined)) return forgetLease(write, cache);
+    if (write.store === 'evictionRequests' && (write.method === 'DELETE' || body === undefined)) return forgetEvictionRequest(write, cache);
     if (body === undefined) return write.store === 'requests' ? forgetRequest(write, cache) : undefined;
     if (write.method === 'DELETE' && !isStillThere(body)) return undefined;
     if (write.store === 'nodes') return cache.observeNode(readNode(body));
     if (write.store === 'leases') return cache.leases.observe(readLease(body));
+    if (write.store === 'evictionRequests') return cache.lifecycleEvictions.observeRequest(readEvictionRequest(body));
     if (write.store !== 'requests') return undefined;
     const request = adapters.find(({ name }) => name === write.adapter)?.read(body);
     if (request === undefined || typeof request === 'string') return undefined;

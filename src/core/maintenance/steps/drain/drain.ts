@@ -12,14 +12,20 @@ import { lookAtVms, type VmsLook } from './vms.ts';
 
 /** The lease was acquired just before the node was held, and says so for as long as it is. */
 const surroundingsOf = ({ snapshot, now }: ReconcileContext, draining: readonly RequestProgress[], { vmPods }: VmsLook): PlanContext => {
-  const { budgets, inFlight, attempts, leases, notes, nodeName, vms, responders } = snapshot;
+  const { budgets, inFlight, attempts, leases, notes, nodeName, vms, responders, evictionRequests } = snapshot;
   const acquired = leaseNames(
     draining.map(({ request }) => request.adapter),
     nodeName,
   ).map(name => leases.get(leaseKey(name))?.acquireTime);
   const heldSince = earliest(acquired);
   const known = { nodeName, budgets, inFlight, attempts, recreations: notes.recreations, vmPods, now };
-  return { ...known, ...(vms && { vms }), ...(responders && { responders }), ...(heldSince && { heldSince }) };
+  return {
+    ...known,
+    ...(vms && { vms }),
+    ...(responders && { responders }),
+    ...(evictionRequests && { evictionRequests }),
+    ...(heldSince && { heldSince }),
+  };
 };
 
 /** The operator does not ask for its own eviction: whoever leads after it does. */
@@ -35,11 +41,8 @@ const withoutSelf = (planned: Plan, self: string | undefined): { readonly planne
 const byPod = (infos: readonly BlockerInfo[]): ReadonlyMap<string, BlockerInfo> =>
   new Map(infos.flatMap(one => (one.pod ? [[`${one.pod.namespace}/${one.pod.name}`, one] as const] : [])));
 
-/**
- * Judges every pod under every request, plans what may be asked for now, and says how far each request is. Nothing is evicted before the
- * hold has been seen: this step has its turn only then.
- */
-export const drain: Step = start => {
+/** As far as it comes: not done while the pods are not known. */
+const judge: Step = start => {
   const draining = start.progresses.filter(isDraining);
   const { pods, podsConfirmed } = start.snapshot;
   if (draining.length === 0) return { done: true, context: start };
@@ -79,4 +82,13 @@ export const drain: Step = start => {
       moments: [...context.moments, ...moments.filter(moment => moment !== undefined)],
     },
   };
+};
+
+/**
+ * Judges every pod under every request, plans what may be asked for now, and says how far each request is. Nothing is evicted before the
+ * hold has been seen: this step has its turn only then.
+ */
+export const drain: Step = start => {
+  const { done, context } = judge(start);
+  return { done, context: { ...context, isDrainJudged: done } };
 };
