@@ -50,7 +50,8 @@ export class EvictionControllers {
     const reply = await this.#api.call(method, path, body, method === 'PATCH' ? 'application/merge-patch+json' : undefined);
     if (then !== undefined) return this.#send(then(reply.status, messageOf(reply.body)));
     // Somebody has written meanwhile, or the object is gone: the next round looks again.
-    if (reply.status >= 300 && reply.status !== 409 && reply.status !== 404) this.refused.push(`${method} ${path}: ${messageOf(reply.body)}`);
+    if (reply.status >= 300 && reply.status !== 409 && reply.status !== 404)
+      this.refused.push(`${method} ${path}: ${messageOf(reply.body)}`);
   }
 
   /** Ends the play, and says whether the API server took every word of it. */
