@@ -14,7 +14,7 @@ const silence = 1200;
 /** Seconds until the default responder tries again, doubled each time up to `longest`. */
 const backoff = { first: 5, longest: 600 };
 
-export type Condition = {
+type Condition = {
   readonly type: string;
   readonly status: string;
   readonly reason: string;
@@ -60,12 +60,12 @@ export type Eviction = {
   };
 };
 
-/** One call; `then` says what follows from its answer. */
+/** One call; `next` says what follows from its answer. */
 export type Call = {
-  readonly method: 'POST' | 'PATCH';
+  readonly method: 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body: object;
-  readonly then?: (status: number, message: string) => Call;
+  readonly next?: (status: number, message: string) => Call;
 };
 
 type World = { readonly pods: readonly Pod[]; readonly requests: readonly Request[]; readonly evictions: readonly Eviction[] };
@@ -242,11 +242,11 @@ const evictorCalls = (eviction: Eviction, pod: Pod | undefined, now: Temporal.In
   if (attempts > 0 && said?.heartbeatTime !== undefined && secondsSince(said.heartbeatTime, now) < pause) return [];
   const { namespace, name, uid } = pod.metadata;
   const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { namespace, name }, deleteOptions: { preconditions: { uid } } };
-  const then = (status: number, message: string): Call => {
+  const next = (status: number, message: string): Call => {
     const refused = `eviction refused (attempts=${attempts + 1}): ${message}`;
     return say(eviction, evictor, { heartbeatTime: text(now), message: status < 300 ? 'the pod has been evicted' : refused });
   };
-  return [{ method: 'POST', path: `/api/v1/namespaces/${namespace}/pods/${name}/eviction`, body, then }];
+  return [{ method: 'POST', path: `/api/v1/namespaces/${namespace}/pods/${name}/eviction`, body, next }];
 };
 
 /** What both controllers do at this moment. */

@@ -3,7 +3,7 @@ import type { Api } from '../control-plane/api.ts';
 import { type Call, controllersAct, type Eviction, type Pod, type Request } from './controllers.ts';
 
 /** What is looked at in each round. */
-export type Round = { readonly pods: readonly Pod[]; readonly requests: readonly Request[]; readonly evictions: readonly Eviction[] };
+type Round = { readonly pods: readonly Pod[]; readonly requests: readonly Request[]; readonly evictions: readonly Eviction[] };
 
 /** Whoever answers Evictions beside the default responder: what it does in a round. */
 export type Responder = (round: Round, now: Temporal.Instant) => readonly Call[];
@@ -20,7 +20,7 @@ const roundOf = async (api: Api): Promise<Round> => {
   return { pods: pods.items, requests: requests.items, evictions: evictions.items };
 };
 
-const messageOf = (body: unknown): string => String((body as { readonly message?: unknown }).message ?? '');
+const messageOf = (body: unknown): string => (body as { readonly message?: string }).message ?? '';
 
 /** Plays the controllers, and responders, on an API server, which checks every write. A write that it refuses is a fault of the play. */
 export class EvictionControllers {
@@ -46,9 +46,9 @@ export class EvictionControllers {
     }
   }
 
-  async #send({ method, path, body, then }: Call): Promise<void> {
+  async #send({ method, path, body, next }: Call): Promise<void> {
     const reply = await this.#api.call(method, path, body, method === 'PATCH' ? 'application/merge-patch+json' : undefined);
-    if (then !== undefined) return this.#send(then(reply.status, messageOf(reply.body)));
+    if (next !== undefined) return this.#send(next(reply.status, messageOf(reply.body)));
     // Somebody has written meanwhile, or the object is gone: the next round looks again.
     if (reply.status >= 300 && reply.status !== 409 && reply.status !== 404)
       this.refused.push(`${method} ${path}: ${messageOf(reply.body)}`);

@@ -63,12 +63,14 @@ const leftOn = (node: Stored): string | undefined => {
 };
 
 /** Everything has been released. */
-export const endOf = ({ cluster }: Stage): string | undefined => {
-  const { store } = cluster.registry;
+export const endOf = (stage: Stage): string | undefined => {
+  const { store } = stage.cluster.registry;
   for (const resource of [...Object.values(maintenances), machineMaintenances]) {
     const [left] = store.list(resource);
     if (left !== undefined) return `${resource} ${left.metadata.name} is still there: ${JSON.stringify(left)}`;
   }
+  const [request] = stage.responders === undefined ? [] : store.list('evictionrequests.lifecycle.k8s.io');
+  if (request !== undefined) return `EvictionRequest ${request.metadata.name} is still there: ${JSON.stringify(request)}`;
   for (const node of store.list('nodes')) {
     const left = leftOn(node);
     if (left !== undefined) return left;

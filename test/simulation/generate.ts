@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../src/core/json.ts';
 import { timeText } from '../../src/core/time.ts';
 import { Dice } from './dice.ts';
+import { mover } from './responders.ts';
 import {
   type Announcement,
   type CallFaults,
@@ -12,11 +13,13 @@ import {
   type MachinesPlan,
   type Moment,
   type NodePlan,
+  type RespondersPlan,
   type Span,
   type Story,
   type WatchFaults,
   type WindowPlan,
   type Wish,
+  type Workload,
 } from './story.ts';
 import { budgetsFor, vmsOf, workloadsOf } from './workloads.ts';
 
@@ -200,12 +203,41 @@ const machinesOf = (dice: Dice, faultyMs: number): MachinesPlan => ({
   announcements: announcementsOf(dice, faultyMs),
 });
 
+const respondersOf = (dice: Dice, faultyMs: number): RespondersPlan => {
+  const from = dice.share() * faultyMs;
+  return {
+    hasControllers: dice.is(70),
+    away: dice.is(40) ? { from, to: from + dice.whole(5, 120) * 1000 } : { from: 0, to: 0 },
+    shift: dice.whole(0, 3),
+  };
+};
+
+const named = { evictionResponders: [{ name: mover, priority: 10_000 }] };
+
+/** Two of three workloads name a responder. */
+const withResponders = (dice: Dice, workloads: readonly Workload[]): readonly Workload[] =>
+  workloads.map(workload => {
+    const { draft } = workload;
+    const spec = draft['spec'] as JsonObject;
+    if (!dice.is(67)) return workload;
+    if (workload.resource === 'pods') return { ...workload, draft: { ...draft, spec: { ...spec, ...named } } };
+    const template = spec['template'] as JsonObject;
+    return {
+      ...workload,
+      draft: { ...draft, spec: { ...spec, template: { ...template, spec: { ...(template['spec'] as JsonObject), ...named } } } },
+    };
+  });
+
 /** The same seed, the same story. */
 export const generate = (seed: number): Story => {
   const dice = new Dice(seed * 2 + 1);
   const faultyMs = dice.whole(3, 10) * minuteMs;
   const nodes = nodesOf(dice);
-  const workloads = workloadsOf(dice);
+  const drawn = workloadsOf(dice);
+  // Of dice of its own: the rest of a story is the same with it and without.
+  const more = new Dice(seed * 2 + 1_000_003);
+  const responders = more.is(25) ? respondersOf(more, faultyMs) : undefined;
+  const workloads = responders === undefined ? drawn : withResponders(more, drawn);
   return {
     seed,
     faultyMs,
@@ -214,6 +246,7 @@ export const generate = (seed: number): Story => {
     budgets: budgetsFor(dice, workloads),
     vms: dice.is(25) ? vmsOf(dice) : [],
     machines: dice.is(20) ? machinesOf(dice, faultyMs) : undefined,
+    responders,
     windows: windowsOf(dice, faultyMs),
     wishes: wishesOf(dice, nodes, faultyMs),
     deeds: deedsOf(dice, faultyMs),

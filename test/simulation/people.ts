@@ -233,6 +233,7 @@ export const help = (given: Omit<Doing, 'dice'>): void => {
   for (const window of listOf(doing, 'maintenancewindows.drydock.dev')) remove(doing, 'maintenancewindows.drydock.dev', window);
   removeStrandedVms(doing);
   relax(doing);
+  stage.responders?.mend();
 };
 
 /** Milliseconds past its grace period after which somebody looks for a pod that does not go. */

@@ -105,6 +105,7 @@ export class Process {
       fence: { mayAct: () => this.#leads },
       clock,
       log,
+      evictionRequests: 'Auto',
       adapters: served({ leaseNamespace, operatorNamespace }),
       terms: { durationSeconds: 3600, renewEverySeconds: 900 },
       machines: {

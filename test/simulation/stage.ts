@@ -13,6 +13,7 @@ import { machineDefinitions, machineGroups } from '../../src/embedded/machines/d
 import { type Stored, text } from '../../src/embedded/object.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
 import { leaseNamespace, operatorNamespace } from './process.ts';
+import { lifecycleDefinitions, Responders } from './responders.ts';
 import type { SimClock } from './sim-clock.ts';
 import type { NodePlan, Story } from './story.ts';
 
@@ -22,6 +23,7 @@ export type Stage = {
   readonly cloud: SimulatedCloud | undefined;
   readonly writes: Writes;
   readonly runtime: ClusterRuntime;
+  readonly responders: Responders | undefined;
   /** Nodes whose kubelet does not answer. */
   readonly silent: Set<string>;
   readonly make: (resource: string, draft: JsonObject) => Stored | undefined;
@@ -73,7 +75,11 @@ export const nodeDraft = ({ name, zone, spec, labels }: NodePlan, at: string): J
 
 const furnish = ({ make, runtime }: Stage, story: Story, clock: SimClock): void => {
   const { vms, machines, nodes, workloads, budgets } = story;
-  const more = [...(vms.length > 0 ? kubeVirtDefinitions : []), ...(machines === undefined ? [] : machineDefinitions(machines.flavour))];
+  const more = [
+    ...(story.responders === undefined ? [] : lifecycleDefinitions),
+    ...(vms.length > 0 ? kubeVirtDefinitions : []),
+    ...(machines === undefined ? [] : machineDefinitions(machines.flavour)),
+  ];
   for (const one of [...definitions, ...more]) make(crds, one);
   for (const name of [leaseNamespace, operatorNamespace, 'shop', 'bank', 'machines']) make('namespaces', { metadata: { name } });
   if (vms.length > 0) for (const one of kubeVirtObjects()) make(kubeVirtResources[text(one, 'kind')] ?? '', one);
@@ -122,7 +128,8 @@ export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedC
     const written = writes.create(resource, draft);
     return written.kind === 'refused' ? undefined : written.object;
   };
-  const stage = { cluster, cloud, writes, runtime, silent, make };
+  const responders = story.responders && new Responders(story.responders, cluster, clock, clock.nowMs);
+  const stage = { cluster, responders, cloud, writes, runtime, silent, make };
   furnish(stage, story, clock);
   return stage;
 };

@@ -11,6 +11,8 @@ export type Story = {
   readonly budgets: readonly BudgetPlan[];
   readonly vms: readonly VmPlan[];
   readonly machines: MachinesPlan | undefined;
+  /** Some workloads name responders, and the API server serves EvictionRequests. */
+  readonly responders: RespondersPlan | undefined;
   readonly windows: readonly WindowPlan[];
   readonly wishes: readonly Wish[];
   readonly deeds: readonly Deed[];
@@ -42,6 +44,18 @@ export type MachinesPlan = {
   readonly replicas: number;
   readonly perSet: number;
   readonly announcements: readonly Announcement[];
+};
+
+/** What a responder does in its turn: moves the pod, gives up, goes on for ever, says nothing. */
+export type Answer = 'moves' | 'handsOver' | 'reports' | 'silent';
+
+export type RespondersPlan = {
+  /** Nobody acts on requests otherwise, as in every released Kubernetes. */
+  readonly hasControllers: boolean;
+  /** Milliseconds, from the start, in which the controllers and the responder are away. */
+  readonly away: { readonly from: number; readonly to: number };
+  /** Who answers how. */
+  readonly shift: number;
 };
 
 export type Announcement = {

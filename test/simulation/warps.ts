@@ -73,6 +73,12 @@ const nodeOfPath = (path: string): string => path.split('/')[4] ?? '';
 
 const isOfDaemonSet = ({ metadata }: Stored): boolean => metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet') === true;
 
+/** The pod of which a status says that it is left to its responder. */
+const leftToResponder = (call: ApiCall): { readonly namespace: string; readonly name: string } | undefined => {
+  const left = objects(statusOf(call)?.['blockers']).find(blocker => text(blocker, 'cause') === 'EvictionResponder');
+  return left && { namespace: text(left, 'pod', 'namespace'), name: text(left, 'pod', 'name') };
+};
+
 /** The hold is answered for and never written. */
 const withoutHold: Warp = (api, world) => ({
   call: async (call, signal) => {
@@ -113,6 +119,37 @@ export const warps = {
       const [, , , , namespace = '', , name = ''] = call.path.split('/');
       const pod = world.cluster.registry.store.get('pods', namespace, name);
       return pod && podOn(world, text(pod, 'spec', 'nodeName'), isOfDaemonSet);
+    }),
+  },
+  'goes past responders': {
+    invariant: 'responders',
+    warp: adding(
+      call => leftToResponder(call) !== undefined,
+      (call, world) => {
+        const { namespace = '', name = '' } = leftToResponder(call) ?? {};
+        const pod = world.cluster.registry.store.get('pods', namespace, name);
+        return pod && evictionOf(pod);
+      },
+    ),
+  },
+  'requests pods that name no responders': {
+    invariant: 'responders',
+    warp: changing((call, world) => {
+      if (call.method !== 'POST' || !call.path.endsWith('/evictionrequests')) return undefined;
+      const other = list(world, 'pods').find(pod => at(pod, 'spec', 'evictionResponders') === undefined);
+      if (other === undefined) return undefined;
+      const { namespace = '', name, uid } = other.metadata;
+      const path = `/apis/lifecycle.k8s.io/v1alpha1/namespaces/${namespace}/evictionrequests`;
+      const body = bodyOf(call);
+      return {
+        ...call,
+        path,
+        body: {
+          ...body,
+          metadata: { ...part(body, 'metadata'), namespace },
+          spec: { ...part(body, 'spec'), target: { pod: { name, uid } } },
+        },
+      };
     }),
   },
   'does not hold': { invariant: 'held first', warp: withoutHold },

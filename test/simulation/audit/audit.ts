@@ -10,6 +10,7 @@ import { machineChecker } from './machines.ts';
 import { nodeChecker } from './nodes.ts';
 import { paceChecker } from './pace.ts';
 import { Records } from './records.ts';
+import { responderChecker } from './responders.ts';
 import { statusChecker } from './statuses.ts';
 import { vmChecker } from './vms.ts';
 
@@ -51,7 +52,9 @@ export class Audit {
       staleMs: () => (isSettled() ? calmStaleMs : whileFaulty),
       fail: (invariant: Invariant, message: string) => this.fail(invariant, message),
     };
-    this.#checkers = [nodeChecker, evictionChecker, statusChecker, paceChecker, vmChecker, machineChecker].map(make => make(around));
+    this.#checkers = [nodeChecker, evictionChecker, statusChecker, paceChecker, vmChecker, machineChecker, responderChecker].map(make =>
+      make(around),
+    );
     store.subscribe(change => {
       const { metadata } = change.object;
       this.note(`${change.type} ${change.resource} ${metadata.namespace ?? ''}/${metadata.name} @${change.version}`);

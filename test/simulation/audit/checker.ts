@@ -18,7 +18,8 @@ export type Invariant =
   | 'no call loops'
   | 'no defects'
   | 'VMs'
-  | 'machines';
+  | 'machines'
+  | 'responders';
 
 /** Where in the API a call goes. */
 export type Target = { readonly resource: string; readonly namespace: string; readonly name: string; readonly sub: string };
