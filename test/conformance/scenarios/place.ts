@@ -1,5 +1,6 @@
 import type { Api, Reply } from '../../control-plane/api.ts';
 import * as manifests from '../../control-plane/manifests.ts';
+import { until } from '../../control-plane/wait.ts';
 import { paths, type Scope, type Watched } from './recorder.ts';
 import { isGoing, isTrue, isUp, type Thing } from './thing.ts';
 
@@ -95,6 +96,27 @@ export class Place {
     }
     if (options.kubelet === false) return;
     await this.until(`nodes ${names.join()}`, () => names.every(name => this.#isUsable(this.name(name))));
+    // Those with a capacity of their own may have no room to spare, and a cordoned one takes nobody.
+    if (options.status === undefined && options.unschedulable !== true)
+      await Promise.all(names.map(name => this.#tryOut(this.name(name), options.taints ?? [])));
+  }
+
+  /** The scheduler has a view of its own of each node, which may be behind ours: what shows that it has caught up is that it sends a pod there. */
+  async #tryOut(nodeName: string, taints: readonly { readonly key: string }[]): Promise<void> {
+    const path = '/api/v1/namespaces/default/pods';
+    const name = `try-${nodeName}`;
+    const tolerations = ['scenario', ...taints.map(({ key }) => key)].map(key => ({ key, operator: 'Exists' }));
+    const affinity = {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] }],
+        },
+      },
+    };
+    await this.api.post(path, manifests.pod(name, { spec: { tolerations, affinity } }));
+    const isThere = async (): Promise<boolean> => (await this.api.get<Thing>(`${path}/${name}`)).spec?.['nodeName'] === nodeName;
+    await until(`the scheduler to use ${nodeName}`, isThere, { deadlineMs });
+    await this.api.delete(`${path}/${name}`, { gracePeriodSeconds: 0 });
   }
 
   #isUsable(name: string): boolean {
