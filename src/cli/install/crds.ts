@@ -1,7 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { listShipped, readShipped } from '../../support/shipped.ts';
 import { UsageError } from '../shared/fail.ts';
-
-const deploy = new URL('../../../deploy/', import.meta.url);
 
 /** Installed unless others are asked for: Drydock's own kinds, and those of the operators that are replaced most. */
 export const usualGroups: readonly string[] = ['drydock.dev', 'nodemaintenance.medik8s.io', 'machinemaintenance.managed.openshift.io'];
@@ -11,14 +9,14 @@ type CrdFile = { readonly name: string; readonly folder: string };
 /** The CRD files are named `plural.group.yaml`. */
 const groupOf = ({ name }: CrdFile): string => name.slice(name.indexOf('.') + 1, -'.yaml'.length);
 
-const filesIn = (folder: string): readonly CrdFile[] => readdirSync(new URL(folder, deploy)).map(name => ({ name, folder }));
+const filesIn = (folder: string): readonly CrdFile[] => listShipped(`deploy/${folder}`).map(name => ({ name, folder }));
 
 /** Those that are installed usually, and those of each older generation, in a folder that is named by its group. */
 const crdFiles = (): readonly CrdFile[] => {
-  const older = readdirSync(new URL('legacy/', deploy)).flatMap(group =>
-    filesIn(`legacy/${group}/`).filter(({ name }) => name.endsWith(`.${group}.yaml`)),
+  const older = listShipped('deploy/legacy').flatMap(group =>
+    filesIn(`legacy/${group}`).filter(({ name }) => name.endsWith(`.${group}.yaml`)),
   );
-  const usual = filesIn('crds/').filter(({ name }) => name.endsWith('.yaml'));
+  const usual = filesIn('crds').filter(({ name }) => name.endsWith('.yaml'));
   return [...usual, ...older].toSorted((one, other) => (one.name < other.name ? -1 : 1));
 };
 
@@ -28,9 +26,7 @@ export const crdTexts = (groups: readonly string[]): readonly string[] => {
   const known = [...new Set(files.map(groupOf))];
   const unknown = groups.find(group => !known.includes(group));
   if (unknown !== undefined) throw new UsageError(`unknown group "${unknown}"; available: ${known.join(', ')}`);
-  return files
-    .filter(file => groups.includes(groupOf(file)))
-    .map(({ name, folder }) => readFileSync(new URL(folder + name, deploy), 'utf8'));
+  return files.filter(file => groups.includes(groupOf(file))).map(({ name, folder }) => readShipped(`deploy/${folder}/${name}`).toString());
 };
 
 /** Prints the CRDs of these API groups, or of the usual ones, as one YAML stream. */

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
+import { readShipped } from '../../support/shipped.ts';
 
 /** An object as deploy/ has it. */
 export type Manifest = {
@@ -20,12 +21,10 @@ type Kustomization = {
   readonly patches?: readonly { readonly path: string; readonly target: Patch['target'] }[];
 };
 
-const deploy = new URL('../../../deploy/', import.meta.url);
-
 /** The objects of a YAML stream. */
 export const manifestsIn = (text: string): readonly Manifest[] => parseAllDocuments(text).map(document => document.toJS() as Manifest);
 
-const textOf = (folder: string, file: string): string => readFileSync(new URL(`${folder}/${file}`, deploy), 'utf8');
+const textOf = (folder: string, file: string): string => readShipped(posix.normalize(`deploy/${folder}/${file}`)).toString();
 
 const kustomizationOf = (folder: string): Kustomization => parse(textOf(folder, 'kustomization.yaml')) as Kustomization;
 

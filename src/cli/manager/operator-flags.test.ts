@@ -32,6 +32,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     operatorNamespace: 'node-maintenance',
     ownPod: undefined,
     leaseSeconds: 3600,
+    evictionRequests: 'Auto',
     machineNamespace: undefined,
     machines: { awsEndpoints: [], watchNamespaces: [], limits: { perSet: 1, perZone: 0 }, region: undefined, drainLeadSeconds: 1800 },
     logFormat: 'json',

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { readShipped } from '../../support/shipped.ts';
 
 /** The version in package.json. */
 export const version = (): string => {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { readonly version: string }).version;
+  return (JSON.parse(readShipped('package.json').toString()) as { readonly version: string }).version;
 };

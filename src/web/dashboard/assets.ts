@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readShipped } from '../../support/shipped.ts';
 
 /** A file of the page. */
 export type Asset = { readonly type: string; readonly body: Buffer; readonly tag: string };
@@ -17,7 +17,7 @@ const files = {
 export const readAssets = (): ReadonlyMap<string, Asset> =>
   new Map(
     Object.entries(files).map(([path, [file, type]]) => {
-      const body = readFileSync(new URL(`./assets/${file}`, import.meta.url));
+      const body = readShipped(`src/web/dashboard/assets/${file}`);
       return [path, { type, body, tag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 20)}"` }];
     }),
   );
