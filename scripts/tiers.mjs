@@ -62,6 +62,7 @@ export const tiers = [
       'control-plane',
       'conformance',
       'clients',
+      'release',
       'monitoring',
       'deploy',
       'commands',

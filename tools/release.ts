@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { executables } from './release/executables.ts';
+import { krewManifest } from './release/krew.ts';
+import { npmPackage } from './release/npm-package.ts';
+import { dist } from './release/paths.ts';
+
+/**
+ * `npm run release [-- --only npm,executables]`: makes everything that is released into dist/release, with checksums. The same sources give the same bytes. Nothing is
+ * published.
+ */
+
+const sha256 = (name: string): string =>
+  createHash('sha256')
+    .update(readFileSync(`${dist}${name}`))
+    .digest('hex');
+
+const makers = {
+  npm: async (): Promise<readonly string[]> => [await npmPackage()],
+  executables: async (): Promise<readonly string[]> => {
+    const archives = await executables();
+    return [...archives.map(({ file }) => file), krewManifest(archives, sha256)];
+  },
+} as const;
+
+type Part = keyof typeof makers;
+
+const isPart = (name: string): name is Part => Object.hasOwn(makers, name);
+
+const flag = (name: string): string | undefined => {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv[at + 1];
+};
+
+const wanted = (flag('--only') ?? Object.keys(makers).join()).split(',');
+const unknown = wanted.find(name => !isPart(name));
+if (unknown === undefined) {
+  rmSync(dist, { recursive: true, force: true });
+  mkdirSync(dist, { recursive: true });
+  const made: string[] = [];
+  for (const name of wanted.filter(isPart)) made.push(...(await makers[name]()));
+  writeFileSync(`${dist}SHA256SUMS`, made.map(name => `${sha256(name)}  ${name}\n`).join(''));
+  for (const name of [...made, 'SHA256SUMS']) console.log(`${(statSync(`${dist}${name}`).size / 1e6).toFixed(1).padStart(7)} MB  ${name}`);
+} else {
+  console.error(`release: unknown part "${unknown}"; known: ${Object.keys(makers).join(', ')}`);
+  process.exitCode = 2;
+}

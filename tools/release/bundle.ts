@@ -1,0 +1,42 @@
+import { build as esbuild } from 'esbuild';
+import { root } from './paths.ts';
+
+/** CommonJS in an ES module asks for Node's own modules by `require`. */
+const banner = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+
+type Bundled = {
+  /** Names of the packages whose code is in it, sorted. */
+  readonly packages: readonly string[];
+};
+
+const packageOf = (input: string): string | undefined => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
+
+/**
+ * Bundles src/main.mjs with all packages into `folder`, as main.mjs. With `chunks` each command, and the AWS SDK, is a file of its own that is loaded when it is
+ * needed; without, all is one file. The same sources give the same bytes.
+ */
+export const bundle = async (folder: string, { chunks }: { readonly chunks: boolean }): Promise<Bundled> => {
+  const { metafile } = await esbuild({
+    entryPoints: { main: 'src/main.mjs' },
+    absWorkingDir: root.replace(/\/$/, ''),
+    outdir: folder,
+    bundle: true,
+    splitting: chunks,
+    chunkNames: 'chunks/[name]-[hash]',
+    format: 'esm',
+    platform: 'node',
+    target: 'node26',
+    outExtension: { '.js': '.mjs' },
+    banner: { js: banner },
+    minifySyntax: true,
+    minifyWhitespace: true,
+    // Names stay: a stack of a defect has to be readable.
+    keepNames: false,
+    legalComments: 'none',
+    charset: 'utf8',
+    metafile: true,
+    logLevel: 'error',
+  });
+  const names = Object.keys(metafile.inputs).flatMap(input => packageOf(input) ?? []);
+  return { packages: [...new Set(names)].sort() };
+};

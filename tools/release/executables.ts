@@ -1,0 +1,48 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { pack } from './archive.ts';
+import { bundle } from './bundle.ts';
+import { licencesOf } from './licences.ts';
+import { nodePackage, type Platform, platforms } from './node-binaries.ts';
+import { build, dist, manifest, root } from './paths.ts';
+import { shippedFiles } from './shipped-files.ts';
+
+/** An archive with an executable, for one platform. */
+export type Archive = { readonly file: string; readonly platform: Platform };
+
+const folder = `${build}executables/`;
+
+/** Node's single executable application: the program and what it reads, in a copy of Node. */
+const executable = (platform: Platform): void => {
+  const target = `${folder}${platform.name}/`;
+  mkdirSync(target, { recursive: true });
+  const config = {
+    main: `${folder}main.mjs`,
+    mainFormat: 'module',
+    executable: `${nodePackage(platform)}/bin/node`,
+    output: `${target}drydock`,
+    disableExperimentalSEAWarning: true,
+    assets: Object.fromEntries(shippedFiles().map(path => [path, `${root}${path}`])),
+  };
+  writeFileSync(`${target}sea.json`, JSON.stringify(config));
+  const { status, stderr } = spawnSync(process.execPath, ['--build-sea', `${target}sea.json`], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`node --build-sea failed for ${platform.name}: ${stderr}`);
+};
+
+const archive = (platform: Platform): Archive => {
+  const target = `${folder}${platform.name}/`;
+  executable(platform);
+  for (const file of ['LICENSE', 'LICENSES-OF-PACKAGES.txt']) cpSync(`${file === 'LICENSE' ? root : folder}${file}`, `${target}${file}`);
+  const file = `${manifest.name}-${manifest.version}-${platform.name}.tar.gz`;
+  pack(`${dist}${file}`, target, ['drydock', 'LICENSE', 'LICENSES-OF-PACKAGES.txt']);
+  return { file, platform };
+};
+
+/** Makes an archive for each platform. */
+export const executables = async (): Promise<readonly Archive[]> => {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const { packages } = await bundle(folder, { chunks: false });
+  writeFileSync(`${folder}LICENSES-OF-PACKAGES.txt`, licencesOf(packages));
+  return platforms.map(archive);
+};

@@ -1,0 +1,37 @@
+import { writeFileSync } from 'node:fs';
+import { stringify } from 'yaml';
+import type { Archive } from './executables.ts';
+import { dist, manifest } from './paths.ts';
+
+/** Where releases are to be found; krew looks there unless it is given an archive. */
+const releases = 'https://drydock.dev/releases';
+
+const architectures = { x64: 'amd64', arm64: 'arm64' } as const;
+
+/** The manifest of the kubectl plugin for krew: `kubectl krew install --manifest=drydock.yaml`. Answers its name. */
+export const krewManifest = (archives: readonly Archive[], sha256: (file: string) => string): string => {
+  const { name, version, description } = manifest;
+  const plugin = {
+    apiVersion: 'krew.googlecontainertools.github.com/v1alpha2',
+    kind: 'Plugin',
+    metadata: { name },
+    spec: {
+      version: `v${version}`,
+      homepage: 'https://drydock.dev',
+      shortDescription: 'Take nodes out of service, and bring them back',
+      description: `${description}\n`,
+      platforms: archives.map(({ file, platform }) => {
+        const [os = '', architecture = ''] = platform.name.split('-');
+        return {
+          selector: { matchLabels: { os, arch: architectures[architecture as keyof typeof architectures] } },
+          uri: `${releases}/v${version}/${file}`,
+          sha256: sha256(file),
+          bin: 'drydock',
+          files: ['drydock', 'LICENSE', 'LICENSES-OF-PACKAGES.txt'].map(from => ({ from, to: '.' })),
+        };
+      }),
+    },
+  };
+  writeFileSync(`${dist}${name}.krew.yaml`, stringify(plugin));
+  return `${name}.krew.yaml`;
+};

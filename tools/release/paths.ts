@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** Of the clone, with a slash at the end. */
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Everything that is released ends here; what it is made of on the way, below `build`. */
+export const dist = `${root}dist/release/`;
+export const build = `${root}dist/build/`;
+
+type Manifest = {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly bin: Readonly<Record<string, string>>;
+  readonly engines: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+};
+
+/** The one place of the version. */
+export const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as Manifest;
