@@ -3,6 +3,7 @@ import type { AgentFlags } from './agent.ts';
 import { complete, completionScript, shells } from './completion.ts';
 import type { DashboardFlags } from './dashboard/dashboard.ts';
 import type { DemoFlags } from './demo/command.ts';
+import { diagnoseCommands } from './diagnose/diagnose-commands.ts';
 import { nodeArguments, nodeCommands } from './drain/node-commands.ts';
 import { crds, usualGroups } from './install/crds.ts';
 import { installCommand } from './install/install-command.ts';
@@ -163,7 +164,8 @@ const program = (env: Env): Command => {
     crdsCommand(),
     completionCommand(),
   ];
-  for (const command of [...maintenanceCommands(env), ...rehearsalCommands(env), ...nodeCommands(env), ...own]) root.addCommand(command);
+  for (const command of [...maintenanceCommands(env), ...rehearsalCommands(env), ...nodeCommands(env), ...diagnoseCommands(env), ...own])
+    root.addCommand(command);
   for (const command of [root, ...root.commands]) command.exitOverride().showHelpAfterError('(--help shows what there is)');
   return root;
 };

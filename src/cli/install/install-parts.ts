@@ -2,7 +2,15 @@
 export const usualParts = ['crds', 'rbac', 'operator', 'webhook', 'admission-policies'] as const;
 
 /** Installed when asked for. */
-export const extraParts = ['machine-api', 'virtual-machines', 'agent', 'monitoring', 'cert-manager', 'control-plane'] as const;
+export const extraParts = [
+  'machine-api',
+  'virtual-machines',
+  'agent',
+  'monitoring',
+  'cert-manager',
+  'control-plane',
+  'api-priority',
+] as const;
 
 /** A folder of deploy/. */
 export type Part = (typeof usualParts)[number] | (typeof extraParts)[number];

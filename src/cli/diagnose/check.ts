@@ -1,0 +1,41 @@
+import { systemClock } from '../../support/clock.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { plainOutput } from '../shared/output.ts';
+import { version } from '../shared/version.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { type Check, checks, type Finding } from './checks.ts';
+import { type Facts, gatherFacts } from './facts.ts';
+
+export type CheckFlags = ConnectionFlags & { readonly output: 'text' | 'json' };
+
+type Checked = { readonly name: string; readonly well?: string; readonly findings: readonly Finding[] };
+
+const checked = (facts: Facts, { name, well, findings }: Check): Checked => {
+  const found = findings(facts);
+  return { name, ...(found.length === 0 && { well: well(facts) }), findings: found };
+};
+
+const words: Readonly<Record<Finding['severity'], string>> = { Error: 'FAIL', Warning: 'WARN' };
+
+/** As columns: the word, the name, what is the matter; below it what to do. */
+const linesOf = ({ name, well, findings }: Checked): readonly string[] => {
+  const start = (word: string): string => `${word.padEnd(4)}  ${name.padEnd(18)}  `;
+  if (well !== undefined) return [start('ok') + well];
+  return findings.flatMap(({ severity, message, remedy }) => [start(words[severity]) + message, `${' '.repeat(26)}help: ${remedy}`]);
+};
+
+/** What all the checks say of a cluster. */
+export const checkAll = (facts: Facts): readonly Checked[] => checks.map(check => checked(facts, check));
+
+/** `drydock check`: reads the cluster and says what is missing or wrong, and what to do. Throws when an Error is found; changes nothing. */
+export const check = async (flags: CheckFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> => {
+  await withCluster(flags, env, async connection => {
+    const facts = await gatherFacts(connection, systemClock, version());
+    const all = checkAll(facts);
+    if (flags.output === 'json') plainOutput.line(JSON.stringify({ checks: all, unread: facts.unread }, undefined, 2));
+    else for (const line of all.flatMap(linesOf)) plainOutput.line(line);
+    for (const what of facts.unread) plainOutput.note(`drydock: left out: ${what}`);
+    const errors = all.flatMap(({ findings }) => findings).filter(({ severity }) => severity === 'Error').length;
+    if (errors > 0) throw new Error(`${errors} ${errors === 1 ? 'error' : 'errors'} found; see above`);
+  });
+};

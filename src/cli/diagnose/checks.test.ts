@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Manifest } from '../install/install-files.ts';
+import { manifests } from '../install/install-manifests.ts';
+import { usualNamespace, usualParts } from '../install/install-parts.ts';
+import { checkAll } from './check.ts';
+import { covers, missingRights } from './covers.ts';
+import type { Facts, FlowSchema, Workload } from './facts.ts';
+
+const wanted = manifests({ parts: new Set([...usualParts, 'machine-api']), groups: [], namespace: usualNamespace });
+
+/** As the API server and the operator have completed it. */
+const stored = (manifest: Manifest): Manifest => {
+  if (manifest.kind !== 'ValidatingWebhookConfiguration') return { ...manifest, status: {} };
+  const webhooks = manifest['webhooks'] as readonly { readonly clientConfig: object }[];
+  return { ...manifest, webhooks: webhooks.map(one => ({ ...one, clientConfig: { ...one.clientConfig, caBundle: 'LS0t' } })) };
+};
+
+const operator: Workload = {
+  ...(wanted.find(({ kind }) => kind === 'Deployment') as unknown as Workload),
+  status: { readyReplicas: 2 },
+};
+
+const schema = (name: string, matchingPrecedence: number, level: string, subject: object): FlowSchema => ({
+  metadata: { name },
+  spec: {
+    matchingPrecedence,
+    priorityLevelConfiguration: { name: level },
+    rules: [{ subjects: [subject as never], resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }] }],
+  },
+});
+
+const forAllPods = schema('service-accounts', 9000, 'workload-low', { kind: 'Group', group: { name: 'system:serviceaccounts' } });
+const ours = schema('drydock', 1000, 'workload-high', {
+  kind: 'ServiceAccount',
+  serviceAccount: { namespace: usualNamespace, name: 'drydock' },
+});
+
+/** An installation without a fault. */
+const well: Facts = {
+  version: '0.1.0',
+  release: { version: 'v1.37.2', minor: 37 },
+  serverAhead: 0.4,
+  namespace: usualNamespace,
+  wanted,
+  found: new Map(wanted.map(manifest => [manifest, stored(manifest)])),
+  workloads: [operator],
+  flowSchemas: [forAllPods, ours],
+  leaderSilentFor: 2,
+  webhookReplicas: 2,
+  unread: [],
+};
+
+/** `name severity: message` of all that is found. */
+const said = (facts: Partial<Facts>): readonly string[] =>
+  checkAll({ ...well, ...facts }).flatMap(({ name, findings }) =>
+    findings.map(({ severity, message }) => `${name} ${severity}: ${message}`),
+  );
+
+/** Without, or with another one in its place. */
+const foundBut = (name: string, change: (here: Manifest) => Manifest | undefined, kind?: string): Partial<Facts> => {
+  const found = new Map(well.found);
+  let changed = 0;
+  for (const [manifest, here] of well.found) {
+    if (manifest.metadata.name !== name || (kind !== undefined && manifest.kind !== kind)) continue;
+    changed += 1;
+    const after = change(here);
+    if (after === undefined) found.delete(manifest);
+    else found.set(manifest, after);
+  }
+  assert.equal(changed, 1, `one ${name}`);
+  return { found };
+};
+
+const workload = (name: string, image: string, over: Partial<Workload['spec']> = {}, kind = 'Deployment'): Workload => ({
+  kind,
+  metadata: { namespace: 'others', name },
+  spec: { replicas: 1, template: { spec: { containers: [{ image }] } }, ...over },
+});
+
+test('of an installation without a fault every check says what is well', () => {
+  assert.deepEqual(said({}), []);
+  assert.deepEqual(
+    checkAll(well).map(({ name, well }) => `${name}: ${well ?? ''}`),
+    [
+      `kinds: ${wanted.filter(({ kind }) => kind === 'CustomResourceDefinition').length} CustomResourceDefinitions are of this version`,
+      'operator: drydock-system/drydock runs, and one replica leads',
+      'one operator: no other operator acts on the same objects',
+      'webhook: it has a certificate, and 2 replicas answer',
+      'rights: the roles are those of this version',
+      `admission policies: ${wanted.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy').length} ValidatingAdmissionPolicies are of this version`,
+      'clocks: this machine and the API server agree about the time',
+      "API priority: the operator's calls are of priority level workload-high",
+    ],
+  );
+});
+
+const withSpec =
+  (change: object) =>
+  (here: Manifest): Manifest => ({ ...here, spec: { ...(here['spec'] as object), ...change } });
+
+describe('what is wrong is found, by itself', () => {
+  const rows: readonly (readonly [what: string, Partial<Facts>, ...said: string[]])[] = [
+    [
+      'a kind is missing',
+      foundBut('maintenances.drydock.dev', () => undefined),
+      'kinds Error: CustomResourceDefinition maintenances.drydock.dev is not installed',
+    ],
+    [
+      'a kind is of another version',
+      foundBut('maintenances.drydock.dev', withSpec({ versions: [] })),
+      'kinds Warning: CustomResourceDefinition maintenances.drydock.dev is of another version than this command (0.1.0)',
+    ],
+    [
+      'there is no operator',
+      { workloads: [] },
+      'operator Error: no operator is installed: maintenances are stored, and nobody acts on them',
+    ],
+    [
+      'none of its replicas is ready',
+      { workloads: [{ ...operator, status: {} }] },
+      'operator Error: Deployment drydock-system/drydock has no replica that is ready',
+    ],
+    [
+      'it is of another version',
+      { version: '0.2.0' },
+      'operator Warning: Deployment drydock-system/drydock runs drydock:0.1.0, and this command is 0.2.0',
+    ],
+    ['nobody has ever led', { leaderSilentFor: undefined } as never, 'operator Error: no replica leads: there is no lease of a leader'],
+    ['nobody leads any more', { leaderSilentFor: 61 }, 'operator Error: no replica leads: the lease was last renewed 61 s ago'],
+    [
+      'it is there twice',
+      { workloads: [operator, { ...operator, metadata: { ...operator.metadata, namespace: 'other' } }] },
+      'one operator Error: Drydock is installed 2 times: drydock-system/drydock, other/drydock',
+    ],
+    [
+      'the operator of medik8s runs',
+      { workloads: [operator, workload('nmo', 'quay.io/medik8s/node-maintenance-operator:v0.19.0')] },
+      'one operator Error: Deployment others/nmo acts on the same objects as Drydock',
+    ],
+    [
+      'the machine maintenance operator runs',
+      { workloads: [operator, workload('mmo', 'registry.example/machine-maintenance-operator@sha256:00')] },
+      'one operator Error: Deployment others/mmo acts on the same objects as Drydock',
+    ],
+    ['it does not run any more', { workloads: [operator, workload('nmo', 'node-maintenance-operator:1', { replicas: 0 })] }],
+    ['something else runs', { workloads: [operator, workload('web', 'nginx:1')] }],
+    [
+      'the webhook is not installed',
+      foundBut('drydock', () => undefined, 'ValidatingWebhookConfiguration'),
+      'webhook Warning: the webhook is not installed: what is wrong with an object is said in its status only',
+    ],
+    [
+      'the webhook has no certificate',
+      foundBut('drydock', here => ({ ...here, webhooks: [{ name: 'v.example', clientConfig: {} }] }), 'ValidatingWebhookConfiguration'),
+      'webhook Error: ValidatingWebhookConfiguration drydock has no certificate authority for v.example: every create of a maintenance is refused',
+    ],
+    [
+      'nobody answers the webhook',
+      { webhookReplicas: 0 },
+      'webhook Error: no replica answers the webhook (Service drydock-system/drydock-webhook): every create of a maintenance is refused',
+    ],
+    [
+      'a role is missing',
+      foundBut('drydock-operator', () => undefined, 'ClusterRole'),
+      'rights Error: ClusterRole drydock-operator is missing',
+    ],
+    [
+      'a role lacks rights',
+      foundBut('drydock-operator', here => ({ ...here, rules: (here['rules'] as readonly unknown[]).slice(1) }), 'ClusterRole'),
+      'rights Error: ClusterRole drydock-operator lacks rights: get maintenances.drydock.dev, list maintenances.drydock.dev, watch maintenances.drydock.dev and 1 more',
+    ],
+    [
+      'a role is bound to somebody else',
+      foundBut(
+        'drydock-operator',
+        here => ({ ...here, subjects: [{ kind: 'ServiceAccount', name: 'other', namespace: usualNamespace }] }),
+        'ClusterRoleBinding',
+      ),
+      'rights Error: ClusterRoleBinding drydock-operator is missing, or binds somebody else',
+    ],
+    ['deletions past budgets are not wanted', foundBut('drydock-pod-deletion', () => undefined, 'ClusterRoleBinding')],
+    ['the clocks differ a little', { serverAhead: -6 }, "clocks Warning: the clock of the API server is 6 s behind this machine's"],
+    ['the clocks differ', { serverAhead: 20 }, "clocks Error: the clock of the API server is 20 s ahead of this machine's"],
+    ['the time of the server is not known', { serverAhead: undefined } as never],
+    [
+      'its calls are with those of all pods',
+      { flowSchemas: [forAllPods] },
+      "API priority Warning: the operator's calls are of priority level workload-low, with those of every pod: on an API server that is overloaded by them its lease is not renewed in time",
+    ],
+    ['priorities may not be read', { flowSchemas: [] }],
+  ];
+  for (const [what, facts, ...expected] of rows) test(what, () => assert.deepEqual(said(facts), expected));
+});
+
+test('a policy that is missing, or is of another version, is named', () => {
+  const policies = wanted.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
+  const name = policies[0]?.metadata.name ?? '';
+  assert.deepEqual(said(foundBut(name, () => undefined, 'ValidatingAdmissionPolicy')), [
+    `admission policies Warning: ValidatingAdmissionPolicy ${name} is missing`,
+  ]);
+  assert.deepEqual(said(foundBut(name, withSpec({ validations: [] }), 'ValidatingAdmissionPolicy')), [
+    `admission policies Warning: ValidatingAdmissionPolicy ${name} is of another version`,
+  ]);
+});
+
+test('every finding says what to do', () => {
+  const all = checkAll({
+    ...well,
+    found: new Map(),
+    workloads: [],
+    flowSchemas: [],
+    leaderSilentFor: 100,
+    webhookReplicas: 0,
+    serverAhead: 99,
+  });
+  const findings = all.flatMap(({ findings }) => findings);
+  assert.ok(findings.length > 20);
+  for (const { remedy } of findings) assert.ok(remedy.length > 10);
+});
+
+describe('covers', () => {
+  const rows: readonly (readonly [have: unknown, want: unknown, expected: boolean])[] = [
+    [{ a: 1, b: 2 }, { a: 1 }, true],
+    [{ a: 1 }, { a: 1, b: undefined }, true],
+    [{ a: 1 }, { a: 2 }, false],
+    [{}, { a: 1 }, false],
+    [undefined, { a: 1 }, false],
+    [[{ a: 1, default: true }], [{ a: 1 }], true],
+    [[1, 2], [1], false],
+    [{ length: 1 }, [1], false],
+  ];
+  for (const [have, want, expected] of rows)
+    test(`${JSON.stringify(have)} ${expected ? 'has' : 'lacks'} ${JSON.stringify(want)}`, () => assert.equal(covers(have, want), expected));
+});
+
+describe('missing rights', () => {
+  const want = [{ apiGroups: ['', 'apps'], resources: ['pods'], verbs: ['get', 'patch'] }];
+  const named = [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['one'], verbs: ['get'] }];
+  const rows: readonly (readonly [
+    what: string,
+    Parameters<typeof missingRights>[0],
+    Parameters<typeof missingRights>[1],
+    readonly string[],
+  ])[] = [
+    ['the same', want, want, []],
+    ['everything', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }], [...want, ...named], []],
+    ['a verb less', [{ apiGroups: ['', 'apps'], resources: ['pods'], verbs: ['get'] }], want, ['patch pods', 'patch pods.apps']],
+    ['nothing', [], want, ['get pods', 'get pods.apps', 'patch pods', 'patch pods.apps']],
+    ['for one name only', named, [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }], ['get secrets']],
+    ['for all names', [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }], named, []],
+    ['for another name', [{ ...named[0], resourceNames: ['two'], verbs: ['get'] }], named, ['get secrets']],
+  ];
+  for (const [what, have, wanted, expected] of rows) test(what, () => assert.deepEqual(missingRights(have, wanted), expected));
+});

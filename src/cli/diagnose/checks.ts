@@ -1,0 +1,283 @@
+import type { Manifest } from '../install/install-files.ts';
+import { covers, missingRights, type Rule } from './covers.ts';
+import { type Facts, type FlowSchema, isOperator, type Workload } from './facts.ts';
+
+/** Something that is missing or wrong. An Error keeps maintenances from working, or makes them unsafe; a Warning will, some day. */
+export type Finding = { readonly severity: 'Error' | 'Warning'; readonly message: string; readonly remedy: string };
+
+/** One thing that is looked at. `well` says that nothing is wrong with it. */
+export type Check = {
+  readonly name: string;
+  readonly well: (facts: Facts) => string;
+  readonly findings: (facts: Facts) => readonly Finding[];
+};
+
+const reinstall = 'drydock install --apply brings it to this version';
+
+const nameOf = ({ kind, metadata }: Manifest): string =>
+  `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
+
+const wantedOf = ({ wanted }: Facts, ...kinds: readonly string[]): readonly Manifest[] => wanted.filter(({ kind }) => kinds.includes(kind));
+
+const operators = ({ workloads }: Facts): readonly Workload[] => workloads.filter(isOperator);
+
+const imageOf = ({ spec }: Workload): string => spec.template.spec.containers[0]?.image ?? '';
+
+const kinds: Check = {
+  name: 'kinds',
+  well: facts => `${wantedOf(facts, 'CustomResourceDefinition').length} CustomResourceDefinitions are of this version`,
+  findings: facts =>
+    wantedOf(facts, 'CustomResourceDefinition').flatMap((crd): readonly Finding[] => {
+      const here = facts.found.get(crd);
+      const name = nameOf(crd);
+      if (here === undefined) return [{ severity: 'Error', message: `${name} is not installed`, remedy: reinstall }];
+      if (covers(here['spec'], crd['spec'])) return [];
+      return [{ severity: 'Warning', message: `${name} is of another version than this command (${facts.version})`, remedy: reinstall }];
+    }),
+};
+
+/** The version in an image's name; undefined for a digest, or another tag. */
+const versionIn = (image: string): string | undefined => /:v?(\d+\.\d+\.\d+[^@]*)/.exec(image)?.[1];
+
+const silentAfter = 60;
+
+const operatorFindings = (facts: Facts, operator: Workload): readonly Finding[] => {
+  const { namespace, name } = operator.metadata;
+  const image = imageOf(operator);
+  const version = versionIn(image);
+  const where = `Deployment ${namespace}/${name}`;
+  return [
+    ...((operator.status?.readyReplicas ?? 0) === 0
+      ? [
+          {
+            severity: 'Error',
+            message: `${where} has no replica that is ready`,
+            remedy: `check why: kubectl -n ${namespace} describe pods -l app.kubernetes.io/name=drydock`,
+          } as const,
+        ]
+      : []),
+    ...(version !== undefined && version !== facts.version
+      ? [
+          {
+            severity: 'Warning',
+            message: `${where} runs ${image}, and this command is ${facts.version}`,
+            remedy: 'use the command of the same version, or upgrade the operator',
+          } as const,
+        ]
+      : []),
+  ];
+};
+
+const operator: Check = {
+  name: 'operator',
+  well: facts =>
+    `${operators(facts)
+      .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)
+      .join()} runs, and one replica leads`,
+  findings: facts => {
+    const [first] = operators(facts);
+    if (first === undefined)
+      return [
+        {
+          severity: 'Error',
+          message: 'no operator is installed: maintenances are stored, and nobody acts on them',
+          remedy: 'drydock install --image IMAGE --apply',
+        },
+      ];
+    const { leaderSilentFor } = facts;
+    const isSilent = leaderSilentFor !== undefined && leaderSilentFor > silentAfter;
+    return [
+      ...operators(facts).flatMap(one => operatorFindings(facts, one)),
+      ...(leaderSilentFor === undefined || isSilent
+        ? [
+            {
+              severity: 'Error',
+              message: isSilent
+                ? `no replica leads: the lease was last renewed ${Math.round(leaderSilentFor)} s ago`
+                : 'no replica leads: there is no lease of a leader',
+              remedy: `check the log: kubectl -n ${facts.namespace} logs -l app.kubernetes.io/name=drydock`,
+            } as const,
+          ]
+        : []),
+    ];
+  },
+};
+
+/** Operators that act on the same objects, by a part of the name of their image. */
+const others = ['node-maintenance-operator', 'machine-maintenance-operator'];
+
+const isRunning = ({ kind, spec }: Workload): boolean => kind === 'DaemonSet' || (spec.replicas ?? 1) > 0;
+
+const alone: Check = {
+  name: 'one operator',
+  well: () => 'no other operator acts on the same objects',
+  findings: facts => [
+    ...(operators(facts).filter(isRunning).length > 1
+      ? [
+          {
+            severity: 'Error',
+            message: `Drydock is installed ${operators(facts).length} times: ${operators(facts)
+              .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)
+              .join(', ')}`,
+            remedy: 'delete all Deployments but one',
+          } as const,
+        ]
+      : []),
+    ...facts.workloads
+      .filter(one => !isOperator(one) && isRunning(one) && others.some(name => imageOf(one).includes(name)))
+      .map(
+        ({ kind, metadata: { namespace, name } }): Finding => ({
+          severity: 'Error',
+          message: `${kind} ${namespace}/${name} acts on the same objects as Drydock`,
+          remedy: `docs/migrate.md takes over from it; at the least: kubectl -n ${namespace} scale ${kind.toLowerCase()} ${name} --replicas=0`,
+        }),
+      ),
+  ],
+};
+
+type WebhookConfiguration = {
+  readonly webhooks?: readonly { readonly name: string; readonly clientConfig?: { readonly caBundle?: string } }[];
+};
+
+const webhook: Check = {
+  name: 'webhook',
+  well: facts => `it has a certificate, and ${facts.webhookReplicas ?? 0} replicas answer`,
+  findings: facts => {
+    const [wanted] = wantedOf(facts, 'ValidatingWebhookConfiguration');
+    const here = wanted && (facts.found.get(wanted) as WebhookConfiguration | undefined);
+    if (wanted === undefined || here === undefined)
+      return [
+        {
+          severity: 'Warning',
+          message: 'the webhook is not installed: what is wrong with an object is said in its status only',
+          remedy: reinstall,
+        },
+      ];
+    const bare = (here.webhooks ?? []).filter(({ clientConfig }) => (clientConfig?.caBundle ?? '') === '').map(({ name }) => name);
+    const logs = `check the log of the leader: kubectl -n ${facts.namespace} logs -l app.kubernetes.io/name=drydock`;
+    return [
+      ...(bare.length > 0
+        ? [
+            {
+              severity: 'Error',
+              message: `${nameOf(wanted)} has no certificate authority for ${bare.join(', ')}: every create of a maintenance is refused`,
+              remedy: logs,
+            } as const,
+          ]
+        : []),
+      ...(facts.webhookReplicas === 0
+        ? [
+            {
+              severity: 'Error',
+              message: `no replica answers the webhook (Service ${facts.namespace}/drydock-webhook): every create of a maintenance is refused`,
+              remedy: logs,
+            } as const,
+          ]
+        : []),
+    ];
+  },
+};
+
+type Binding = { readonly subjects?: readonly object[]; readonly roleRef?: object };
+
+const rulesOf = (manifest: Manifest): readonly Rule[] => (manifest['rules'] as readonly Rule[] | undefined) ?? [];
+
+const roleFindings = (wanted: Manifest, here: Manifest | undefined): readonly Finding[] => {
+  if (here === undefined) return [{ severity: 'Error', message: `${nameOf(wanted)} is missing`, remedy: reinstall }];
+  const missing = missingRights(rulesOf(here), rulesOf(wanted));
+  if (missing.length === 0) return [];
+  const few = `${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ` and ${missing.length - 3} more` : ''}`;
+  return [{ severity: 'Error', message: `${nameOf(wanted)} lacks rights: ${few}`, remedy: reinstall }];
+};
+
+const bindingFindings = (wanted: Manifest, here: Manifest | undefined): readonly Finding[] => {
+  const { subjects = [], roleRef } = wanted as Binding;
+  const bound = (here as Binding | undefined)?.subjects ?? [];
+  const isBound = covers((here as Binding | undefined)?.roleRef, roleRef) && subjects.every(one => bound.some(other => covers(other, one)));
+  return isBound ? [] : [{ severity: 'Error', message: `${nameOf(wanted)} is missing, or binds somebody else`, remedy: reinstall }];
+};
+
+/** Left out on purpose by those who never want a pod deleted past a budget. */
+const optional = 'drydock-pod-deletion';
+
+const rights: Check = {
+  name: 'rights',
+  well: () => 'the roles are those of this version',
+  findings: facts => [
+    ...wantedOf(facts, 'ClusterRole', 'Role').flatMap(one => roleFindings(one, facts.found.get(one))),
+    ...wantedOf(facts, 'ClusterRoleBinding', 'RoleBinding')
+      .filter(({ metadata }) => metadata.name !== optional)
+      .flatMap(one => bindingFindings(one, facts.found.get(one))),
+  ],
+};
+
+const policies: Check = {
+  name: 'admission policies',
+  well: facts => `${wantedOf(facts, 'ValidatingAdmissionPolicy').length} ValidatingAdmissionPolicies are of this version`,
+  findings: facts =>
+    wantedOf(facts, 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding').flatMap((policy): readonly Finding[] => {
+      const here = facts.found.get(policy);
+      if (here !== undefined && covers(here['spec'], policy['spec'])) return [];
+      return [
+        {
+          severity: 'Warning',
+          message: `${nameOf(policy)} is ${here === undefined ? 'missing' : 'of another version'}`,
+          remedy: reinstall,
+        },
+      ];
+    }),
+};
+
+/** Seconds: a lease of a leader lasts 15. */
+const skew = { warns: 5, fails: 15 };
+
+const clocks: Check = {
+  name: 'clocks',
+  well: () => 'this machine and the API server agree about the time',
+  findings: ({ serverAhead = 0 }) => {
+    const off = Math.abs(serverAhead);
+    if (off < skew.warns) return [];
+    const message = `the clock of the API server is ${Math.round(off)} s ${serverAhead > 0 ? 'ahead of' : 'behind'} this machine's`;
+    return [
+      {
+        severity: off < skew.fails ? 'Warning' : 'Error',
+        message,
+        remedy: 'set the clocks by NTP, those of the control plane first: leases and windows go by them',
+      },
+    ];
+  },
+};
+
+const isAbout = (schema: FlowSchema, namespace: string): boolean =>
+  schema.spec.rules?.some(
+    ({ subjects, resourceRules }) =>
+      resourceRules?.some(({ verbs, apiGroups, resources }) => verbs.includes('*') && apiGroups.includes('*') && resources.includes('*')) &&
+      subjects.some(
+        ({ serviceAccount, group }) =>
+          (serviceAccount?.namespace === namespace && (serviceAccount.name === 'drydock' || serviceAccount.name === '*')) ||
+          ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'].includes(group?.name ?? ''),
+      ),
+  ) === true;
+
+/** The level of the API server's own queues in which the operator's calls are: that of the matching schema with the lowest precedence. */
+const levelOf = ({ flowSchemas, namespace }: Facts): string | undefined =>
+  flowSchemas
+    .filter(schema => isAbout(schema, namespace))
+    .toSorted((one, other) => (one.spec.matchingPrecedence ?? 1000) - (other.spec.matchingPrecedence ?? 1000))[0]?.spec
+    .priorityLevelConfiguration.name;
+
+const shared = new Set(['workload-low', 'global-default', 'catch-all']);
+
+const priority: Check = {
+  name: 'API priority',
+  well: facts => `the operator's calls are of priority level ${levelOf(facts) ?? 'unknown'}`,
+  findings: facts => {
+    const level = levelOf(facts);
+    if (level === undefined || !shared.has(level) || operators(facts).length === 0) return [];
+    const message = `the operator's calls are of priority level ${level}, with those of every pod: on an API server that is overloaded by them its lease is not renewed in time`;
+    return [{ severity: 'Warning', message, remedy: 'drydock install --with api-priority --apply' }];
+  },
+};
+
+/** All of them, in the order in which they are told. */
+export const checks: readonly Check[] = [kinds, operator, alone, webhook, rights, policies, clocks, priority];

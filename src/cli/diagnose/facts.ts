@@ -1,0 +1,170 @@
+import type { KubernetesRelease } from '../../core/kubernetes-release.ts';
+import { saidBy } from '../../core/status.ts';
+import { readTime } from '../../core/time.ts';
+import { listAll } from '../../operator/list.ts';
+import type { Api } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Manifest } from '../install/install-files.ts';
+import { fitted } from '../install/install-fit.ts';
+import { isServed, Locator } from '../install/install-locate.ts';
+import { manifests } from '../install/install-manifests.ts';
+import { type Part, partsByKinds, usualNamespace, usualParts } from '../install/install-parts.ts';
+import { releaseOf } from '../shared/server-release.ts';
+
+/** A Deployment or a DaemonSet, as far as it matters here. */
+export type Workload = {
+  readonly kind: string;
+  readonly metadata: { readonly namespace: string; readonly name: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly spec: {
+    readonly replicas?: number;
+    readonly template: {
+      readonly spec: { readonly containers: readonly { readonly image?: string; readonly args?: readonly string[] }[] };
+    };
+  };
+  readonly status?: { readonly readyReplicas?: number };
+};
+
+/** A FlowSchema of API Priority and Fairness. */
+export type FlowSchema = {
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly matchingPrecedence?: number;
+    readonly priorityLevelConfiguration: { readonly name: string };
+    readonly rules?: readonly {
+      readonly subjects: readonly {
+        readonly kind: string;
+        readonly user?: { readonly name: string };
+        readonly group?: { readonly name: string };
+        readonly serviceAccount?: { readonly namespace: string; readonly name: string };
+      }[];
+      readonly resourceRules?: readonly {
+        readonly verbs: readonly string[];
+        readonly apiGroups: readonly string[];
+        readonly resources: readonly string[];
+      }[];
+    }[];
+  };
+};
+
+type Lease = { readonly spec?: { readonly holderIdentity?: string; readonly renewTime?: string } };
+/** Go writes an empty list as null. */
+type Slice = { readonly endpoints?: null | readonly { readonly conditions?: { readonly ready?: boolean } }[] };
+
+/** What the checks go by. What could not be read is missing, and named in `unread`. */
+export type Facts = {
+  readonly version: string;
+  readonly release: KubernetesRelease;
+  /** Seconds by which the clock of the API server is ahead of this machine's; whole seconds, so a second more or less says nothing. */
+  readonly serverAhead?: number;
+  /** The operator's namespace; where it would be installed when there is none. */
+  readonly namespace: string;
+  /** All that this version installs, for this release. */
+  readonly wanted: readonly Manifest[];
+  /** The object in the cluster for each that is wanted; missing where there is none. */
+  readonly found: ReadonlyMap<Manifest, Manifest>;
+  readonly workloads: readonly Workload[];
+  readonly flowSchemas: readonly FlowSchema[];
+  /** Seconds since the leader last renewed its lease, by the clock of the API server. */
+  readonly leaderSilentFor?: number;
+  /** Replicas behind the Service of the webhook that are ready. */
+  readonly webhookReplicas?: number;
+  readonly unread: readonly string[];
+};
+
+const leaderLease = '135b1886.medik8s.io';
+
+export const isOperator = ({ kind, metadata }: Workload): boolean =>
+  kind === 'Deployment' && metadata.labels?.['app.kubernetes.io/name'] === 'drydock';
+
+/** Reads, and remembers what could not be read. */
+class Reader {
+  readonly unread: string[] = [];
+  readonly #api: Api;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  async list<T>(path: string): Promise<readonly T[]> {
+    try {
+      return (await listAll(this.#api, path, {}, 'none if missing')) as readonly T[];
+    } catch (error) {
+      this.unread.push(error instanceof Error ? error.message : String(error));
+      return [];
+    }
+  }
+
+  async get<T>(path: string): Promise<T | undefined> {
+    const response = await this.#api.call({ method: 'GET', path });
+    if (response.status === 200) return response.body as T;
+    if (response.status !== 404) this.unread.push(`cannot read ${path}: ${saidBy(response)}`);
+    return undefined;
+  }
+}
+
+const partsHere = async (api: Api): Promise<ReadonlySet<Part>> => {
+  const parts = new Set<Part>(usualParts);
+  for (const { part, serves } of partsByKinds) for (const one of serves) if (await isServed(api, one)) parts.add(part);
+  return parts;
+};
+
+const findAll = async (api: Api, reader: Reader, wanted: readonly Manifest[]): Promise<Facts['found']> => {
+  const locator = new Locator(api);
+  const found = new Map<Manifest, Manifest>();
+  for (const manifest of wanted) {
+    const located = await locator.find(manifest);
+    const here = located.kind === 'known' ? await reader.get<Manifest>(located.path) : undefined;
+    if (here !== undefined) found.set(manifest, here);
+  }
+  return found;
+};
+
+const serverTime = async (api: Api, clock: Clock): Promise<{ readonly server: Temporal.Instant; readonly ahead: number } | undefined> => {
+  const { headers } = await api.call({ method: 'GET', path: '/version' });
+  const milliseconds = Date.parse(headers['date'] ?? '');
+  if (Number.isNaN(milliseconds)) return undefined;
+  return { server: Temporal.Instant.fromEpochMilliseconds(milliseconds), ahead: (milliseconds - clock.now().epochMilliseconds) / 1000 };
+};
+
+const workloadsOf = async (reader: Reader): Promise<readonly Workload[]> => {
+  const lists = await Promise.all(
+    (['Deployment', 'DaemonSet'] as const).map(async kind =>
+      (await reader.list<Workload>(`/apis/apps/v1/${kind.toLowerCase()}s`)).map(one => ({ ...one, kind })),
+    ),
+  );
+  return lists.flat();
+};
+
+const leaderOf = async (reader: Reader, namespace: string, server: Temporal.Instant | undefined): Promise<number | undefined> => {
+  const lease = await reader.get<Lease>(`/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${leaderLease}`);
+  const renewed = readTime(lease?.spec?.renewTime);
+  return renewed && server && (server.epochMilliseconds - renewed.epochMilliseconds) / 1000;
+};
+
+/** Reads all of it; nothing is written. Throws when the API server does not answer. */
+export const gatherFacts = async (api: Api, clock: Clock, version: string): Promise<Facts> => {
+  const reader = new Reader(api);
+  const release = await releaseOf(api);
+  const time = await serverTime(api, clock);
+  const workloads = await workloadsOf(reader);
+  const namespace = workloads.find(isOperator)?.metadata.namespace ?? usualNamespace;
+  const wanted = fitted(manifests({ parts: await partsHere(api), groups: [], namespace }), release).all;
+  const leaderSilentFor = await leaderOf(reader, namespace, time?.server);
+  const slices = await reader.list<Slice & { readonly metadata: { readonly labels?: Readonly<Record<string, string>> } }>(
+    `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`,
+  );
+  const ofWebhook = slices.filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === 'drydock-webhook');
+  return {
+    version,
+    release,
+    ...(time && { serverAhead: time.ahead }),
+    namespace,
+    wanted,
+    found: await findAll(api, reader, wanted),
+    workloads,
+    flowSchemas: await reader.list<FlowSchema>('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas'),
+    ...(leaderSilentFor !== undefined && { leaderSilentFor }),
+    webhookReplicas: ofWebhook.flatMap(({ endpoints }) => endpoints ?? []).filter(({ conditions }) => conditions?.ready === true).length,
+    unread: reader.unread,
+  };
+};
