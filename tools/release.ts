@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chart } from './release/chart/chart.ts';
 import { executables } from './release/executables.ts';
 import { krewManifest } from './release/krew.ts';
 import { npmPackage } from './release/npm-package.ts';
@@ -16,6 +17,7 @@ const sha256 = (name: string): string =>
     .digest('hex');
 
 const makers = {
+  chart: async (): Promise<readonly string[]> => [chart()],
   npm: async (): Promise<readonly string[]> => [await npmPackage()],
   executables: async (): Promise<readonly string[]> => {
     const archives = await executables();

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { usualParts } from '../../src/cli/install/install-parts.ts';
 import { type Api, clientsFor } from '../control-plane/api.ts';
 import { failureIn } from '../control-plane/cluster.ts';
+import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from '../operator/harness.ts';
 import { makeNode } from '../operator/look.ts';
 
@@ -52,6 +53,11 @@ describe('the agent of a node', { skip, timeout: 60_000 }, () => {
     const { code, stdout, stderr } = await harness.drydock('install', '--apply', '--with', 'agent', '--without', ...usualParts);
     assert.equal(code, 0, stdout + stderr);
     for (const name of ['agent-1', 'agent-2']) await makeNode(api, name);
+    const unbound = await asAgent();
+    await until(
+      'the policy to be in force',
+      async () => (await unbound.call('POST', `${notices}?dryRun=All`, noticeOf('nobody'))).status === 403,
+    );
   });
   after(async () => {
     for (const client of clients) client.close();

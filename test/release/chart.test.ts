@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { stringify } from 'yaml';
+import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.ts';
+import { create, nodesReady } from '../control-plane/cluster.ts';
+import { type Outcome, run } from '../control-plane/command.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { ensureBuilt } from '../control-plane/go-build.ts';
+import { node } from '../control-plane/manifests.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
+import { drydock } from '../operator/shipped.ts';
+
+/** The chart, by Helm itself: it renders what drydock install prints, and installs, upgrades and goes on a real control plane. */
+
+const root = join(import.meta.dirname, '..', '..');
+const released = join(root, 'dist', 'release');
+const folder = mkdtempSync(join(tmpdir(), 'drydock-chart-'));
+const home = 'drydock-system';
+
+const helms = await Promise.all(
+  (['3', '4'] as const).map(async major => ({
+    major,
+    built: await ensureBuilt({
+      name: `helm-${major}`,
+      module: join(import.meta.dirname, `helm-${major}`),
+      salt: '',
+      announcement: `building Helm ${major} for the tests, a few minutes the first time,`,
+      build: (to, go) => go(['build', '-o', join(to, 'helm'), '-ldflags', '-s -w', `helm.sh/helm/v${major}/cmd/helm`]),
+    }),
+  })),
+);
+const [first] = helms;
+const skip = first?.built.kind === 'ready' ? false : (first?.built.why ?? '');
+let chart = '';
+
+before(async () => {
+  const { code, stderr } = await run(process.execPath, ['tools/release.ts', '--only', 'chart'], { cwd: root });
+  assert.deepEqual([code, stderr], [0, '']);
+  chart = join(released, readdirSync(released).find(name => name.startsWith('drydock-chart-')) ?? '');
+});
+after(() => rmSync(folder, { recursive: true }));
+
+type Values = Readonly<Record<string, unknown>>;
+
+const settings = { HELM_CACHE_HOME: join(folder, 'cache'), HELM_CONFIG_HOME: join(folder, 'config'), HELM_DATA_HOME: join(folder, 'data') };
+
+const helmOf =
+  (major: '3' | '4') =>
+  (args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Outcome> => {
+    const found = helms.find(one => one.major === major);
+    const program = found?.built.kind === 'ready' ? join(found.built.folder, 'helm') : '';
+    return run(program, args, { environment: { ...settings, ...environment } });
+  };
+
+let files = 0;
+const valuesFile = (values: Values): string => {
+  files += 1;
+  const file = join(folder, `values-${files}.yaml`);
+  writeFileSync(file, stringify(values));
+  return file;
+};
+
+/** Settings that are left empty in a chart, and fields that only a chart writes. */
+const plain = (manifest: Manifest): unknown =>
+  JSON.parse(
+    JSON.stringify(manifest, (key, value: unknown) => {
+      if (['imagePullSecrets', 'nodeSelector'].includes(key) && Object.keys(value as object).length === 0) return undefined;
+      if (key !== 'annotations') return value;
+      const { 'helm.sh/resource-policy': _kept, ...rest } = value as Readonly<Record<string, string>>;
+      return Object.keys(rest).length === 0 ? undefined : rest;
+    }),
+  );
+
+const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+
+/** The namespace of a release is made by Helm, without labels. */
+const byKey = (all: readonly Manifest[], namespace: string): ReadonlyMap<string, unknown> =>
+  new Map(all.filter(one => one.kind !== 'Namespace' || one.metadata.name !== namespace).map(one => [keyOf(one), plain(one)]));
+
+const rendered = async (major: '3' | '4', values: Values, more: readonly string[] = []): Promise<readonly Manifest[]> => {
+  const args = ['template', 'drydock', chart, '--namespace', home, '--values', valuesFile(values), ...more];
+  const { code, stdout, stderr } = await helmOf(major)(args);
+  assert.equal(code, 0, stderr);
+  return manifestsIn(stdout).filter(manifest => (manifest as Manifest | null) !== null);
+};
+
+const on = { enabled: true };
+const off = { enabled: false };
+
+for (const { major, built } of helms) {
+  describe(`Helm ${major}`, { skip: built.kind === 'ready' ? false : built.why }, () => {
+    test('finds nothing wrong with the chart', async () => {
+      const { code, stdout, stderr } = await helmOf(major)(['lint', '--strict', chart]);
+      assert.equal(code, 0, stdout + stderr);
+    });
+
+    const rows: readonly (readonly [what: string, values: Values, install: readonly string[], chartArgs?: readonly string[]])[] = [
+      ['the defaults', {}, []],
+      ['no webhook', { webhook: off }, ['--without', 'webhook']],
+      ['cert-manager', { webhook: { certManager: true } }, ['--with', 'cert-manager']],
+      ['only nodes of the control plane', { controlPlane: { only: true } }, ['--with', 'control-plane']],
+      [
+        'everything',
+        {
+          agent: on,
+          monitoring: on,
+          machineApi: on,
+          virtualMachines: on,
+          apiPriority: on,
+          crds: { groups: ['kubevirt.io', 'nodemaintenance.kubevirt.io'] },
+        },
+        ['agent', 'monitoring', 'machine-api', 'virtual-machines', 'api-priority']
+          .flatMap(part => ['--with', part])
+          .concat('--kind', 'kubevirt.io', '--kind', 'nodemaintenance.kubevirt.io'),
+      ],
+      [
+        'image and replicas',
+        { replicas: 3, image: { repository: 'example.test/drydock', tag: '7' } },
+        ['--replicas', '3', '--image', 'example.test/drydock:7'],
+      ],
+      [
+        'a digest',
+        { image: { repository: 'example.test/drydock', digest: `sha256:${'0'.repeat(64)}` } },
+        ['--image', `example.test/drydock@sha256:${'0'.repeat(64)}`],
+      ],
+      ['an older Kubernetes', {}, ['--kube-version', '1.30'], ['--kube-version', '1.30.14']],
+      ['no kinds', { crds: off }, ['--without', 'crds']],
+      ['no policies', { admissionPolicies: off }, ['--without', 'admission-policies']],
+    ];
+    for (const [what, values, install, more = []] of rows)
+      test(`renders what drydock install prints: ${what}`, async () => {
+        const printed = await drydock(['install', '--namespace', home, ...install]);
+        assert.equal(printed.code, 0, printed.stderr);
+        const [ours, theirs] = [byKey(await rendered(major, values, more), home), byKey(manifestsIn(printed.stdout), home)];
+        assert.deepEqual([...ours.keys()].sort(), [...theirs.keys()].sort());
+        for (const [key, object] of ours) assert.deepEqual(object, theirs.get(key), key);
+      });
+
+    test('leaves out single objects, adds arguments, and refuses what is no setting or contradicts itself', async () => {
+      const all = await rendered(major, { networkPolicy: off, podDeletion: off, extraArgs: ['--machines-per-set=2'] });
+      assert.ok(!all.some(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'drydock'));
+      assert.ok(!all.some(({ kind, metadata }) => kind === 'ClusterRoleBinding' && metadata.name === 'drydock-pod-deletion'));
+      const operator = all.find(({ kind }) => kind === 'Deployment');
+      assert.match(JSON.stringify(operator), /"--webhook-port=9443","--machines-per-set=2"\]/);
+      for (const [values, expected] of [
+        [{ replica: 3 }, /replica/],
+        [{ replicas: '3' }, /replicas/],
+        [{ image: { digest: 'latest' } }, /digest/],
+        [{ webhook: { enabled: false, certManager: true } }, /set webhook\.enabled as well/],
+      ] as const) {
+        const { code, stderr } = await helmOf(major)(['template', 'drydock', chart, '--values', valuesFile(values)]);
+        assert.notEqual(code, 0);
+        assert.match(stderr, expected);
+      }
+    });
+  });
+}
+
+const started = await startControlPlane({});
+const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : skip;
+const external = started.kind === 'started' && started.external && 'it installs itself: it needs a control plane of its own';
+const controlPlane = started as ControlPlane;
+
+describe('on a real control plane', { skip: leftOut || external, timeout: 240_000 }, () => {
+  const { api } = controlPlane;
+  before(async () => {
+    await create(api, node('n1'));
+    await nodesReady(api, ['n1']);
+  });
+  after(() => controlPlane.stop());
+
+  const replicas = async (): Promise<number> =>
+    (await api.get<{ readonly spec: { readonly replicas: number } }>(`/apis/apps/v1/namespaces/${home}/deployments/drydock`)).spec.replicas;
+  const status = async (path: string): Promise<number> => (await api.call('GET', path)).status;
+
+  for (const { major, built } of helms) {
+    test(`Helm ${major} installs, upgrades, rolls back and uninstalls; kinds and leases stay`, {
+      skip: built.kind === 'ready' ? false : built.why,
+    }, async () => {
+      const environment = { KUBECONFIG: controlPlane.kubeconfig };
+      const helm = async (...args: readonly string[]): Promise<string> => {
+        const { code, stdout, stderr } = await helmOf(major)([...args, '--namespace', home], environment);
+        assert.equal(code, 0, `helm ${args.join(' ')}: ${stderr}`);
+        return stdout;
+      };
+      const notes = await helm('install', 'drydock', chart, '--create-namespace');
+      assert.match(notes, /kubectl -n drydock-system rollout status deployment\/drydock/);
+      assert.equal(await replicas(), 2);
+      const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/maintenances.drydock.dev';
+      assert.equal(await status(crd), 200);
+      assert.match((await drydock(['check', '--kubeconfig', controlPlane.kubeconfig])).stdout, /^ok {4}kinds .*\n(.*\n)*ok {4}rights /m);
+      // What somebody has changed of a kind, an upgrade brings back: kinds are upgraded as well.
+      await api.patch(crd, { spec: { names: { shortNames: ['gone'] } } });
+      await helm('upgrade', 'drydock', chart, '--set', 'replicas=3', ...(major === '4' ? ['--force-conflicts'] : []));
+      assert.equal(await replicas(), 3);
+      await helm('rollback', 'drydock', '1', ...(major === '4' ? ['--force-conflicts'] : []));
+      assert.equal(await replicas(), 2);
+      await helm('uninstall', 'drydock', '--wait');
+      assert.equal(await status(`/apis/apps/v1/namespaces/${home}/deployments/drydock`), 404);
+      assert.deepEqual([await status(crd), await status('/api/v1/namespaces/medik8s-leases')], [200, 200]);
+      assert.equal(await status('/apis/rbac.authorization.k8s.io/v1/clusterroles/drydock-operator'), 404);
+    });
+  }
+});

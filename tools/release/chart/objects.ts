@@ -1,0 +1,139 @@
+import type { Manifest } from '../../../src/cli/install/install-files.ts';
+import { fitted } from '../../../src/cli/install/install-fit.ts';
+import { manifests } from '../../../src/cli/install/install-manifests.ts';
+import type { Part } from '../../../src/cli/install/install-parts.ts';
+import { Template } from './template.ts';
+import { merged, type Switch, type Variant } from './variants.ts';
+
+/** The objects of deploy/ as the chart has them: of the same functions as `drydock install`. */
+
+/** Stands for the namespace of the release until all is text. */
+export const namespaceMark = 'namespace-of-the-release';
+
+const legacy = ['nodemaintenance.kubevirt.io', 'kubevirt.io'] as const;
+
+const switches: readonly Switch[] = [
+  { name: 'webhook', condition: '.Values.webhook.enabled' },
+  { name: 'certManager', condition: '.Values.webhook.certManager' },
+  { name: 'controlPlane', condition: '.Values.controlPlane.only' },
+  { name: 'selectors', condition: 'semverCompare ">=1.31.0-0" .Capabilities.KubeVersion.Version' },
+];
+
+const always: readonly Part[] = [
+  'crds',
+  'rbac',
+  'operator',
+  'admission-policies',
+  'machine-api',
+  'virtual-machines',
+  'agent',
+  'monitoring',
+  'api-priority',
+];
+
+const partsOn = (on: ReadonlySet<string>): ReadonlySet<Part> =>
+  new Set<Part>([
+    ...always,
+    ...(on.has('webhook') ? (['webhook'] as const) : []),
+    ...(on.has('certManager') ? (['cert-manager'] as const) : []),
+    ...(on.has('controlPlane') ? (['control-plane'] as const) : []),
+  ]);
+
+/** A certificate of cert-manager is one of the webhook. */
+const isPossible = (on: ReadonlySet<string>): boolean => on.has('webhook') || !on.has('certManager');
+
+const everySetting = switches
+  .reduce<readonly ReadonlySet<string>[]>((all, { name }) => all.flatMap(one => [one, new Set([...one, name])]), [new Set()])
+  .filter(isPossible);
+
+const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+
+const objectsOn = (on: ReadonlySet<string>): ReadonlyMap<string, Manifest> => {
+  const all = manifests({ parts: partsOn(on), groups: legacy, namespace: namespaceMark });
+  const fit = fitted(all, { minor: on.has('selectors') ? 31 : 30 }).all;
+  return new Map(fit.map(manifest => [keyOf(manifest), manifest]));
+};
+
+type Container = Readonly<Record<string, unknown>> & { readonly args?: readonly unknown[] };
+type PodTemplate = { readonly spec: Readonly<Record<string, unknown>> & { readonly containers: readonly Container[] } };
+type Workload = Manifest & { readonly spec: Readonly<Record<string, unknown>> & { readonly template: PodTemplate } };
+
+const extraArgs = new Template('{{- with .Values.extraArgs }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}');
+const json = (path: string): Template => new Template(`{{ toJson .Values.${path} }}`);
+
+/** What a setting takes the place of, in a Deployment or DaemonSet. */
+const set = (manifest: Manifest): Manifest => {
+  if (manifest.kind !== 'Deployment' && manifest.kind !== 'DaemonSet') return manifest;
+  const { spec } = manifest as Workload;
+  const isOperator = manifest.kind === 'Deployment';
+  const image = new Template('{{ include "drydock.image" . }}');
+  const containers = spec.template.spec.containers.map(container => ({
+    ...container,
+    image,
+    ...(isOperator && { args: [...(container.args ?? []), extraArgs], resources: json('resources') }),
+  }));
+  const pod = {
+    ...spec.template.spec,
+    imagePullSecrets: json('image.pullSecrets'),
+    containers,
+    ...(isOperator && { nodeSelector: json('nodeSelector') }),
+  };
+  return {
+    ...manifest,
+    spec: { ...spec, ...(isOperator && { replicas: new Template('{{ .Values.replicas }}') }), template: { ...spec.template, spec: pod } },
+  };
+};
+
+const keep = { 'helm.sh/resource-policy': 'keep' };
+
+/** Objects of others would go with the kinds, and leases of held nodes with their namespace. */
+const kept = (manifest: Manifest): Manifest =>
+  ['CustomResourceDefinition', 'Namespace'].includes(manifest.kind)
+    ? {
+        ...manifest,
+        metadata: {
+          ...manifest.metadata,
+          annotations: { ...(manifest.metadata as { readonly annotations?: object }).annotations, ...keep },
+        } as Manifest['metadata'],
+      }
+    : manifest;
+
+export type ChartObject = {
+  readonly key: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly part: Part;
+  readonly object: unknown;
+};
+
+const partOf = (key: string): Part => {
+  const found = [...always, 'webhook' as const].find(part => {
+    const alone = manifests({ parts: new Set<Part>([part]), groups: legacy, namespace: namespaceMark });
+    return alone.some(manifest => keyOf(manifest) === key);
+  });
+  return found ?? 'cert-manager';
+};
+
+/** Every object, for all settings at once, in the order of installation. The namespace of the release is made by whoever installs it. */
+export const chartObjects = (): readonly ChartObject[] => {
+  const settings = everySetting.map(on => ({ on, objects: objectsOn(on) }));
+  const all = new Map(settings.flatMap(({ objects }) => [...objects]));
+  return [...all]
+    .filter(([, { kind, metadata }]) => kind !== 'Namespace' || metadata.name !== namespaceMark)
+    .map(([key, { kind, metadata }]) => {
+      const variants = settings.flatMap(({ on, objects }): readonly Variant[] => {
+        const manifest = objects.get(key);
+        return manifest === undefined ? [] : [{ on, value: kept(set(manifest)) }];
+      });
+      return { key, kind, name: metadata.name, part: partOf(key), object: merged(variants, switches) };
+    });
+};
+
+/** The operator's Deployment, for the defaults of the settings. */
+export const operatorDeployment = (): Workload => {
+  const found = manifests({ parts: new Set<Part>(['operator', 'webhook']), groups: [], namespace: namespaceMark }).find(
+    ({ kind }) => kind === 'Deployment',
+  );
+  if (found === undefined) throw new Error('deploy/operator has no Deployment');
+  return found as Workload;
+};
