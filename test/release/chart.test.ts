@@ -80,8 +80,8 @@ const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.name
 const byKey = (all: readonly Manifest[], namespace: string): ReadonlyMap<string, unknown> =>
   new Map(all.filter(one => one.kind !== 'Namespace' || one.metadata.name !== namespace).map(one => [keyOf(one), plain(one)]));
 
-const rendered = async (major: '3' | '4', values: Values, more: readonly string[] = []): Promise<readonly Manifest[]> => {
-  const args = ['template', 'drydock', chart, '--namespace', home, '--values', valuesFile(values), ...more];
+const rendered = async (major: '3' | '4', values: Values, kubernetes = '1.37.2'): Promise<readonly Manifest[]> => {
+  const args = ['template', 'drydock', chart, '--namespace', home, '--values', valuesFile(values), '--kube-version', kubernetes];
   const { code, stdout, stderr } = await helmOf(major)(args);
   assert.equal(code, 0, stderr);
   return manifestsIn(stdout).filter(manifest => (manifest as Manifest | null) !== null);
@@ -97,7 +97,7 @@ for (const { major, built } of helms) {
       assert.equal(code, 0, stdout + stderr);
     });
 
-    const rows: readonly (readonly [what: string, values: Values, install: readonly string[], chartArgs?: readonly string[]])[] = [
+    const rows: readonly (readonly [what: string, values: Values, install: readonly string[], kubernetes?: string])[] = [
       ['the defaults', {}, []],
       ['no webhook', { webhook: off }, ['--without', 'webhook']],
       ['cert-manager', { webhook: { certManager: true } }, ['--with', 'cert-manager']],
@@ -126,15 +126,15 @@ for (const { major, built } of helms) {
         { image: { repository: 'example.test/drydock', digest: `sha256:${'0'.repeat(64)}` } },
         ['--image', `example.test/drydock@sha256:${'0'.repeat(64)}`],
       ],
-      ['an older Kubernetes', {}, ['--kube-version', '1.30'], ['--kube-version', '1.30.14']],
+      ['an older Kubernetes', {}, ['--kube-version', '1.30'], '1.30.14'],
       ['no kinds', { crds: off }, ['--without', 'crds']],
       ['no policies', { admissionPolicies: off }, ['--without', 'admission-policies']],
     ];
-    for (const [what, values, install, more = []] of rows)
+    for (const [what, values, install, kubernetes] of rows)
       test(`renders what drydock install prints: ${what}`, async () => {
         const printed = await drydock(['install', '--namespace', home, ...install]);
         assert.equal(printed.code, 0, printed.stderr);
-        const [ours, theirs] = [byKey(await rendered(major, values, more), home), byKey(manifestsIn(printed.stdout), home)];
+        const [ours, theirs] = [byKey(await rendered(major, values, kubernetes), home), byKey(manifestsIn(printed.stdout), home)];
         assert.deepEqual([...ours.keys()].sort(), [...theirs.keys()].sort());
         for (const [key, object] of ours) assert.deepEqual(object, theirs.get(key), key);
       });
@@ -151,7 +151,15 @@ for (const { major, built } of helms) {
         [{ image: { digest: 'latest' } }, /digest/],
         [{ webhook: { enabled: false, certManager: true } }, /set webhook\.enabled as well/],
       ] as const) {
-        const { code, stderr } = await helmOf(major)(['template', 'drydock', chart, '--values', valuesFile(values)]);
+        const { code, stderr } = await helmOf(major)([
+          'template',
+          'drydock',
+          chart,
+          '--kube-version',
+          '1.37.2',
+          '--values',
+          valuesFile(values),
+        ]);
         assert.notEqual(code, 0);
         assert.match(stderr, expected);
       }
@@ -193,9 +201,13 @@ describe('on a real control plane', { skip: leftOut || external, timeout: 240_00
       assert.equal(await status(crd), 200);
       assert.match((await drydock(['check', '--kubeconfig', controlPlane.kubeconfig])).stdout, /^ok {4}kinds .*\n(.*\n)*ok {4}rights /m);
       // What somebody has changed of a kind, an upgrade brings back: kinds are upgraded as well.
+      const shortNames = async (): Promise<readonly string[] | undefined> =>
+        (await api.get<{ readonly spec: { readonly names: { readonly shortNames?: readonly string[] } } }>(crd)).spec.names.shortNames;
+      const before = await shortNames();
       await api.patch(crd, { spec: { names: { shortNames: ['gone'] } } });
       await helm('upgrade', 'drydock', chart, '--set', 'replicas=3', ...(major === '4' ? ['--force-conflicts'] : []));
       assert.equal(await replicas(), 3);
+      assert.deepEqual(await shortNames(), before);
       await helm('rollback', 'drydock', '1', ...(major === '4' ? ['--force-conflicts'] : []));
       assert.equal(await replicas(), 2);
       await helm('uninstall', 'drydock', '--wait');
