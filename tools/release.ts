@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { chart } from './release/chart/chart.ts';
 import { executables } from './release/executables.ts';
+import { image } from './release/image/image.ts';
 import { krewManifest } from './release/krew.ts';
 import { npmPackage } from './release/npm-package.ts';
 import { dist } from './release/paths.ts';
@@ -18,6 +19,7 @@ const sha256 = (name: string): string =>
 
 const makers = {
   chart: async (): Promise<readonly string[]> => [chart()],
+  image,
   npm: async (): Promise<readonly string[]> => [await npmPackage()],
   executables: async (): Promise<readonly string[]> => {
     const archives = await executables();

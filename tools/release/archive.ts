@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { create } from 'tar';
 
@@ -9,5 +9,6 @@ const mtime = new Date('1985-10-26T08:15:00Z');
 export const pack = (file: string, folder: string, names: readonly string[]): void => {
   const tar = `${file}.tar`;
   create({ sync: true, file: tar, cwd: folder, portable: true, mtime, noDirRecurse: true }, [...names].sort());
-  writeFileSync(file, gzipSync(readFileSync(tar), { level: 9 }));
+  writeFileSync(file, gzipSync(readFileSync(tar), { level: 6 }));
+  rmSync(tar);
 };

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { type Outcome, run } from '../control-plane/command.ts';
+import { ensureBuilt } from '../control-plane/go-build.ts';
+import { freePorts } from '../control-plane/ports.ts';
+import { until } from '../control-plane/wait.ts';
+import { drydock } from '../operator/shipped.ts';
+
+/** The image: pushed to a registry by crane, validated by it, and run as its container would be. */
+
+const root = join(import.meta.dirname, '..', '..');
+const released = join(root, 'dist', 'release');
+const folder = mkdtempSync(join(tmpdir(), 'drydock-image-'));
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string };
+const file = join(released, `drydock-image-${version}.tar.gz`);
+
+const crane = await ensureBuilt({
+  name: 'crane',
+  module: join(import.meta.dirname, 'crane'),
+  salt: '',
+  announcement: 'building crane for the tests, a few seconds,',
+  build: (to, go) => go(['build', '-o', join(to, 'crane'), '-ldflags', '-s -w', 'github.com/google/go-containerregistry/cmd/crane']),
+});
+const hasDebian = (await run('dpkg-deb', ['--version']).catch(() => undefined)) !== undefined;
+const isRoot = process.getuid?.() === 0;
+const skip = !hasDebian
+  ? 'image left out: it is made of packages of Debian, with dpkg-deb'
+  : !isRoot
+    ? 'image left out: its container is played by chroot, which needs root'
+    : crane.kind === 'left-out' && crane.why;
+
+type Manifest = {
+  readonly manifests: readonly {
+    readonly digest: string;
+    readonly size: number;
+    readonly artifactType?: string;
+    readonly platform?: { readonly architecture: string };
+  }[];
+  readonly layers: readonly { readonly size: number }[];
+  readonly config: object;
+};
+type Config = {
+  readonly config: {
+    readonly User: string;
+    readonly Entrypoint: readonly string[];
+    readonly Cmd: readonly string[];
+    readonly Env: readonly string[];
+    readonly Labels: Readonly<Record<string, string>>;
+  };
+};
+
+describe('the image', { skip, timeout: 300_000 }, () => {
+  const program = crane.kind === 'ready' ? join(crane.folder, 'crane') : '';
+  const layout = join(folder, 'layout');
+  const place = join(folder, 'place');
+  let registry: ReturnType<typeof spawn> | undefined;
+  let name = '';
+
+  const say = async (...args: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await run(program, [...args, '--insecure']);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  const make = async (): Promise<void> => {
+    const { code, stderr } = await run(process.execPath, ['tools/release.ts', '--only', 'image'], { cwd: root, timeoutMs: 200_000 });
+    assert.deepEqual([code, stderr], [0, '']);
+  };
+  const manifestOf = async (of: string): Promise<Manifest> => JSON.parse(await say('manifest', of)) as Manifest;
+  const imageFor = async (architecture: string): Promise<string> => {
+    const { manifests } = await manifestOf(name);
+    return `${name.replace(/:[^:/]+$/, '')}@${manifests.find(({ platform }) => platform?.architecture === architecture)?.digest ?? ''}`;
+  };
+
+  before(async () => {
+    await make();
+    mkdirSync(layout);
+    mkdirSync(place);
+    assert.equal((await run('tar', ['-xzf', file, '-C', layout])).code, 0);
+    const [port = 0] = await freePorts(1);
+    registry = spawn(program, ['registry', 'serve', '--address', `127.0.0.1:${port}`], {
+      stdio: 'ignore',
+      env: { ...process.env, PORT: String(port) },
+    });
+    name = `127.0.0.1:${port}/drydock:${version}`;
+    await until('the registry to listen', async () => (await fetch(`http://127.0.0.1:${port}/v2/`)).ok);
+    await say('push', '--index', layout, name);
+    await say('export', await imageFor('amd64'), join(folder, 'place.tar'));
+    assert.equal((await run('tar', ['-xf', join(folder, 'place.tar'), '-C', place])).code, 0);
+  });
+  after(() => {
+    registry?.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** As the container's runtime starts it: as nobody, with its environment alone. */
+  const inside = async (...args: readonly string[]): Promise<Outcome> => {
+    const { config } = JSON.parse(await say('config', await imageFor('amd64'))) as Config;
+    const command = ['-i', ...config.Env, '/usr/sbin/chroot', `--userspec=${config.User}`, place, ...config.Entrypoint, ...args];
+    return run('env', command);
+  };
+
+  test('is for both architectures, small, valid, and has a bill of materials attached to each', async () => {
+    const { manifests } = await manifestOf(name);
+    assert.deepEqual(
+      manifests.map(({ platform, artifactType }) => `${platform?.architecture ?? ''} ${artifactType ?? ''}`.trim()),
+      ['amd64', 'arm64', 'unknown application/vnd.cyclonedx+json', 'unknown application/vnd.cyclonedx+json'],
+    );
+    for (const architecture of ['amd64', 'arm64']) {
+      const image = await imageFor(architecture);
+      await say('validate', '--remote', image);
+      const { layers } = await manifestOf(image);
+      const size = layers.reduce((sum, layer) => sum + layer.size, 0);
+      assert.ok(size < 80e6, `${architecture}: ${size}`);
+    }
+    const bill = JSON.parse(readFileSync(join(released, `drydock-${version}.cdx.json`), 'utf8')) as {
+      readonly bomFormat: string;
+      readonly components: readonly { readonly purl: string }[];
+    };
+    assert.equal(bill.bomFormat, 'CycloneDX');
+    for (const purl of [/^pkg:npm\/commander@/, /^pkg:npm\/%40aws-sdk\/client-ec2@/, /^pkg:generic\/node@26/, /^pkg:deb\/debian\/libc6@/])
+      assert.ok(
+        bill.components.some(one => purl.test(one.purl)),
+        String(purl),
+      );
+  });
+
+  test('runs the operator as nobody, with labels of what it is', async () => {
+    const { config } = JSON.parse(await say('config', await imageFor('amd64'))) as Config;
+    assert.deepEqual([config.User, config.Cmd], ['65532:65532', ['operator']]);
+    assert.equal(config.Labels['org.opencontainers.image.version'], version);
+    assert.match(config.Labels['org.opencontainers.image.revision'] ?? '', /^[0-9a-f]{40}$/);
+  });
+
+  test('has all that it needs, and nothing else that could be started', async () => {
+    assert.deepEqual(await inside('--version'), { code: 0, stdout: `${version}\n`, stderr: '' });
+    assert.deepEqual(await inside('install'), await drydock(['install']));
+    const { code, stderr } = await inside('operator', '--kubeconfig', '/dev/null');
+    assert.equal(code, 2, stderr);
+    const all = readdirSync(place, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile());
+    const programs = all
+      .map(entry => join(entry.parentPath, entry.name))
+      .filter(path => (statSync(path).mode & 0o111) !== 0 && !/\.so(\.|$)|\/ld-linux|\.mjs$/.test(path))
+      .map(path => path.slice(place.length));
+    assert.deepEqual(programs, ['/usr/local/bin/node']);
+    const owned = all.filter(entry => (statSync(join(entry.parentPath, entry.name)).mode & 0o022) !== 0);
+    assert.deepEqual(
+      owned.map(({ name }) => name),
+      [],
+      'nobody but root could write anything',
+    );
+  });
+
+  test('is the same, byte for byte, when it is made again', async () => {
+    const before = readFileSync(join(released, 'SHA256SUMS'), 'utf8');
+    await make();
+    assert.equal(readFileSync(join(released, 'SHA256SUMS'), 'utf8'), before);
+  });
+});

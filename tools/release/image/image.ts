@@ -1,0 +1,133 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pack } from '../archive.ts';
+import { bundle } from '../bundle.ts';
+import { licencesOf } from '../licences.ts';
+import { nodePackage, platforms } from '../node-binaries.ts';
+import { build, dist, manifest, root } from '../paths.ts';
+import { shippedFiles } from '../shipped-files.ts';
+import { type Architecture, certificatesIn, unpackDebian } from './debian.ts';
+import { type Descriptor, Layout } from './oci.ts';
+import { sbomOf } from './sbom.ts';
+
+/** The image, as an OCI layout in one archive: made without a container engine, of pinned parts, the same bytes each time. */
+
+/** Nobody, by number: Kubernetes cannot tell from a name that it is not root. */
+const user = '65532';
+
+const accounts: Readonly<Record<string, string>> = {
+  'etc/passwd': `root:x:0:0:root:/:/none\nnonroot:x:${user}:${user}:nonroot:/tmp:/none\n`,
+  'etc/group': `root:x:0:\nnonroot:x:${user}:\n`,
+  'etc/nsswitch.conf': 'hosts: files dns\n',
+};
+
+/** What the packages of Debian bring and nobody needs at run time: programs, translations, documents but for licences. */
+const unneeded = [
+  'usr/bin',
+  'usr/sbin',
+  'sbin',
+  'usr/share/doc-base',
+  'usr/share/lintian',
+  'usr/share/gdb',
+  'usr/share/gcc',
+  'usr/lib/x86_64-linux-gnu/gconv',
+  'usr/lib/aarch64-linux-gnu/gconv',
+  'etc/ca-certificates',
+  'etc/ld.so.conf.d',
+  'usr/share/man',
+  'usr/share/doc/ca-certificates/examples',
+];
+
+const put = (folder: string, files: Readonly<Record<string, string>>): void => {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+};
+
+const base = async (folder: string, architecture: Architecture): Promise<void> => {
+  mkdirSync(folder, { recursive: true });
+  await unpackDebian(folder, architecture);
+  for (const name of unneeded) rmSync(join(folder, name), { recursive: true, force: true });
+  const certificates = 'usr/share/ca-certificates';
+  const names = readdirSync(join(folder, certificates), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.crt'));
+  put(folder, { ...accounts, 'etc/ssl/certs/ca-certificates.crt': `${certificatesIn(join(folder, certificates), names.sort())}\n` });
+  rmSync(join(folder, certificates), { recursive: true });
+  mkdirSync(join(folder, 'tmp'), { mode: 0o1777 });
+};
+
+const program = async (folder: string): Promise<readonly string[]> => {
+  const home = join(folder, 'drydock');
+  for (const file of shippedFiles()) {
+    mkdirSync(dirname(join(home, file)), { recursive: true });
+    cpSync(`${root}${file}`, join(home, file));
+  }
+  const { packages } = await bundle(join(home, 'src'), { chunks: true });
+  put(home, { 'LICENSES-OF-PACKAGES.txt': licencesOf(packages) });
+  return packages;
+};
+
+/** When the sources were committed: of a build it says nothing that would be the same next time. */
+const createdAt = (): string => {
+  const { status, stdout } = spawnSync('git', ['log', '-1', '--format=%cI'], { cwd: root, encoding: 'utf8' });
+  return status === 0 ? Temporal.Instant.from(stdout.trim()).toString() : '1985-10-26T08:15:00Z';
+};
+
+const revision = (): string => spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).stdout.trim();
+
+const labels = (created: string): Readonly<Record<string, string>> => ({
+  'org.opencontainers.image.title': manifest.name,
+  'org.opencontainers.image.description': manifest.description,
+  'org.opencontainers.image.version': manifest.version,
+  'org.opencontainers.image.licenses': manifest.license,
+  'org.opencontainers.image.url': 'https://drydock.dev',
+  'org.opencontainers.image.revision': revision(),
+  'org.opencontainers.image.created': created,
+});
+
+/** As Kubernetes runs it. */
+const configOf = (created: string): object => ({
+  created,
+  config: {
+    User: `${user}:${user}`,
+    WorkingDir: '/drydock',
+    Env: ['PATH=/usr/local/bin', 'NODE_ENV=production', 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt'],
+    Entrypoint: ['/usr/local/bin/node', '/drydock/src/main.mjs'],
+    Cmd: ['operator'],
+    ExposedPorts: { '8080/tcp': {}, '8081/tcp': {}, '8443/tcp': {}, '9443/tcp': {} },
+    Labels: labels(created),
+  },
+});
+
+const architectures: Readonly<Record<string, Architecture>> = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' };
+
+/** Makes `drydock-image-VERSION.tar.gz` (an OCI layout) and its bill of materials; answers their names. */
+export const image = async (): Promise<readonly string[]> => {
+  const folder = `${build}image/`;
+  rmSync(folder, { recursive: true, force: true });
+  const layout = new Layout(`${folder}layout`);
+  const created = createdAt();
+  const packages = await program(`${folder}program`);
+  const own = layout.layer(`${folder}program`);
+  const images: Descriptor[] = [];
+  for (const platform of platforms) {
+    const architecture = architectures[platform.name] ?? 'amd64';
+    await base(`${folder}base-${architecture}`, architecture);
+    const node = `${folder}node-${architecture}`;
+    mkdirSync(`${node}/usr/local/bin`, { recursive: true });
+    cpSync(`${nodePackage(platform)}/bin/node`, `${node}/usr/local/bin/node`);
+    const layers = [layout.layer(`${folder}base-${architecture}`), layout.layer(node), own];
+    images.push(layout.image(configOf(created), layers, { os: 'linux', architecture }, labels(created)));
+  }
+  const sbom = sbomOf(packages);
+  const bills = images.map(one => layout.attached('application/vnd.cyclonedx+json', sbom, one));
+  layout.index([...images, ...bills], labels(created));
+  const [file, bill] = [`${manifest.name}-image-${manifest.version}.tar.gz`, `${manifest.name}-${manifest.version}.cdx.json`];
+  writeFileSync(`${dist}${bill}`, `${JSON.stringify(sbom, undefined, 2)}\n`);
+  const names = readdirSync(`${folder}layout`, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(`${folder}layout/`.length));
+  pack(`${dist}${file}`, `${folder}layout`, names);
+  return [file, bill];
+};
