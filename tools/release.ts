@@ -36,15 +36,24 @@ const flag = (name: string): string | undefined => {
   return at < 0 ? undefined : process.argv[at + 1];
 };
 
-const wanted = (flag('--only') ?? Object.keys(makers).join()).split(',');
-const unknown = wanted.find(name => !isPart(name));
-if (unknown === undefined) {
+const make = async (parts: readonly Part[]): Promise<void> => {
   rmSync(dist, { recursive: true, force: true });
   mkdirSync(dist, { recursive: true });
   const made: string[] = [];
-  for (const name of wanted.filter(isPart)) made.push(...(await makers[name]()));
+  for (const name of parts) made.push(...(await makers[name]()));
   writeFileSync(`${dist}SHA256SUMS`, made.map(name => `${sha256(name)}  ${name}\n`).join(''));
   for (const name of [...made, 'SHA256SUMS']) console.log(`${(statSync(`${dist}${name}`).size / 1e6).toFixed(1).padStart(7)} MB  ${name}`);
+};
+
+const wanted = (flag('--only') ?? Object.keys(makers).join()).split(',');
+const unknown = wanted.find(name => !isPart(name));
+if (unknown === undefined) {
+  try {
+    await make(wanted.filter(isPart));
+  } catch (error) {
+    console.error(`release: ${error instanceof Error ? error.message : String(error)}`);
+    process.exitCode = 1;
+  }
 } else {
   console.error(`release: unknown part "${unknown}"; known: ${Object.keys(makers).join(', ')}`);
   process.exitCode = 2;

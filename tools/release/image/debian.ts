@@ -30,9 +30,13 @@ const mirrors = (): readonly string[] => {
 const fetched = async (path: string): Promise<Buffer> => {
   const failures: string[] = [];
   for (const mirror of mirrors()) {
-    const response = await fetch(new URL(path, mirror.endsWith('/') ? mirror : `${mirror}/`));
-    if (response.ok) return Buffer.from(await response.arrayBuffer());
-    failures.push(`${mirror}: ${response.status}`);
+    try {
+      const response = await fetch(new URL(path, mirror.endsWith('/') ? mirror : `${mirror}/`));
+      if (response.ok) return Buffer.from(await response.arrayBuffer());
+      failures.push(`${mirror}: ${response.status}`);
+    } catch (error) {
+      failures.push(`${mirror}: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
   throw new Error(`${path} cannot be fetched (${failures.join(', ')}): name another version in debian-packages.json`);
 };
