@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Pod } from '../pod/pod.ts';
-import { at, makePod } from '../testing/make.ts';
+import { at, makeEvictionRequest, makePod } from '../testing/make.ts';
 import {
   type EvictionRequest,
   evictionRequestOf,
@@ -14,20 +14,6 @@ import { type EvictionCandidate, type PlanContext, plan } from './plan.ts';
 import type { Attempt } from './retry.ts';
 
 const node = { name: 'n1', uid: 'node-uid' };
-
-const request = (over: Partial<EvictionRequest> = {}): EvictionRequest => ({
-  key: 'shop/drydock-uid-shop-a',
-  namespace: 'shop',
-  name: 'drydock-uid-shop-a',
-  uid: 'request-uid',
-  resourceVersion: '5',
-  podUid: 'uid-shop-a',
-  nodeName: 'n1',
-  createdAt: at(0),
-  isObserved: false,
-  isOver: false,
-  ...over,
-});
 
 const candidate = (pod: Partial<Pod> = {}, over: Partial<EvictionCandidate> = {}): EvictionCandidate => ({
   pod: makePod('a', { hasResponders: true, ...pod }),
@@ -98,21 +84,39 @@ describe('what a pod that names responders waits for', () => {
       {},
       { attempt: { ...accepted, method: 'evict', outcome: { kind: 'conflict', message: '' } } },
     ],
-    ['the request has been made', 'EvictionRequested until 30', {}, {}, { own: request(), seconds: 29 }],
-    ['no controller has looked at the request in time', 'evict', {}, {}, { own: request(), seconds: 30 }],
-    ['another request went unanswered meanwhile', 'evict', {}, {}, { own: request(), areAnswered: false }],
-    ['a controller has looked at it', 'EvictionRequested until 30', {}, {}, { own: request({ isObserved: true }), areAnswered: false }],
-    ['a controller has looked at it, and nothing came of that', 'evict', {}, {}, { own: request({ isObserved: true }), seconds: 30 }],
-    ['the request has come to its end', 'evict', {}, {}, { own: request({ isOver: true }) }],
+    ['the request has been made', 'EvictionRequested until 30', {}, {}, { own: makeEvictionRequest(), seconds: 29 }],
+    ['no controller has looked at the request in time', 'evict', {}, {}, { own: makeEvictionRequest(), seconds: 30 }],
+    ['another request went unanswered meanwhile', 'evict', {}, {}, { own: makeEvictionRequest(), areAnswered: false }],
+    [
+      'a controller has looked at it',
+      'EvictionRequested until 30',
+      {},
+      {},
+      { own: makeEvictionRequest({ isObserved: true }), areAnswered: false },
+    ],
+    [
+      'a controller has looked at it, and nothing came of that',
+      'evict',
+      {},
+      {},
+      { own: makeEvictionRequest({ isObserved: true }), seconds: 30 },
+    ],
+    ['the request has come to its end', 'evict', {}, {}, { own: makeEvictionRequest({ isOver: true }) }],
     [
       'a responder has its turn',
       'EvictionResponder until -',
       {},
       {},
-      { own: request({ isObserved: true }), responder: 'mover.example/m', seconds: 500 },
+      { own: makeEvictionRequest({ isObserved: true }), responder: 'mover.example/m', seconds: 500 },
     ],
-    ['only the default responder is left', 'evict', {}, {}, { own: request({ isObserved: true }), responder: evictor }],
-    ['the request has been withdrawn, and goes', 'EvictionRequested until 35', {}, {}, { own: request({ withdrawnAt: at(5) }) }],
+    ['only the default responder is left', 'evict', {}, {}, { own: makeEvictionRequest({ isObserved: true }), responder: evictor }],
+    [
+      'the request has been withdrawn, and goes',
+      'EvictionRequested until 35',
+      {},
+      {},
+      { own: makeEvictionRequest({ withdrawnAt: at(5) }) },
+    ],
   ];
   for (const [name, expected, pod, over, around] of cases)
     test(`${name}: ${expected}`, () => assert.equal(decided(candidate(pod, over), around), expected));
@@ -136,7 +140,10 @@ test('the request names pod, node and intent, and is the same each time', () => 
     },
     spec: { requester: 'drydock.dev/drain', intent: 'Eviction', target: { pod: { name: 'a', uid: 'uid-shop-a' } } },
   });
-  assert.equal(evictionRequestPath(request()), '/apis/lifecycle.k8s.io/v1alpha1/namespaces/shop/evictionrequests/drydock-uid-shop-a');
+  assert.equal(
+    evictionRequestPath(makeEvictionRequest()),
+    '/apis/lifecycle.k8s.io/v1alpha1/namespaces/shop/evictionrequests/drydock-uid-shop-a',
+  );
 });
 
 describe('a request as the API server gives it', () => {
@@ -152,18 +159,21 @@ describe('a request as the API server gives it', () => {
     spec: { requester: 'drydock.dev/drain', target: { pod: { name: 'a', uid: 'uid-shop-a' } } },
     ...over,
   });
-  test('new', () => assert.deepEqual(readEvictionRequest(raw()), request()));
+  test('new', () => assert.deepEqual(readEvictionRequest(raw()), makeEvictionRequest()));
   test('seen by a controller', () =>
-    assert.deepEqual(readEvictionRequest(raw({ status: { observedGeneration: 1 } })), request({ isObserved: true })));
+    assert.deepEqual(readEvictionRequest(raw({ status: { observedGeneration: 1 } })), makeEvictionRequest({ isObserved: true })));
   for (const type of ['TargetEvicted', 'Failed'])
     test(`over: ${type}`, () => {
       const status = { observedGeneration: 1, conditions: [{ type, status: 'True' }] };
-      assert.deepEqual(readEvictionRequest(raw({ status })), request({ isObserved: true, isOver: true }));
+      assert.deepEqual(readEvictionRequest(raw({ status })), makeEvictionRequest({ isObserved: true, isOver: true }));
     });
   test('withdrawn, as we write it', () => {
-    const { metadata, spec } = withdrawal(request(), at(7)) as { readonly metadata: object; readonly spec: object };
+    const { metadata, spec } = withdrawal(makeEvictionRequest(), at(7)) as { readonly metadata: object; readonly spec: object };
     assert.deepEqual(spec, { intent: 'Withdrawn' });
-    assert.deepEqual(readEvictionRequest(raw({ metadata: { ...raw().metadata, ...metadata } })), request({ withdrawnAt: at(7) }));
+    assert.deepEqual(
+      readEvictionRequest(raw({ metadata: { ...raw().metadata, ...metadata } })),
+      makeEvictionRequest({ withdrawnAt: at(7) }),
+    );
   });
   for (const [name, over] of [
     ["somebody else's", { spec: { ...raw().spec, requester: 'x.example/d' } }],
@@ -174,9 +184,9 @@ describe('a request as the API server gives it', () => {
     test(`one ${name} is left alone`, () => assert.equal(readEvictionRequest(raw(over)), undefined));
   test('is unanswered after half a minute without a controller', () => {
     assert.deepEqual(
-      [29, 30].map(seconds => isUnanswered(request(), at(seconds))),
+      [29, 30].map(seconds => isUnanswered(makeEvictionRequest(), at(seconds))),
       [false, true],
     );
-    assert.equal(isUnanswered(request({ isObserved: true }), at(99)), false);
+    assert.equal(isUnanswered(makeEvictionRequest({ isObserved: true }), at(99)), false);
   });
 });

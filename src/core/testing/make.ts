@@ -1,4 +1,5 @@
 import type { Budget } from '../drain/budget.ts';
+import type { EvictionRequest } from '../drain/eviction-request.ts';
 import type { Node } from '../hold/node.ts';
 import type { Lease } from '../lease/lease.ts';
 import type { Report } from '../maintenance/report.ts';
@@ -51,6 +52,21 @@ export const makeBudget = (name: string, over: Partial<Budget> = {}): Budget => 
   expectedPods: 4,
   disruptedPods: [],
   unhealthyPodEvictionPolicy: 'IfHealthyBudget',
+  ...over,
+});
+
+/** Of the pod shop/a; no controller has looked at it. */
+export const makeEvictionRequest = (over: Partial<EvictionRequest> = {}): EvictionRequest => ({
+  key: 'shop/drydock-uid-shop-a',
+  namespace: 'shop',
+  name: 'drydock-uid-shop-a',
+  uid: 'request-uid',
+  resourceVersion: '5',
+  podUid: 'uid-shop-a',
+  nodeName: 'n1',
+  createdAt: at(0),
+  isObserved: false,
+  isOver: false,
   ...over,
 });
 

@@ -2,25 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EvictionRequest, EvictionRequestsKnown } from '../../drain/eviction-request.ts';
 import type { ActiveResponder } from '../../drain/lifecycle-eviction.ts';
-import { at, makeNode, makePod, makeRequest } from '../../testing/make.ts';
+import { at, makeEvictionRequest, makeNode, makePod, makeRequest } from '../../testing/make.ts';
 import { makeContext } from '../../testing/make-context.ts';
 import type { ReconcileContext } from '../reconcile-context.ts';
 import type { NodeSnapshot } from '../snapshot.ts';
 import { tidyEvictionRequests } from './eviction-requests.ts';
 
-const request = (over: Partial<EvictionRequest> = {}): EvictionRequest => ({
-  key: 'shop/drydock-uid-shop-a',
-  namespace: 'shop',
-  name: 'drydock-uid-shop-a',
-  uid: 'request-uid',
-  resourceVersion: '5',
-  podUid: 'uid-shop-a',
-  nodeName: 'n1',
-  createdAt: at(0),
-  isObserved: true,
-  isOver: false,
-  ...over,
-});
+const request = (over: Partial<EvictionRequest> = {}): EvictionRequest => makeEvictionRequest({ isObserved: true, ...over });
 
 type Case = {
   readonly own?: readonly EvictionRequest[];
