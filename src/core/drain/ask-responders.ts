@@ -1,7 +1,7 @@
 import { isDaemonSetPod, type Pod } from '../pod/pod.ts';
 import { isBefore, timeText } from '../time.ts';
 import { about } from './blocker.ts';
-import { answerDue, type EvictionRequest, type EvictionRequestsKnown, withdrawnUntil } from './eviction-request.ts';
+import { answerDue, type EvictionRequest, type EvictionRequestsKnown, evictionRequestKey, withdrawnUntil } from './eviction-request.ts';
 import type { ActiveResponder } from './lifecycle-eviction.ts';
 import type { PodDecision } from './pod-decision.ts';
 import type { Attempt } from './retry.ts';
@@ -57,7 +57,7 @@ export const askResponders = (candidate: Candidate, context: RequestContext): Po
   const { evictionRequests: known, responders, attempts, now } = context;
   const { uid } = candidate.pod;
   if (known?.mode !== 'Auto' || !mayBeRequested(candidate, context) || responders?.get(uid)?.isDefault === true) return undefined;
-  const request = known.own.get(uid);
+  const request = known.own.get(evictionRequestKey(candidate.pod));
   if (request?.withdrawnAt !== undefined) return waits(candidate.pod, withdrawnUntil(request) ?? now);
   if (request === undefined && !attempts.has(uid))
     return known.areAnswered && known.node ? { verdict: 'call', requestFor: known.node } : undefined;

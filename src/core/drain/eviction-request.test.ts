@@ -50,7 +50,7 @@ const decided = (
     attempts: new Map(attempt ? [[uid, attempt]] : []),
     recreations: new Map(),
     responders: new Map(active),
-    evictionRequests: { mode, areAnswered, node, own: new Map(own ? [[uid, own]] : []) },
+    evictionRequests: { mode, areAnswered, node, own: new Map(own ? [[own.key, own]] : []) },
     now: at(seconds),
   };
   const { calls, blockerInfos, again } = plan([one], planContext);
@@ -102,6 +102,20 @@ describe('what a pod that names responders waits for', () => {
       { own: makeEvictionRequest({ isObserved: true }), seconds: 30 },
     ],
     ['the request has come to its end', 'evict', {}, {}, { own: makeEvictionRequest({ isOver: true }) }],
+    [
+      'a tenant of another namespace has forged a request for it that is over',
+      'request',
+      {},
+      {},
+      { own: makeEvictionRequest({ namespace: 'tenant', key: 'tenant/drydock-uid-shop-a', isOver: true }) },
+    ],
+    [
+      'a request of another name says that it is over',
+      'request',
+      {},
+      {},
+      { own: makeEvictionRequest({ key: 'shop/forged', isOver: true }) },
+    ],
     [
       'a responder has its turn',
       'EvictionResponder until -',

@@ -96,9 +96,14 @@ export type EvictionRequestsKnown = {
   readonly areAnswered: boolean;
   /** The node whose requests these are: it will own new ones. */
   readonly node?: Owner;
-  /** Of one node, by the uid of the pod. */
+  /** Of one node, by key. */
   readonly own: ReadonlyMap<string, EvictionRequest>;
 };
+
+const nameFor = (podUid: string): string => `drydock-${podUid}`;
+
+/** Key of the request for a pod. It is in the pod's own namespace: one that somebody has put elsewhere says nothing of the pod. */
+export const evictionRequestKey = ({ namespace, uid }: Pick<Pod, 'namespace' | 'uid'>): string => `${namespace}/${nameFor(uid)}`;
 
 /** Where those of one namespace are. */
 export const evictionRequestsIn = (namespace: string): string =>
@@ -113,7 +118,7 @@ export const evictionRequestOf = ({ namespace, name, uid }: Pod, node: Owner): o
   kind: 'EvictionRequest',
   metadata: {
     namespace,
-    name: `drydock-${uid}`,
+    name: nameFor(uid),
     labels: { [label.key]: label.value },
     ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }],
   },

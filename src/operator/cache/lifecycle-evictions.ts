@@ -71,9 +71,9 @@ export class LifecycleEvictions {
     return active;
   }
 
-  /** Our own requests of one node, by the uid of the pod. */
+  /** Our own requests of one node, by key. */
   requestsOf(nodeName: string): ReadonlyMap<string, EvictionRequest> {
-    return new Map(this.#requests.in(nodeName).map(request => [request.podUid, request]));
+    return new Map(this.#requests.in(nodeName).map(request => [request.key, request]));
   }
 
   /** Nodes that have requests of ours. */

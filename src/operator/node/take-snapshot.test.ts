@@ -6,7 +6,7 @@ import type { Node } from '../../core/hold/node.ts';
 import { type NodeSnapshot, noNotes } from '../../core/maintenance/snapshot.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import { type MaintenanceRequest, noHistory } from '../../core/request/request.ts';
-import { at, makeBudget, makeNode, makePod, makeRequest } from '../../core/testing/make.ts';
+import { at, makeBudget, makeEvictionRequest, makeNode, makePod, makeRequest } from '../../core/testing/make.ts';
 import { makeVms } from '../../core/testing/make-vms.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
 import { Cache } from '../cache/cache.ts';
@@ -122,7 +122,7 @@ test('how long drains have taken is reckoned only where there is a window that i
 
 test('responders of Evictions are in the picture of the pods that are there, and of those that have been requested', () => {
   const responders = new Map(['uid-shop-a', 'uid-gone', 'elsewhere'].map(uid => [uid, { name: 'mover.example/m' }]));
-  const evictionRequests = new Map([['uid-gone', {} as EvictionRequest]]);
+  const evictionRequests = new Map([['shop/drydock-uid-gone', makeEvictionRequest({ podUid: 'uid-gone' })]]);
   assert.deepEqual(
     [...(snapshotOf({ responders, evictionRequests, pods: [makePod('a')] }).responders ?? []).keys()],
     ['uid-shop-a', 'uid-gone'],
@@ -134,6 +134,6 @@ test('requests are in the picture where one may be made, and where some are left
   assert.ok(!('evictionRequests' in snapshotOf()));
   const mayBeMade = snapshotOf({ areAnswered: true, options: { evictionRequests: 'Auto' } }).evictionRequests;
   assert.deepEqual([mayBeMade?.mode, mayBeMade?.areAnswered, mayBeMade?.node?.name], ['Auto', true, 'n1']);
-  const own = new Map([['uid-gone', {} as EvictionRequest]]);
+  const own = new Map([['shop/drydock-uid-gone', makeEvictionRequest({ podUid: 'uid-gone' })]]);
   assert.deepEqual(snapshotOf({ evictionRequests: own, nodes: [] }).evictionRequests, { mode: 'Never', areAnswered: false, own });
 });

@@ -69,7 +69,7 @@ const evictionsOf = (
   { cache: { lifecycleEvictions }, options, clock }: SnapshotSources,
 ): Pick<NodeSnapshot, 'responders' | 'evictionRequests'> => {
   const own = lifecycleEvictions.requestsOf(nodeName);
-  const responders = lifecycleEvictions.of([...(pods ?? []).map(({ uid }) => uid), ...own.keys()]);
+  const responders = lifecycleEvictions.of([...(pods ?? []).map(({ uid }) => uid), ...[...own.values()].map(({ podUid }) => podUid)]);
   const areAnswered = lifecycleEvictions.areAnswered(clock.now());
   const evictionRequests = { mode: options.evictionRequests ?? 'Never', areAnswered, own, ...(node && { node }) };
   return {

@@ -26,7 +26,7 @@ const tidied = ({ own = [request()], known, responder, snapshot, context }: Case
       node: makeNode(),
       requests: [makeRequest('one', { stage: 'Drain' })],
       pods: [makePod('a')],
-      evictionRequests: { mode: 'Auto', areAnswered: true, own: new Map(own.map(one => [one.podUid, one])), ...known },
+      evictionRequests: { mode: 'Auto', areAnswered: true, own: new Map(own.map(one => [one.key, one])), ...known },
       ...(responder && { responders: new Map([['uid-shop-a', { ...mover, ...responder }]]) }),
       ...snapshot,
     }),
