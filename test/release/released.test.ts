@@ -121,6 +121,10 @@ describe('the npm package', () => {
 const isLinux = process.platform === 'linux' ? false : 'executables are for Linux';
 
 describe('the executable', { skip: isLinux }, () => {
+  test('has no path of the machine on which it was made', () => {
+    assert.equal(readFileSync(ways['the executable']).includes(root), false);
+  });
+
   test('needs the C and C++ libraries of the system, and nothing else', {
     skip: process.getuid?.() === 0 ? false : 'chroot needs root',
   }, async () => {

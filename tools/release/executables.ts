@@ -5,6 +5,7 @@ import { bundle } from './bundle.ts';
 import { licencesOf } from './licences.ts';
 import { nodePackage, type Platform, platforms } from './node-binaries.ts';
 import { build, dist, manifest, root } from './paths.ts';
+import { licencesFile } from './program.ts';
 import { shippedFiles } from './shipped-files.ts';
 
 /** An archive with an executable, for one platform. */
@@ -17,7 +18,8 @@ const executable = (platform: Platform): void => {
   const target = `${folder}${platform.name}/`;
   mkdirSync(target, { recursive: true });
   const config = {
-    main: `${folder}main.mjs`,
+    // Its path is in the executable: relative, so that it says nothing of this machine.
+    main: 'main.mjs',
     mainFormat: 'module',
     executable: `${nodePackage(platform)}/bin/node`,
     output: `${target}drydock`,
@@ -25,16 +27,16 @@ const executable = (platform: Platform): void => {
     assets: Object.fromEntries(shippedFiles().map(path => [path, `${root}${path}`])),
   };
   writeFileSync(`${target}sea.json`, JSON.stringify(config));
-  const { status, stderr } = spawnSync(process.execPath, ['--build-sea', `${target}sea.json`], { encoding: 'utf8' });
+  const { status, stderr } = spawnSync(process.execPath, ['--build-sea', `${target}sea.json`], { cwd: folder, encoding: 'utf8' });
   if (status !== 0) throw new Error(`node --build-sea failed for ${platform.name}: ${stderr}`);
 };
 
 const archive = (platform: Platform): Archive => {
   const target = `${folder}${platform.name}/`;
   executable(platform);
-  for (const file of ['LICENSE', 'LICENSES-OF-PACKAGES.txt']) cpSync(`${file === 'LICENSE' ? root : folder}${file}`, `${target}${file}`);
+  for (const file of ['LICENSE', licencesFile]) cpSync(`${file === 'LICENSE' ? root : folder}${file}`, `${target}${file}`);
   const file = `${manifest.name}-${manifest.version}-${platform.name}.tar.gz`;
-  pack(`${dist}${file}`, target, ['drydock', 'LICENSE', 'LICENSES-OF-PACKAGES.txt']);
+  pack(`${dist}${file}`, target, ['drydock', 'LICENSE', licencesFile]);
   return { file, platform };
 };
 
@@ -43,6 +45,6 @@ export const executables = async (): Promise<readonly Archive[]> => {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const { packages } = await bundle(folder, { chunks: false });
-  writeFileSync(`${folder}LICENSES-OF-PACKAGES.txt`, licencesOf(packages));
+  writeFileSync(`${folder}${licencesFile}`, licencesOf(packages));
   return platforms.map(archive);
 };

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import type { Archive } from './executables.ts';
 import { dist, manifest } from './paths.ts';
+import { licencesFile } from './program.ts';
 
 /** Where releases are to be found; krew looks there unless it is given an archive. */
 const releases = 'https://drydock.dev/releases';
@@ -27,7 +28,7 @@ export const krewManifest = (archives: readonly Archive[], sha256: (file: string
           uri: `${releases}/v${version}/${file}`,
           sha256: sha256(file),
           bin: 'drydock',
-          files: ['drydock', 'LICENSE', 'LICENSES-OF-PACKAGES.txt'].map(from => ({ from, to: '.' })),
+          files: ['drydock', 'LICENSE', licencesFile].map(from => ({ from, to: '.' })),
         };
       }),
     },

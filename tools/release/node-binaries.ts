@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { extract } from 'tar';
-import { manifest, root } from './paths.ts';
+import { cache, manifest, root } from './paths.ts';
 
 type Lock = { readonly packages: Readonly<Record<string, { readonly integrity?: string }>> };
 
@@ -39,7 +38,7 @@ export const nodePackage = ({ brings }: Platform): string => {
   const installed = `${root}node_modules/${brings}`;
   if (existsSync(`${installed}/bin/node`)) return installed;
   const version = manifest.optionalDependencies[brings] ?? '';
-  const kept = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'drydock', 'node', `${brings}-${version}`);
+  const kept = join(cache, 'node', `${brings}-${version}`);
   if (existsSync(kept)) return kept;
   const making = `${kept}.${process.pid}`;
   mkdirSync(making, { recursive: true });

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Of the clone, with a slash at the end. */
@@ -7,6 +9,9 @@ export const root = fileURLToPath(new URL('../../', import.meta.url));
 /** Everything that is released ends here; what it is made of on the way, below `build`. */
 export const dist = `${root}dist/release/`;
 export const build = `${root}dist/build/`;
+
+/** Of the user: what is fetched once is kept there. */
+export const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'drydock');
 
 type Manifest = {
   readonly name: string;

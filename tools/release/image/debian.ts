@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
+import { cache } from '../paths.ts';
 import packages from './debian-packages.json' with { type: 'json' };
 
 /** The libraries of the image: packages of Debian 12, each by its hash. */
@@ -15,7 +15,7 @@ export const debianPackages = packages as readonly {
   readonly files: Readonly<Record<Architecture, { readonly path: string; readonly sha256: string }>>;
 }[];
 
-const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'drydock', 'debian');
+const downloads = join(cache, 'debian');
 
 /** The archives of Debian that this machine installs from; DRYDOCK_DEBIAN_MIRROR names another one. */
 const mirrors = (): readonly string[] => {
@@ -42,12 +42,12 @@ const fetched = async (path: string): Promise<Buffer> => {
 };
 
 const kept = async ({ path, sha256 }: { readonly path: string; readonly sha256: string }): Promise<string> => {
-  const file = join(cache, `${sha256}-${basename(path)}`);
+  const file = join(downloads, `${sha256}-${basename(path)}`);
   if (existsSync(file)) return file;
   const bytes = await fetched(path);
   const hash = createHash('sha256').update(bytes).digest('hex');
   if (hash !== sha256) throw new Error(`${path} is not what debian-packages.json names: its hash is ${hash}`);
-  mkdirSync(cache, { recursive: true });
+  mkdirSync(downloads, { recursive: true });
   writeFileSync(`${file}.${process.pid}`, bytes);
   renameSync(`${file}.${process.pid}`, file);
   return file;

@@ -1,12 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { pack } from '../archive.ts';
-import { bundle } from '../bundle.ts';
-import { licencesOf } from '../licences.ts';
+import { below, pack } from '../archive.ts';
 import { nodePackage, platforms } from '../node-binaries.ts';
 import { build, dist, manifest, root } from '../paths.ts';
-import { shippedFiles } from '../shipped-files.ts';
+import { putProgram } from '../program.ts';
 import { type Architecture, certificatesIn, unpackDebian } from './debian.ts';
 import { type Descriptor, Layout } from './oci.ts';
 import { sbomOf } from './sbom.ts';
@@ -57,17 +55,6 @@ const base = async (folder: string, architecture: Architecture): Promise<void> =
   mkdirSync(join(folder, 'tmp'), { mode: 0o1777 });
 };
 
-const program = async (folder: string): Promise<readonly string[]> => {
-  const home = join(folder, 'drydock');
-  for (const file of shippedFiles()) {
-    mkdirSync(dirname(join(home, file)), { recursive: true });
-    cpSync(`${root}${file}`, join(home, file));
-  }
-  const { packages } = await bundle(join(home, 'src'), { chunks: true });
-  put(home, { 'LICENSES-OF-PACKAGES.txt': licencesOf(packages) });
-  return packages;
-};
-
 /** When the sources were committed: of a build it says nothing that would be the same next time. */
 const createdAt = (): string => {
   const { status, stdout } = spawnSync('git', ['log', '-1', '--format=%cI'], { cwd: root, encoding: 'utf8' });
@@ -108,7 +95,7 @@ export const image = async (): Promise<readonly string[]> => {
   rmSync(folder, { recursive: true, force: true });
   const layout = new Layout(`${folder}layout`);
   const created = createdAt();
-  const packages = await program(`${folder}program`);
+  const packages = await putProgram(`${folder}program/drydock`);
   const own = layout.layer(`${folder}program`);
   const images: Descriptor[] = [];
   for (const platform of platforms) {
@@ -125,9 +112,6 @@ export const image = async (): Promise<readonly string[]> => {
   layout.index([...images, ...bills], labels(created));
   const [file, bill] = [`${manifest.name}-image-${manifest.version}.tar.gz`, `${manifest.name}-${manifest.version}.cdx.json`];
   writeFileSync(`${dist}${bill}`, `${JSON.stringify(sbom, undefined, 2)}\n`);
-  const names = readdirSync(`${folder}layout`, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile())
-    .map(entry => join(entry.parentPath, entry.name).slice(`${folder}layout/`.length));
-  pack(`${dist}${file}`, `${folder}layout`, names);
+  pack(`${dist}${file}`, `${folder}layout`, below(`${folder}layout`, { filesOnly: true }));
   return [file, bill];
 };

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
-import { create } from 'tar';
+import { below, gzipped, tarOf } from '../archive.ts';
 
 /** An image layout of the OCI image specification 1.1. */
 
@@ -22,16 +21,10 @@ const types = {
   empty: 'application/vnd.oci.empty.v1+json',
 } as const;
 
-const mtime = new Date('1985-10-26T08:15:00Z');
-
 const sha256 = (bytes: Buffer): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 
-export type Layer = { readonly descriptor: Descriptor /** Of the layer before it is compressed. */; readonly diffId: string };
-
-const below = (folder: string): readonly string[] =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .map(entry => join(entry.parentPath, entry.name).slice(folder.length).replace(/^\//, ''))
-    .sort();
+/** `diffId`: digest of the layer before it is compressed. */
+export type Layer = { readonly descriptor: Descriptor; readonly diffId: string };
 
 /** Writes blobs, and remembers nothing of them but what it answers. */
 export class Layout {
@@ -55,10 +48,8 @@ export class Layout {
 
   /** The files of a folder, owned by root, without dates. */
   layer(folder: string): Layer {
-    const file = `${folder}.tar`;
-    create({ sync: true, file, cwd: folder, portable: true, mtime, noDirRecurse: true }, [...below(folder)]);
-    const bytes = readFileSync(file);
-    return { descriptor: this.#blob(gzipSync(bytes, { level: 6 }), types.layer), diffId: sha256(bytes) };
+    const bytes = tarOf(folder, below(folder));
+    return { descriptor: this.#blob(gzipped(bytes), types.layer), diffId: sha256(bytes) };
   }
 
   image(
