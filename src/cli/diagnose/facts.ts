@@ -6,9 +6,10 @@ import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Manifest } from '../install/install-files.ts';
 import { fitted } from '../install/install-fit.ts';
-import { isServed, Locator } from '../install/install-locate.ts';
+import { Locator, servedOf } from '../install/install-locate.ts';
 import { manifests } from '../install/install-manifests.ts';
 import { type Part, partsByKinds, usualNamespace, usualParts } from '../install/install-parts.ts';
+import { leaderLease } from '../shared/kinds.ts';
 import { releaseOf } from '../shared/server-release.ts';
 
 /** A Deployment or a DaemonSet, as far as it matters here. */
@@ -71,8 +72,6 @@ export type Facts = {
   readonly unread: readonly string[];
 };
 
-const leaderLease = '135b1886.medik8s.io';
-
 export const isOperator = ({ kind, metadata }: Workload): boolean =>
   kind === 'Deployment' && metadata.labels?.['app.kubernetes.io/name'] === 'drydock';
 
@@ -104,7 +103,7 @@ class Reader {
 
 const partsHere = async (api: Api): Promise<ReadonlySet<Part>> => {
   const parts = new Set<Part>(usualParts);
-  for (const { part, serves } of partsByKinds) for (const one of serves) if (await isServed(api, one)) parts.add(part);
+  for (const { part, serves } of partsByKinds) if ((await servedOf(api, serves)).length > 0) parts.add(part);
   return parts;
 };
 

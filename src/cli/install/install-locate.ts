@@ -39,10 +39,19 @@ export class Locator {
   }
 }
 
+type ServedKind = { readonly group: string; readonly resource: string };
+
 type Groups = { readonly versions?: readonly { readonly groupVersion: string }[] };
 
-/** Whether the cluster serves this resource, in any version. Throws when that cannot be found out. */
-export const isServed = async (api: Api, { group, resource }: { readonly group: string; readonly resource: string }): Promise<boolean> => {
+/** Those of these resources that the cluster serves. Throws when that cannot be found out. */
+export const servedOf = async (api: Api, all: readonly ServedKind[]): Promise<readonly ServedKind[]> => {
+  const served: ServedKind[] = [];
+  for (const one of all) if (await isServed(api, one)) served.push(one);
+  return served;
+};
+
+/** In any version. */
+const isServed = async (api: Api, { group, resource }: ServedKind): Promise<boolean> => {
   const { status, body } = await api.call({ method: 'GET', path: `/apis/${group}` });
   if (status === 404) return false;
   if (status !== 200) throw new Error(`failed to discover the versions of ${group}: the API server responded with ${status}`);

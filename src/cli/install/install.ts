@@ -8,7 +8,7 @@ import { withCluster } from '../shared/with-cluster.ts';
 import { type Applied, Applier } from './install-apply.ts';
 import type { Manifest } from './install-files.ts';
 import { fitted } from './install-fit.ts';
-import { isServed } from './install-locate.ts';
+import { servedOf } from './install-locate.ts';
 import { type InstallOptions, manifests } from './install-manifests.ts';
 import { type extraParts, type Part, partsByKinds, usualParts } from './install-parts.ts';
 
@@ -104,8 +104,7 @@ const fitting = async (connection: Connection, installOptions: InstallOptions): 
   const parts = new Set(installOptions.parts);
   for (const { part, serves } of partsByKinds) {
     if (!parts.has('rbac') || parts.has(part)) continue;
-    const here = [];
-    for (const one of serves) if (await isServed(connection, one)) here.push(one.group);
+    const here = (await servedOf(connection, serves)).map(({ group }) => group);
     if (here.length === 0) continue;
     parts.add(part);
     process.stdout.write(`${part}: added, because this cluster serves ${here.join(' and ')}\n`);

@@ -14,7 +14,7 @@ import { type Metrics, metrics } from '../../web/metrics.ts';
 import { type Address, listen, type Page } from '../../web/server.ts';
 import { connectionOf } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
-import { kindsHere } from '../shared/kinds.ts';
+import { kindsHere, leaderLease } from '../shared/kinds.ts';
 import { isOpenShift } from '../shared/openshift.ts';
 import { tellRelease } from '../shared/server-release.ts';
 import { stopSignal } from '../shared/stop-signal.ts';
@@ -29,9 +29,6 @@ import { type OperatorFlags, type OperatorSettings, operatorSettings } from './o
 import { openWebhook } from './webhook.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
-
-/** The name that the replaced operator uses: it and Drydock never act at the same time. */
-const leaderLease = '135b1886.medik8s.io';
 
 /** Events that are still on their way at the end get this long. */
 const flushMs = 2000;

@@ -18,6 +18,9 @@ export const leaseNamespaces = (env: Env): { readonly leaseNamespace: string; re
   operatorNamespace: given(env['OPERATOR_NAMESPACE'], 'node-maintenance'),
 });
 
+/** The Lease of the leader, by the name that the replaced operator uses: it and Drydock never act at the same time. */
+export const leaderLease = '135b1886.medik8s.io';
+
 type ResourceList = { readonly resources?: readonly { readonly name: string }[] };
 
 /** The resources of one version; none when it is not served. Throws when that cannot be found out. */
