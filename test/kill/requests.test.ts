@@ -3,21 +3,19 @@ import { after, before, describe, test } from 'node:test';
 import { create, getNode, nodesReady } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { namespace, node, pod } from '../control-plane/manifests.ts';
-import { wantedRelease } from '../control-plane/releases.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
 import { activeOf, type Call, type Eviction, isFinal, say } from '../eviction-requests/controllers.ts';
 import { EvictionControllers, type Responder } from '../eviction-requests/play.ts';
+import { hasLifecycle, lifecycleFlags } from '../eviction-requests/served.ts';
 import { installShipped, operatorUsers } from '../operator/shipped.ts';
 import { Keeper } from './keeper.ts';
 import type { Blow } from './proxy.ts';
 
 /** An operator that is killed at every write of an EvictionRequest: one pod is moved by its responder, the other may stay because the maintenance is given up. */
 
-const gate = ['--feature-gates=EvictionRequestAPI=true', '--runtime-config=lifecycle.k8s.io/v1alpha1=true'];
-const isServed = wantedRelease().minor >= 37 && process.env['DRYDOCK_TEST_CLUSTER'] !== 'embedded';
-const started = isServed
-  ? await startControlPlane({ audit: true, users: operatorUsers, flags: { 'kube-apiserver': gate } })
+const started = hasLifecycle
+  ? await startControlPlane({ audit: true, users: operatorUsers, flags: lifecycleFlags })
   : ({ kind: 'left-out', why: 'Kubernetes 1.37 or newer has the kind EvictionRequest' } as const);
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
 const skip = leftOut || (started.kind === 'started' && started.external && 'it needs flags of its own on the API server');

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { create } from '../control-plane/cluster.ts';
 import { budget, namespace } from '../control-plane/manifests.ts';
-import { wantedRelease } from '../control-plane/releases.ts';
 import { until } from '../control-plane/wait.ts';
 import { activeOf, type Call, type Eviction, isFinal, say } from '../eviction-requests/controllers.ts';
 import { EvictionControllers, type Responder } from '../eviction-requests/play.ts';
+import { hasLifecycle, lifecycleFlags } from '../eviction-requests/served.ts';
 import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from './harness.ts';
 import {
   countsOf,
@@ -25,10 +25,8 @@ import {
  * checks every word of it.
  */
 
-const isServed = wantedRelease().minor >= 37 && process.env['DRYDOCK_TEST_CLUSTER'] !== 'embedded';
-const gate = '--feature-gates=EvictionRequestAPI=true';
-const started = isServed
-  ? await startHarness({ flags: { 'kube-apiserver': [gate, '--runtime-config=lifecycle.k8s.io/v1alpha1=true'] } })
+const started = hasLifecycle
+  ? await startHarness({ flags: lifecycleFlags })
   : ({ kind: 'left-out', why: 'Kubernetes 1.37 or newer has the kind EvictionRequest' } as const);
 const skip = skipOf(started);
 const harness = started as OperatorHarness;

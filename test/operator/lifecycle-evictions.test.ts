@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { create } from '../control-plane/cluster.ts';
 import { namespace } from '../control-plane/manifests.ts';
-import { wantedRelease } from '../control-plane/releases.ts';
 import { until } from '../control-plane/wait.ts';
+import { hasLifecycle, lifecycleFlags } from '../eviction-requests/served.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import { eventsOf, maintenance, maintenancePath, makeNode, namesOn, podAt, podCalls, remove, untilMaintenance, untilPods } from './look.ts';
 
@@ -12,10 +12,8 @@ import { eventsOf, maintenance, maintenancePath, makeNode, namesOn, podAt, podCa
  * controllers: what they would write is written here, and the API server checks every word of it.
  */
 
-const isServed = wantedRelease().minor >= 37 && process.env['DRYDOCK_TEST_CLUSTER'] !== 'embedded';
-const gate = '--feature-gates=EvictionRequestAPI=true';
-const started = isServed
-  ? await startHarness({ flags: { 'kube-apiserver': [gate, '--runtime-config=lifecycle.k8s.io/v1alpha1=true'] } })
+const started = hasLifecycle
+  ? await startHarness({ flags: lifecycleFlags })
   : ({ kind: 'left-out', why: 'Kubernetes 1.37 or newer has the kind Eviction' } as const);
 const skip = skipOf(started);
 const harness = started as OperatorHarness;
