@@ -6,9 +6,10 @@ import { image } from './release/image/image.ts';
 import { krewManifest } from './release/krew.ts';
 import { npmPackage } from './release/npm-package.ts';
 import { dist } from './release/paths.ts';
+import { provenance } from './release/provenance.ts';
 
 /**
- * `npm run release [-- --only npm,executables]`: makes everything that is released into dist/release, with checksums. The same sources give the same bytes. Nothing is
+ * `npm run release [-- --only npm,executables]`: makes everything that is released into dist/release, with checksums and a statement of where it comes from. The same sources give the same bytes. Nothing is
  * published.
  */
 
@@ -41,6 +42,7 @@ const make = async (parts: readonly Part[]): Promise<void> => {
   mkdirSync(dist, { recursive: true });
   const made: string[] = [];
   for (const name of parts) made.push(...(await makers[name]()));
+  made.push(provenance(made));
   writeFileSync(`${dist}SHA256SUMS`, made.map(name => `${sha256(name)}  ${name}\n`).join(''));
   for (const name of [...made, 'SHA256SUMS']) console.log(`${(statSync(`${dist}${name}`).size / 1e6).toFixed(1).padStart(7)} MB  ${name}`);
 };

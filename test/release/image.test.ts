@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -9,6 +9,7 @@ import { ensureBuilt } from '../control-plane/go-build.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until } from '../control-plane/wait.ts';
 import { drydock } from '../operator/shipped.ts';
+import { cosign, shell, signing, verifying } from './signing.ts';
 
 /** The image: pushed to a registry by crane, validated by it, and run as its container would be. */
 
@@ -106,11 +107,12 @@ describe('the image', { skip, timeout: 300_000 }, () => {
     return run('env', command);
   };
 
-  test('is for both architectures, small, valid, and has a bill of materials attached to each', async () => {
+  test('is for both architectures, small, valid, and has a bill of materials and its provenance attached to each', async () => {
+    const attached = ['unknown application/vnd.cyclonedx+json', 'unknown application/vnd.in-toto+json'];
     const { manifests } = await manifestOf(name);
     assert.deepEqual(
       manifests.map(({ platform, artifactType }) => `${platform?.architecture ?? ''} ${artifactType ?? ''}`.trim()),
-      ['amd64', 'arm64', 'unknown application/vnd.cyclonedx+json', 'unknown application/vnd.cyclonedx+json'],
+      ['amd64', 'arm64', ...Array.from({ length: 2 }, () => attached).flat()],
     );
     for (const architecture of ['amd64', 'arm64']) {
       const image = await imageFor(architecture);
@@ -155,6 +157,29 @@ describe('the image', { skip, timeout: 300_000 }, () => {
       [],
       'nobody but root could write anything',
     );
+  });
+
+  test('is signed as RELEASING.md says, and verified without a network as docs/install.md says', {
+    skip: cosign.kind === 'left-out' && cosign.why,
+  }, async () => {
+    const folders = [cosign, crane].flatMap(built => (built.kind === 'ready' ? [built.folder] : []));
+    const place = join(folder, 'release');
+    cpSync(released, place, { recursive: true });
+    const [registryName = ''] = name.split('/');
+    const sh = shell(place, folders, { REGISTRY: registryName, COSIGN_PASSWORD: 'of the test' });
+    const signed = await sh(`cosign generate-key-pair\n${signing()}`);
+    assert.equal(signed.code, 0, signed.stderr);
+    const commands = verifying();
+    assert.equal(commands.length, 3);
+    for (const command of commands) {
+      const verified = await sh(command);
+      assert.equal(verified.code, 0, `${command}: ${verified.stderr}`);
+    }
+    // Another key, a changed file: nothing of it is believed.
+    writeFileSync(join(place, 'SHA256SUMS'), 'nothing');
+    writeFileSync(join(place, `drydock-image-${version}.tar.gz`), 'nothing');
+    assert.equal((await sh('mkdir other && cd other && cosign generate-key-pair && cp cosign.pub ..')).code, 0);
+    for (const command of commands) assert.notEqual((await sh(command)).code, 0, command);
   });
 
   test('is the same, byte for byte, when it is made again', async () => {

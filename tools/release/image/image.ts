@@ -1,10 +1,11 @@
-import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { below, pack } from '../archive.ts';
+import { commit } from '../commit.ts';
 import { nodePackage, platforms } from '../node-binaries.ts';
 import { build, dist, manifest, root } from '../paths.ts';
 import { putProgram } from '../program.ts';
+import { provenanceOf, type Subject } from '../provenance.ts';
 import { type Architecture, certificatesIn, unpackDebian } from './debian.ts';
 import { type Descriptor, Layout } from './oci.ts';
 import { sbomOf } from './sbom.ts';
@@ -55,21 +56,13 @@ const base = async (folder: string, architecture: Architecture): Promise<void> =
   mkdirSync(join(folder, 'tmp'), { mode: 0o1777 });
 };
 
-/** When the sources were committed: of a build it says nothing that would be the same next time. */
-const createdAt = (): string => {
-  const { status, stdout } = spawnSync('git', ['log', '-1', '--format=%cI'], { cwd: root, encoding: 'utf8' });
-  return status === 0 ? Temporal.Instant.from(stdout.trim()).toString() : '1985-10-26T08:15:00Z';
-};
-
-const revision = (): string => spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).stdout.trim();
-
 const labels = (created: string): Readonly<Record<string, string>> => ({
   'org.opencontainers.image.title': manifest.name,
   'org.opencontainers.image.description': manifest.description,
   'org.opencontainers.image.version': manifest.version,
   'org.opencontainers.image.licenses': manifest.license,
   'org.opencontainers.image.url': 'https://drydock.dev',
-  'org.opencontainers.image.revision': revision(),
+  'org.opencontainers.image.revision': commit.hash(),
   'org.opencontainers.image.created': created,
 });
 
@@ -89,12 +82,17 @@ const configOf = (created: string): object => ({
 
 const architectures: Readonly<Record<string, Architecture>> = { 'linux-x64': 'amd64', 'linux-arm64': 'arm64' };
 
-/** Makes `drydock-image-VERSION.tar.gz` (an OCI layout) and its bill of materials; answers their names. */
+const subjectOf = ({ digest, platform }: Descriptor): Subject => ({
+  name: `pkg:oci/${manifest.name}?arch=${platform?.architecture ?? ''}`,
+  digest: { sha256: digest.replace('sha256:', '') },
+});
+
+/** Makes `drydock-image-VERSION.tar.gz` (an OCI layout; each image in it has its bill of materials and its provenance attached) and the bill as a file; answers their names. */
 export const image = async (): Promise<readonly string[]> => {
   const folder = `${build}image/`;
   rmSync(folder, { recursive: true, force: true });
   const layout = new Layout(`${folder}layout`);
-  const created = createdAt();
+  const created = commit.time().toString();
   const packages = await putProgram(`${folder}program/drydock`);
   const own = layout.layer(`${folder}program`);
   const images: Descriptor[] = [];
@@ -108,8 +106,11 @@ export const image = async (): Promise<readonly string[]> => {
     images.push(layout.image(configOf(created), layers, { os: 'linux', architecture }, labels(created)));
   }
   const sbom = sbomOf(packages);
-  const bills = images.map(one => layout.attached('application/vnd.cyclonedx+json', sbom, one));
-  layout.index([...images, ...bills], labels(created));
+  const attached = images.flatMap(one => [
+    layout.attached('application/vnd.cyclonedx+json', sbom, one),
+    layout.attached('application/vnd.in-toto+json', provenanceOf([subjectOf(one)]), one),
+  ]);
+  layout.index([...images, ...attached], labels(created));
   const [file, bill] = [`${manifest.name}-image-${manifest.version}.tar.gz`, `${manifest.name}-${manifest.version}.cdx.json`];
   writeFileSync(`${dist}${bill}`, `${JSON.stringify(sbom, undefined, 2)}\n`);
   pack(`${dist}${file}`, `${folder}layout`, below(`${folder}layout`, { filesOnly: true }));
