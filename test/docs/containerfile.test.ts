@@ -1,39 +1,53 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
 
-/** No image is built by the tests; what its Containerfile runs of Drydock is run here. */
+/** No image is built by the tests; what its Containerfile runs of Drydock is run here, with nothing but what it copies. */
 
 const root = join(import.meta.dirname, '..', '..');
-const containerfile = readFileSync(join(root, 'Containerfile'), 'utf8');
-const own = [...containerfile.matchAll(/^RUN (node .*)$/gm)].map(([, command = '']) => command);
+const read = (file: string): readonly string[] => readFileSync(join(root, file), 'utf8').split('\n');
+const copied = read('Containerfile').flatMap(line => /^COPY (?!--)(.+) \S+$/.exec(line)?.[1]?.split(' ') ?? []);
+const allowed = read('.dockerignore').flatMap(line => /^!(.+)$/.exec(line)?.[1] ?? []);
+const commands = read('Containerfile').flatMap(line => /^RUN node (.+) \/drydock$/.exec(line)?.[1] ?? []);
 
-const filesIn = (folder: string): readonly string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
+const isLeftOut = (path: string): boolean => path.endsWith('.test.ts') || basename(path) === 'testing';
 
-test('what the image compiles beforehand is what its operator loads, and it writes nothing', () => {
-  assert.equal(own.length, 2);
-  const compiled = mkdtempSync(join(tmpdir(), 'drydock-compiled-'));
-  // Nothing can be made in /dev/null: it stands for a file system that takes no files.
-  const env = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, HOME: '/dev/null', TMPDIR: '/dev/null', NODE_COMPILE_CACHE: compiled };
-  const run = (command: string) => spawnSync('sh', ['-c', command], { cwd: root, encoding: 'utf8', env });
+const hashesIn = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+    .sort()
+    .map(path => `${createHash('sha256').update(readFileSync(path)).digest('hex')} ${path.slice(folder.length)}`);
+
+test('the container engine gets exactly what it copies', () => assert.deepEqual([...copied].sort(), [...allowed].sort()));
+
+test('what it copies is enough for the program that is released, byte for byte; it starts, and writes nothing', () => {
+  const [command = ''] = commands;
+  const folder = mkdtempSync(join(tmpdir(), 'drydock-containerfile-'));
+  const clone = join(folder, 'clone');
   try {
-    for (const command of own) assert.equal(run(command).status, 0, command);
-    const before = filesIn(compiled);
-    assert.ok(before.length > 300, `${before.length} files`);
-    chmodSync(compiled, 0o555);
-    const { status, stderr } = run('node src/main.mjs operator --kubeconfig /dev/null');
+    for (const path of copied) cpSync(join(root, path), join(clone, path), { recursive: true, filter: source => !isLeftOut(source) });
+    symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'));
+    const env = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, HOME: '/dev/null', TMPDIR: '/dev/null' };
+    const run = (cwd: string, ...args: readonly string[]) => spawnSync(process.execPath, args, { cwd, encoding: 'utf8', env });
+    for (const [from, to] of [
+      [clone, 'made'],
+      [root, 'released'],
+    ] as const) {
+      const { status, stderr } = run(from, command, join(folder, to));
+      assert.equal(status, 0, stderr);
+    }
+    const made = hashesIn(join(folder, 'made'));
+    assert.deepEqual(made, hashesIn(join(folder, 'released')));
+    // Nothing can be made in /dev/null: it stands for a file system that takes no files.
+    const { status, stderr } = run(join(folder, 'made'), 'src/main.mjs', 'operator', '--kubeconfig', '/dev/null');
     assert.deepEqual([status, stderr.split('\n').length], [2, 2], stderr);
-    assert.deepEqual(filesIn(compiled), before);
-    const without = spawnSync(process.execPath, ['src/main.mjs', 'operator', '--kubeconfig', '/dev/null'], {
-      cwd: root,
-      encoding: 'utf8',
-      env: { HOME: '/dev/null', TMPDIR: '/dev/null' },
-    });
-    assert.deepEqual([without.status, without.stderr], [2, stderr], 'and it starts where there is neither');
+    assert.deepEqual(hashesIn(join(folder, 'made')), made);
   } finally {
-    rmSync(compiled, { recursive: true });
+    rmSync(folder, { recursive: true });
   }
 });

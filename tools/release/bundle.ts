@@ -18,6 +18,8 @@ const packageOf = (input: string): string | undefined => /node_modules\/((?:@[^/
 export const bundle = async (folder: string, { chunks }: { readonly chunks: boolean }): Promise<Bundled> => {
   const { metafile } = await esbuild({
     entryPoints: { main: 'src/main.mjs' },
+    // A clone may have its packages from elsewhere by a link: the paths in the bundle are the same.
+    preserveSymlinks: true,
     absWorkingDir: root.replace(/\/$/, ''),
     outdir: folder,
     bundle: true,

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { below, pack } from '../archive.ts';
 import { commit } from '../commit.ts';
 import { nodePackage, platforms } from '../node-binaries.ts';
-import { build, dist, manifest, root } from '../paths.ts';
+import { build, dist, manifest } from '../paths.ts';
 import { putProgram } from '../program.ts';
 import { provenanceOf, type Subject } from '../provenance.ts';
 import { type Architecture, certificatesIn, unpackDebian } from './debian.ts';
