@@ -1,29 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { budgetAllows, create } from '../control-plane/cluster.ts';
-import { budget, namespace } from '../control-plane/manifests.ts';
+import { create } from '../control-plane/cluster.ts';
 import { newest, type Release, releaseNamed } from '../control-plane/releases.ts';
 import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
-import {
-  isHeld,
-  maintenance,
-  maintenancePath,
-  makeNode,
-  nodePatches,
-  ourTaints,
-  podAt,
-  remove,
-  seed,
-  seedPath,
-  seedTaints,
-  takeLease,
-  untilFace,
-  untilHeld,
-  untilMaintenance,
-  untilPods,
-  untilSeed,
-} from '../operator/look.ts';
+import { maintenance, maintenancePath, makeNode, nodePatches, remove, untilFace, untilMaintenance } from '../operator/look.ts';
+import { endMaintenances, type Faces, heldNodes, makeMaintenances, makeSurroundings, untilInPhases } from '../operator/phases.ts';
 
 /**
  * Kubernetes is upgraded under a running operator, from the oldest release to the newest on one etcd, with maintenances in every phase. The
@@ -35,43 +17,26 @@ const started = await startHarness({ release: releaseNamed('1.30') });
 const skip = skipOf(started);
 const harness = started as OperatorHarness;
 
-const held = new Map([
-  ['up-drained', seedTaints],
-  ['up-blocked', ourTaints],
-  ['up-cordoned', ['node.kubernetes.io/unschedulable:NoSchedule']],
-]);
-const free = ['up-announced', 'up-waiting', 'up-leased'];
-
 describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420_000 }, () => {
   const { api, controlPlane } = harness;
-  const faces = new Map<string, object>();
+  let faces: Faces = new Map();
   let operator: OperatorProcess;
   let pid = 0;
 
   before(async () => {
     operator = await harness.startOperator();
     pid = await operator.running.pid();
-    for (const name of [...held.keys(), ...free]) faces.set(name, await makeNode(api, name));
+    faces = await makeSurroundings(api);
   });
   after(() => harness.stop());
-
-  const asBefore = async (): Promise<void> => {
-    assert.equal((await untilSeed(api, 'up-drained', 'Succeeded')).drainProgress, 100);
-    await untilMaintenance(api, 'up-blocked', 'Draining', ({ blockers }) => blockers?.[0]?.cause === 'BudgetNeverAllows');
-    await untilMaintenance(api, 'up-cordoned', 'Cordoned');
-    await untilMaintenance(api, 'up-announced', 'Announced');
-    await untilMaintenance(api, 'up-waiting', 'Pending', ({ scheduledTime }) => scheduledTime === '2099-01-01T00:00:00Z');
-    await untilSeed(api, 'up-leased', 'Running', ({ lastError }) => (lastError ?? '').includes('not owned by us'));
-    for (const [name, taints] of held) assert.ok(isHeld(await untilHeld(api, name, taints), taints), name);
-  };
 
   const upgrade = async (release: Release): Promise<void> => {
     const mark = controlPlane.audit.mark();
     await controlPlane.upgrade(release);
     assert.equal((await api.get<{ readonly gitVersion: string }>('/version')).gitVersion, release.version);
-    await asBefore();
+    await untilInPhases(api);
     assert.deepEqual([operator.running.alive(), await operator.running.pid()], [true, pid], operator.running.tail());
-    for (const name of held.keys()) {
+    for (const name of heldNodes.keys()) {
       const patches = (await nodePatches(harness, mark, name)).filter(({ subresource }) => subresource === '');
       assert.deepEqual(patches, [], `${name} is held without a gap: nobody writes it`);
     }
@@ -85,24 +50,8 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
   };
 
   test('on the oldest: maintenances in every phase', async () => {
-    await create(
-      api,
-      namespace('up'),
-      podAt('up-blocked', 'stays', { namespace: 'up' }),
-      budget('stays', { namespace: 'up', minAvailable: 1 }),
-    );
-    await untilPods(api, 'up-blocked', 1);
-    await budgetAllows(api, 'up', 'stays', 0);
-    await takeLease(api, 'up-leased');
-    await create(api, seed('up-drained'), seed('up-leased'));
-    await create(
-      api,
-      maintenance('up-blocked', { drain: { force: true } }),
-      maintenance('up-cordoned', { stage: 'Cordon' }),
-      maintenance('up-announced', { stage: 'Announce' }),
-      maintenance('up-waiting', { start: { notBefore: '2099-01-01T00:00:00Z' } }),
-    );
-    await asBefore();
+    await makeMaintenances(api);
+    await untilInPhases(api);
   });
 
   test('1.30 to 1.34: all are as before, and what comes is done', async () => {
@@ -110,16 +59,12 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
     await api.patch(maintenancePath('up-cordoned'), { spec: { stage: 'Drain' } });
     await untilMaintenance(api, 'up-cordoned', 'Drained');
     await api.patch(maintenancePath('up-cordoned'), { spec: { stage: 'Cordon' } });
-    await asBefore();
+    await untilInPhases(api);
   });
 
   test('1.34 to the newest, and all of them to their end', async () => {
     await upgrade(newest);
-    await api.delete('/apis/policy/v1/namespaces/up/poddisruptionbudgets/stays');
-    await untilMaintenance(api, 'up-blocked', 'Drained');
-    for (const name of ['up-blocked', 'up-cordoned', 'up-announced', 'up-waiting']) await remove(api, maintenancePath(name));
-    for (const name of ['up-drained', 'up-leased']) await remove(api, seedPath(name));
-    for (const [name, face] of faces) await untilFace(api, name, face);
+    await endMaintenances(api, faces);
   });
 
   test('what the oldest lacked is installed by the next drydock install, once', async () => {
