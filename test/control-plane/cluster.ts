@@ -22,10 +22,10 @@ export const create = async (api: Api, ...manifests: readonly Manifest[]): Promi
   }
 };
 
-/** Applies one object as `kubectl apply --server-side` does. */
-export const applyOne = async (api: Api, manifest: Manifest): Promise<void> => {
+/** Applies one object as `kubectl apply --server-side` does, whoever owns its fields. */
+export const applyOne = async (api: Api, manifest: Manifest, fieldManager = 'test'): Promise<void> => {
   const { apiVersion, kind, metadata } = manifest;
-  const path = `${collectionOf(apiVersion, kind, metadata.namespace)}/${metadata.name}?fieldManager=test&force=true`;
+  const path = `${collectionOf(apiVersion, kind, metadata.namespace)}/${metadata.name}?fieldManager=${fieldManager}&force=true`;
   const { status, body } = await api.call('PATCH', path, manifest, 'application/apply-patch+yaml');
   if (status > 299) throw new Error(`applying ${kind} ${metadata.name}: ${status} ${JSON.stringify(body)}`);
 };

@@ -8,10 +8,10 @@ import { type Manifest, manifestsIn } from '../../src/cli/install/install-files.
 import { create, nodesReady } from '../control-plane/cluster.ts';
 import { type Outcome, run } from '../control-plane/command.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { ensureBuilt } from '../control-plane/go-build.ts';
 import { node } from '../control-plane/manifests.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { drydock } from '../operator/shipped.ts';
+import { helmBuilt } from './helm.ts';
 
 /** The chart, by Helm itself: it renders what drydock install prints, and installs, upgrades and goes on a real control plane. */
 
@@ -20,18 +20,7 @@ const released = join(root, 'dist', 'release');
 const folder = mkdtempSync(join(tmpdir(), 'drydock-chart-'));
 const home = 'drydock-system';
 
-const helms = await Promise.all(
-  (['3', '4'] as const).map(async major => ({
-    major,
-    built: await ensureBuilt({
-      name: `helm-${major}`,
-      module: join(import.meta.dirname, `helm-${major}`),
-      salt: '',
-      announcement: `building Helm ${major} for the tests, a few minutes the first time,`,
-      build: (to, go) => go(['build', '-o', join(to, 'helm'), '-ldflags', '-s -w', `helm.sh/helm/v${major}/cmd/helm`]),
-    }),
-  })),
-);
+const helms = await Promise.all((['3', '4'] as const).map(async major => ({ major, built: await helmBuilt(major) })));
 const [first] = helms;
 const skip = first?.built.kind === 'ready' ? false : (first?.built.why ?? '');
 let chart = '';

@@ -5,7 +5,7 @@ import { newest, type Release, releaseNamed } from '../control-plane/releases.ts
 import { until } from '../control-plane/wait.ts';
 import { type OperatorHarness, type OperatorProcess, skipOf, startHarness } from '../operator/harness.ts';
 import { maintenance, maintenancePath, makeNode, nodePatches, remove, untilFace, untilMaintenance } from '../operator/look.ts';
-import { endMaintenances, type Faces, heldNodes, makeMaintenances, makeSurroundings, untilInPhases } from '../operator/phases.ts';
+import { Phases } from '../operator/phases.ts';
 
 /**
  * Kubernetes is upgraded under a running operator, from the oldest release to the newest on one etcd, with maintenances in every phase. The
@@ -19,14 +19,14 @@ const harness = started as OperatorHarness;
 
 describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420_000 }, () => {
   const { api, controlPlane } = harness;
-  let faces: Faces = new Map();
+  const phases = new Phases(api);
   let operator: OperatorProcess;
   let pid = 0;
 
   before(async () => {
     operator = await harness.startOperator();
     pid = await operator.running.pid();
-    faces = await makeSurroundings(api);
+    await phases.makeSurroundings();
   });
   after(() => harness.stop());
 
@@ -34,9 +34,9 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
     const mark = controlPlane.audit.mark();
     await controlPlane.upgrade(release);
     assert.equal((await api.get<{ readonly gitVersion: string }>('/version')).gitVersion, release.version);
-    await untilInPhases(api);
+    await phases.untilReached();
     assert.deepEqual([operator.running.alive(), await operator.running.pid()], [true, pid], operator.running.tail());
-    for (const name of heldNodes.keys()) {
+    for (const name of phases.held.keys()) {
       const patches = (await nodePatches(harness, mark, name)).filter(({ subresource }) => subresource === '');
       assert.deepEqual(patches, [], `${name} is held without a gap: nobody writes it`);
     }
@@ -50,8 +50,8 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
   };
 
   test('on the oldest: maintenances in every phase', async () => {
-    await makeMaintenances(api);
-    await untilInPhases(api);
+    await phases.makeMaintenances();
+    await phases.untilReached();
   });
 
   test('1.30 to 1.34: all are as before, and what comes is done', async () => {
@@ -59,12 +59,12 @@ describe('Kubernetes is upgraded under a running operator', { skip, timeout: 420
     await api.patch(maintenancePath('up-cordoned'), { spec: { stage: 'Drain' } });
     await untilMaintenance(api, 'up-cordoned', 'Drained');
     await api.patch(maintenancePath('up-cordoned'), { spec: { stage: 'Cordon' } });
-    await untilInPhases(api);
+    await phases.untilReached();
   });
 
   test('1.34 to the newest, and all of them to their end', async () => {
     await upgrade(newest);
-    await endMaintenances(api, faces);
+    await phases.end();
   });
 
   test('what the oldest lacked is installed by the next drydock install, once', async () => {

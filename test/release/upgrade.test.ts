@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { manifestsIn } from '../../src/cli/install/install-files.ts';
+import type { Api } from '../control-plane/api.ts';
+import { applyOne } from '../control-plane/cluster.ts';
+import { run } from '../control-plane/command.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
+import { until } from '../control-plane/wait.ts';
+import { type OperatorProcess, operatorsOn } from '../operator/harness.ts';
+import { Phases } from '../operator/phases.ts';
+import { drydock, forbiddenCalls, operatorUsers } from '../operator/shipped.ts';
+import { helmBuilt } from './helm.ts';
+import { keep, keptFile, keptReleases, objectsNow, restore } from './kept.ts';
+
+/** From each kept release to this one and back, with maintenances in every phase, by manifests and by chart. */
+
+const root = join(import.meta.dirname, '..', '..');
+const home = 'drydock-system';
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string };
+const helm = await helmBuilt('4');
+const folder = mkdtempSync(join(tmpdir(), 'drydock-upgrade-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const settings = { HELM_CACHE_HOME: join(folder, 'cache'), HELM_CONFIG_HOME: join(folder, 'config'), HELM_DATA_HOME: join(folder, 'data') };
+/** The operator runs as a process here: its Deployment gets no node, and no webhook stands in the way. */
+const asProcess = ['--namespace', home, '--set', 'webhook.enabled=false', '--set', 'nodeSelector.wanted=nowhere'];
+
+const chartOf = async (): Promise<string> => {
+  const { code, stderr } = await run(process.execPath, ['tools/release.ts', '--only', 'chart'], { cwd: root });
+  assert.deepEqual([code, stderr], [0, '']);
+  const released = join(root, 'dist', 'release');
+  const name = readdirSync(released).find(one => one.startsWith('drydock-chart-')) ?? '';
+  cpSync(join(released, name), join(folder, name));
+  return join(folder, name);
+};
+const chart = helm.kind === 'ready' ? await chartOf() : '';
+
+type Way = {
+  readonly begin: (version: string) => Promise<unknown>;
+  readonly upgrade: () => Promise<unknown>;
+  readonly goBack: (version: string) => Promise<unknown>;
+};
+
+const wayNames = ['manifests', 'chart'] as const;
+
+const waysOf = ({ api, kubeconfig }: ControlPlane): Readonly<Record<(typeof wayNames)[number], Way>> => {
+  const applyKept = async (kept: string): Promise<void> => {
+    const all = manifestsIn(readFileSync(keptFile(kept, 'manifests.yaml'), 'utf8'));
+    const besides = ['Deployment', 'ValidatingWebhookConfiguration'];
+    for (const manifest of all.filter(({ kind }) => !besides.includes(kind))) await applyOne(api, manifest, 'drydock');
+  };
+  const install = async (): Promise<void> => {
+    const args = ['install', '--apply', '--force-conflicts', '--without', 'operator', 'webhook', '--kubeconfig', kubeconfig];
+    const { code, stdout, stderr } = await drydock(args);
+    assert.equal(code, 0, stdout + stderr);
+  };
+  const charted = async (...args: readonly string[]): Promise<void> => {
+    const program = helm.kind === 'ready' ? join(helm.folder, 'helm') : '';
+    const { code, stderr } = await run(program, args, { environment: { ...settings, KUBECONFIG: kubeconfig } });
+    assert.equal(code, 0, `helm ${args.join(' ')}: ${stderr}`);
+  };
+  return {
+    manifests: { begin: applyKept, upgrade: install, goBack: applyKept },
+    chart: {
+      begin: kept => charted('install', 'drydock', keptFile(kept, 'chart.tgz'), '--create-namespace', ...asProcess),
+      upgrade: () => charted('upgrade', 'drydock', chart, ...asProcess, '--force-conflicts'),
+      goBack: () => charted('rollback', 'drydock', '1', '--namespace', home, '--force-conflicts'),
+    },
+  };
+};
+
+/** A cluster of its own for each way: every one begins with nothing. */
+const clusterFor = async (): Promise<ControlPlane | string> => {
+  if (helm.kind === 'left-out') return helm.why;
+  const started = await startControlPlane({ audit: true, users: operatorUsers });
+  if (started.kind === 'left-out') return `control plane left out: ${started.why}`;
+  if (!started.external) return started;
+  await started.stop();
+  return 'it installs itself: it needs a control plane of its own';
+};
+
+const served = (api: Api): Promise<void> =>
+  until('the kinds to be served', async () => {
+    const paths = ['drydock.dev/v1alpha1/maintenances', 'nodemaintenance.medik8s.io/v1beta1/nodemaintenances'];
+    return (await Promise.all(paths.map(path => api.call('GET', `/apis/${path}`)))).every(({ status }) => status === 200);
+  });
+
+/** No operator has written a held node since the mark: none was without its hold. */
+const areHeldSince = async ({ audit }: ControlPlane, mark: number, held: Phases['held']): Promise<void> => {
+  const writes = (await audit.since(mark)).filter(
+    ({ user, resource, subresource, name, verb }) =>
+      user in operatorUsers && resource === 'nodes' && subresource === '' && held.has(name) && ['patch', 'update'].includes(verb),
+  );
+  assert.deepEqual(
+    writes.map(({ verb, name }) => `${verb} ${name}`),
+    [],
+  );
+};
+
+/** With DRYDOCK_TEST_UPDATE=1 this release is kept first. */
+const keepThis = async (controlPlane: ControlPlane): Promise<void> => {
+  await waysOf(controlPlane).manifests.upgrade();
+  await served(controlPlane.api);
+  const phases = new Phases(controlPlane.api);
+  await phases.makeSurroundings();
+  const operator = await operatorsOn(controlPlane)();
+  await phases.makeMaintenances();
+  await phases.untilReached();
+  const objects = await objectsNow(controlPlane.api, phases.nodes);
+  await operator.running.stop();
+  keep(version, { manifests: (await drydock(['install'])).stdout, chart: readFileSync(chart), objects });
+};
+
+if (process.env['DRYDOCK_TEST_UPDATE'] === '1') {
+  const controlPlane = await clusterFor();
+  if (typeof controlPlane === 'string') throw new Error(controlPlane);
+  try {
+    await keepThis(controlPlane);
+  } finally {
+    await controlPlane.stop();
+  }
+}
+
+for (const kept of keptReleases())
+  for (const name of wayNames) {
+    const started = await clusterFor();
+    const skip = typeof started === 'string' && started;
+    describe(`${kept} and this release, by ${name}`, { skip, timeout: 120_000 }, () => {
+      const controlPlane = started as ControlPlane;
+      const { api } = controlPlane;
+      const way = waysOf(controlPlane)[name];
+      const startOperator = operatorsOn(controlPlane);
+      let operator: OperatorProcess;
+      after(() => controlPlane.stop());
+
+      test('an upgrade goes on where the older one was', async () => {
+        await way.begin(kept);
+        await served(api);
+        const phases = new Phases(api);
+        await phases.makeSurroundings();
+        await restore(api, kept);
+        const mark = controlPlane.audit.mark();
+        await way.upgrade();
+        operator = await startOperator();
+        await phases.untilReached();
+        await areHeldSince(controlPlane, mark, phases.held);
+        await phases.end();
+      });
+
+      test('on the way back nothing is lost', async () => {
+        const phases = new Phases(api, 'back');
+        await phases.makeSurroundings();
+        await phases.makeMaintenances();
+        await phases.untilReached();
+        const before = await objectsNow(api, phases.nodes);
+        await operator.running.stop();
+        const mark = controlPlane.audit.mark();
+        await way.goBack(kept);
+        operator = await startOperator();
+        await phases.untilReached();
+        await areHeldSince(controlPlane, mark, phases.held);
+        const { maintenances } = await objectsNow(api, phases.nodes);
+        const asked = (all: typeof maintenances): readonly unknown[] => all.map(({ metadata, ...rest }) => [metadata.name, rest['spec']]);
+        assert.deepEqual(asked(maintenances), asked(before.maintenances));
+        await phases.end();
+        await operator.running.stop();
+        assert.deepEqual(await forbiddenCalls(controlPlane), [], 'both allow what the operator asks for');
+      });
+    });
+  }
