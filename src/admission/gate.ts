@@ -1,4 +1,4 @@
-import { type AdmissionKind, isAdmissionKind, type WebhookKind } from '../apis/admission.ts';
+import { type AdmissionKind, isAdmissionKind, type WebhookKind, webhookTimeoutSeconds } from '../apis/admission.ts';
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { Api } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
@@ -19,15 +19,15 @@ export type GateOptions = {
   readonly namespace: string;
 };
 
-/** The API server gives the webhook 15 seconds; a refusal with a reason is worth more than its own. */
-const responseWithinMs = 12_000;
+/** Of the time that the API server gives the webhook: a refusal with a reason is worth more than its own. */
+const responseWithinMs = 0.8 * webhookTimeoutSeconds * 1000;
 
 /** A reservation is looked at again after so many milliseconds, ever more of them up to the second number: a crowd that waits must not keep the API server busy. Whoever has waited
  * long enough is not kept off by others who write it all the time. */
 const pollMs = { first: 75, longest: 400, takingOver: 10 };
 
 /** A look that took longer than this under a reservation might end after it: the API server needs time to store the object as well. */
-const freshForMs = 2000;
+const freshForMs = 1500;
 
 type Check = Extract<Task, { readonly kind: 'to check' }>;
 
@@ -57,7 +57,7 @@ export class Gate {
     this.#reservations = new Reservations(options);
   }
 
-  /** The answer to one request, within 12 seconds. Never rejects; what cannot be looked up is denied. */
+  /** The answer to one request, within 4 seconds. Never rejects; what cannot be looked up is denied. */
   async decide(kind: WebhookKind, review: Review): Promise<AdmissionVerdict> {
     // It becomes part of a path: whoever calls could choose what is read with the operator's rights.
     if (review.version !== '' && !kind.versions.includes(review.version))

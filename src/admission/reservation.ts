@@ -13,7 +13,10 @@ import type { Scope } from './rules.ts';
  */
 
 /** For how long others wait for objects that are not stored. The API server stores one within milliseconds, or never. */
-export const patienceMs = 5000;
+export const patienceMs = 2000;
+
+/** For so long a reservation is kept for an object that is not stored yet: further webhooks may be asked about it. */
+const keptMs = 5000;
 
 /** A reservation that was left behind is not waited for, however far apart the clocks of two replicas are. */
 const leftBehindMs = 60_000;
@@ -89,7 +92,7 @@ export class Reservations {
   /** Gives it back as soon as its object is stored, or when it has run out. Never rejects. */
   async settle(reservation: Reservation, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    const end = this.#now() + patienceMs;
+    const end = this.#now() + keptMs;
     for (let pause = 50; !signal.aborted && this.#now() < end && !(await this.isStored(reservation.subject, signal)); pause *= 2) {
       await clock.sleep(Math.min(pause, Math.max(0, end - this.#now())), signal);
     }

@@ -148,6 +148,19 @@ describe('the webhook server', () => {
     await assert.rejects(ask(server.port, reviewBody), /ECONNREFUSED/);
   });
 
+  test('goes on answering while it drains, on connections that are used no further', async () => {
+    const server = await serving(async () => allowed);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    await ask(server.port, reviewBody, { agent });
+    const free = (): number => Object.values(agent.freeSockets).flat().length;
+    assert.equal(free(), 1, 'kept for the next request');
+    server.drain();
+    assert.equal((await ask(server.port, reviewBody, { agent })).status, 200);
+    assert.equal(free(), 0);
+    assert.equal((await ask(server.port, reviewBody)).status, 200, 'a new connection is answered as well');
+    agent.destroy();
+  });
+
   test('a port that is taken is an error', async () => {
     const { port } = await serving(async () => allowed);
     await assert.rejects(serveWebhook({ port, decide: async () => allowed, log: silentLog }), /EADDRINUSE/);

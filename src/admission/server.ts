@@ -24,6 +24,8 @@ export type WebhookServer = {
   readonly port: number;
   /** From now on this certificate is shown; connections that are open stay open. Throws when certificate and key are no pair. */
   show(pair: KeyPair): void;
+  /** Goes on answering, and asks whoever it answers to connect anew the next time: to another replica, by then. */
+  drain(): void;
   /** Takes no more requests and waits a moment for the answers that are being made. */
   close(): Promise<void>;
 };
@@ -121,6 +123,7 @@ const closeServer = async (server: Server): Promise<void> => {
  */
 export const serveWebhook = async (options: ServerOptions): Promise<WebhookServer> => {
   const crowd = new Crowd();
+  let draining = false;
   const { clientCa } = options;
   const clients = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: true };
   const server = createServer(
@@ -132,7 +135,10 @@ export const serveWebhook = async (options: ServerOptions): Promise<WebhookServe
       headersTimeout: 10_000,
       keepAliveTimeout: idleMs,
     },
-    (request, response) => void serve(request, response, crowd, options),
+    (request, response) => {
+      if (draining) response.setHeader('connection', 'close');
+      void serve(request, response, crowd, options);
+    },
   );
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -143,6 +149,9 @@ export const serveWebhook = async (options: ServerOptions): Promise<WebhookServe
   return {
     port,
     show: ({ cert, key }) => server.setSecureContext({ cert, key, minVersion: 'TLSv1.2', ...(clientCa !== undefined && { ca: clientCa }) }),
+    drain: () => {
+      draining = true;
+    },
     close: () => closeServer(server),
   };
 };

@@ -38,6 +38,8 @@ export type Webhook = {
   readonly port: number;
   /** It answers: the cluster is known and there is a certificate to show. */
   ready(): boolean;
+  /** Goes on answering, so that nobody is refused while API servers move on to other replicas. */
+  drain(): void;
   close(): Promise<void>;
 };
 
@@ -103,6 +105,7 @@ export const startWebhook = async (options: WebhookOptions): Promise<Webhook> =>
   return {
     port: server.port,
     ready: () => office.hasCertificate,
+    drain: () => server.drain(),
     close: async () => {
       await server.close();
       over.abort(new Error('the webhook is closed'));

@@ -37,7 +37,7 @@ describe('the webhooks', () => {
       failurePolicy: 'Fail',
       matchPolicy: 'Equivalent',
       sideEffects: 'NoneOnDryRun',
-      timeoutSeconds: 15,
+      timeoutSeconds: 5,
       admissionReviewVersions: ['v1', 'v1beta1'],
       matchConditions: [
         {

@@ -220,6 +220,11 @@ const conditionsFor = (kind: WebhookKind): WebhookEntry['matchConditions'] => {
   return ofMachines(kind.resource === 'machinemaintenances' ? `${drains} || ${isUrgent}` : drains);
 };
 
+/**
+ * For so long the API server waits for an answer, and so long a create hangs while the node of the replica that it is connected to has just lost power.
+ */
+export const webhookTimeoutSeconds = 5;
+
 /** The webhooks, one a kind: the source of the manifests. */
 export const webhooks = (): readonly WebhookEntry[] =>
   webhookKinds().map(kind => ({
@@ -231,7 +236,7 @@ export const webhooks = (): readonly WebhookEntry[] =>
     failurePolicy: 'Fail',
     matchPolicy: 'Equivalent',
     sideEffects: 'NoneOnDryRun',
-    timeoutSeconds: 15,
+    timeoutSeconds: webhookTimeoutSeconds,
     admissionReviewVersions: ['v1', 'v1beta1'],
     matchConditions: conditionsFor(kind),
   }));

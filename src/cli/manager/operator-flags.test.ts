@@ -31,6 +31,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     leaseNamespace: 'medik8s-leases',
     operatorNamespace: 'node-maintenance',
     ownPod: undefined,
+    podUid: undefined,
     leaseSeconds: 3600,
     evictionRequests: 'Auto',
     machineNamespace: undefined,

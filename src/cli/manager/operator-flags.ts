@@ -52,6 +52,8 @@ export type OperatorSettings = {
   readonly operatorNamespace: string;
   /** `namespace/name` of the pod that this process runs in, as its manifest tells it; undefined outside a cluster. */
   readonly ownPod: string | undefined;
+  /** Of that pod; undefined where its manifest does not tell it. */
+  readonly podUid: string | undefined;
   readonly leaseSeconds: number;
   /** Whether the responders of pods that name some are asked by EvictionRequests. */
   readonly evictionRequests: 'Auto' | 'Never';
@@ -149,6 +151,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     leaderElect: booleanOf('--leader-elect', flags.leaderElect),
     ...leaseNamespaces(env),
     ownPod: ownPodOf(env),
+    podUid: env['POD_UID'] === '' ? undefined : env['POD_UID'],
     leaseSeconds: secondsOf('--node-lease-duration-seconds', flags.nodeLeaseDurationSeconds),
     evictionRequests: flags.evictionRequests,
     machineNamespace: flags.machineMaintenanceNamespace === '' ? undefined : flags.machineMaintenanceNamespace,

@@ -37,11 +37,17 @@ const text = (status: number, body: string): Awaited<ReturnType<Page>> => ({ sta
 
 /**
  * Alive as long as it answers; ready when the webhook answers (of every replica, leader or not) and everything that decides has been read,
- * or another replica leads.
+ * or another replica leads. Not ready any more once it was told to stop.
  */
-const healthPages = (activeManager: ActiveManager, webhook: { ready(): boolean }, mayStandBy: boolean): Readonly<Record<string, Page>> => ({
+const healthPages = (
+  activeManager: ActiveManager,
+  webhook: { ready(): boolean },
+  mayStandBy: boolean,
+  signal: AbortSignal,
+): Readonly<Record<string, Page>> => ({
   '/healthz': async () => text(200, 'ok\n'),
   '/readyz': async () => {
+    if (signal.aborted) return text(503, 'it is stopping\n');
     if (!webhook.ready()) return text(503, 'the webhook is not served yet\n');
     const { unsynced } = activeManager.overview();
     return (activeManager.acts || !mayStandBy) && unsynced.length > 0
@@ -121,6 +127,13 @@ const findOut = async ({ connection, settings, log }: Parts, signal: AbortSignal
   return { adapters, openShift };
 };
 
+/**
+ * What the identities of processes of this pod begin with. Each of them listens on the pod's port for the probes before it contends: now that this process has that port, the others
+ * are over, and what they held is taken without waiting.
+ */
+const ownPrefixOf = ({ podUid, healthAddress }: OperatorSettings): string | undefined =>
+  podUid === undefined || healthAddress === undefined || healthAddress.port === 0 ? undefined : `${hostname()}_${podUid}_`;
+
 /** Contends for the lease again and again; hands it over when this replica's own pod is the last one to go from a node. */
 const takeTurns = async (
   parts: Parts,
@@ -130,7 +143,8 @@ const takeTurns = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const { connection, log } = parts;
-  const identity = `${hostname()}_${randomUUID()}`;
+  const ownPrefix = ownPrefixOf(parts.settings);
+  const identity = `${ownPrefix ?? `${hostname()}_`}${randomUUID()}`;
   let handedOverAt = Number.NEGATIVE_INFINITY;
   while (!signal.aborted) {
     const resign = new AbortController();
@@ -149,7 +163,8 @@ const takeTurns = async (
           end,
         );
     };
-    await elect({ api: connection, clock: systemClock, random: Math.random, log, namespace, name: leaderLease, identity, signal, lead });
+    const contender = { api: connection, watcher: connection, clock: systemClock, random: Math.random, log, identity, ownPrefix };
+    await elect({ ...contender, namespace, name: leaderLease, signal, lead });
     if (resign.signal.aborted) await systemClock.sleep(standBackMs, signal);
   }
 };
@@ -188,20 +203,21 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   const recorder = new EventRecorder({ api: connection, clock: systemClock, log, random: Math.random, instance: hostname() });
   const webhookCertificate = settings.webhook && new SharedCertificate();
   const webhook = await openWebhook(settings.webhook, connection, log, webhookCertificate);
+  const signal = stopSignal(log);
+  webhook.lastUntil(signal);
   const closers = [
-    await serve('health', settings.healthAddress, healthPages(activeManager, webhook, settings.leaderElect), log),
+    await serve('health', settings.healthAddress, healthPages(activeManager, webhook, settings.leaderElect, signal), log),
     await openEventIntake(settings.eventIntake, activeManager, log),
     await openMetrics(settings.metrics, { all, api: connection, log, webhookCertificate }),
   ];
   log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
   const parts = { connection, recorder, metrics: all, settings, log };
-  const signal = stopSignal(log);
   const closeDashboard = await openOperatorDashboard(settings, connection, log, signal);
   await work(parts, activeManager, flags.leaderElectionNamespace ?? connection.namespace, signal);
   await recorder.drain(flushMs);
   await closeDashboard();
-  for (const close of closers) close();
   await webhook.close();
+  for (const close of closers) close();
   connection.close();
   log.info('stopped');
 };

@@ -7,7 +7,8 @@ const settings = (flags: WebhookFlags = {}, env: Readonly<Record<string, string>
   webhookSettings(flags, env);
 
 const pod = { KUBERNETES_SERVICE_HOST: '10.0.0.1' };
-const usual = { service: 'drydock-webhook', configuration: 'drydock', extraNames: [] };
+const usual = { service: 'drydock-webhook', configuration: 'drydock', extraNames: [], shutdownDelayMs: 0 };
+const inPod = { ...usual, shutdownDelayMs: 5000 };
 
 test('the webhook is off outside a pod, unless a port is given', () => {
   assert.equal(settings(), undefined);
@@ -17,8 +18,8 @@ test('the webhook is off outside a pod, unless a port is given', () => {
 });
 
 test('it is on in a pod that knows its namespace, at the port that the Services of the replaced operators lead to', () => {
-  assert.deepEqual(settings({}, { ...pod, POD_NAMESPACE: 'here' }), { port: 9443, namespace: 'here', ...usual });
-  assert.deepEqual(settings({}, { ...pod, OPERATOR_NAMESPACE: 'there' }), { port: 9443, namespace: 'there', ...usual });
+  assert.deepEqual(settings({}, { ...pod, POD_NAMESPACE: 'here' }), { port: 9443, namespace: 'here', ...inPod });
+  assert.deepEqual(settings({}, { ...pod, OPERATOR_NAMESPACE: 'there' }), { port: 9443, namespace: 'there', ...inPod });
   assert.equal(settings({}, { ...pod, POD_NAMESPACE: 'here', OPERATOR_NAMESPACE: 'there' })?.namespace, 'here');
   assert.equal(settings({}, { ...pod, POD_NAMESPACE: '', OPERATOR_NAMESPACE: '' }), undefined);
   assert.equal(settings({ webhookPort: '0' }, { ...pod, POD_NAMESPACE: 'here' }), undefined);
@@ -31,6 +32,7 @@ test('everything else can be named', () => {
     webhookServiceName: 'svc',
     webhookConfigurationName: 'conf',
     webhookExtraName: ['127.0.0.1', 'localhost'],
+    shutdownDelayDuration: '1500ms',
   };
   assert.deepEqual(settings(flags), {
     port: 1,
@@ -38,6 +40,7 @@ test('everything else can be named', () => {
     service: 'svc',
     configuration: 'conf',
     extraNames: ['127.0.0.1', 'localhost'],
+    shutdownDelayMs: 1500,
   });
   assert.deepEqual(settings({ webhookPort: '1', webhookCertDir: '', webhookServiceName: '', webhookConfigurationName: '' }), {
     port: 1,

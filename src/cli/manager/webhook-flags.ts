@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { UsageError } from '../shared/fail.ts';
+import { seconds } from '../shared/go-values.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -11,6 +12,7 @@ export type WebhookFlags = {
   readonly webhookConfigurationName?: string;
   readonly webhookExtraName?: readonly string[];
   readonly webhookClientCaFile?: string;
+  readonly shutdownDelayDuration?: string;
 };
 
 /** How the webhook is served, checked. */
@@ -23,10 +25,15 @@ export type WebhookSettings = {
   readonly configuration: string;
   readonly extraNames: readonly string[];
   readonly clientCaFile?: string;
+  /** After SIGTERM it answers for so long, in milliseconds: as long as API servers may still send to this replica. */
+  readonly shutdownDelayMs: number;
 };
 
 /** The port of controller-runtime's webhook servers: the Services of the replaced operators lead there. */
 const usualPort = '9443';
+
+/** kube-proxies have heard by then that a pod is going; it leaves most of a grace period of 30 s. */
+const usualDelay = '5s';
 
 /** The flags of the webhook, for `drydock operator`. */
 export const webhookFlags = (command: Command): Command =>
@@ -42,6 +49,10 @@ export const webhookFlags = (command: Command): Command =>
     .option('--webhook-client-ca-file <file>', 'path of the CA certificates that API servers must present a certificate of')
     .option('--webhook-service-name <name>', 'Service in front of the webhook', 'drydock-webhook')
     .option('--webhook-configuration-name <name>', 'ValidatingWebhookConfiguration to inject the caBundle into', 'drydock')
+    .option(
+      '--shutdown-delay-duration <duration>',
+      `time to go on answering the webhook after SIGTERM, until API servers ask other replicas. Default: in a pod ${usualDelay}, elsewhere 0s`,
+    )
     .option('--webhook-extra-name <name...>', 'further host names or IP addresses for the self-managed certificate');
 
 const filled = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
@@ -53,6 +64,13 @@ const portOf = (text: string): number => {
   return port;
 };
 
+const delayOf = (text: string): number => {
+  const delay = seconds('--shutdown-delay-duration', text);
+  if (delay < 0 || delay > 3600)
+    throw new UsageError(`invalid value "${text}" for --shutdown-delay-duration: expected a duration from 0s to 1h`);
+  return delay * 1000;
+};
+
 /**
  * Undefined: no webhook. It is served where a port is given, and in a pod that has been told its namespace (POD_NAMESPACE, or
  * OPERATOR_NAMESPACE as in the manifests of the replaced operator), for there a Service may lead to it. Throws a UsageError.
@@ -61,6 +79,7 @@ export const webhookSettings = (flags: WebhookFlags, env: Env): WebhookSettings 
   const namespace = filled(env['POD_NAMESPACE']) ?? filled(env['OPERATOR_NAMESPACE']);
   const isPod = filled(env['KUBERNETES_SERVICE_HOST']) !== undefined && namespace !== undefined;
   const port = portOf(flags.webhookPort ?? (isPod ? usualPort : '0'));
+  const shutdownDelayMs = delayOf(flags.shutdownDelayDuration ?? (isPod ? usualDelay : '0s'));
   if (port === 0) return undefined;
   const certDir = filled(flags.webhookCertDir);
   const clientCaFile = filled(flags.webhookClientCaFile);
@@ -72,5 +91,6 @@ export const webhookSettings = (flags: WebhookFlags, env: Env): WebhookSettings 
     configuration: filled(flags.webhookConfigurationName) ?? 'drydock',
     extraNames: flags.webhookExtraName ?? [],
     ...(clientCaFile !== undefined && { clientCaFile }),
+    shutdownDelayMs,
   };
 };

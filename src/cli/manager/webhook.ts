@@ -18,8 +18,30 @@ const clientCaIn = (file: string | undefined): string | undefined => {
   }
 };
 
+/** The webhook of this process. */
+export type OpenWebhook = Pick<Webhook, 'ready' | 'close'> & {
+  /** It goes on for a while after the signal, which counts for `close`: API servers still send to a pod that has just been told to stop. */
+  lastUntil(signal: AbortSignal): void;
+};
+
 /** No webhook: nothing has to be waited for. */
-const none: Pick<Webhook, 'ready' | 'close'> = { ready: () => true, close: async () => {} };
+const none: OpenWebhook = { ready: () => true, lastUntil: () => {}, close: async () => {} };
+
+const lasting = (webhook: Webhook, delayMs: number): OpenWebhook => {
+  let over = Promise.resolve();
+  const begin = (): void => {
+    webhook.drain();
+    over = systemClock.sleep(delayMs);
+  };
+  return {
+    ready: () => webhook.ready(),
+    lastUntil: signal => signal.addEventListener('abort', begin, { once: true }),
+    close: async () => {
+      await over;
+      await webhook.close();
+    },
+  };
+};
 
 /** Serves the webhook, leader or not, until it is closed. Throws a UsageError when the port cannot be had. */
 export const openWebhook = async (
@@ -27,10 +49,10 @@ export const openWebhook = async (
   connection: Connection,
   log: Log,
   certificate: SharedCertificate | undefined,
-): Promise<Pick<Webhook, 'ready' | 'close'>> => {
+): Promise<OpenWebhook> => {
   if (settings === undefined) return none;
   try {
-    return await startWebhook({
+    const webhook = await startWebhook({
       namespace: connection.namespace,
       ...settings,
       extraNames: [...settings.extraNames, ...metricsNames(settings.namespace ?? connection.namespace)],
@@ -42,6 +64,7 @@ export const openWebhook = async (
       log,
       isOpenShift: signal => isOpenShift(connection, systemClock, log, signal),
     });
+    return lasting(webhook, settings.shutdownDelayMs);
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const cause = error instanceof Error ? error.message : String(error);

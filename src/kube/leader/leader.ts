@@ -1,11 +1,14 @@
-import type { Api, Fence } from '../../operator/ports.ts';
+import type { Api, Fence, Watcher } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { LeaseLock, type Lock } from './lease-lock.ts';
+import { watchedLease } from './lease-record.ts';
 
 /** What one contender needs. */
 export type ElectOptions = {
   readonly api: Api;
+  /** Who waits to lead sees by a watch that the lease is given back. */
+  readonly watcher: Watcher;
   readonly clock: Clock;
   /** Uniform in [0, 1). */
   readonly random: () => number;
@@ -14,15 +17,20 @@ export type ElectOptions = {
   readonly name: string;
   /** Must differ from process to process: the pod's name and something random. */
   readonly identity: string;
+  /**
+   * What the identities of this pod's earlier processes begin with: a lease of theirs is taken at once. To be given only where it is certain that none of them
+   * runs any more.
+   */
+  readonly ownPrefix?: string | undefined;
   /** Stop contending, or leading. */
   readonly signal: AbortSignal;
   /** The work of the leader. It must come to its end soon after its signal is aborted; until then the lease is kept if it can be. */
   readonly lead: (fence: Fence, signal: AbortSignal) => Promise<void>;
-  /** Others wait so long after the last change that they saw; 15,000 ms. */
+  /** Others wait so long after the last change that they saw; 9,000 ms. */
   readonly leaseDurationMs?: number;
-  /** A leader that could not renew for so long acts no more; 10,000 ms. Must be less than the lease's duration. */
+  /** A leader that could not renew for so long acts no more; 6,000 ms. Must be less than the lease's duration. */
   readonly renewDeadlineMs?: number;
-  /** Between two tries; 2,000 ms, contenders up to 2.2 times that. */
+  /** Between two tries; 1,500 ms, contenders up to 2.2 times that. */
   readonly retryPeriodMs?: number;
   /** Milliseconds since any fixed moment, never set back; `performance.now()` when left out. A hand-turned clock needs its own. */
   readonly uptime?: () => number;
@@ -32,7 +40,8 @@ export type ElectOptions = {
 export type ElectOutcome = 'stopped' | 'finished' | 'lost';
 
 /**
- * Contends for a Lease and leads while holding it, by the rules of client-go's leaderelection (k8s.io/client-go/tools/leaderelection).
+ * Contends for a Lease and leads while holding it, by the rules of client-go's leaderelection (k8s.io/client-go/tools/leaderelection), with shorter times: nodes wait
+ * for a leader.
  *
  * Whether another's lease has run out is judged by how long this process has seen it unchanged. The fence is open until `renewDeadlineMs`
  * after the *start* of the last renewal that succeeded, which is before any contender may take over; it needs no timer to close, and neither
@@ -40,7 +49,7 @@ export type ElectOutcome = 'stopped' | 'finished' | 'lost';
  * outcome is `lost`: the caller may exit, or contend again. Rejects with whatever the work rejects with, after giving the lease back.
  */
 export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
-  const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2000, uptime = () => performance.now() } = options;
+  const { leaseDurationMs = 9000, renewDeadlineMs = 6000, retryPeriodMs = 1500, uptime = () => performance.now() } = options;
   if (renewDeadlineMs >= leaseDurationMs) throw new RangeError('the renew deadline of a leader lease must be shorter than its duration');
   const lock = new LeaseLock({ ...options, uptime, durationMs: leaseDurationMs, timeoutMs: Math.max(1000, renewDeadlineMs / 2) });
   const held = await contend(options, lock, retryPeriodMs);
@@ -51,21 +60,48 @@ export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
 
 type Held = Extract<Lock, { readonly kind: 'held' }>;
 
-/** Tries until the lease is ours; undefined when told to stop before. */
-const contend = async ({ clock, random, log, signal }: ElectOptions, lock: LeaseLock, retryPeriodMs: number): Promise<Held | undefined> => {
-  let last = '';
-  while (!signal.aborted) {
-    const result = await lock.attempt(signal);
-    if (result.kind === 'held') return result;
-    const news = result.kind === 'taken' ? `held by ${result.holder}` : result.why;
-    if (news !== last && !signal.aborted) {
-      if (result.kind === 'taken') log.info('waiting to lead', { holder: result.holder });
-      else log.warn('failed to acquire leader lease; retrying', { error: result.why });
+/** Follows the lease until the signal is aborted; `wake` is called when it has been given back. */
+const follow = ({ watcher, namespace, name }: ElectOptions, lock: LeaseLock, wake: () => void, signal: AbortSignal): Promise<void> => {
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
+  return watcher.watch(
+    { path, fieldSelector: `metadata.name=${name}` },
+    watchedLease,
+    {
+      changed: ({ type, object }) => {
+        if (type === 'removed' || lock.saw(object.lease)) wake();
+      },
+      synced: () => {},
+    },
+    signal,
+  );
+};
+
+/** Tries until the lease is ours; undefined when told to stop before. A try follows as soon as the lease is given back or has run out, and now and then in case the watch sees nothing. */
+const contend = async (options: ElectOptions, lock: LeaseLock, retryPeriodMs: number): Promise<Held | undefined> => {
+  const { clock, random, log, signal } = options;
+  const done = new AbortController();
+  let wake = new AbortController();
+  const following = follow(options, lock, () => wake.abort(), AbortSignal.any([signal, done.signal]));
+  try {
+    for (let last = ''; !signal.aborted; ) {
+      wake = new AbortController();
+      const result = await lock.attempt(signal);
+      if (result.kind === 'held') return result;
+      const news = result.kind === 'taken' ? `held by ${result.holder}` : result.why;
+      if (news !== last && !signal.aborted) {
+        if (result.kind === 'taken') log.info('waiting to lead', { holder: result.holder });
+        else log.warn('failed to acquire leader lease; retrying', { error: result.why });
+      }
+      last = news;
+      const pauseMs = retryPeriodMs * (1 + 1.2 * random());
+      const left = result.kind === 'taken' ? Math.min(pauseMs, Math.max(1, lock.runsOutInMs())) : pauseMs;
+      await clock.sleep(left, AbortSignal.any([signal, wake.signal]));
     }
-    last = news;
-    await clock.sleep(retryPeriodMs * (1 + 1.2 * random()), signal);
+    return undefined;
+  } finally {
+    done.abort();
+    await following;
   }
-  return undefined;
 };
 
 type Timing = { readonly renewDeadlineMs: number; readonly retryPeriodMs: number; readonly uptime: () => number };

@@ -12,6 +12,8 @@ export type LockOptions = {
   readonly namespace: string;
   readonly name: string;
   readonly identity: string;
+  /** What the identities of earlier processes of the same pod begin with. They are over: they cannot have the Lease any more. */
+  readonly ownPrefix?: string | undefined;
   readonly durationMs: number;
   /** Of one request. */
   readonly timeoutMs: number;
@@ -50,11 +52,23 @@ export class LeaseLock {
       const lease = await this.#read(signal);
       if (lease === undefined) return await this.#create(signal);
       const holder = holderOf(lease);
-      if (holder !== '' && holder !== identity && uptime() < this.#runsOutAtMs()) return { kind: 'taken', holder };
+      const isFree = holder === '' || holder === identity || this.#isEarlierSelf(holder);
+      if (!isFree && uptime() < this.#runsOutAtMs()) return { kind: 'taken', holder };
       return (await this.#write(lease, signal)) ?? { kind: 'failed', why: 'somebody else wrote the lease at the same time' };
     } catch (error) {
       return { kind: 'failed', why: textOf(error) };
     }
+  }
+
+  /** Takes note of the Lease as a watch has shown it; answers whether it is free now. */
+  saw(lease: Lease): boolean {
+    this.#observe(lease);
+    return holderOf(lease) === '';
+  }
+
+  /** Milliseconds until the Lease as it was seen last has run out; 0 where nobody has seen it. */
+  runsOutInMs(): number {
+    return this.#seen === undefined ? 0 : Math.max(0, this.#runsOutAtMs() - this.#options.uptime());
   }
 
   /** Gives the Lease back, if it is still ours. Never rejects; when it cannot be done, others wait until it runs out. */
@@ -108,6 +122,11 @@ export class LeaseLock {
     // Only a change of the record starts the wait anew; when it was made by its own account does not matter.
     const atUptimeMs = this.#seen?.version === version ? this.#seen.atUptimeMs : this.#options.uptime();
     this.#seen = { lease, version, atUptimeMs };
+  }
+
+  #isEarlierSelf(holder: string): boolean {
+    const { ownPrefix } = this.#options;
+    return ownPrefix !== undefined && holder.startsWith(ownPrefix);
   }
 
   #runsOutAtMs(): number {

@@ -1,4 +1,5 @@
-import type { ApiResponse } from '../../operator/ports.ts';
+import type { ApiResponse, CachedObject } from '../../operator/ports.ts';
+import { identify } from '../watch/raw-object.ts';
 
 /** The spec of a coordination.k8s.io/v1 Lease; fields that are not named here are kept as they are. */
 type LeaseSpec = {
@@ -48,3 +49,9 @@ export const released = (lease: Lease, now: Temporal.Instant): Lease => {
 
 /** meta/v1 MicroTime. */
 const microTime = (instant: Temporal.Instant): string => instant.toString({ fractionalSecondDigits: 6 });
+
+/** A Lease as a watch shows it; undefined for what is no object of Kubernetes. */
+export const watchedLease = (raw: unknown): (CachedObject & { readonly lease: Lease }) | undefined => {
+  const identity = identify(raw);
+  return identity && { key: identity.name, ...identity, lease: raw as Lease };
+};
