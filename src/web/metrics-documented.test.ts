@@ -150,6 +150,7 @@ const causes: Readonly<Record<Blocker['cause'], true>> = {
   ServerMoving: true,
   ServerNotMovable: true,
   StuckTerminating: true,
+  NodeNotReady: true,
   Terminating: true,
   Throttled: true,
   Unmanaged: true,

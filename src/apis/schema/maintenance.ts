@@ -171,7 +171,9 @@ export const maintenanceSpec = z
 const blocker = z.object({
   cause: z
     .string()
-    .describe('Cause: DisruptionBudget, BudgetNeverAllows, MultipleBudgets, StuckTerminating, LocalData, Unmanaged and others.'),
+    .describe(
+      'Cause: DisruptionBudget, BudgetNeverAllows, MultipleBudgets, StuckTerminating, NodeNotReady, LocalData, Unmanaged and others.',
+    ),
   pod: z.object({ namespace: z.string(), name: z.string() }).optional(),
   budgets: z.array(z.string()).optional().describe('The budgets, as namespace/name.'),
   volume: z.string().optional(),

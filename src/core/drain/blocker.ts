@@ -19,6 +19,7 @@ type Cause =
   | 'HypervisorUnknown'
   | 'Terminating'
   | 'StuckTerminating'
+  | 'NodeNotReady'
   | 'NamespaceTerminating'
   | 'Throttled'
   | 'Forbidden'

@@ -5,6 +5,7 @@ import type { VmPod, VmsKnown } from '../vm/vm-pod.ts';
 import { askResponders } from './ask-responders.ts';
 import { type BlockerInfo, budgetBlockerInfo, multipleBudgetsBlockerInfo, outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
 import { type Budget, budgetsOf, costsNothing } from './budget.ts';
+import { blamedOnNode, type DeadNode } from './dead-node.ts';
 import type { EvictionRequestsKnown, Owner } from './eviction-request.ts';
 import { freeOf, type InFlightEviction, type Overruled, reservedOf } from './in-flight-eviction.ts';
 import { type ActiveResponder, responderBlockerInfo, silentAt } from './lifecycle-eviction.ts';
@@ -53,6 +54,8 @@ export type PlanContext = {
   readonly heldSince?: Temporal.Instant;
   /** By owner. */
   readonly recreations: ReadonlyMap<string, Recreations>;
+  /** The node, where it is not Ready. */
+  readonly deadNode?: DeadNode;
   /** Missing where there is no KubeVirt. */
   readonly vms?: VmsKnown;
   /** Responders whose turn it is, by the uid of the pod, whoever has requested that; missing where there are none. */
@@ -275,7 +278,7 @@ export const plan = (candidates: readonly EvictionCandidate[], planContext: Plan
       });
       continue;
     }
-    if (verdict.blockerInfo !== undefined) blockerInfos.push(verdict.blockerInfo);
+    if (verdict.blockerInfo !== undefined) blockerInfos.push(blamedOnNode(verdict.blockerInfo, candidate.pod, planContext.deadNode));
     if (verdict.waitsFor !== undefined) waitsFor.add(verdict.waitsFor);
     if (verdict.waitsForSlots) waitsForSlots = true;
     moments.push(verdict.again);

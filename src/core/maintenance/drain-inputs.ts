@@ -1,4 +1,5 @@
 import type { Budget } from '../drain/budget.ts';
+import type { Node } from '../hold/node.ts';
 import type { Pod } from '../pod/pod.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { VmsKnown } from '../vm/vm-pod.ts';
@@ -6,6 +7,8 @@ import { type NodeSnapshot, noNotes } from './snapshot.ts';
 
 /** What a drain of one node looks at, at one moment. */
 export type DrainInputs = {
+  /** Missing where it is not known. */
+  readonly node?: Node;
   readonly pods: readonly Pod[];
   readonly budgets: readonly Budget[];
   /** `namespace/name`. */
@@ -14,8 +17,9 @@ export type DrainInputs = {
 };
 
 /** The snapshot that one request's drain would see, with nothing asked for yet. */
-export const snapshotOf = (request: MaintenanceRequest, { pods, budgets, daemonSets, vms }: DrainInputs): NodeSnapshot => ({
+export const snapshotOf = (request: MaintenanceRequest, { node, pods, budgets, daemonSets, vms }: DrainInputs): NodeSnapshot => ({
   nodeName: request.nodeName,
+  ...(node && { node }),
   requests: [request],
   pods,
   podsConfirmed: true,

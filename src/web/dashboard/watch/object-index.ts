@@ -74,6 +74,12 @@ export class ObjectIndex {
     const pods = this.pods.in(node);
     const namespaces = [...new Set(pods.map(({ namespace }) => namespace))];
     const daemonSets = pods.flatMap(pod => (isDaemonSetPod(pod) ? [`${pod.namespace}/${pod.owner?.name ?? ''}`] : []));
-    return { pods, budgets: namespaces.flatMap(namespace => this.budgets.in(namespace)), daemonSets: new Set(daemonSets) };
+    const [known] = this.nodes.in(node);
+    return {
+      ...(known && { node: known }),
+      pods,
+      budgets: namespaces.flatMap(namespace => this.budgets.in(namespace)),
+      daemonSets: new Set(daemonSets),
+    };
   }
 }

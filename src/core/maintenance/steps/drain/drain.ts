@@ -1,4 +1,5 @@
 import type { BlockerInfo } from '../../../drain/blocker.ts';
+import { deadNodeOf } from '../../../drain/dead-node.ts';
 import { type Plan, type PlanContext, plan } from '../../../drain/plan.ts';
 import { byKey } from '../../../pod/pod.ts';
 import { leaseKey, leaseNames } from '../../../request/request.ts';
@@ -18,9 +19,11 @@ const surroundingsOf = ({ snapshot, now }: ReconcileContext, draining: readonly 
     nodeName,
   ).map(name => leases.get(leaseKey(name))?.acquireTime);
   const heldSince = earliest(acquired);
+  const deadNode = snapshot.node && deadNodeOf(snapshot.node);
   const known = { nodeName, budgets, inFlight, attempts, recreations: notes.recreations, vmPods, now };
   return {
     ...known,
+    ...(deadNode && { deadNode }),
     ...(vms && { vms }),
     ...(responders && { responders }),
     ...(evictionRequests && { evictionRequests }),
