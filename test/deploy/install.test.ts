@@ -144,6 +144,17 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     );
   });
 
+  test('agrees with kubectl apply --server-side -k: neither finds a conflict, or anything to change', {
+    skip: lacking(wantedRelease()).length > 0 && 'kustomize leaves nothing out for an older Kubernetes',
+  }, async () => {
+    const applied = await controlPlane.kubectl(['apply', '--server-side', '-k', join(deploy, 'default')]);
+    assert.equal(applied.code, 0, applied.stderr);
+    const warnings = applied.stderr.split('\n').filter(line => line.includes('onflict') || line.includes('master'));
+    assert.deepEqual(warnings, []);
+    const again = await install();
+    assert.deepEqual([again.code, linesOf(again).filter(line => !line.endsWith(' unchanged'))], [0, []], again.stderr);
+  });
+
   test('leaves the certificate authority alone that the operator has written into the webhook', async () => {
     const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/drydock';
     const caBundle = Buffer.from(controlPlane.accessOf('admin').ca ?? '').toString('base64');
