@@ -131,6 +131,14 @@ const assemble = (binaries: Ready, site: Site, folder: Folder, components: Compo
     await components.stop();
     folder.remove();
   };
+  const whileDown = async (work: () => void): Promise<void> => {
+    const { names } = components;
+    for (const name of names.toReversed()) await components.get(name).stop();
+    work();
+    const base = names.slice(0, 2).map(name => components.start(name));
+    await serving(api, base);
+    for (const name of names.slice(2)) components.start(name);
+  };
   return {
     kind: 'started',
     external: false,
@@ -154,13 +162,9 @@ const assemble = (binaries: Ready, site: Site, folder: Folder, components: Compo
     upgrade: async release => {
       const next = await ensureBinaries(release);
       if (next.kind === 'left-out') throw new Error(`no ${release.version}: ${next.why}`);
-      const { names } = components;
-      for (const name of names.toReversed()) await components.get(name).stop();
-      components.use(next);
-      const base = names.slice(0, 2).map(name => components.start(name));
-      await serving(api, base);
-      for (const name of names.slice(2)) components.start(name);
+      await whileDown(() => components.use(next));
     },
+    whileDown,
     run: program => components.run(program),
     stop,
     [Symbol.asyncDispose]: stop,

@@ -150,6 +150,7 @@ export const embeddedControlPlane = async (options: Options): Promise<ControlPla
     component: name => outOfReach(name),
     restart: name => outOfReach(name),
     upgrade: ({ version }) => outOfReach(version),
+    whileDown: () => outOfReach('etcd'),
     ...(kubevirt !== undefined && { simulatedKubeVirt: kubevirt }),
     run: program => {
       const running = start({ kind: 'module' }, folder.path, program);

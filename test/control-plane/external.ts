@@ -46,6 +46,7 @@ export const externalControlPlane = async (kubeconfig: string): Promise<ControlP
     component: name => outOfReach(name),
     restart: name => outOfReach(name),
     upgrade: ({ version }) => outOfReach(version),
+    whileDown: () => outOfReach('etcd'),
     run: program => {
       if (binaries.kind !== 'ready') return outOfReach('attend, which needs Go to be built, for a program');
       const running = start({ kind: 'attend', path: binaries.attend }, folder.path, program);

@@ -55,6 +55,8 @@ export interface ControlPlane {
   restart(name: ComponentName): Promise<void>;
   /** Ends everything and starts another release of Kubernetes on the same data, at the same address; waits until the API server is ready. */
   upgrade(release: Release): Promise<void>;
+  /** Ends everything, does this while nothing runs, and starts all of it again; waits until the API server is ready. */
+  whileDown(work: () => void): Promise<void>;
   /** What the embedded cluster has in the place of KubeVirt's parts, where it was asked for. */
   readonly simulatedKubeVirt?: SimulatedKubeVirt;
   /** Runs a program that ends at the latest with this process: its log is in the folder. */

@@ -52,6 +52,12 @@ class LeaseServer implements Api, Watcher {
     return fault === 'lost answer' ? Promise.reject(lost(true)) : Promise.resolve({ headers: {}, ...response });
   }
 
+  /** etcd is restored: the lease and the revision are those of then. */
+  restore(lease: Lease, revision: number): void {
+    this.lease = lease;
+    this.#version = revision;
+  }
+
   /** Somebody deletes the lease. */
   remove(): void {
     for (const tell of this.#tell) tell('removed');
@@ -248,6 +254,25 @@ for (const blind of [false, true])
     await clock.advance(0);
     await b.outcome;
   });
+
+test('an older lease than before is that of a restored backup: lost, and to be had again at once', async () => {
+  const clock = new VirtualClock();
+  const api = new LeaseServer();
+  const a = contender(api, 'a', clock);
+  await clock.advance(1000);
+  const backup = api.lease;
+  await clock.advance(6000);
+  api.restore(backup!, 1);
+  await clock.advance(1500);
+  assert.equal(await a.outcome, 'lost');
+  assert.equal(a.mayAct(), false);
+  const again = contender(api, 'a', clock);
+  await clock.advance(0);
+  assert.equal(again.mayAct(), true);
+  again.stop.abort();
+  await clock.advance(0);
+  await again.outcome;
+});
 
 test('a lease that somebody deletes is made anew at once', async () => {
   const clock = new VirtualClock();

@@ -45,7 +45,7 @@ export type ElectOutcome = 'stopped' | 'finished' | 'lost';
  *
  * Whether another's lease has run out is judged by how long this process has seen it unchanged. The fence is open until `renewDeadlineMs`
  * after the *start* of the last renewal that succeeded, which is before any contender may take over; it needs no timer to close, and neither
- * a stopped machine nor a clock that is set keeps it open. When the lease is lost the work's signal is aborted, its end is awaited, and the
+ * a stopped machine nor a clock that is set keeps it open. A lease that is older than it was counts as lost: etcd was restored, and what the work has read is of another history. When the lease is lost the work's signal is aborted, its end is awaited, and the
  * outcome is `lost`: the caller may exit, or contend again. Rejects with whatever the work rejects with, after giving the lease back.
  */
 export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
@@ -57,6 +57,9 @@ export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
   options.log.info('leading', { lease: `${options.namespace}/${options.name}`, identity: options.identity });
   return new Term(options, lock, held, { renewDeadlineMs, retryPeriodMs, uptime }).serve();
 };
+
+/** Watches that go on from a version of later see nothing of what happens now: everything is to be read anew. */
+const rewound = 'the API server has gone back to older data, as after a restore of etcd: everything is read again';
 
 type Held = Extract<Lock, { readonly kind: 'held' }>;
 
@@ -87,10 +90,10 @@ const contend = async (options: ElectOptions, lock: LeaseLock, retryPeriodMs: nu
       wake = new AbortController();
       const result = await lock.attempt(signal);
       if (result.kind === 'held') return result;
-      const news = result.kind === 'taken' ? `held by ${result.holder}` : result.why;
+      const news = result.kind === 'taken' ? `held by ${result.holder}` : result.kind === 'failed' ? result.why : rewound;
       if (news !== last && !signal.aborted) {
         if (result.kind === 'taken') log.info('waiting to lead', { holder: result.holder });
-        else log.warn('failed to acquire leader lease; retrying', { error: result.why });
+        else log.warn('failed to acquire leader lease; retrying', { error: news });
       }
       last = news;
       const pauseMs = retryPeriodMs * (1 + 1.2 * random());
@@ -162,6 +165,7 @@ class Term {
       const result = await this.#lock.attempt(this.#over.signal);
       if (this.#over.signal.aborted) break;
       if (result.kind === 'taken') this.#lose(`${result.holder} has taken the lease`);
+      else if (result.kind === 'rewound') this.#lose(rewound);
       else if (result.kind === 'failed') log.warn('failed to renew leader lease; retrying', { error: result.why });
       else {
         this.#held = result;

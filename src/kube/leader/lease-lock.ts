@@ -23,6 +23,8 @@ export type LockOptions = {
 export type Lock =
   | { readonly kind: 'held'; readonly sinceMs: number; readonly sinceUptimeMs: number }
   | { readonly kind: 'taken'; readonly holder: string }
+  /** The API server has an older Lease than it has shown before: its data is that of a backup. */
+  | { readonly kind: 'rewound' }
   | { readonly kind: 'failed'; readonly why: string };
 
 /** What was seen of the Lease last, and when that began to be so. The remote clock is never believed. */
@@ -33,6 +35,8 @@ export class LeaseLock {
   readonly #options: LockOptions;
   readonly #path: string;
   #seen: Observation | undefined;
+  /** The newest version that a read or write has shown. */
+  #newest: bigint | undefined;
 
   constructor(options: LockOptions) {
     this.#options = options;
@@ -51,6 +55,7 @@ export class LeaseLock {
       }
       const lease = await this.#read(signal);
       if (lease === undefined) return await this.#create(signal);
+      if (this.#isRewound(lease)) return { kind: 'rewound' };
       const holder = holderOf(lease);
       const isFree = holder === '' || holder === identity || this.#isEarlierSelf(holder);
       if (!isFree && uptime() < this.#runsOutAtMs()) return { kind: 'taken', holder };
@@ -104,8 +109,9 @@ export class LeaseLock {
 
   #written(response: ApiResponse, began: { readonly sinceMs: number; readonly sinceUptimeMs: number }): Lock {
     if (response.status !== 200 && response.status !== 201) return { kind: 'failed', why: explain(response) };
-    this.#observe(leaseOf(response));
-    return { kind: 'held', ...began };
+    const lease = leaseOf(response);
+    this.#observe(lease);
+    return this.#isRewound(lease) ? { kind: 'rewound' } : { kind: 'held', ...began };
   }
 
   async #read(signal: AbortSignal): Promise<Lease | undefined> {
@@ -115,6 +121,19 @@ export class LeaseLock {
     const lease = leaseOf(response);
     this.#observe(lease);
     return lease;
+  }
+
+  /**
+   * A restored etcd counts its revisions from those of the backup. Versions of one resource can be compared (KEP-5504); before Kubernetes 1.35 that is so without having been
+   * promised.
+   */
+  #isRewound({ metadata }: Lease): boolean {
+    const { resourceVersion = '' } = metadata;
+    if (!/^\d{1,20}$/.test(resourceVersion)) return false;
+    const version = BigInt(resourceVersion);
+    const before = this.#newest;
+    this.#newest = version;
+    return before !== undefined && version < before;
   }
 
   #observe(lease: Lease): void {
