@@ -8,7 +8,9 @@ import { type Outcome, run } from '../control-plane/command.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { ensureBuilt } from '../control-plane/go-build.ts';
 import { deployment, namespace } from '../control-plane/manifests.ts';
+import { freePorts } from '../control-plane/ports.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
+import { until } from '../control-plane/wait.ts';
 import { maintenance, maintenancePath, makeNode, remove, untilFace, untilMaintenance } from '../operator/look.ts';
 import { drydock, installShipped, operatorUsers } from '../operator/shipped.ts';
 import { signatureOf } from './mach-o.ts';
@@ -198,8 +200,13 @@ describe('on a real control plane', { skip: leftOut || isLinux, timeout: 180_000
       await create(api, namespace(name), deployment('web', { namespace: name, replicas: 2, onNodes: [name] }));
       await podsReady(api, name, 2);
       const kubeconfig = ['--kubeconfig', controlPlane.kubeconfigOf('drydock')];
-      const binds = ['--metrics-bind-address=0', '--health-probe-bind-address=0'];
-      const operator = controlPlane.run({ name, command, args: ['operator', ...kubeconfig, ...binds], cwd: folder, patience: '10s' });
+      const [health = 0, metrics = 0, webhook = 0] = await freePorts(3);
+      const binds = [`--metrics-bind-address=127.0.0.1:${metrics}`, `--health-probe-bind-address=127.0.0.1:${health}`, '--metrics-secure'];
+      const args = ['operator', ...kubeconfig, ...binds, `--webhook-port=${webhook}`];
+      const environment = { POD_NAMESPACE: 'drydock-system' };
+      const operator = controlPlane.run({ name, command, args, cwd: folder, patience: '10s', environment });
+      // It is ready once it has made the certificate of its webhook, by a package that is loaded only then.
+      await until('the operator to be ready', async () => (await fetch(`http://127.0.0.1:${health}/readyz`)).status === 200);
       await create(api, maintenance(name));
       await untilMaintenance(api, name, 'Drained');
       const status = await run(command, ['status', name, '--kubeconfig', controlPlane.kubeconfig], elsewhere);

@@ -27,6 +27,8 @@ export const bundle = async (folder: string, { chunks }: { readonly chunks: bool
     chunkNames: 'chunks/[name]-[hash]',
     format: 'esm',
     platform: 'node',
+    // Of a CommonJS package that is loaded when it is needed, a bundle in chunks exports the default alone.
+    mainFields: ['module', 'main'],
     target: 'node26',
     outExtension: { '.js': '.mjs' },
     banner: { js: banner },
