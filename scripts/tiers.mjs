@@ -112,6 +112,15 @@ export const tiers = [
     // Two minutes to install, once, and ten to run.
     asked: 'npm run test:nova',
   },
+  {
+    name: 'olm',
+    what: "the bundle and the catalog of a release: operator-framework's validators, opm, and the Operator Lifecycle Manager itself",
+    files: testsIn('test', 'olm'),
+    concurrency: 1,
+    needs: 'Go on PATH',
+    // Six minutes to build, once, and one to run.
+    asked: 'npm run test:olm',
+  },
   ...['1.30', '1.34', '1.37'].map(onRelease),
   {
     name: 'upgrade',

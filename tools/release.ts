@@ -5,11 +5,12 @@ import { executables } from './release/executables.ts';
 import { image } from './release/image/image.ts';
 import { krewManifest } from './release/krew.ts';
 import { npmPackage } from './release/npm-package.ts';
+import { olm } from './release/olm/bundle.ts';
 import { dist } from './release/paths.ts';
 import { provenance } from './release/provenance.ts';
 
 /**
- * `npm run release [-- --only npm,executables]`: makes everything that is released into dist/release, with checksums and a statement of where it comes from. The same sources give the same bytes. Nothing is
+ * `npm run release [-- --only npm,executables] [--registry REGISTRY]`: makes everything that is released into dist/release, with checksums and a statement of where it comes from. The same sources give the same bytes. Nothing is
  * published.
  */
 
@@ -18,9 +19,15 @@ const sha256 = (name: string): string =>
     .update(readFileSync(`${dist}${name}`))
     .digest('hex');
 
+const flag = (name: string): string | undefined => {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv[at + 1];
+};
+
 const makers = {
   chart: async (): Promise<readonly string[]> => [chart()],
   image,
+  olm: async (): Promise<readonly string[]> => olm(flag('--registry')),
   npm: async (): Promise<readonly string[]> => [await npmPackage()],
   executables: async (): Promise<readonly string[]> => {
     const archives = await executables();
@@ -31,11 +38,6 @@ const makers = {
 type Part = keyof typeof makers;
 
 const isPart = (name: string): name is Part => Object.hasOwn(makers, name);
-
-const flag = (name: string): string | undefined => {
-  const at = process.argv.indexOf(name);
-  return at < 0 ? undefined : process.argv[at + 1];
-};
 
 const make = async (parts: readonly Part[]): Promise<void> => {
   rmSync(dist, { recursive: true, force: true });

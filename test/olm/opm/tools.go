@@ -1,0 +1,6 @@
+//go:build tools
+
+// Package tools names the programs that the tests of the release build.
+package tools
+
+import _ "github.com/operator-framework/operator-registry/cmd/opm"

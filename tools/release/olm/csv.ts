@@ -1,0 +1,182 @@
+import { readFileSync } from 'node:fs';
+import { type WebhookEntry, webhooks } from '../../../src/apis/admission.ts';
+import type { Manifest } from '../../../src/cli/install/install-files.ts';
+import { commit } from '../commit.ts';
+import { manifest, root } from '../paths.ts';
+import { ownedKind } from './descriptors.ts';
+
+/** The ClusterServiceVersion: of the same objects as `drydock install` prints. */
+
+/** Of the package, and of its first version: a later one names the one that it replaces. */
+export const csvName = `${manifest.name}.v${manifest.version}`;
+
+type Binding = Manifest & {
+  readonly roleRef: { readonly kind: string; readonly name: string };
+  readonly subjects: readonly { readonly name: string }[];
+};
+type Role = Manifest & { readonly rules: readonly unknown[] };
+type Deployment = Manifest & {
+  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } } };
+};
+
+const ofKind = <T extends Manifest>(all: readonly Manifest[], kind: string): readonly T[] =>
+  all.filter((one): one is T => one.kind === kind);
+
+/** Rules of the roles that bindings of this kind give the operator; a RoleBinding counts in the operator's namespace alone. */
+const rulesBoundBy = (all: readonly Manifest[], kind: 'ClusterRoleBinding' | 'RoleBinding', namespace: string): readonly unknown[] => {
+  const bindings = ofKind<Binding>(all, kind).filter(
+    ({ metadata, subjects }) =>
+      subjects.some(({ name }) => name === manifest.name) && (kind === 'ClusterRoleBinding' || metadata.namespace === namespace),
+  );
+  return bindings.flatMap(({ roleRef }) => {
+    const role = ofKind<Role>(all, roleRef.kind).find(
+      ({ metadata }) => metadata.name === roleRef.name && (roleRef.kind === 'ClusterRole' || metadata.namespace === namespace),
+    );
+    if (role === undefined) throw new Error(`a ${kind} names the ${roleRef.kind} ${roleRef.name}, which is not there`);
+    return role.rules;
+  });
+};
+
+/**
+ * OLM knows no match conditions: webhooks that must not hear of the operator's own writes are left to the admission policies, which ask for the same rights.
+ */
+const isForOlm = ({ matchConditions }: WebhookEntry): boolean => !matchConditions.some(({ name }) => name === 'not-by-the-operator');
+
+const webhookDefinitions = (): readonly object[] =>
+  webhooks()
+    .filter(isForOlm)
+    .map(({ name, path, rules, failurePolicy, matchPolicy, sideEffects, timeoutSeconds, admissionReviewVersions }) => ({
+      type: 'ValidatingAdmissionWebhook',
+      generateName: name,
+      webhookPath: path,
+      deploymentName: manifest.name,
+      containerPort: 443,
+      targetPort: 9443,
+      rules,
+      failurePolicy,
+      matchPolicy,
+      sideEffects,
+      timeoutSeconds,
+      admissionReviewVersions,
+    }));
+
+const drydock = 'drydock.dev/v1alpha1';
+
+const examples = [
+  {
+    apiVersion: drydock,
+    kind: 'Maintenance',
+    metadata: { name: 'worker-1-disk' },
+    spec: { nodeName: 'worker-1', reason: 'replace the disk' },
+  },
+  {
+    apiVersion: drydock,
+    kind: 'MaintenanceWindow',
+    metadata: { name: 'nights' },
+    spec: { timeZone: 'Europe/Berlin', openings: [{ weekdays: ['Mon', 'Tue', 'Wed', 'Thu'], start: '22:00', duration: '6h' }] },
+  },
+  { apiVersion: drydock, kind: 'MachineEventSource', metadata: { name: 'cloud' }, spec: { aws: {} } },
+  {
+    apiVersion: 'nodemaintenance.medik8s.io/v1beta1',
+    kind: 'NodeMaintenance',
+    metadata: { name: 'worker-2-kernel' },
+    spec: { nodeName: 'worker-2', reason: 'new kernel' },
+  },
+];
+
+/** Made by the operator and its agent, not by people. */
+const internalKinds = ['nodenotices.drydock.dev', 'machinemaintenances.machinemaintenance.managed.openshift.io'];
+
+/** What the console of OpenShift asks (features.operators.openshift.io): only what is so. */
+const features = {
+  disconnected: 'true',
+  'fips-compliant': 'false',
+  'proxy-aware': 'true',
+  'tls-profiles': 'false',
+  'token-auth-aws': 'true',
+  'token-auth-azure': 'false',
+  'token-auth-gcp': 'false',
+  cnf: 'false',
+  cni: 'false',
+  csi: 'false',
+};
+
+const annotations = (image: string, namespace: string): Readonly<Record<string, string>> => ({
+  'alm-examples': JSON.stringify(examples, undefined, 2),
+  capabilities: 'Full Lifecycle',
+  categories: 'OpenShift Optional',
+  containerImage: image,
+  createdAt: commit.time().toString(),
+  description: manifest.description,
+  'operatorframework.io/suggested-namespace': namespace,
+  'operators.operatorframework.io/internal-objects': JSON.stringify(internalKinds),
+  support: 'Drydock',
+  ...Object.fromEntries(Object.entries(features).map(([name, value]) => [`features.operators.openshift.io/${name}`, value])),
+});
+
+const about = `Drydock takes nodes out of service safely, keeps them out for as long as the work lasts, and brings them back. Create a Maintenance (or a NodeMaintenance of medik8s) that names a node: it is
+cordoned, tainted and drained as fast as its disruption budgets allow. Delete it, and the node is as it was.
+
+**Before the first maintenance** apply what a bundle cannot contain (the namespaces of the node leases with the binding for them, and the admission policies):
+
+    drydock install --without crds operator webhook --apply
+`;
+
+const icon = (): object => ({
+  base64data: readFileSync(`${root}src/web/dashboard/assets/icon.svg`).toString('base64'),
+  mediatype: 'image/svg+xml',
+});
+
+/** Of the image. */
+const platforms = {
+  'operatorframework.io/arch.amd64': 'supported',
+  'operatorframework.io/arch.arm64': 'supported',
+  'operatorframework.io/os.linux': 'supported',
+};
+
+/** In a group of all namespaces OLM would make the operator's roles in its own namespace count in all of them: leases and certificates of everybody. Nodes have no namespace anyway. */
+const mode = 'OwnNamespace';
+
+const modes = ['OwnNamespace', 'SingleNamespace', 'MultiNamespace', 'AllNamespaces'];
+
+/** The CSV of these objects, which are in the namespace that is suggested for it. */
+export const clusterServiceVersion = (all: readonly Manifest[], namespace: string): Manifest => {
+  const [deployment] = ofKind<Deployment>(all, 'Deployment');
+  const image = deployment?.spec.template.spec.containers[0]?.image;
+  if (deployment === undefined || image === undefined) throw new Error('the manifests have no Deployment with an image');
+  const serviceAccountName = manifest.name;
+  const permissions = (kind: 'ClusterRoleBinding' | 'RoleBinding'): readonly object[] => [
+    { serviceAccountName, rules: rulesBoundBy(all, kind, namespace) },
+  ];
+  return {
+    apiVersion: 'operators.coreos.com/v1alpha1',
+    kind: 'ClusterServiceVersion',
+    metadata: { name: csvName, labels: platforms, annotations: annotations(image, namespace) } as Manifest['metadata'],
+    spec: {
+      displayName: 'Drydock',
+      description: about,
+      version: manifest.version,
+      maturity: 'beta',
+      minKubeVersion: '1.30.0',
+      keywords: ['node', 'maintenance', 'drain', 'cordon', 'medik8s', 'kubevirt'],
+      provider: { name: 'Drydock', url: 'https://drydock.dev' },
+      links: [{ name: 'Drydock', url: 'https://drydock.dev' }],
+      maintainers: [{ name: 'Drydock', email: 'maintainers@drydock.dev' }],
+      icon: [icon()],
+      relatedImages: [{ name: manifest.name, image }],
+      installModes: modes.map(type => ({ type, supported: type === mode })),
+      customresourcedefinitions: { owned: ofKind(all, 'CustomResourceDefinition').map(ownedKind) },
+      install: {
+        strategy: 'deployment',
+        spec: {
+          clusterPermissions: permissions('ClusterRoleBinding'),
+          permissions: permissions('RoleBinding'),
+          deployments: [
+            { name: manifest.name, label: (deployment.metadata as { readonly labels?: object }).labels, spec: deployment.spec },
+          ],
+        },
+      },
+      webhookdefinitions: webhookDefinitions(),
+    },
+  };
+};
