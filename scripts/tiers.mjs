@@ -121,6 +121,15 @@ export const tiers = [
     // Six minutes to build, once, and one to run.
     asked: 'npm run test:olm',
   },
+  {
+    name: 'nodes',
+    what: 'nodes with real kubelets, containers and networks: the released image installed on them, drained, rebooted, killed and cut off',
+    files: testsIn('test', 'nodes'),
+    concurrency: 1,
+    needs: 'Debian 12 on x86-64, root, Go on PATH',
+    // A quarter of an hour to build, once, and five minutes to run.
+    asked: 'npm run test:nodes',
+  },
   ...['1.30', '1.34', '1.37'].map(onRelease),
   {
     name: 'upgrade',

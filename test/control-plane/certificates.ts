@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { createPrivateKey, KeyObject, webcrypto } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import * as x509 from '@peculiar/x509';
 
@@ -11,6 +12,9 @@ const dayMs = 86_400_000;
 
 /** The name under which the API server shows itself to API servers behind it. */
 export const frontProxy = 'front-proxy-client';
+
+/** What the API server shows to real nodes and their pods. */
+export const reachableServer = 'reachable-server';
 
 /** Where a certificate is, its key, and who signed it. */
 export const filesOf = (
@@ -30,7 +34,7 @@ const usageOf = ({ servedNames }: Subject): readonly x509.Extension[] =>
     ? [new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth])]
     : [
         new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-        new x509.SubjectAlternativeNameExtension(servedNames.map(value => ({ type: 'dns', value }) as const)),
+        new x509.SubjectAlternativeNameExtension(servedNames.map(value => ({ type: isIP(value) === 0 ? 'dns' : 'ip', value }) as const)),
       ];
 
 const pem = (key: CryptoKey): string | Buffer =>
@@ -58,6 +62,13 @@ export const issue = async (folder: string, name: string, subject: Subject): Pro
   writeFileSync(files.certificate, `${certificate.toString('pem')}\n`);
   writeFileSync(files.key, pem(keys.privateKey), { mode: 0o600 });
 };
+
+/** For the API server at an address that real nodes reach; pods reach it as the service `kubernetes`. */
+export const writeReachableServer = (folder: string, address: string): Promise<void> =>
+  issue(folder, reachableServer, {
+    commonName: 'kube-apiserver',
+    servedNames: [address, '10.0.0.1', 'kubernetes.default', 'kubernetes.default.svc'],
+  });
 
 /** What the API server needs to speak for its callers. */
 export const writeFrontProxy = (folder: string): Promise<void> => issue(folder, frontProxy, { commonName: frontProxy });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Access, type Api, clientsFor } from './api.ts';
 import { type Audit, auditIn } from './audit.ts';
 import { type Binaries, ensureBinaries } from './binaries.ts';
-import { writeFrontProxy } from './certificates.ts';
+import { writeFrontProxy, writeReachableServer } from './certificates.ts';
 import { run } from './command.ts';
 import { embeddedControlPlane } from './embedded.ts';
 import { externalControlPlane } from './external.ts';
@@ -28,6 +28,7 @@ const prepare = async (binaries: Ready, folder: string, options: Options): Promi
   if (pki.code !== 0) throw new Error(`no certificates: ${pki.stderr}`);
   writeTokens(folder, options);
   if (options.aggregation === true) await writeFrontProxy(folder);
+  if (options.address !== undefined) await writeReachableServer(folder, options.address);
   const [etcdPort = 0, peerPort = 0, apiPort = 0] = await freePorts(3);
   const ca = readFileSync(join(folder, 'ca.crt'), 'utf8');
   return {
@@ -38,13 +39,14 @@ const prepare = async (binaries: Ready, folder: string, options: Options): Promi
     etcdPort,
     peerPort,
     apiPort,
+    ...(options.address === undefined ? {} : { address: options.address }),
     audit: options.audit === true,
     aggregation: options.aggregation === true,
     flags: options.flags ?? {},
     kubeconfigOf: user => {
       const file = join(folder, `${user}.kubeconfig`);
       if (existsSync(file)) return file;
-      const access = { server: `https://127.0.0.1:${apiPort}`, ca, token: tokenOf(user) };
+      const access = { server: `https://${options.address ?? '127.0.0.1'}:${apiPort}`, ca, token: tokenOf(user) };
       return writeKubeconfig(file, user, access, users(options.users).get(user)?.namespace);
     },
   };
@@ -121,7 +123,7 @@ const noAudit: Audit = {
 };
 
 const assemble = (binaries: Ready, site: Site, folder: Folder, components: Components, options: Options): ControlPlane => {
-  const server = `https://127.0.0.1:${site.apiPort}`;
+  const server = `https://${site.address ?? '127.0.0.1'}:${site.apiPort}`;
   const ca = readFileSync(join(folder.path, 'ca.crt'), 'utf8');
   const accessOf = (user: string): Access => ({ server, ca, token: tokenOf(user) });
   const { apiOf, close: closeClients } = clientsFor(accessOf);

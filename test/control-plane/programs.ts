@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { auditPolicy } from './audit.ts';
-import { filesOf, frontProxy } from './certificates.ts';
+import { filesOf, frontProxy, reachableServer } from './certificates.ts';
 import type { Program } from './process.ts';
 
 /** The parts of a control plane, in the order in which they start. */
@@ -18,6 +18,8 @@ export type Site = {
   readonly etcdPort: number;
   readonly peerPort: number;
   readonly apiPort: number;
+  /** Where the API server listens when there are real nodes, which reach it there. */
+  readonly address?: string;
   readonly audit: boolean;
   readonly aggregation: boolean;
   readonly flags: Readonly<Partial<Record<ComponentName, readonly string[]>>>;
@@ -64,15 +66,37 @@ const aggregationFlags = ({ aggregation, folder }: Site): readonly string[] => {
   ];
 };
 
-const apiServer = (site: Site): readonly string[] => [
-  `--etcd-servers=http://127.0.0.1:${site.etcdPort}`,
+/** Of the certificate that the API server shows: `attend` makes one for 127.0.0.1. */
+const serverFiles = ({ address, folder }: Site): { readonly certificate: string; readonly key: string } =>
+  address === undefined ? { certificate: join(folder, 'server.crt'), key: join(folder, 'server.key') } : filesOf(folder, reachableServer);
+
+/** For pods that nobody runs. */
+const withoutNodes: readonly string[] = [
   '--bind-address=127.0.0.1',
   '--advertise-address=127.0.0.1',
   // 1.37 refuses to advertise a loopback address, unless nothing advertises it.
   '--endpoint-reconciler-type=none',
+  // Pods would have to wait for the token of their service account, which nothing here uses.
+  '--disable-admission-plugins=ServiceAccount',
+];
+
+/** For nodes with kubelets and pods that are processes. */
+const withNodes = (address: string, folder: string): readonly string[] => [
+  `--bind-address=${address}`,
+  `--advertise-address=${address}`,
+  `--kubelet-client-certificate=${join(folder, 'client.crt')}`,
+  `--kubelet-client-key=${join(folder, 'client.key')}`,
+  '--kubelet-preferred-address-types=InternalIP',
+  // The API server has no kube-proxy beside it: it calls webhooks at the addresses of their pods.
+  '--enable-aggregator-routing=true',
+];
+
+const apiServer = (site: Site): readonly string[] => [
+  `--etcd-servers=http://127.0.0.1:${site.etcdPort}`,
+  ...(site.address === undefined ? withoutNodes : withNodes(site.address, site.folder)),
   `--secure-port=${site.apiPort}`,
-  `--tls-cert-file=${join(site.folder, 'server.crt')}`,
-  `--tls-private-key-file=${join(site.folder, 'server.key')}`,
+  `--tls-cert-file=${serverFiles(site).certificate}`,
+  `--tls-private-key-file=${serverFiles(site).key}`,
   `--client-ca-file=${join(site.folder, 'ca.crt')}`,
   `--token-auth-file=${join(site.folder, 'tokens.csv')}`,
   // As every installer sets it up: a kubelet has the rights of its own node, and is held to them.
@@ -82,8 +106,6 @@ const apiServer = (site: Site): readonly string[] => [
   `--service-account-signing-key-file=${join(site.folder, 'sa.key')}`,
   '--service-account-issuer=https://kubernetes.default.svc',
   '--service-cluster-ip-range=10.0.0.0/24',
-  // Pods would have to wait for the token of their service account, which nothing here uses.
-  '--disable-admission-plugins=ServiceAccount',
   '--allow-privileged=true',
   ...auditFlags(site),
   ...aggregationFlags(site),
@@ -99,6 +121,7 @@ const controllersOff = ({ minor }: Site): string =>
 const controllerManager = (site: Site): readonly string[] => [
   `--kubeconfig=${site.kubeconfigOf('kube-controller-manager')}`,
   `--service-account-private-key-file=${join(site.folder, 'sa.key')}`,
+  ...(site.address === undefined ? [] : [`--root-ca-file=${join(site.folder, 'ca.crt')}`]),
   '--leader-elect=false',
   '--secure-port=0',
   ...limits,

@@ -20,6 +20,8 @@ export type Options = {
   readonly without?: readonly ComponentName[];
   /** Lets API servers of others stand behind this one: without it they would not believe who asks. The embedded cluster has a simulated KubeVirt then. */
   readonly aggregation?: boolean;
+  /** An address of this machine on which the API server listens for real nodes, instead of 127.0.0.1; their pods get service accounts. */
+  readonly address?: string;
 };
 
 type KubectlOptions = CommandOptions & { readonly user?: string };

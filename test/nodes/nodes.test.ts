@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { create, getNode, nodesReady, podPath, podsReady } from '../control-plane/cluster.ts';
+import { namespace } from '../control-plane/manifests.ts';
+import type { List } from '../control-plane/objects.ts';
+import { until, waitFor } from '../control-plane/wait.ts';
+import { type NodeBed, skipOf, startBed } from './bed.ts';
+import { lifeOf, logsOnDisk, podGone, podReady, realDeployment, realPod, realService, restartsOf, staticPod } from './pods.ts';
+
+/** The nodes by themselves: what the other files of this folder stand on. */
+
+const started = await startBed({ nodes: 2 });
+const skip = skipOf(started);
+const bed = started as NodeBed;
+const space = 'harness';
+
+type WithInfo = { readonly status: { readonly nodeInfo: { readonly bootID: string; readonly kubeletVersion: string } } };
+type Event = { readonly reason: string };
+
+describe('real nodes', { skip, timeout: 120_000 }, () => {
+  const { api, nodes } = bed;
+  before(() => create(api, namespace(space)));
+  after(() => bed.stop());
+
+  const bootIdOf = async (name: string): Promise<string> => ((await getNode(api, name)) as unknown as WithInfo).status.nodeInfo.bootID;
+
+  const anotherBootId = (name: string, than: string): Promise<string> =>
+    waitFor(
+      `another boot ID of ${name}`,
+      async () => {
+        const bootId = await bootIdOf(name);
+        return bootId === than ? { yet: bootId } : { done: bootId };
+      },
+      { deadlineMs: 60_000 },
+    );
+
+  test('a pod runs, and its process hears of its end', async () => {
+    await create(api, realPod('solo', { namespace: space, termSeconds: 1 }));
+    await podsReady(api, space, 1);
+    const life = lifeOf(api, space, 'solo');
+    await api.delete(podPath(space, 'solo'));
+    const { SIGTERM = 0, ended = 0 } = await life;
+    assert.ok(ended - SIGTERM >= 1000 && ended - SIGTERM < 3000, `${ended - SIGTERM} ms between SIGTERM and the end`);
+    await podGone(api, space, 'solo');
+  });
+
+  test('a service answers on every node', async () => {
+    await create(api, realDeployment('web', 2, { namespace: space }), realService('web', space));
+    await podsReady(api, space, 2);
+    const { spec } = await api.get<{ readonly spec: { readonly clusterIP: string } }>(`/api/v1/namespaces/${space}/services/web`);
+    for (const node of nodes)
+      await until(`the service to answer on ${node.name}`, async () => {
+        const { stdout } = await node.exec('/usr/bin/curl', '-s', '-m', '2', `http://${spec.clusterIP}/`);
+        return stdout.startsWith('web-');
+      });
+    await api.delete(`/apis/apps/v1/namespaces/${space}/deployments/web`, { propagationPolicy: 'Background' });
+    await podsReady(api, space, 0);
+  });
+
+  test('a kubelet may not touch the other node', async () => {
+    const kubelet = bed.controlPlane.apiOf('node-1');
+    const patch = (name: string) =>
+      kubelet.call('PATCH', `/api/v1/nodes/${name}`, { metadata: { annotations: { a: 'b' } } }, 'application/merge-patch+json');
+    assert.deepEqual([(await patch('node-1')).status, (await patch('node-2')).status], [200, 403]);
+  });
+
+  test('a static pod has a mirror, which its node owns', async () => {
+    staticPod(bed.node('node-1'), 'still', space);
+    const [mirror] = await podsReady(api, space, 1);
+    assert.deepEqual([mirror?.metadata.name, mirror?.metadata.ownerReferences?.[0]?.kind], ['still-node-1', 'Node']);
+    assert.ok(mirror?.metadata.annotations?.['kubernetes.io/config.mirror']);
+  });
+
+  test('a reboot gives another boot ID and the event Rebooted, and a shutdown ends pods by SIGTERM', async () => {
+    const node = bed.node('node-2');
+    await create(api, realPod('rider', { namespace: space, onNode: 'node-2' }));
+    await podReady(api, space, 'rider');
+    const first = await bootIdOf('node-2');
+    await node.reboot();
+    const second = await anotherBootId('node-2', first);
+    await until('the event', async () => {
+      const query = 'fieldSelector=reason=Rebooted,involvedObject.name=node-2';
+      return (await api.get<List<Event>>(`/api/v1/events?${query}`)).items.length === 1;
+    });
+    await until('the pod to run again', async () => restartsOf(await podReady(api, space, 'rider')) === 1);
+    await node.shutDown();
+    const [log = ''] = logsOnDisk(node, space, 'rider').slice(-1);
+    assert.match(log, /started\n(.*\n)*.*SIGTERM\n.*ended\n$/);
+    await node.boot();
+    await anotherBootId('node-2', second);
+    await nodesReady(api, ['node-2']);
+  });
+});

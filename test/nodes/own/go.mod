@@ -1,0 +1,3 @@
+module drydock.dev/test/nodes/own
+
+go 1.26.0

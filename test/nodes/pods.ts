@@ -1,0 +1,141 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Api } from '../control-plane/api.ts';
+import { podPath } from '../control-plane/cluster.ts';
+import type { Manifest } from '../control-plane/manifests.ts';
+import { isReady, type Pod } from '../control-plane/objects.ts';
+import { waitFor } from '../control-plane/wait.ts';
+import { workloadImage } from './images.ts';
+import type { RealNode } from './node.ts';
+
+/** Pods that are processes. */
+
+export type Habits = {
+  readonly namespace: string;
+  /** How long it goes on after SIGTERM; `never`: it has to be killed. */
+  readonly termSeconds?: number | 'never';
+  readonly readySeconds?: number;
+  readonly graceSeconds?: number;
+  /** How long its preStop hook takes. */
+  readonly preStopSeconds?: number;
+  readonly onNode?: string;
+  readonly finalizers?: readonly string[];
+  readonly localData?: boolean;
+  readonly tolerations?: readonly object[];
+};
+
+const container = ({ termSeconds = 0, readySeconds = 0, preStopSeconds, localData = false }: Habits): object => ({
+  name: 'main',
+  image: workloadImage,
+  env: [
+    { name: 'TERM_SECONDS', value: String(termSeconds) },
+    { name: 'READY_SECONDS', value: String(readySeconds) },
+    ...(localData ? [{ name: 'DATA', value: '/data' }] : []),
+  ],
+  readinessProbe: { httpGet: { path: '/ready', port: 8080 }, periodSeconds: 1 },
+  resources: { limits: { memory: '64Mi' } },
+  ...(preStopSeconds === undefined
+    ? {}
+    : { lifecycle: { preStop: { exec: { command: ['/workload', 'sleep', String(preStopSeconds)] } } } }),
+  ...(localData ? { volumeMounts: [{ name: 'data', mountPath: '/data' }] } : {}),
+  securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+});
+
+/** As namespaces with restricted pod security want them. */
+const specOf = (habits: Habits): object => ({
+  terminationGracePeriodSeconds: habits.graceSeconds ?? 30,
+  containers: [container(habits)],
+  securityContext: { runAsNonRoot: true, runAsUser: 65_534, fsGroup: 65_534, seccompProfile: { type: 'RuntimeDefault' } },
+  ...(habits.localData === true ? { volumes: [{ name: 'data', emptyDir: {} }] } : {}),
+  ...(habits.onNode === undefined ? {} : { nodeSelector: { 'kubernetes.io/hostname': habits.onNode } }),
+  ...(habits.tolerations === undefined ? {} : { tolerations: habits.tolerations }),
+});
+
+const metadataOf = (name: string, { namespace, finalizers = [] }: Habits): Manifest['metadata'] & { finalizers: readonly string[] } => ({
+  name,
+  namespace,
+  labels: { app: name },
+  finalizers,
+});
+
+/** A pod that nobody makes again. */
+export const realPod = (name: string, habits: Habits): Manifest => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: metadataOf(name, habits),
+  spec: specOf(habits),
+});
+
+export const realDeployment = (name: string, replicas: number, habits: Habits): Manifest => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name, namespace: habits.namespace },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: name } },
+    template: { metadata: { labels: { app: name }, finalizers: habits.finalizers ?? [] }, spec: specOf(habits) },
+  },
+});
+
+export const realService = (name: string, namespace: string): Manifest => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name, namespace },
+  spec: { selector: { app: name }, ports: [{ port: 80, targetPort: 8080 }] },
+});
+
+/** A pod that a kubelet takes from its node's disk; the API server has a mirror of it, NAME-NODE. */
+export const staticPod = (node: RealNode, name: string, namespace: string): void => {
+  const { apiVersion, kind, spec } = realPod(name, { namespace });
+  writeFileSync(
+    node.path(`etc/kubernetes/manifests/${name}.json`),
+    JSON.stringify({ apiVersion, kind, metadata: { name, namespace }, spec }),
+  );
+};
+
+/** When what happened to a pod's process happened, by its own words. */
+export type Life = { readonly started?: number; readonly SIGTERM?: number; readonly ended?: number };
+
+const lifeIn = (log: string): Life =>
+  Object.fromEntries([...log.matchAll(/^(\S+Z) (started|SIGTERM|ended)$/gm)].map(([, at = '', what = '']) => [what, Date.parse(at)]));
+
+/** Follows the log of a pod through its kubelet, until the process is gone. */
+export const lifeOf = async (api: Api, namespace: string, name: string): Promise<Life> => {
+  const { status, body } = await api.call('GET', `${podPath(namespace, name)}/log?follow=true`);
+  if (status !== 200) throw new Error(`no log of ${name}: ${status} ${JSON.stringify(body)}`);
+  return lifeIn(String(body));
+};
+
+/** What the containers of a pod have printed, one after the other, as a node's disk has it. */
+export const logsOnDisk = (node: RealNode, namespace: string, name: string): readonly string[] => {
+  const folder = node.path('var/log/pods');
+  const logs = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const own = logs.filter(path => path.startsWith(`${namespace}_${name}_`) && path.endsWith('.log'));
+  return own.sort().map(path => readFileSync(join(folder, path), 'utf8'));
+};
+
+/** How often its container has been started again. */
+export const restartsOf = (pod: Pod): number =>
+  (pod.status as { readonly containerStatuses?: readonly { readonly restartCount: number }[] }).containerStatuses?.[0]?.restartCount ?? 0;
+
+/** Waits until a pod is Ready. */
+export const podReady = (api: Api, namespace: string, name: string, deadlineMs = 30_000): Promise<Pod> =>
+  waitFor(
+    `pod ${name} to be Ready`,
+    async () => {
+      const pod = await api.get<Pod>(podPath(namespace, name));
+      return isReady(pod) ? { done: pod } : { yet: JSON.stringify(pod.status).slice(0, 500) };
+    },
+    { deadlineMs },
+  );
+
+/** Waits until there is no such pod. */
+export const podGone = (api: Api, namespace: string, name: string, deadlineMs = 30_000): Promise<void> =>
+  waitFor(
+    `pod ${name} to be gone`,
+    async () => {
+      const { status } = await api.call('GET', podPath(namespace, name));
+      return status === 404 ? { done: undefined } : { yet: String(status) };
+    },
+    { deadlineMs },
+  );
