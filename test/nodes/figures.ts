@@ -1,0 +1,72 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Api } from '../control-plane/api.ts';
+import type { Pod } from '../control-plane/objects.ts';
+import { tryCreate } from './product.ts';
+
+/** What is measured here is printed and not asserted: the machine's load is in it. */
+export const figure = (t: TestContext, what: string, value: string): void => t.diagnostic(`figure: ${what}: ${value}`);
+
+export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+
+type Attempt = { readonly at: number; readonly tookMs: number; readonly failure?: string };
+
+/** Creates that the webhook has to allow, one after the other until it is stopped: what came of each. */
+export const keepCreating = (api: Api, nodeName: string): { stop(): Promise<readonly Attempt[]> } => {
+  const attempts: Attempt[] = [];
+  let over = false;
+  const loop = async (): Promise<void> => {
+    while (!over) {
+      const at = performance.now();
+      const { status, body } = await tryCreate(api, nodeName);
+      const failure = status === 201 ? {} : { failure: `${status} ${(body as { readonly message?: string }).message ?? ''}` };
+      attempts.push({ at, tookMs: performance.now() - at, ...failure });
+      await sleep(20);
+    }
+  };
+  const running = loop();
+  return {
+    stop: async () => {
+      over = true;
+      await running;
+      return attempts;
+    },
+  };
+};
+
+export const longest = (attempts: readonly Attempt[]): number => Math.max(0, ...attempts.map(({ tookMs }) => tookMs));
+
+/** The messages of those that failed, each once, with how often. */
+export const failures = (attempts: readonly Attempt[]): readonly string[] => {
+  const counts = new Map<string, number>();
+  for (const { failure } of attempts) if (failure !== undefined) counts.set(failure, (counts.get(failure) ?? 0) + 1);
+  return [...counts].map(([failure, count]) => `${count} × ${failure}`);
+};
+
+const read = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    // The process has ended meanwhile.
+    return '';
+  }
+};
+
+/** Numbers of the processes of a pod's containers, as this machine has them; without `pause`. */
+export const processesOf = ({ metadata }: Pod): readonly number[] =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name) && read(`/proc/${name}/cgroup`).includes(`pod${metadata.uid}`))
+    .filter(name => !['', '/pause\0'].includes(read(`/proc/${name}/cmdline`)))
+    .map(Number);
+
+/** MiB of memory of a process. */
+export const rssOf = (pid: number): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1024;
+
+/** When a process began, in milliseconds since 1970, to a hundredth of a second. */
+export const beganAt = (pid: number): number => {
+  const stat = read(`/proc/${pid}/stat`);
+  const ticks = Number(stat.slice(stat.lastIndexOf(')')).split(' ')[20]);
+  const uptime = Number(read('/proc/uptime').split(' ')[0]);
+  return Date.now() - uptime * 1000 + ticks * 10;
+};

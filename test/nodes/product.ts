@@ -1,0 +1,118 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { usualNamespace as home } from '../../src/cli/install/install-parts.ts';
+import { leaderLease } from '../../src/cli/shared/kinds.ts';
+import { manifest } from '../../tools/release/paths.ts';
+import type { Api } from '../control-plane/api.ts';
+import { type Outcome, run } from '../control-plane/command.ts';
+import { ensureBuilt } from '../control-plane/go-build.ts';
+import { isReady, type List, type Pod } from '../control-plane/objects.ts';
+import { waitFor } from '../control-plane/wait.ts';
+import { drydock } from '../operator/shipped.ts';
+import { helmBuild } from '../release/helm.ts';
+import type { NodeBed } from './bed.ts';
+import { productRepository } from './images.ts';
+
+/** The product as it is released, on real nodes. */
+
+export const productImage = `${productRepository}:${manifest.version}`;
+
+export type Replica = Pod & { readonly status: { readonly podIP?: string; readonly containerStatuses?: readonly object[] } };
+
+/** Every setting of Helm's that is a folder of the user's is one of ours. */
+const helmHome = (): Readonly<Record<string, string>> => {
+  const folder = mkdtempSync(join(tmpdir(), 'drydock-helm-'));
+  return Object.fromEntries(['CACHE', 'CONFIG', 'DATA'].map(name => [`HELM_${name}_HOME`, join(folder, name)]));
+};
+
+/** Runs Helm 4 against the bed, in the product's namespace. Throws when Helm does. */
+export const helm = async (bed: NodeBed, ...args: readonly string[]): Promise<Outcome> => {
+  const built = await ensureBuilt(helmBuild('4'));
+  if (built.kind === 'left-out') throw new Error(built.why);
+  const environment = { ...helmHome(), KUBECONFIG: bed.controlPlane.kubeconfig };
+  const done = await run(join(built.folder, 'helm'), [...args, '--namespace', home], { environment });
+  if (done.code !== 0) throw new Error(`helm ${args.join(' ')}: ${done.stdout}${done.stderr}`);
+  return done;
+};
+
+/** As docs/install.md says: the namespace with its labels, then the chart. */
+export const installByChart = async (bed: NodeBed): Promise<Outcome> => {
+  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+  await bed.api.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: home, labels } });
+  const values = ['--set', `image.repository=${productRepository}`];
+  const done = await helm(bed, 'install', 'drydock', join(bed.product, 'chart.tgz'), ...values);
+  await untilSettled(bed);
+  return done;
+};
+
+/** Runs a command of drydock against the bed. */
+export const onBed = (bed: NodeBed, ...args: readonly string[]): Promise<Outcome> =>
+  drydock([...args, '--kubeconfig', bed.controlPlane.kubeconfig]);
+
+export const replicas = async (api: Api): Promise<readonly Replica[]> =>
+  (await api.get<List<Replica>>(`/api/v1/namespaces/${home}/pods?labelSelector=app.kubernetes.io/name=drydock`)).items;
+
+type Lease = { readonly spec: { readonly holderIdentity?: string; readonly acquireTime?: string; readonly renewTime?: string } };
+
+const leasePath = `/apis/coordination.k8s.io/v1/namespaces/${home}/leases/${leaderLease}`;
+
+/** Who leads: the process, or nobody. A process is its pod's name and a number of its own. */
+export const leadingProcess = async (api: Api): Promise<string> => {
+  const { status, body } = await api.call('GET', leasePath);
+  return status === 200 ? ((body as Lease).spec.holderIdentity ?? '') : '';
+};
+
+/** The pod of the leader. */
+export const leader = async (api: Api): Promise<Replica> => {
+  const [name = ''] = (await leadingProcess(api)).split('_');
+  const pod = (await replicas(api)).find(({ metadata }) => metadata.name === name);
+  if (pod === undefined) throw new Error(`the leader "${name}" is no pod`);
+  return pod;
+};
+
+/** Waits until another process leads than that one; answers its name. */
+export const anotherLeads = (api: Api, than: string, deadlineMs = 60_000): Promise<string> =>
+  waitFor(
+    'another leader',
+    async () => {
+      const name = await leadingProcess(api);
+      return name === than || name === '' ? { yet: name } : { done: name };
+    },
+    { deadlineMs, everyMs: 50 },
+  );
+
+const webhooks = '/apis/nodemaintenance.medik8s.io/v1beta1/nodemaintenances';
+
+/** One create that is tried on, up to and with the webhook, and not stored. */
+export const tryCreate = (api: Api, nodeName: string, name = 'tried'): ReturnType<Api['call']> =>
+  api.call('POST', `${webhooks}?dryRun=All`, {
+    apiVersion: 'nodemaintenance.medik8s.io/v1beta1',
+    kind: 'NodeMaintenance',
+    metadata: { name },
+    spec: { nodeName, reason: 'tried' },
+  });
+
+/** Two replicas on two nodes, both Ready, one of which leads, and a webhook that answers. */
+export const untilSettled = async ({ api }: NodeBed, deadlineMs = 90_000): Promise<readonly Replica[]> => {
+  const settled = await waitFor(
+    'two replicas to be Ready on two nodes',
+    async () => {
+      const found = await replicas(api);
+      const nodes = new Set(found.map(({ spec }) => spec.nodeName));
+      const good = found.length === 2 && nodes.size === 2 && found.every(isReady);
+      const told = found.map(pod => `${pod.metadata.name} on ${pod.spec.nodeName}: ${JSON.stringify(pod.status.containerStatuses)}`);
+      return good ? { done: found } : { yet: told.join('\n').slice(0, 1500) };
+    },
+    { deadlineMs, everyMs: 100 },
+  );
+  await waitFor('one of them to lead', async () => {
+    const { metadata } = await leader(api);
+    return settled.some(pod => pod.metadata.uid === metadata.uid) ? { done: undefined } : { yet: metadata.name };
+  });
+  await waitFor('the webhook to answer', async () => {
+    const { status, body } = await tryCreate(api, 'node-1');
+    return status === 201 ? { done: undefined } : { yet: JSON.stringify(body) };
+  });
+  return settled;
+};
