@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api } from '../control-plane/api.ts';
-import type { Pod } from '../control-plane/objects.ts';
+import { podPath } from '../control-plane/cluster.ts';
+import { isReady, type Pod } from '../control-plane/objects.ts';
+import { until } from '../control-plane/wait.ts';
 import { tryCreate } from './product.ts';
 
 /** What is measured here is printed and not asserted: the machine's load is in it. */
@@ -10,10 +12,14 @@ export const figure = (t: TestContext, what: string, value: string): void => t.d
 
 export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
-type Attempt = { readonly at: number; readonly tookMs: number; readonly failure?: string };
+export type Attempt = { readonly at: number; readonly tookMs: number; readonly failure?: string };
 
-/** Creates that the webhook has to allow, one after the other until it is stopped: what came of each. */
-export const keepCreating = (api: Api, nodeName: string): { stop(): Promise<readonly Attempt[]> } => {
+/** Creates that the webhook has to allow, so many at a time, one after the other until it is stopped: what came of each. */
+export const keepCreating = (
+  api: Api,
+  nodeName: string,
+  atATime = 1,
+): { readonly attempts: readonly Attempt[]; stop(): Promise<readonly Attempt[]> } => {
   const attempts: Attempt[] = [];
   let over = false;
   const loop = async (): Promise<void> => {
@@ -25,8 +31,9 @@ export const keepCreating = (api: Api, nodeName: string): { stop(): Promise<read
       await sleep(20);
     }
   };
-  const running = loop();
+  const running = Promise.all(Array.from({ length: atATime }, loop));
   return {
+    attempts,
     stop: async () => {
       over = true;
       await running;
@@ -59,6 +66,23 @@ export const processesOf = ({ metadata }: Pod): readonly number[] =>
     .filter(name => /^\d+$/.test(name) && read(`/proc/${name}/cgroup`).includes(`pod${metadata.uid}`))
     .filter(name => !['', '/pause\0'].includes(read(`/proc/${name}/cmdline`)))
     .map(Number);
+
+const containerOf = ({ status }: Pod): { readonly restartCount: number } =>
+  (status as { readonly containerStatuses?: readonly { readonly restartCount: number }[] }).containerStatuses?.[0] ?? { restartCount: 0 };
+
+/** Kills what runs in a pod with one container, and waits until it runs again and is Ready. */
+export const killContainer = async (api: Api, pod: Pod): Promise<void> => {
+  const [pid = 0] = processesOf(pod);
+  const path = podPath(pod.metadata.namespace ?? '', pod.metadata.name);
+  const { restartCount } = containerOf(await api.get<Pod>(path));
+  process.kill(pid, 'SIGKILL');
+  const back = async (): Promise<boolean> => {
+    const now = await api.get<Pod>(path);
+    return isReady(now) && containerOf(now).restartCount > restartCount;
+  };
+  // kubelet waits before it starts a container again that has ended twice.
+  await until(`${pod.metadata.name} to come back`, back, { deadlineMs: 90_000 });
+};
 
 /** MiB of memory of a process. */
 export const rssOf = (pid: number): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1024;

@@ -7,6 +7,8 @@ import { isReady } from '../control-plane/objects.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/look.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
+import { identityCases } from './cases/identities.ts';
+import { powerCases } from './cases/power.ts';
 import { beganAt, failures, figure, keepCreating, longest, processesOf, rssOf, seconds } from './figures.ts';
 import { podReady, realDeployment } from './pods.ts';
 import { anotherLeads, installByChart, leader, leadingProcess, replicas, tryCreate, untilSettled } from './product.ts';
@@ -44,7 +46,11 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
       assert.deepEqual([uid, memory], [65_532, 512 * 2 ** 20]);
       const write = await exec('try { fs.writeFileSync("/drydock/x", "") } catch (error) { error.code }');
       assert.equal(write.stdout.trim(), 'EROFS');
-      figure(t, `RSS of ${pod.metadata.name}`, `${rssOf(pid).toFixed(0)} MiB; limit of V8's heap ${((heap ?? 0) / 2 ** 20).toFixed(0)} MiB`);
+      figure(
+        t,
+        `RSS of ${pod.metadata.name}`,
+        `${rssOf(pid).toFixed(0)} MiB; limit of V8's heap ${((heap ?? 0) / 2 ** 20).toFixed(0)} MiB`,
+      );
     }
     const allowed = await api.call('POST', `/api/v1/namespaces/${home}/pods?dryRun=All`, {
       apiVersion: 'v1',
@@ -63,7 +69,7 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
 
   test('creates go on while the replicas are rolled', async t => {
     const before = new Set((await replicas(api)).map(({ metadata }) => metadata.uid));
-    const creating = keepCreating(api, 'node-3');
+    const creating = keepCreating(api, 'node-3', 4);
     const since = performance.now();
     const rolled = await bed.controlPlane.kubectl(['-n', home, 'rollout', 'restart', 'deployment/drydock']);
     assert.equal(rolled.code, 0, rolled.stderr);
@@ -127,7 +133,10 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
     await untilMaintenance(api, 'of-the-leader', 'Drained');
     figure(t, 'until Drained', seconds(performance.now() - since));
     const left = await podsOn(api, nodeName);
-    assert.deepEqual(left.map(({ metadata }) => metadata.name), []);
+    assert.deepEqual(
+      left.map(({ metadata }) => metadata.name),
+      [],
+    );
     await untilSettled(bed);
     await bed.node(nodeName).reboot();
     await remove(api, maintenancePath('of-the-leader'));
@@ -137,4 +146,7 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
       return JSON.stringify(spec) === JSON.stringify(face) ? { done: undefined } : { yet: JSON.stringify(spec) };
     });
   });
+
+  identityCases(bed);
+  powerCases(bed);
 });

@@ -96,7 +96,7 @@ export const staticPod = (node: RealNode, name: string, namespace: string): void
 /** When what happened to a pod's process happened, by its own words. */
 export type Life = { readonly started?: number; readonly SIGTERM?: number; readonly ended?: number };
 
-const lifeIn = (log: string): Life =>
+export const lifeIn = (log: string): Life =>
   Object.fromEntries([...log.matchAll(/^(\S+Z) (started|SIGTERM|ended)$/gm)].map(([, at = '', what = '']) => [what, Date.parse(at)]));
 
 /** Follows the log of a pod through its kubelet, until the process is gone. */

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { nodesReady } from '../../control-plane/cluster.ts';
+import { run } from '../../control-plane/command.ts';
+import { waitFor } from '../../control-plane/wait.ts';
+import type { NodeBed } from '../bed.ts';
+import { type Attempt, failures, figure, keepCreating, killContainer, longest, seconds } from '../figures.ts';
+import { anotherLeads, leader, leadingProcess, type Replica, replicas, tryCreate, untilSettled } from '../product.ts';
+
+/** Addresses of the replicas to which the API server has a connection. */
+const connected = async (): Promise<string> => (await run('/usr/bin/ss', ['-Htn', 'state', 'established', 'dport = :9443'])).stdout;
+
+/** Has the API server's connection to the webhook end at the leader: the other's container is killed, and comes back. */
+const connectToLeader = async (bed: NodeBed, to: Replica): Promise<void> => {
+  for (const other of await replicas(bed.api)) if (other.metadata.uid !== to.metadata.uid) await killContainer(bed.api, other);
+  await waitFor('the API server to be connected to the leader alone', async () => {
+    await tryCreate(bed.api, 'node-1');
+    const peers = await connected();
+    const others = (await replicas(bed.api)).filter(pod => pod.metadata.uid !== to.metadata.uid);
+    const isAlone = others.every(({ status }) => !peers.includes(`${status.podIP}:9443`));
+    return peers.includes(`${to.status.podIP}:9443`) && isAlone ? { done: undefined } : { yet: peers };
+  });
+};
+
+/** Until no create has failed for a while; when the last one failed, by the clock of `since`. */
+const untilQuiet = async (attempts: readonly Attempt[], since: number): Promise<number> => {
+  const lastFailure = (): number =>
+    Math.max(since, ...attempts.filter(({ failure }) => failure !== undefined).map(({ at, tookMs }) => at + tookMs));
+  await waitFor(
+    'creates to succeed again',
+    async () => {
+      const quiet = performance.now() - lastFailure();
+      return quiet > 8000 && performance.now() - since > 20_000 ? { done: undefined } : { yet: `${quiet} ms` };
+    },
+    { deadlineMs: 120_000, everyMs: 500 },
+  );
+  return lastFailure() - since;
+};
+
+/** On a bed with the product installed by its chart, and settled. */
+export const powerCases = (bed: NodeBed): void => {
+  const { api } = bed;
+  test('the leader’s node loses its power, and the API server was connected to that replica', async t => {
+    const pod = await leader(api);
+    await connectToLeader(bed, pod);
+    const process_ = await leadingProcess(api);
+    assert.ok(process_.startsWith(pod.metadata.name));
+    const node = bed.node(pod.spec.nodeName ?? '');
+    const spare = bed.nodes.find(one => one !== node)?.name ?? '';
+    const creating = keepCreating(api, spare, 4);
+    await sleep(1000);
+    const since = performance.now();
+    await node.crash();
+    await anotherLeads(api, process_);
+    figure(t, 'power loss of the leader’s node: until another leads', seconds(performance.now() - since));
+    figure(t, 'power loss: the last create fails after', seconds(await untilQuiet(creating.attempts, since)));
+    const attempts = await creating.stop();
+    const failed = attempts.filter(({ failure }) => failure !== undefined);
+    figure(t, 'creates after the power loss', `${attempts.length}, ${failed.length} failed, longest ${seconds(longest(attempts))}`);
+    for (const failure of failures(attempts)) figure(t, 'failed', failure);
+    await node.boot();
+    await nodesReady(api, [node.name], { deadlineMs: 90_000 });
+    await untilSettled(bed);
+  });
+};

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { budgetAllows, cordon, create, podPath, pods, podsOn, podsReady } from '../control-plane/cluster.ts';
+import type { Outcome } from '../control-plane/command.ts';
+import { budget, namespace } from '../control-plane/manifests.ts';
+import { operatorsOn } from '../operator/harness.ts';
+import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/look.ts';
+import { installShipped, operatorUsers } from '../operator/shipped.ts';
+import { type NodeBed, skipOf, startBed } from './bed.ts';
+import { figure, seconds } from './figures.ts';
+import { type Habits, lifeIn, logsOnDisk, podGone, podReady, realDeployment, realPod, staticPod } from './pods.ts';
+import { onBed } from './product.ts';
+
+/** How pods end on real nodes, whoever drains them; the operator runs from its sources. */
+
+const started = await startBed({ nodes: 2, users: operatorUsers });
+const skip = skipOf(started);
+const bed = started as NodeBed;
+
+describe('pods that are processes', { skip, timeout: 240_000 }, () => {
+  const { api, controlPlane } = bed;
+  const node = skip === false ? bed.node('node-1') : undefined;
+  before(async () => {
+    await installShipped(controlPlane);
+    await operatorsOn(controlPlane)();
+  });
+  /** Whatever a test that failed has left behind. */
+  afterEach(async () => {
+    await api.call('PATCH', podPath('ends', 'bound'), { metadata: { finalizers: null } }, 'application/merge-patch+json');
+    for (const name of ['ends', 'again']) await remove(api, maintenancePath(name));
+    for (const { name } of bed.nodes) await cordon(api, name, false);
+  });
+  after(() => bed.stop());
+
+  /** What a pod's process has said, once it is gone: kubelet removes the log with the pod, so it is followed. */
+  const lives = (space: string, names: readonly string[]): Promise<readonly string[]> =>
+    Promise.all(
+      names.map(async name => {
+        const { body } = await api.call('GET', `${podPath(space, name)}/log?follow=true`);
+        return String(body);
+      }),
+    );
+
+  test('a preStop hook, a long grace period, a process that heeds no SIGTERM, an emptyDir, a finalizer and a static pod', async t => {
+    const space = 'ends';
+    await create(api, namespace(space));
+    const habits: Readonly<Record<string, Partial<Habits>>> = {
+      hooked: { preStopSeconds: 3 },
+      slow: { termSeconds: 6, graceSeconds: 60 },
+      deaf: { termSeconds: 'never', graceSeconds: 4 },
+      local: { localData: true },
+      bound: { finalizers: ['example.test/bound'] },
+    };
+    const names = Object.keys(habits);
+    for (const [name, more] of Object.entries(habits)) await create(api, realPod(name, { namespace: space, onNode: 'node-1', ...more }));
+    if (node !== undefined) staticPod(node, 'still', space);
+    await podsReady(api, space, names.length + 1);
+    const logs = lives(space, names);
+    const since = Date.now();
+    await create(api, maintenance('ends', { nodeName: 'node-1' }));
+    const [hooked = {}, slow = {}, deaf = {}, local = {}] = (await logs).map(lifeIn);
+    const after = (at = 0): number => at - since;
+    assert.ok(after(hooked.SIGTERM) >= 3000, `SIGTERM comes after the hook: ${after(hooked.SIGTERM)} ms`);
+    assert.ok((slow.ended ?? 0) - (slow.SIGTERM ?? 0) >= 6000);
+    assert.deepEqual([deaf.SIGTERM === undefined, deaf.ended], [false, undefined]);
+    assert.ok(local.ended);
+    for (const name of names.filter(one => one !== 'bound')) await podGone(api, space, name);
+    // Its process is gone, and the object waits for whoever put the finalizer there.
+    const status = await untilMaintenance(api, 'ends', 'Draining', ({ blockers }) => blockers?.[0]?.pod?.name === 'bound');
+    figure(t, 'what is said of a pod that a finalizer holds', JSON.stringify(status.blockers));
+    await api.patch(podPath(space, 'bound'), { metadata: { finalizers: null } });
+    await untilMaintenance(api, 'ends', 'Drained');
+    assert.deepEqual(
+      (await podsOn(api, 'node-1')).map(({ metadata }) => metadata.name),
+      ['still-node-1'],
+    );
+    await remove(api, maintenancePath('ends'));
+  });
+
+  /** Four pods of a budget that lets one go, all on a node that is drained then; how long that took, and in which order they heard of it. */
+  const drainOf = async (
+    space: string,
+    from: string,
+    to: string,
+    drain: () => Promise<Outcome>,
+  ): Promise<{ readonly tookMs: number; readonly log: readonly string[] }> => {
+    await create(api, namespace(space), budget('web', { namespace: space, maxUnavailable: 1 }));
+    await cordon(api, to);
+    await create(api, realDeployment('web', 4, { namespace: space, termSeconds: 1, readySeconds: 1 }));
+    await create(api, realPod('slow', { namespace: space, termSeconds: 3, onNode: from, localData: true }));
+    await podsReady(api, space, 5);
+    await cordon(api, to, false);
+    await budgetAllows(api, space, 'web', 1);
+    const names = (await pods(api, space)).map(({ metadata }) => metadata.name);
+    const followed = lives(space, names);
+    const since = performance.now();
+    const done = await drain();
+    const tookMs = performance.now() - since;
+    assert.equal(done.code, 0, done.stdout + done.stderr);
+    const heard = (await followed).map((log, at) => ({ name: names[at] ?? '', ...lifeIn(log) }));
+    assert.ok(heard.every(({ ended }) => ended !== undefined));
+    const first = Math.min(...heard.map(({ SIGTERM = 0 }) => SIGTERM));
+    const log = heard
+      .toSorted((one, other) => (one.SIGTERM ?? 0) - (other.SIGTERM ?? 0))
+      .map(({ name, SIGTERM = 0 }) => `${name.split('-')[0]} +${seconds(SIGTERM - first)}`);
+    assert.deepEqual(
+      (await podsOn(api, from)).filter(({ metadata }) => metadata.namespace === space),
+      [],
+    );
+    return { tookMs, log };
+  };
+
+  test('drydock drain beside kubectl drain: the same pods go, each in its own time', async t => {
+    const flags = ['--ignore-daemonsets', '--delete-emptydir-data', '--force'];
+    const theirs = await drainOf('by-kubectl', 'node-1', 'node-2', () => controlPlane.kubectl(['drain', 'node-1', ...flags]));
+    await controlPlane.kubectl(['uncordon', 'node-1']);
+    const ours = await drainOf('by-drydock', 'node-2', 'node-1', () => onBed(bed, 'drain', 'node-2', ...flags, '--pod-selector', 'app'));
+    for (const [who, { tookMs, log }] of Object.entries({ 'kubectl drain': theirs, 'drydock drain': ours }))
+      figure(t, who, `${seconds(tookMs)}; SIGTERM: ${log.join(', ')}`);
+    assert.deepEqual(ours.log.map(line => line.split(' ')[0]).sort(), theirs.log.map(line => line.split(' ')[0]).sort());
+    await onBed(bed, 'uncordon', 'node-2');
+  });
+
+  test('a container that is started again while its node is drained ends as well', async () => {
+    const space = 'again';
+    await create(api, namespace(space), realPod('again', { namespace: space, onNode: 'node-1', termSeconds: 4 }));
+    await podReady(api, space, 'again');
+    const followed = lives(space, ['again']);
+    await create(api, maintenance('again', { nodeName: 'node-1' }));
+    node?.stopService('kubelet');
+    await new Promise(resolve => setTimeout(resolve, 1500));
+    node?.startService('kubelet');
+    await untilMaintenance(api, 'again', 'Drained');
+    await followed;
+    assert.ok(node === undefined || logsOnDisk(node, space, 'again').length <= 1);
+    await remove(api, maintenancePath('again'));
+  });
+});
