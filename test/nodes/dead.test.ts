@@ -24,12 +24,17 @@ const space = 'dead';
 type Ending = {
   readonly node: string;
   readonly what: string;
-  go(node: RealNode): Promise<void> | void;
-  back(node: RealNode): Promise<void> | void;
+  readonly go: (node: RealNode) => Promise<void>;
+  readonly back: (node: RealNode) => Promise<void>;
 };
 
 const endings: readonly Ending[] = [
-  { node: 'node-1', what: 'kubelet stopped', go: node => node.stopService('kubelet'), back: node => node.startService('kubelet') },
+  {
+    node: 'node-1',
+    what: 'kubelet stopped',
+    go: async node => node.stopService('kubelet'),
+    back: async node => node.startService('kubelet'),
+  },
   { node: 'node-2', what: 'power lost', go: node => node.crash(), back: node => node.boot() },
   { node: 'node-3', what: 'network lost', go: node => node.cutNetwork(), back: node => node.mendNetwork() },
 ];

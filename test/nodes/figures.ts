@@ -21,9 +21,9 @@ export const keepCreating = (
   atATime = 1,
 ): { readonly attempts: readonly Attempt[]; stop(): Promise<readonly Attempt[]> } => {
   const attempts: Attempt[] = [];
-  let over = false;
+  const over = new AbortController();
   const loop = async (): Promise<void> => {
-    while (!over) {
+    while (!over.signal.aborted) {
       const at = performance.now();
       const { status, body } = await tryCreate(api, nodeName);
       const failure = status === 201 ? {} : { failure: `${status} ${(body as { readonly message?: string }).message ?? ''}` };
@@ -35,7 +35,7 @@ export const keepCreating = (
   return {
     attempts,
     stop: async () => {
-      over = true;
+      over.abort();
       await running;
       return attempts;
     },
@@ -86,6 +86,15 @@ export const killContainer = async (api: Api, pod: Pod): Promise<void> => {
 
 /** MiB of memory of a process. */
 export const rssOf = (pid: number): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1024;
+
+/** MiB that the cgroup of a process is charged with, pages of files among them. */
+export const chargedOf = (pid: number): number => {
+  const groups = read(`/proc/${pid}/cgroup`);
+  const [, first] = /^\d+:memory:(.*)$/m.exec(groups) ?? [];
+  const [, second = ''] = /^0::(.*)$/m.exec(groups) ?? [];
+  const file = first === undefined ? `/sys/fs/cgroup${second}/memory.current` : `/sys/fs/cgroup/memory${first}/memory.usage_in_bytes`;
+  return Number(read(file)) / 2 ** 20;
+};
 
 /** When a process began, in milliseconds since 1970, to a hundredth of a second. */
 export const beganAt = (pid: number): number => {

@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { root } from '../../tools/release/paths.ts';
 import { create, getNode, nodesReady, podPath, podsReady } from '../control-plane/cluster.ts';
 import { namespace } from '../control-plane/manifests.ts';
 import type { List } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
+import { figure } from './figures.ts';
 import { lifeOf, logsOnDisk, podGone, podReady, realDeployment, realPod, realService, restartsOf, staticPod } from './pods.ts';
+import { onBed, productImage, untilSettled } from './product.ts';
 
 /** The nodes by themselves: what the other files of this folder stand on. */
 
-const started = await startBed({ nodes: 2 });
+const started = await startBed({ nodes: 2, product: true });
 const skip = skipOf(started);
 const bed = started as NodeBed;
 const space = 'harness';
@@ -89,5 +94,24 @@ describe('real nodes', { skip, timeout: 120_000 }, () => {
     await node.boot();
     await anotherBootId('node-2', second);
     await nodesReady(api, ['node-2']);
+  });
+
+  test('drydock install --apply, then kubectl apply --server-side -k of the same: who owns what', async t => {
+    const installed = await onBed(bed, 'install', '--image', productImage, '--apply');
+    assert.equal(installed.code, 0, installed.stderr);
+    figure(t, 'drydock install --apply warns', JSON.stringify(installed.stderr));
+    await untilSettled(bed);
+    const folder = join(bed.controlPlane.folder, 'kustomized');
+    mkdirSync(folder);
+    const resources = [relative(folder, join(root, 'deploy', 'default'))];
+    const [newName, newTag] = productImage.split(':');
+    writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify({ resources, images: [{ name: 'drydock', newName, newTag }] }));
+    const applied = await bed.controlPlane.kubectl(['apply', '--server-side', '-k', folder]);
+    figure(t, 'kubectl apply --server-side -k says', `exit code ${applied.code}: ${JSON.stringify(applied.stderr)}`);
+    assert.doesNotMatch(applied.stderr, /conflict/);
+    assert.equal(applied.code, 0, applied.stderr);
+    const again = await onBed(bed, 'install', '--image', productImage, '--apply');
+    figure(t, 'drydock install --apply after that', `exit code ${again.code}: ${JSON.stringify(again.stderr)}`);
+    assert.deepEqual([again.code, again.stdout.split('\n').filter(line => !/ unchanged$|^$/.test(line))], [0, []]);
   });
 });

@@ -55,7 +55,14 @@ const ip = (...args: readonly string[]): string => execFileSync('/usr/sbin/ip', 
 
 /** A link of a node outlives its processes for minutes: connections that nobody has closed hold the network namespace. */
 export const removeLink = (name: string): void => {
-  if (existsSync(`/sys/class/net/${name}`)) ip('link', 'delete', name);
+  const isThere = (): boolean => existsSync(`/sys/class/net/${name}`);
+  if (!isThere()) return;
+  try {
+    ip('link', 'delete', name);
+  } catch (error) {
+    // The namespace may have taken it along between the look and the call.
+    if (isThere()) throw error;
+  }
 };
 
 const clear = (number: number): void => {

@@ -67,7 +67,7 @@ const tokenCase = (bed: NodeBed): void => {
     const [file, pods] = [join(controlPlane.folder, 'sa.key'), await replicas(api)];
     const [old, before] = [readFileSync(file, 'utf8'), pods.map(tokenOf)];
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    const fresh = privateKey.export({ type: 'sec1', format: 'pem' }).toString();
+    const fresh = privateKey.export({ type: 'sec1', format: 'pem' });
     // As it is done in clusters: both are believed, the new one signs; then the old one is believed no more.
     writeFileSync(file, fresh + old);
     await controlPlane.restart('kube-apiserver');
