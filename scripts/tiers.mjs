@@ -125,7 +125,8 @@ export const tiers = [
     name: 'nodes',
     what: 'nodes with real kubelets, containers and networks: the released image installed on them, drained, rebooted, killed and cut off',
     files: testsIn('test', 'nodes'),
-    concurrency: 1,
+    // Most of their time is kubelets' and leases' waiting; each has nodes and a network of its own.
+    concurrency: 2,
     needs: 'Debian 12 on x86-64, root, Go on PATH',
     // A quarter of an hour to build, once, and five minutes to run.
     asked: 'npm run test:nodes',

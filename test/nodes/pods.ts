@@ -1,5 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import type { Api } from '../control-plane/api.ts';
 import { podPath } from '../control-plane/cluster.ts';
 import type { Manifest } from '../control-plane/manifests.ts';
@@ -104,14 +103,6 @@ export const lifeOf = async (api: Api, namespace: string, name: string): Promise
   const { status, body } = await api.call('GET', `${podPath(namespace, name)}/log?follow=true`);
   if (status !== 200) throw new Error(`no log of ${name}: ${status} ${JSON.stringify(body)}`);
   return lifeIn(String(body));
-};
-
-/** What the containers of a pod have printed, one after the other, as a node's disk has it. */
-export const logsOnDisk = (node: RealNode, namespace: string, name: string): readonly string[] => {
-  const folder = node.path('var/log/pods');
-  const logs = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-  const own = logs.filter(path => path.startsWith(`${namespace}_${name}_`) && path.endsWith('.log'));
-  return own.sort().map(path => readFileSync(join(folder, path), 'utf8'));
 };
 
 /** How often its container has been started again. */

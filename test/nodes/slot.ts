@@ -51,7 +51,8 @@ const groupsGone = (group: string, attempts = 50): void => {
   }
 };
 
-const ip = (...args: readonly string[]): string => execFileSync('/usr/sbin/ip', args, { encoding: 'utf8' });
+const ip = (...args: readonly string[]): string =>
+  execFileSync('/usr/sbin/ip', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
 /** A link of a node outlives its processes for minutes: connections that nobody has closed hold the network namespace. */
 export const removeLink = (name: string): void => {

@@ -3,7 +3,7 @@
 //
 //	TERM_SECONDS    how long it goes on after SIGTERM; `never`: it ignores SIGTERM and has to be killed
 //	READY_SECONDS   how long it takes until /ready says 200
-//	DATA            a folder: it writes a file there, and / shows what it reads of it
+//	DATA            a folder: what it prints goes to the file life there as well
 package main
 
 import (
@@ -34,7 +34,20 @@ func fail(err error) {
 }
 
 func say(what string) {
-	fmt.Printf("%s %s\n", time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), what)
+	line := fmt.Sprintf("%s %s\n", time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), what)
+	fmt.Print(line)
+	data := os.Getenv("DATA")
+	if data == "" {
+		return
+	}
+	file, err := os.OpenFile(filepath.Join(data, "life"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		fail(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString(line); err != nil {
+		fail(err)
+	}
 }
 
 // pause waits for SIGTERM, and for children that have lost their parent.
@@ -56,12 +69,6 @@ func pause(ended <-chan os.Signal) {
 }
 
 func serve(since time.Time) {
-	data := os.Getenv("DATA")
-	if data != "" {
-		if err := os.WriteFile(filepath.Join(data, "since"), []byte(since.UTC().Format(time.RFC3339Nano)), 0o644); err != nil {
-			fail(err)
-		}
-	}
 	http.HandleFunc("/ready", func(w http.ResponseWriter, _ *http.Request) {
 		if time.Since(since) < seconds(os.Getenv("READY_SECONDS")) {
 			w.WriteHeader(http.StatusServiceUnavailable)
