@@ -84,6 +84,10 @@ export const killContainer = async (api: Api, pod: Pod): Promise<void> => {
   await until(`${pod.metadata.name} to come back`, back, { deadlineMs: 90_000 });
 };
 
+/** The token that a pod's process sees, from its own root folder. */
+export const tokenOf = (pod: Pod): string =>
+  readFileSync(`/proc/${processesOf(pod)[0]}/root/var/run/secrets/kubernetes.io/serviceaccount/token`, 'utf8');
+
 /** MiB of memory of a process. */
 export const rssOf = (pid: number): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1024;
 

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { budgetAllows, cordon, create, podPath, pods, podsOn, podsReady } from '../control-plane/cluster.ts';
+import { clientsFor } from '../control-plane/api.ts';
+import { budgetAllows, collectionOf, cordon, create, evict, nodePath, podPath, pods, podsOn, podsReady } from '../control-plane/cluster.ts';
 import type { Outcome } from '../control-plane/command.ts';
 import { budget, namespace } from '../control-plane/manifests.ts';
 import { operatorsOn } from '../operator/harness.ts';
 import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/look.ts';
 import { installShipped, operatorUsers } from '../operator/shipped.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
-import { figure, seconds } from './figures.ts';
-import { type Habits, lifeIn, podGone, realDeployment, realPod, staticPod } from './pods.ts';
+import { figure, seconds, tokenOf } from './figures.ts';
+import { type Habits, lifeIn, podGone, podReady, realDeployment, realPod, staticPod } from './pods.ts';
 import { onBed } from './product.ts';
 
 /** How pods end on real nodes, whoever drains them; the operator runs from its sources. */
@@ -27,7 +28,7 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
   /** Whatever a test that failed has left behind. */
   afterEach(async () => {
     await api.call('PATCH', podPath('ends', 'bound'), { metadata: { finalizers: null } }, 'application/merge-patch+json');
-    await remove(api, maintenancePath('ends'));
+    for (const name of ['ends', 'tenant']) await remove(api, maintenancePath(name));
     for (const { name } of bed.nodes) await cordon(api, name, false);
   });
   after(() => bed.stop());
@@ -124,5 +125,45 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
         .join();
     assert.equal(names(ours.log), names(theirs.log));
     await onBed(bed, 'uncordon', 'node-2');
+  });
+
+  test('a tenant, by the token of his pod: nobody’s node is his, and his pod with the longest of grace periods stops no drain', async () => {
+    const space = 'tenant';
+    await create(api, namespace(space), {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { name: 'all', namespace: space },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
+      subjects: [{ kind: 'ServiceAccount', name: 'default', namespace: space }],
+    });
+    await create(api, realPod('base', { namespace: space, onNode: 'node-2' }));
+    const clients = clientsFor(() => ({ ...controlPlane.accessOf('admin'), token: tokenOf(base) }));
+    const base = await podReady(api, space, 'base');
+    const tenant = clients.apiOf('tenant');
+    const path = `/api/v1/namespaces/${space}/pods`;
+    // A year is kept; of centuries kubelet's arithmetic overflows, and it kills such a pod at once.
+    for (const [name, graceSeconds] of [
+      ['year', 31_536_000],
+      ['centuries', 9_000_000_000_000],
+    ] as const) {
+      const pod = realPod(name, { namespace: space, onNode: 'node-1', termSeconds: 'never', graceSeconds });
+      assert.equal((await tenant.call('POST', path, pod)).status, 201);
+      await podReady(api, space, name);
+    }
+    const merge = 'application/merge-patch+json';
+    const refused = [
+      await tenant.call('POST', collectionOf('drydock.dev/v1alpha1', 'Maintenance'), maintenance('tenant', { nodeName: 'node-1' })),
+      await tenant.call('PATCH', nodePath('node-1'), { spec: { unschedulable: true } }, merge),
+      await evict(tenant, 'default', 'web'),
+    ];
+    assert.deepEqual(
+      refused.map(({ status }) => status),
+      [403, 403, 403],
+    );
+    clients.close();
+    await api.call('DELETE', `${path}/centuries`);
+    await create(api, maintenance('tenant', { nodeName: 'node-1', drain: { gracePeriodSeconds: 2 } }));
+    await untilMaintenance(api, 'tenant', 'Drained');
+    for (const name of ['year', 'centuries']) await podGone(api, space, name);
   });
 });

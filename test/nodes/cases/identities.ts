@@ -11,7 +11,7 @@ import { isReady, type List, type Pod } from '../../control-plane/objects.ts';
 import { until, waitFor } from '../../control-plane/wait.ts';
 import { maintenance, maintenancePath, remove, untilMaintenance } from '../../operator/look.ts';
 import type { NodeBed } from '../bed.ts';
-import { failures, figure, keepCreating, processesOf, rssOf, seconds } from '../figures.ts';
+import { failures, figure, keepCreating, processesOf, rssOf, seconds, tokenOf } from '../figures.ts';
 import { helm, replicas } from '../product.ts';
 
 /** Certificates, tokens and who they belong to. */
@@ -20,10 +20,6 @@ type Secret = { readonly data: Readonly<Record<string, string>> };
 
 const secretPath = `/api/v1/namespaces/${home}/secrets/drydock-webhook-cert`;
 const day = { hours: 24 };
-
-/** The token that a pod's process sees, from its own root folder. */
-const tokenOf = (pod: Pod): string =>
-  readFileSync(`/proc/${processesOf(pod)[0]}/root/var/run/secrets/kubernetes.io/serviceaccount/token`, 'utf8');
 
 const certificateCase = ({ api }: NodeBed): void => {
   test('the webhook’s certificate runs out and is made anew, and no create fails', async t => {
