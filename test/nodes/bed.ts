@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Api } from '../control-plane/api.ts';
+import { ensureBinaries } from '../control-plane/binaries.ts';
 import { nodesReady } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { newest } from '../control-plane/releases.ts';
@@ -10,7 +11,7 @@ import { ensureOwnImages, ensureProduct, offer } from './images.ts';
 import { whyNoNodes } from './left-out.ts';
 import { type NodeSite, RealNode } from './node.ts';
 import { ensureNodePrograms, type NodePrograms } from './programs.ts';
-import { type Slot, takeSlot } from './slot.ts';
+import { alone, type Slot, takeSlot } from './slot.ts';
 
 /** A control plane with real nodes. */
 export type NodeBed = {
@@ -89,15 +90,26 @@ const fail = (name: string): never => {
   throw new Error(`there is no node ${name}`);
 };
 
+type Made = { readonly kind: 'ready'; readonly programs: NodePrograms; readonly product: string };
+
+const make = async ({ product }: BedOptions): Promise<Made | LeftOut> => {
+  const controlPlane = await ensureBinaries(newest);
+  if (controlPlane.kind === 'left-out') return controlPlane;
+  const programs = await ensureNodePrograms();
+  if (programs.kind === 'left-out') return programs;
+  await ensureOwnImages(programs.own);
+  return { kind: 'ready', programs, product: product === true ? await ensureProduct() : '' };
+};
+
 /** Starts a control plane and nodes, or says why this machine cannot. */
 export const startBed = async (options: BedOptions): Promise<NodeBed | LeftOut> => {
   const why = whyNoNodes();
   if (why !== undefined) return { kind: 'left-out', why };
   const other = otherCluster();
   if (other !== undefined) return other;
-  const programs = await ensureNodePrograms();
-  if (programs.kind === 'left-out') return programs;
-  const product = options.product === true ? await ensureProduct() : '';
+  const made = await alone(() => make(options));
+  if (made.kind === 'left-out') return made;
+  const { programs, product } = made;
   const slot = takeSlot();
   try {
     return await startNodes(slot, programs, options, product);

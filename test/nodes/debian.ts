@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cached, makeCached } from '../control-plane/cache.ts';
 import { run } from '../control-plane/command.ts';
@@ -22,9 +22,13 @@ const mirrors = async (): Promise<readonly string[]> => {
 const fetched = async (path: string): Promise<Buffer> => {
   const failures: string[] = [];
   for (const mirror of await mirrors()) {
-    const response = await fetch(new URL(path, mirror.endsWith('/') ? mirror : `${mirror}/`), { signal: AbortSignal.timeout(60_000) });
-    if (response.ok) return Buffer.from(await response.arrayBuffer());
-    failures.push(`${mirror}: ${response.status}`);
+    try {
+      const response = await fetch(new URL(path, mirror.endsWith('/') ? mirror : `${mirror}/`), { signal: AbortSignal.timeout(60_000) });
+      if (response.ok) return Buffer.from(await response.arrayBuffer());
+      failures.push(`${mirror}: ${response.status}`);
+    } catch (error) {
+      failures.push(`${mirror}: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
   throw new Error(`${path} cannot be fetched (${failures.join(', ')}): name another version in test/nodes/debian-packages.json`);
 };
@@ -42,7 +46,6 @@ const unpack = async (folder: string): Promise<void> => {
   }
   // Of the documents and settings of the packages nobody here reads anything.
   for (const unneeded of ['etc', 'lib', join('usr', 'share')]) rmSync(join(folder, unneeded), { recursive: true, force: true });
-  mkdirSync(join(folder, 'usr', 'sbin'), { recursive: true });
 };
 
 /** The folder in which they are unpacked. */

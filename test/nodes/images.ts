@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type Descriptor, Layout } from '../../tools/release/image/oci.ts';
 import { manifest, root } from '../../tools/release/paths.ts';
@@ -98,5 +98,4 @@ export const offer = (images: string, ...archives: readonly string[]): void => {
     cpSync(file, draft);
     renameSync(draft, join(images, basename(file)));
   }
-  writeFileSync(join(images, 'offered'), '');
 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { usualNamespace as home } from '../../src/cli/install/install-parts.ts';
-import { create, getNode, nodesReady, podsOn } from '../control-plane/cluster.ts';
+import { create, getNode, nodesReady, podPath, podsOn } from '../control-plane/cluster.ts';
 import { namespace } from '../control-plane/manifests.ts';
 import { isReady } from '../control-plane/objects.ts';
 import { waitFor } from '../control-plane/wait.ts';
@@ -122,14 +122,28 @@ describe('the released image on real nodes', { skip, timeout: 400_000 }, () => {
     figure(t, 'kill -9 of the leader: until another process leads', seconds(performance.now() - since));
   });
 
+  test('the leader’s pod is deleted: it hands over the lease', async t => {
+    const [process_, pod] = [await leadingProcess(api), await leader(api)];
+    const since = performance.now();
+    await api.call('DELETE', podPath(home, pod.metadata.name));
+    const free = await anotherLeads(api, process_);
+    const took = seconds(performance.now() - since);
+    figure(
+      t,
+      'deletion of the leader’s pod: until another process leads',
+      `${took}, ${seconds(free)} of them after the lease was given back`,
+    );
+  });
+
   test('a Maintenance of the leader’s node: leadership moves, the pods are elsewhere, and everything comes back', async t => {
     const [process_, pod] = [await leadingProcess(api), await leader(api)];
     const nodeName = pod.spec.nodeName ?? '';
     const face = (await getNode(api, nodeName)).spec;
     const since = performance.now();
     await create(api, maintenance('of-the-leader', { nodeName }));
-    await anotherLeads(api, process_);
+    const free = await anotherLeads(api, process_);
     figure(t, 'Maintenance of the leader’s node: until another leads', seconds(performance.now() - since));
+    figure(t, 'the lease is handed over: nobody leads', seconds(free));
     await untilMaintenance(api, 'of-the-leader', 'Drained');
     figure(t, 'until Drained', seconds(performance.now() - since));
     const left = await podsOn(api, nodeName);

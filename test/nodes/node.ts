@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Outcome, run } from '../control-plane/command.ts';
 import type { Running } from '../control-plane/process.ts';
@@ -178,9 +178,8 @@ export class RealNode {
 
   /** Runs a program in the node. */
   async exec(...command: readonly string[]): Promise<Outcome> {
-    const boot = await this.#powered.pid();
-    const first = await run('/usr/bin/pgrep', ['-P', String(boot)]);
-    return run('/usr/bin/nsenter', ['--target', first.stdout.trim(), '--all', '--', ...command], { environment: inside });
+    const first = readFileSync(join(this.#folder, 'pid'), 'utf8');
+    return run('/usr/bin/nsenter', ['--target', first, '--all', '--', ...command], { environment: inside });
   }
 
   /** Of its disk, from outside. */

@@ -64,7 +64,7 @@ describe('real nodes', { skip, timeout: 120_000 }, () => {
     const { spec } = await api.get<{ readonly spec: { readonly clusterIP: string } }>(`/api/v1/namespaces/${space}/services/web`);
     for (const node of nodes)
       await until(`the service to answer on ${node.name}`, async () => {
-        const { stdout } = await node.exec('/usr/bin/curl', '-s', '-m', '2', `http://${spec.clusterIP}/`);
+        const { stdout } = await node.exec('/opt/own/workload', 'get', `http://${spec.clusterIP}/`);
         return stdout.startsWith('web-');
       });
     await api.delete(`/apis/apps/v1/namespaces/${space}/deployments/web`, { propagationPolicy: 'Background' });

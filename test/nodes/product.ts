@@ -71,16 +71,20 @@ export const leader = async (api: Api): Promise<Replica> => {
   return pod;
 };
 
-/** Waits until another process leads than that one; answers its name. */
-export const anotherLeads = (api: Api, than: string, deadlineMs = 60_000): Promise<string> =>
-  waitFor(
+/** Waits until another process leads than that one; answers for how many milliseconds of that the lease was given back and nobody's. */
+export const anotherLeads = async (api: Api, than: string): Promise<number> => {
+  let freeSince: number | undefined;
+  await waitFor(
     'another leader',
     async () => {
       const name = await leadingProcess(api);
-      return name === than || name === '' ? { yet: name } : { done: name };
+      if (name === '') freeSince ??= performance.now();
+      return name === than || name === '' ? { yet: name } : { done: undefined };
     },
-    { deadlineMs, everyMs: 50 },
+    { deadlineMs: 60_000, everyMs: 20 },
   );
+  return freeSince === undefined ? 0 : performance.now() - freeSince;
+};
 
 const webhooks = '/apis/nodemaintenance.medik8s.io/v1beta1/nodemaintenances';
 

@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { until } from '../control-plane/wait.ts';
 
 /**
  * What the nodes of one test process take of the machine, by number: the bridge `drydock-N` with the network 10.N.0.0/16, and the cgroups
@@ -77,13 +78,29 @@ const sweep = (): void => {
   for (const name of readdirSync(folder)) if (isDead(readFileSync(join(folder, name), 'utf8'))) clear(Number(name));
 };
 
-const claim = (number: number): boolean => {
+const claim = (file: string): boolean => {
   try {
-    writeFileSync(fileOf(number), identityOf(process.pid), { flag: 'wx' });
+    writeFileSync(file, identityOf(process.pid), { flag: 'wx' });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
+  }
+};
+
+const lock = '/run/drydock-nodes-building';
+
+/** Nobody else builds meanwhile: two files of tests that start together would do everything twice, each in twice the time. */
+export const alone = async <T>(build: () => Promise<T>): Promise<T> => {
+  const free = async (): Promise<boolean> => {
+    if (existsSync(lock) && isDead(readFileSync(lock, 'utf8'))) rmSync(lock, { force: true });
+    return claim(lock);
+  };
+  await until('another process to have built', free, { deadlineMs: 30 * 60_000, everyMs: 500 });
+  try {
+    return await build();
+  } finally {
+    rmSync(lock);
   }
 };
 
@@ -95,7 +112,7 @@ export const takeSlot = (): Slot => {
   mkdirSync(folder, { recursive: true });
   sweep();
   for (let number = first; number <= last; number += 1) {
-    if (isTaken(number) || !claim(number)) continue;
+    if (isTaken(number) || !claim(fileOf(number))) continue;
     const [bridge, address] = [bridgeOf(number), `10.${number}.0.1`];
     ip('link', 'add', bridge, 'type', 'bridge');
     ip('address', 'add', `${address}/24`, 'dev', bridge);

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +16,9 @@ const groups = "/sys/fs/cgroup"
 
 // controllers of cgroup v1 that kubelet wants; each is a hierarchy of its own.
 var controllers = []string{"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd"}
+
+// wanted are those of cgroup v2; of a machine's others nobody here needs to know.
+var wanted = []string{"cpu", "cpuset", "hugetlb", "io", "memory", "pids"}
 
 func unified() bool {
 	const magic = 0x63677270
@@ -99,6 +103,9 @@ func divide(folder string) error {
 		return err
 	}
 	for _, name := range strings.Fields(string(available)) {
+		if !slices.Contains(wanted, name) {
+			continue
+		}
 		if err := os.WriteFile(filepath.Join(folder, "cgroup.subtree_control"), []byte("+"+name), 0); err != nil {
 			return fmt.Errorf("controller %s of %s: %w", name, folder, err)
 		}

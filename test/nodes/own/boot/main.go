@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -75,6 +76,9 @@ func start(c config, file string) error {
 		return err
 	}
 	if err := leave(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(c.Folder, "pid"), []byte(strconv.Itoa(child.Process.Pid)), 0o644); err != nil {
 		return err
 	}
 	signals := make(chan os.Signal, 1)

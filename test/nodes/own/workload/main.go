@@ -1,5 +1,5 @@
 // Command workload is what runs in the pods of the tests. As `pause` it holds the namespaces of a pod; `workload sleep 2.5` sleeps, for
-// preStop hooks; else it is an HTTP server that prints what happens to it: its start, each SIGTERM, its end.
+// preStop hooks, `workload get URL` prints what a server there says; else it is an HTTP server that prints what happens to it: its start, each SIGTERM, its end.
 //
 //	TERM_SECONDS    how long it goes on after SIGTERM; `never`: it ignores SIGTERM and has to be killed
 //	READY_SECONDS   how long it takes until /ready says 200
@@ -8,6 +8,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/signal"
@@ -81,6 +82,18 @@ func serve(since time.Time) {
 	fail(http.ListenAndServe(":8080", nil))
 }
 
+func get(url string) {
+	client := http.Client{Timeout: 2 * time.Second}
+	response, err := client.Get(url)
+	if err != nil {
+		fail(err)
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(os.Stdout, response.Body); err != nil {
+		fail(err)
+	}
+}
+
 func main() {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM, syscall.SIGINT)
@@ -90,6 +103,10 @@ func main() {
 	}
 	if len(os.Args) == 3 && os.Args[1] == "sleep" {
 		time.Sleep(seconds(os.Args[2]))
+		return
+	}
+	if len(os.Args) == 3 && os.Args[1] == "get" {
+		get(os.Args[2])
 		return
 	}
 	say("started")
