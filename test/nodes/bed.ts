@@ -3,10 +3,12 @@ import type { Api } from '../control-plane/api.ts';
 import { ensureBinaries } from '../control-plane/binaries.ts';
 import { nodesReady } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
+import { ensureBuilt } from '../control-plane/go-build.ts';
 import { newest } from '../control-plane/releases.ts';
 import type { ControlPlane, LeftOut, Options } from '../control-plane/types.ts';
 import type { Identity } from '../control-plane/users.ts';
 import { otherCluster } from '../integrations/builds.ts';
+import { helmBuild } from '../release/helm.ts';
 import { ensureOwnImages, ensureProduct, offer } from './images.ts';
 import { whyNoNodes } from './left-out.ts';
 import { type NodeSite, RealNode } from './node.ts';
@@ -98,7 +100,9 @@ const make = async ({ product }: BedOptions): Promise<Made | LeftOut> => {
   const programs = await ensureNodePrograms();
   if (programs.kind === 'left-out') return programs;
   await ensureOwnImages(programs.own);
-  return { kind: 'ready', programs, product: product === true ? await ensureProduct() : '' };
+  if (product !== true) return { kind: 'ready', programs, product: '' };
+  const helm = await ensureBuilt(helmBuild('4'));
+  return helm.kind === 'left-out' ? helm : { kind: 'ready', programs, product: await ensureProduct() };
 };
 
 /** Starts a control plane and nodes, or says why this machine cannot. */
