@@ -15,7 +15,8 @@ export type Wanted = {
   readonly make: (folder: string) => Promise<void>;
 };
 
-const cacheFolder = (): string => {
+/** Where all of it is kept. */
+export const cacheFolder = (): string => {
   const given = process.env['XDG_CACHE_HOME'];
   if (given !== undefined && given !== '') return join(given, 'drydock');
   return process.platform === 'darwin' ? join(homedir(), 'Library', 'Caches', 'drydock') : join(homedir(), '.cache', 'drydock');

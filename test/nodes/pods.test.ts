@@ -1,9 +1,23 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { usualNamespace as home } from '../../src/cli/install/install-parts.ts';
 import { clientsFor } from '../control-plane/api.ts';
-import { budgetAllows, collectionOf, cordon, create, evict, nodePath, podPath, pods, podsOn, podsReady } from '../control-plane/cluster.ts';
+import {
+  budgetAllows,
+  collectionOf,
+  cordon,
+  create,
+  evict,
+  getNode,
+  nodePath,
+  podPath,
+  pods,
+  podsOn,
+  podsReady,
+} from '../control-plane/cluster.ts';
 import type { Outcome } from '../control-plane/command.ts';
 import { budget, namespace } from '../control-plane/manifests.ts';
+import { until, waitFor } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness.ts';
 import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/look.ts';
 import { installShipped, operatorUsers } from '../operator/shipped.ts';
@@ -165,5 +179,29 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
     await create(api, maintenance('tenant', { nodeName: 'node-1', drain: { gracePeriodSeconds: 2 } }));
     await untilMaintenance(api, 'tenant', 'Drained');
     for (const name of ['year', 'centuries']) await podGone(api, space, name);
+  });
+
+  test('a real reboot is seen by its boot ID: the machine maintenance that waits for it ends', async () => {
+    const path = `/apis/machinemaintenance.managed.openshift.io/v1alpha1/namespaces/${home}/machinemaintenances`;
+    const event = { provider: 'test', id: 'reboot-1', kind: 'reboot', state: 'Scheduled', source: 'test' };
+    const spec = { maintenancescheduled: false, machineid: 'i-1', machinelink: 'node-2', machineRef: { kind: 'Node', name: 'node-2' } };
+    await api.post(path, {
+      apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1',
+      kind: 'MachineMaintenance',
+      metadata: { name: 'reboot', namespace: home },
+      spec: { ...spec, events: [event] },
+    });
+    const untilSaid = (pattern: RegExp): Promise<void> =>
+      waitFor(`the machine maintenance to say ${String(pattern)}`, async () => {
+        const { status } = await api.get<{ readonly status?: { readonly phase?: string; readonly message?: string } }>(`${path}/reboot`);
+        const said = `${status?.phase ?? ''}: ${status?.message ?? ''}`;
+        return pattern.test(said) ? { done: undefined } : { yet: said };
+      });
+    await untilSaid(/^Drained: The node is drained and held until the cloud reports the end of reboot/);
+    await api.patch(`${path}/reboot`, { spec: { events: [{ ...event, state: 'Completed' }] } });
+    await untilSaid(/^Drained: The event is over, and node node-2 has not rebooted yet/);
+    await bed.node('node-2').reboot();
+    await untilSaid(/^Succeeded: The event is over and the node is back, rebooted/);
+    await until('the node to be back in service', async () => (await getNode(api, 'node-2')).spec.unschedulable !== true);
   });
 });

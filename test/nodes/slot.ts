@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { cacheFolder } from '../control-plane/cache.ts';
 import { until } from '../control-plane/wait.ts';
 
 /**
@@ -88,19 +89,20 @@ const claim = (file: string): boolean => {
   }
 };
 
-const lock = '/run/drydock-nodes-building';
-
 /** Nobody else builds meanwhile: two files of tests that start together would do everything twice, each in twice the time. */
 export const alone = async <T>(build: () => Promise<T>): Promise<T> => {
+  mkdirSync(cacheFolder(), { recursive: true });
+  const lock = join(cacheFolder(), 'node-building');
   const free = async (): Promise<boolean> => {
     if (existsSync(lock) && isDead(readFileSync(lock, 'utf8'))) rmSync(lock, { force: true });
     return claim(lock);
   };
+  if (existsSync(lock)) process.stderr.write(`drydock: another process builds what the nodes need; waiting for it (${lock}) …\n`);
   await until('another process to have built', free, { deadlineMs: 30 * 60_000, everyMs: 500 });
   try {
     return await build();
   } finally {
-    rmSync(lock);
+    rmSync(lock, { force: true });
   }
 };
 
