@@ -27,7 +27,7 @@ const onRelease = release => ({
 
 /**
  * `concurrency`: test files at a time. One control plane is as much as two cores bear. `environment`: what the tests see beside the usual.
- * `asked`: it runs only when it is named; the command for that.
+ * `asked`: it runs only when it is named; the command for that. `longerMinutes`: it may take so much longer than the others.
  */
 export const tiers = [
   {
@@ -130,6 +130,7 @@ export const tiers = [
     needs: 'Debian 12 on x86-64, root, Go on PATH',
     // A quarter of an hour to build, once, and five minutes to run.
     asked: 'npm run test:nodes',
+    longerMinutes: 60 * Number(process.env.DRYDOCK_TEST_HOURS ?? 0),
   },
   ...['1.30', '1.34', '1.37'].map(onRelease),
   {
