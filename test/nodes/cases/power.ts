@@ -11,17 +11,23 @@ import { anotherLeads, leader, leadingProcess, type Replica, replicas, tryCreate
 /** Addresses of the replicas to which the API server has a connection. */
 const connected = async (): Promise<string> => (await run('/usr/bin/ss', ['-Htn', 'state', 'established', 'dport = :9443'])).stdout;
 
-/** Has the API server's connection to the webhook end at the leader: the other's container is killed, and comes back. */
-const connectToLeader = async (bed: NodeBed, to: Replica): Promise<void> => {
-  for (const other of await replicas(bed.api)) if (other.metadata.uid !== to.metadata.uid) await killContainer(bed.api, other);
-  await waitFor('the API server to be connected to the leader alone', async () => {
-    await tryCreate(bed.api, 'node-1');
-    const peers = await connected();
-    const others = (await replicas(bed.api)).filter(pod => pod.metadata.uid !== to.metadata.uid);
-    const isAlone = others.every(({ status }) => !peers.includes(`${status.podIP}:9443`));
-    return peers.includes(`${to.status.podIP}:9443`) && isAlone ? { done: undefined } : { yet: peers };
-  });
-};
+const othersThan = async (bed: NodeBed, { metadata }: Replica): Promise<readonly Replica[]> =>
+  (await replicas(bed.api)).filter(pod => pod.metadata.uid !== metadata.uid);
+
+/** Has the API server's connection to the webhook end at the leader: the other's container is killed, and again as long as it is back before the API server has connected anew. */
+const connectToLeader = (bed: NodeBed, to: Replica): Promise<void> =>
+  waitFor(
+    'the API server to be connected to the leader alone',
+    async () => {
+      const others = await othersThan(bed, to);
+      for (const other of others) await killContainer(bed.api, other);
+      await tryCreate(bed.api, 'node-1');
+      const peers = await connected();
+      const isAlone = others.every(({ status }) => !peers.includes(`${status.podIP}:9443`));
+      return peers.includes(`${to.status.podIP}:9443`) && isAlone ? { done: undefined } : { yet: peers };
+    },
+    { deadlineMs: 60_000, everyMs: 3000 },
+  );
 
 /** When the last one failed that has ended so far. */
 const lastFailure = (attempts: readonly Attempt[], since: number): number =>
