@@ -14,19 +14,22 @@ const connected = async (): Promise<string> => (await run('/usr/bin/ss', ['-Htn'
 const othersThan = async (bed: NodeBed, { metadata }: Replica): Promise<readonly Replica[]> =>
   (await replicas(bed.api)).filter(pod => pod.metadata.uid !== metadata.uid);
 
-/** Has the API server's connection to the webhook end at the leader: the other's container is killed, and again as long as it is back before the API server has connected anew. */
-const connectToLeader = (bed: NodeBed, to: Replica): Promise<void> =>
+/** Has the API server's connection to the webhook end at the leader: while the other's container is away it cannot connect to anybody else. */
+const connectToLeader = async (bed: NodeBed, to: Replica): Promise<void> => {
+  const others = await othersThan(bed, to);
+  await Promise.all(others.map(other => killContainer(bed.api, other)).concat(untilConnected(bed, to, others)));
+};
+
+const untilConnected = (bed: NodeBed, to: Replica, others: readonly Replica[]): Promise<void> =>
   waitFor(
     'the API server to be connected to the leader alone',
     async () => {
-      const others = await othersThan(bed, to);
-      for (const other of others) await killContainer(bed.api, other);
       await tryCreate(bed.api, 'node-1');
       const peers = await connected();
       const isAlone = others.every(({ status }) => !peers.includes(`${status.podIP}:9443`));
       return peers.includes(`${to.status.podIP}:9443`) && isAlone ? { done: undefined } : { yet: peers };
     },
-    { deadlineMs: 60_000, everyMs: 3000 },
+    { everyMs: 20 },
   );
 
 /** When the last one failed that has ended so far. */
