@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { NodeMaintenanceStatus } from '../../src/apis/schema/node-maintenance.ts';
 import type { Audited } from '../control-plane/audit.ts';
-import { budgetAllows, create, deleteNodes, getNode, pods, podsOn, podsReady } from '../control-plane/cluster.ts';
+import { budgetAllows, create, deleteNodes, getNode, nodePath, pods, podsOn, podsReady } from '../control-plane/cluster.ts';
 import { budget, daemonSet, deployment, namespace, node, pod, statefulSet } from '../control-plane/manifests.ts';
 import type { Pod } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
@@ -114,6 +114,35 @@ describe('a NodeMaintenance', { skip, concurrency: 16, timeout: 180_000 }, () =>
     assert.deepEqual((await podCalls(harness, mark, [name])).toSorted(), ['evict fine 201', 'evict zombie 201']);
     await remove(api, seedPath(name));
     await remove(api, maintenancePath(name));
+    await untilFace(api, name, face);
+  });
+
+  test('names its node as what keeps a pod when the kubelet has fallen silent, and no longer once it is back', async () => {
+    const name = 'silent';
+    const face = await makeNode(api, name);
+    const there = { namespace: name, annotations: { 'drydock.test/never-gone': 'true' }, spec: { terminationGracePeriodSeconds: 600 } };
+    await create(api, namespace(name), podAt(name, 'left', there));
+    await untilPods(api, name, 1);
+    await create(api, maintenance(name));
+    await untilMaintenance(api, name, 'Draining', ({ blockers }) => blockers?.[0]?.cause === 'Terminating');
+    // As the node controller says it of a real kubelet that has lost its power (test:nodes).
+    const ready = (status: string, reason: string, message: string): object => ({ type: 'Ready', status, reason, message });
+    const say = async (condition: object): Promise<void> => {
+      const { status } = await getNode(api, name);
+      const others = (status.conditions ?? []).filter(({ type }) => type !== 'Ready');
+      await api.patch(`${nodePath(name)}/status`, { status: { conditions: [...others, condition] } });
+    };
+    await editNode(api, name, { metadata: { annotations: { 'drydock.test/dead': 'true' } } });
+    await say(ready('Unknown', 'NodeStatusUnknown', 'Kubelet stopped posting node status.'));
+    const { blockers } = await untilMaintenance(api, name, 'Draining', status => status.blockers?.[0]?.cause === 'NodeNotReady');
+    assert.match(blockers?.[0]?.message ?? '', /^node silent is not Ready.*Kubelet stopped posting node status.*nobody ends its pods$/);
+    assert.match(blockers?.[0]?.remedy ?? '', /out-of-service=nodeshutdown:NoExecute, or replace the machine$/);
+    await say(ready('True', 'KubeletReady', 'kubelet is posting ready status'));
+    await untilMaintenance(api, name, 'Draining', status => status.blockers?.[0]?.cause === 'Terminating');
+    await killPod(api, name, 'left');
+    await untilMaintenance(api, name, 'Drained');
+    await remove(api, maintenancePath(name));
+    await editNode(api, name, { metadata: { annotations: { 'drydock.test/dead': null } } });
     await untilFace(api, name, face);
   });
 
