@@ -1,5 +1,3 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { usualNamespace as home } from '../../src/cli/install/install-parts.ts';
 import { leaderLease } from '../../src/cli/shared/kinds.ts';
@@ -21,16 +19,14 @@ export const productImage = `${productRepository}:${manifest.version}`;
 export type Replica = Pod & { readonly status: { readonly podIP?: string; readonly containerStatuses?: readonly object[] } };
 
 /** Every setting of Helm's that is a folder of the user's is one of ours. */
-const helmHome = (): Readonly<Record<string, string>> => {
-  const folder = mkdtempSync(join(tmpdir(), 'drydock-helm-'));
-  return Object.fromEntries(['CACHE', 'CONFIG', 'DATA'].map(name => [`HELM_${name}_HOME`, join(folder, name)]));
-};
+const helmHome = (folder: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(['CACHE', 'CONFIG', 'DATA'].map(name => [`HELM_${name}_HOME`, join(folder, 'helm', name)]));
 
 /** Runs Helm 4 against the bed, in the product's namespace. Throws when Helm does. */
 export const helm = async (bed: NodeBed, ...args: readonly string[]): Promise<Outcome> => {
   const built = await ensureBuilt(helmBuild('4'));
   if (built.kind === 'left-out') throw new Error(built.why);
-  const environment = { ...helmHome(), KUBECONFIG: bed.controlPlane.kubeconfig };
+  const environment = { ...helmHome(bed.controlPlane.folder), KUBECONFIG: bed.controlPlane.kubeconfig };
   const done = await run(join(built.folder, 'helm'), [...args, '--namespace', home], { environment });
   if (done.code !== 0) throw new Error(`helm ${args.join(' ')}: ${done.stdout}${done.stderr}`);
   return done;
