@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Built, ensureBuilt, type GoBuild } from '../control-plane/go-build.ts';
 import { ensureDebian } from './debian.ts';
@@ -15,15 +16,24 @@ export type NodePrograms = {
   readonly debian: string;
 };
 
-const version = 'v1.37.2';
 const containerd = 'github.com/containerd/containerd/v2';
 const plugins = 'github.com/containernetworking/plugins/plugins';
+
+/** What a module's go.mod pins of another: `v1.37.2`. */
+const pinned = (module: string, dependency: string): string => {
+  const lines = readFileSync(join(import.meta.dirname, module, 'go.mod'), 'utf8').split('\n');
+  const [, version] = lines.map(line => line.trim().split(' ')).find(([name]) => name === dependency) ?? [];
+  if (version === undefined) throw new Error(`test/nodes/${module}/go.mod requires no ${dependency}`);
+  return version;
+};
+
+const version = pinned('kubernetes', 'k8s.io/kubernetes');
 const static_ = { CGO_ENABLED: '0' };
 
 const variables = [
   `k8s.io/component-base/version.gitVersion=${version}`,
   'k8s.io/component-base/version.gitMajor=1',
-  'k8s.io/component-base/version.gitMinor=37',
+  `k8s.io/component-base/version.gitMinor=${version.split('.')[1] ?? ''}`,
   `k8s.io/client-go/pkg/version.gitVersion=${version}`,
 ];
 
@@ -42,7 +52,10 @@ const runtime: GoBuild = {
   salt: 'containerd, ptp',
   announcement: 'building containerd for the tests, about a minute the first time,',
   build: async (to, go) => {
-    const [flags, commands] = [`-s -w -X ${containerd}/version.Version=2.2.9`, ['containerd', 'containerd-shim-runc-v2', 'ctr']];
+    const [flags, commands] = [
+      `-s -w -X ${containerd}/version.Version=${pinned('runtime', containerd).slice(1)}`,
+      ['containerd', 'containerd-shim-runc-v2', 'ctr'],
+    ];
     await go(['build', '-o', `${to}/`, '-ldflags', flags, ...commands.map(name => `${containerd}/cmd/${name}`)], static_);
     for (const name of ['ipam/host-local', 'main/loopback', 'main/ptp'])
       await go(['build', '-o', `${join(to, 'cni')}/`, '-ldflags', '-s -w', `${plugins}/${name}`], static_);
