@@ -85,7 +85,7 @@ describe('real nodes', { skip, timeout: 120_000 }, () => {
     assert.ok(mirror?.metadata.annotations?.['kubernetes.io/config.mirror']);
   });
 
-  test('what a test that was killed has left is taken away by the next', async () => {
+  test('what a test that was killed has left is taken away by the next', async t => {
     const child = spawn(process.execPath, [join(import.meta.dirname, 'killed.ts')], { stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = (await once(child.stdout, 'data')) as [Buffer];
     const number = Number(line);
@@ -96,9 +96,13 @@ describe('real nodes', { skip, timeout: 120_000 }, () => {
     assert.ok(left().length >= 2, String(line));
     child.kill('SIGKILL');
     await once(child, 'exit');
-    const next = takeSlot();
-    next.release();
-    assert.deepEqual(left(), []);
+    const held = [takeSlot()];
+    while ((held.at(-1)?.number ?? number) < number) held.push(takeSlot());
+    const stale = left().filter(name => name !== `drydock-${number}`);
+    const isOurs = held.some(slot => slot.number === number);
+    for (const slot of held) slot.release();
+    if (isOurs) assert.deepEqual(stale, []);
+    else t.skip('somebody else has taken the number at once, and with that what was left');
   });
 
   test('a reboot gives another boot ID and the event Rebooted, and a shutdown ends pods by SIGTERM', async () => {
