@@ -1,12 +1,13 @@
 import { isObject, type JsonObject, sameJson } from '../../core/json.ts';
 import type { Api, ApiResponse } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import { apiWarnings } from './api-warnings.ts';
 import type { Manifest } from './install-files.ts';
 import { type Located, Locator } from './install-locate.ts';
 
 /** What became of one object. */
 export type Applied =
-  | { readonly result: 'applied' | 'unchanged' }
+  | { readonly result: 'applied' | 'unchanged'; readonly warnings?: readonly string[] }
   /** Kept as it is, which is no failure. */
   | { readonly result: 'left alone'; readonly why: string }
   | { readonly result: 'failed'; readonly why: string };
@@ -90,7 +91,8 @@ export class Applier {
       body: manifest,
     });
     if (answer.status !== 200 && answer.status !== 201) return { result: 'failed', why: refusalOf(answer) };
-    return { result: isSame(before, answer.body) ? 'unchanged' : 'applied' };
+    const warnings = apiWarnings(answer.headers['warning']);
+    return { result: isSame(before, answer.body) ? 'unchanged' : 'applied', ...(warnings.length > 0 && { warnings }) };
   }
 
   /** Waits until a new kind is served; without that none of its objects can be made. */

@@ -78,6 +78,7 @@ const applyAll = async (applier: Applier, all: readonly Manifest[]): Promise<rea
   const failed: string[] = [];
   const tell = (manifest: Manifest, applied: Applied): void => {
     if (applied.result === 'failed') failed.push(applied.why);
+    if ('warnings' in applied) for (const warning of applied.warnings ?? []) process.stderr.write(`Warning: ${warning}\n`);
     process.stdout.write(lineOf(manifest, applied));
   };
   const crds: Manifest[] = [];
