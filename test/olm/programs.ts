@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type Built, ensureBuilt } from '../control-plane/go-build.ts';
+import { sourcesOf } from '../integrations/installed.ts';
 
 /** operator-framework's own programs, built from their sources. */
 
@@ -33,6 +34,20 @@ export const controllers = await ensureBuilt({
   salt: '',
   announcement: "building OLM's controllers for the tests, two to four minutes,",
   build: (to, go) => go(['build', ...tags, ...small, '-o', `${to}/`, `${olm}/olm`, `${olm}/catalog`]),
+});
+
+const olm1 = 'github.com/operator-framework/operator-controller';
+
+/** The sources of OLM 1's controllers, with its kinds. */
+export const olm1Sources = (): Promise<string> => sourcesOf(join(here, 'controllers-1'), olm1);
+
+/** OLM 1's two controllers: catalogs, and what is installed from them. */
+export const controllers1 = await ensureBuilt({
+  name: 'olm-1',
+  module: join(here, 'controllers-1'),
+  salt: '',
+  announcement: "building OLM 1's controllers for the tests, four minutes,",
+  build: (to, go) => go(['build', ...tags, ...small, '-o', `${to}/`, `${olm1}/cmd/catalogd`, `${olm1}/cmd/operator-controller`]),
 });
 
 /** Path of a program that was built; throws where it was not. */

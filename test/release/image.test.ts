@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Outcome, run } from '../control-plane/command.ts';
-import { ensureBuilt } from '../control-plane/go-build.ts';
 import { freePorts } from '../control-plane/ports.ts';
 import { until } from '../control-plane/wait.ts';
 import { drydock } from '../operator/shipped.ts';
+import { crane } from './crane.ts';
 import { cosign, shell, signing, verifying } from './signing.ts';
 
 /** The image: pushed to a registry by crane, validated by it, and run as its container would be. */
@@ -19,13 +19,6 @@ const folder = mkdtempSync(join(tmpdir(), 'drydock-image-'));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string };
 const file = join(released, `drydock-image-${version}.tar.gz`);
 
-const crane = await ensureBuilt({
-  name: 'crane',
-  module: join(import.meta.dirname, 'crane'),
-  salt: '',
-  announcement: 'building crane for the tests, a few seconds,',
-  build: (to, go) => go(['build', '-o', join(to, 'crane'), '-ldflags', '-s -w', 'github.com/google/go-containerregistry/cmd/crane']),
-});
 const hasDebian = (await run('dpkg-deb', ['--version']).catch(() => undefined)) !== undefined;
 const isRoot = process.getuid?.() === 0;
 const make = (): Promise<Outcome> => run(process.execPath, ['tools/release.ts', '--only', 'image'], { cwd: root, timeoutMs: 200_000 });

@@ -1,11 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import type { Archive } from './executables.ts';
-import { dist, manifest } from './paths.ts';
+import { dist, manifest, releases } from './paths.ts';
 import { licencesFile } from './program.ts';
-
-/** Where releases are to be found; krew looks there unless it is given an archive. */
-const releases = 'https://drydock.dev/releases';
 
 const architectures = { x64: 'amd64', arm64: 'arm64' } as const;
 

@@ -25,3 +25,6 @@ type Manifest = {
 
 /** The one place of the version. */
 export const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as Manifest;
+
+/** Where releases are to be found. */
+export const releases = 'https://drydock.dev/releases';

@@ -1,26 +1,20 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
-import { manifests } from '../../../src/cli/install/install-manifests.ts';
 import { usualNamespace } from '../../../src/cli/install/install-parts.ts';
 import { below, pack } from '../archive.ts';
 import { commit } from '../commit.ts';
 import { Layout } from '../image/oci.ts';
 import { build, dist, manifest } from '../paths.ts';
 import { catalogOf } from './catalog.ts';
-import { clusterServiceVersion } from './csv.ts';
+import { clusterServiceVersion, prerequisitesFile } from './csv.ts';
+import { type Generation, placed } from './places.ts';
 
-/** The bundle for the Operator Lifecycle Manager (registry+v1), the image that holds it, and a file-based catalog with it. */
-
-/** The kinds of objects that OLM takes beside the CSV and that belong to the operator: all else is applied beside (docs/install.md). */
-const taken = ['CustomResourceDefinition', 'Service', 'PodDisruptionBudget'];
-
-/** OLM makes the Service of the webhook, and its certificate, itself. */
-const olmsOwn = 'drydock-webhook';
+/** Bundles for the Operator Lifecycle Manager (registry+v1), file-based catalogs with them, the images of both, and the objects to apply before. */
 
 const channel = 'stable';
 
-const annotations: Readonly<Record<string, string>> = {
+const bundleLabels: Readonly<Record<string, string>> = {
   'operators.operatorframework.io.bundle.mediatype.v1': 'registry+v1',
   'operators.operatorframework.io.bundle.manifests.v1': 'manifests/',
   'operators.operatorframework.io.bundle.metadata.v1': 'metadata/',
@@ -29,41 +23,62 @@ const annotations: Readonly<Record<string, string>> = {
   'operators.operatorframework.io.bundle.channel.default.v1': channel,
 };
 
+/** Names of the bundles' images in the registry. */
+const bundleImages: Readonly<Record<Generation, string>> = { olm: `${manifest.name}-bundle`, 'olm-1': `${manifest.name}-bundle-olm-1` };
+
+const catalogLabels: Readonly<Record<string, string>> = { 'operators.operatorframework.io.index.configs.v1': '/configs' };
+
 /** In their namespace they are installed by OLM, which chooses it. */
 const withoutNamespace = ({ metadata, ...rest }: Manifest): Manifest => {
   const { namespace: _namespace, ...kept } = metadata;
   return { ...rest, metadata: kept };
 };
 
-const objectsOf = (image: string | undefined): readonly Manifest[] => {
-  const parts = new Set(['crds', 'rbac', 'operator', 'webhook'] as const);
-  const all = manifests({ parts, groups: [], namespace: usualNamespace, ...(image !== undefined && { image }) });
-  const besides = all.filter(({ kind, metadata }) => taken.includes(kind) && metadata.name !== olmsOwn);
-  return [clusterServiceVersion(all, usualNamespace), ...besides.map(withoutNamespace)];
-};
-
 const fileOf = ({ kind, metadata }: Manifest): string =>
   kind === 'ClusterServiceVersion' ? `${manifest.name}.clusterserviceversion.yaml` : `${metadata.name}.${kind.toLowerCase()}.yaml`;
 
-const write = (folder: string, objects: readonly Manifest[]): void => {
-  for (const name of ['manifests', 'metadata']) mkdirSync(`${folder}/${name}`, { recursive: true });
-  for (const object of objects) writeFileSync(`${folder}/manifests/${fileOf(object)}`, stringify(object));
-  writeFileSync(`${folder}/metadata/annotations.yaml`, stringify({ annotations }));
+const put = (file: string, text: string): void => {
+  mkdirSync(file.slice(0, file.lastIndexOf('/')), { recursive: true });
+  writeFileSync(file, text);
 };
 
-/** Makes the bundle as files and as an image (an OCI layout), and the catalog; answers their names. `registry`: where the images will be. */
-export const olm = (registry?: string): readonly string[] => {
-  const folder = `${build}olm/`;
-  rmSync(folder, { recursive: true, force: true });
-  const imageOf = (name: string): string => `${registry === undefined ? '' : `${registry}/`}${name}:${manifest.version}`;
-  const objects = objectsOf(registry === undefined ? undefined : imageOf(manifest.name));
-  write(`${folder}bundle`, objects);
-  const layout = new Layout(`${folder}layout`);
-  const config = { created: commit.time().toString(), config: { Labels: annotations } };
-  layout.index([layout.image(config, [layout.layer(`${folder}bundle`)], { os: 'linux', architecture: 'amd64' }, {})], {});
-  const [files, image, catalog] = ['bundle', 'bundle-image', 'catalog'].map(name => `${manifest.name}-olm-${name}-${manifest.version}`);
-  pack(`${dist}${files}.tar.gz`, `${folder}bundle`, below(`${folder}bundle`, { filesOnly: true }));
-  pack(`${dist}${image}.tar.gz`, `${folder}layout`, below(`${folder}layout`, { filesOnly: true }));
-  writeFileSync(`${dist}${catalog}.yaml`, catalogOf(objects, { channel, image: imageOf(`${manifest.name}-bundle`) }));
-  return [`${files}.tar.gz`, `${image}.tar.gz`, `${catalog}.yaml`];
+/** Aliases are not known to every reader. */
+const yaml = (value: unknown): string => stringify(value, { aliasDuplicateObjects: false });
+
+/** An image without a program, as an OCI layout in one archive: the same for every architecture. */
+const imageOf = (name: string, folder: string, labels: Readonly<Record<string, string>>): string => {
+  const layout = new Layout(`${folder}-layout`);
+  const config = { created: commit.time().toString(), config: { Labels: labels } };
+  layout.index([layout.image(config, [layout.layer(folder)], { os: 'linux', architecture: 'amd64' }, {})], {});
+  const file = `${name}-${manifest.version}.tar.gz`;
+  pack(`${dist}${file}`, `${folder}-layout`, below(`${folder}-layout`, { filesOnly: true }));
+  return file;
 };
+
+/** Everything for one generation of OLM; answers the names of the files. */
+const made = (generation: Generation, registry: string | undefined): readonly string[] => {
+  const refOf = (name: string): string => `${registry === undefined ? '' : `${registry}/`}${name}:${manifest.version}`;
+  const { all, bundle, before } = placed(generation, registry === undefined ? undefined : refOf(manifest.name));
+  const objects = [clusterServiceVersion(all, usualNamespace, generation), ...bundle.map(withoutNamespace)];
+  const prefix = `${manifest.name}-${generation}`;
+  const folder = `${build}${generation}`;
+  rmSync(folder, { recursive: true, force: true });
+  for (const object of objects) put(`${folder}/bundle/manifests/${fileOf(object)}`, yaml(object));
+  put(`${folder}/bundle/metadata/annotations.yaml`, yaml({ annotations: bundleLabels }));
+  const catalog = catalogOf(objects, { generation, channel, image: refOf(bundleImages[generation]) });
+  put(`${folder}/catalog/configs/${manifest.name}/catalog.yaml`, catalog);
+  const [files, listing] = [`${prefix}-bundle-${manifest.version}.tar.gz`, `${prefix}-catalog-${manifest.version}.yaml`];
+  pack(`${dist}${files}`, `${folder}/bundle`, below(`${folder}/bundle`, { filesOnly: true }));
+  writeFileSync(`${dist}${listing}`, catalog);
+  writeFileSync(`${dist}${prerequisitesFile(generation)}`, before.map(object => `---\n${yaml(object)}`).join(''));
+  return [
+    files,
+    imageOf(`${prefix}-bundle-image`, `${folder}/bundle`, bundleLabels),
+    listing,
+    imageOf(`${prefix}-catalog-image`, `${folder}/catalog`, catalogLabels),
+    prerequisitesFile(generation),
+  ];
+};
+
+/** Makes what both generations of OLM install from; answers the names of the files. `registry`: where the images will be. */
+export const olm = (registry?: string): readonly string[] => (['olm', 'olm-1'] as const).flatMap(generation => made(generation, registry));

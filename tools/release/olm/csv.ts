@@ -2,18 +2,15 @@ import { readFileSync } from 'node:fs';
 import { type WebhookEntry, webhooks } from '../../../src/apis/admission.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { commit } from '../commit.ts';
-import { manifest, root } from '../paths.ts';
+import { manifest, releases, root } from '../paths.ts';
 import { ownedKind } from './descriptors.ts';
+import { type Binding, type Generation, isOperators } from './places.ts';
 
 /** The ClusterServiceVersion: of the same objects as `drydock install` prints. */
 
 /** Of the package, and of its first version: a later one names the one that it replaces. */
 export const csvName = `${manifest.name}.v${manifest.version}`;
 
-type Binding = Manifest & {
-  readonly roleRef: { readonly kind: string; readonly name: string };
-  readonly subjects: readonly { readonly name: string }[];
-};
 type Role = Manifest & { readonly rules: readonly unknown[] };
 type Deployment = Manifest & {
   readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } } };
@@ -25,8 +22,7 @@ const ofKind = <T extends Manifest>(all: readonly Manifest[], kind: string): rea
 /** Rules of the roles that bindings of this kind give the operator; a RoleBinding counts in the operator's namespace alone. */
 const rulesBoundBy = (all: readonly Manifest[], kind: 'ClusterRoleBinding' | 'RoleBinding', namespace: string): readonly unknown[] => {
   const bindings = ofKind<Binding>(all, kind).filter(
-    ({ metadata, subjects }) =>
-      subjects.some(({ name }) => name === manifest.name) && (kind === 'ClusterRoleBinding' || metadata.namespace === namespace),
+    binding => isOperators(binding) && (kind === 'ClusterRoleBinding' || binding.metadata.namespace === namespace),
   );
   return bindings.flatMap(({ roleRef }) => {
     const role = ofKind<Role>(all, roleRef.kind).find(
@@ -89,11 +85,11 @@ const internalKinds = ['nodenotices.drydock.dev', 'machinemaintenances.machinema
 
 /** What the console of OpenShift asks (features.operators.openshift.io): only what is so. */
 const features = {
-  disconnected: 'true',
+  disconnected: 'false',
   'fips-compliant': 'false',
   'proxy-aware': 'true',
   'tls-profiles': 'false',
-  'token-auth-aws': 'true',
+  'token-auth-aws': 'false',
   'token-auth-azure': 'false',
   'token-auth-gcp': 'false',
   cnf: 'false',
@@ -114,12 +110,15 @@ const annotations = (image: string, namespace: string): Readonly<Record<string, 
   ...Object.fromEntries(Object.entries(features).map(([name, value]) => [`features.operators.openshift.io/${name}`, value])),
 });
 
-const about = `Drydock takes nodes out of service safely, keeps them out for as long as the work lasts, and brings them back. Create a Maintenance (or a NodeMaintenance of medik8s) that names a node: it is
+/** Name of the file with the objects that are applied before the bundle is installed. */
+export const prerequisitesFile = (generation: Generation): string => `${manifest.name}-${generation}-prerequisites-${manifest.version}.yaml`;
+
+const about = (generation: Generation): string => `Drydock takes nodes out of service safely, keeps them out for as long as the work lasts, and brings them back. Create a Maintenance (or a NodeMaintenance of medik8s) that names a node: it is
 cordoned, tainted and drained as fast as its disruption budgets allow. Delete it, and the node is as it was.
 
-**Before the first maintenance** apply what a bundle cannot contain (the namespaces of the node leases with the binding for them, and the admission policies):
+**Before you install it** apply the objects that a bundle cannot contain: namespaces with the bindings in them, admission policies${generation === 'olm-1' ? ', the webhook' : ''}, the NetworkPolicy and the quota for critical pods.
 
-    drydock install --without crds operator webhook --apply
+    kubectl apply --server-side -f ${releases}/v${manifest.version}/${prerequisitesFile(generation)}
 `;
 
 const icon = (): object => ({
@@ -134,13 +133,16 @@ const platforms = {
   'operatorframework.io/os.linux': 'supported',
 };
 
-/** In a group of all namespaces OLM would make the operator's roles in its own namespace count in all of them: leases and certificates of everybody. Nodes have no namespace anyway. */
-const mode = 'OwnNamespace';
+/**
+ * In a group of all namespaces OLM would make the operator's permissions in its own namespace count in all of them: leases and certificates of everybody. Nodes
+ * have no namespace anyway. OLM 1 installs nothing else than for all namespaces: there these permissions are a Role in the bundle.
+ */
+const modeOf: Readonly<Record<Generation, string>> = { olm: 'OwnNamespace', 'olm-1': 'AllNamespaces' };
 
 const modes = ['OwnNamespace', 'SingleNamespace', 'MultiNamespace', 'AllNamespaces'];
 
 /** The CSV of these objects, which are in the namespace that is suggested for it. */
-export const clusterServiceVersion = (all: readonly Manifest[], namespace: string): Manifest => {
+export const clusterServiceVersion = (all: readonly Manifest[], namespace: string, generation: Generation): Manifest => {
   const [deployment] = ofKind<Deployment>(all, 'Deployment');
   const image = deployment?.spec.template.spec.containers[0]?.image;
   if (deployment === undefined || image === undefined) throw new Error('the manifests have no Deployment with an image');
@@ -154,7 +156,7 @@ export const clusterServiceVersion = (all: readonly Manifest[], namespace: strin
     metadata: { name: csvName, labels: platforms, annotations: annotations(image, namespace) } as Manifest['metadata'],
     spec: {
       displayName: 'Drydock',
-      description: about,
+      description: about(generation),
       version: manifest.version,
       maturity: 'beta',
       minKubeVersion: '1.30.0',
@@ -164,19 +166,19 @@ export const clusterServiceVersion = (all: readonly Manifest[], namespace: strin
       maintainers: [{ name: 'Drydock', email: 'maintainers@drydock.dev' }],
       icon: [icon()],
       relatedImages: [{ name: manifest.name, image }],
-      installModes: modes.map(type => ({ type, supported: type === mode })),
+      installModes: modes.map(type => ({ type, supported: type === modeOf[generation] })),
       customresourcedefinitions: { owned: ofKind(all, 'CustomResourceDefinition').map(ownedKind) },
       install: {
         strategy: 'deployment',
         spec: {
           clusterPermissions: permissions('ClusterRoleBinding'),
-          permissions: permissions('RoleBinding'),
+          ...(generation === 'olm' && { permissions: permissions('RoleBinding') }),
           deployments: [
             { name: manifest.name, label: (deployment.metadata as { readonly labels?: object }).labels, spec: deployment.spec },
           ],
         },
       },
-      webhookdefinitions: webhookDefinitions(),
+      ...(generation === 'olm' && { webhookdefinitions: webhookDefinitions() }),
     },
   };
 };

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { manifestsIn } from '../../src/cli/install/install-files.ts';
+import { create, nodesReady } from '../control-plane/cluster.ts';
+import { run } from '../control-plane/command.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { namespace, node } from '../control-plane/manifests.ts';
+import type { Condition } from '../control-plane/objects.ts';
+import { freePorts } from '../control-plane/ports.ts';
+import type { Running } from '../control-plane/process.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
+import { until, waitFor } from '../control-plane/wait.ts';
+import { applyAll, certificates, documentsIn, kindsServed } from '../integrations/installed.ts';
+import { crane } from '../release/crane.ts';
+import { fileOf, home, makeRelease, version } from './released.ts';
+import { controllers1, olm1Sources, programIn } from './programs.ts';
+
+/** The bundle for OLM 1, from a registry, installed by its own controllers on a real control plane. */
+
+const builds = [crane, controllers1];
+const [lacking] = builds.flatMap(built => (built.kind === 'left-out' ? [built.why] : []));
+const started = await startControlPlane({});
+const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : (lacking ?? false);
+const external = started.kind === 'started' && started.external && 'it installs OLM 1: it needs a control plane of its own';
+const controlPlane = started as ControlPlane;
+
+const system = 'olmv1-system';
+const kinds = '/apis/olm.operatorframework.io/v1';
+
+type Conditions = { readonly status?: { readonly conditions?: readonly (Condition & { readonly message?: string })[] } };
+
+describe('OLM 1 on a real control plane', { skip: leftOut || external, timeout: 300_000 }, () => {
+  const { api, folder } = controlPlane;
+  const running: Running[] = [];
+  const start = (name: string, command: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}): void =>
+    void running.push(controlPlane.run({ name, command, args, cwd: folder, patience: '5s', environment }));
+
+  /** Serves the images of the release, without TLS: answers its address. */
+  const registry = async (): Promise<string> => {
+    const [port = 0] = await freePorts(1);
+    const address = `127.0.0.1:${port}`;
+    start('registry', programIn(crane, 'crane'), ['registry', 'serve', '--address', address], { PORT: String(port) });
+    await until('the registry to listen', async () => (await fetch(`http://${address}/v2/`)).ok);
+    await makeRelease('--registry', address);
+    for (const what of ['bundle', 'catalog']) {
+      const layout = join(folder, what);
+      mkdirSync(layout);
+      assert.equal((await run('tar', ['-xzf', fileOf(`olm-1-${what}-image.tar.gz`), '-C', layout])).code, 0);
+      const { code, stderr } = await run(programIn(crane, 'crane'), ['push', layout, `${address}/drydock-${what}-olm-1:${version}`, '--insecure']);
+      assert.equal(code, 0, stderr);
+    }
+    return address;
+  };
+
+  const startControllers = async (address: string): Promise<void> => {
+    const home = join(folder, 'home');
+    mkdirSync(join(home, '.config', 'containers'), { recursive: true });
+    writeFileSync(join(home, '.config', 'containers', 'registries.conf'), `[[registry]]\nlocation = "${address}"\ninsecure = true\n`);
+    const authorities = join(folder, 'authorities');
+    mkdirSync(authorities);
+    writeFileSync(join(authorities, 'ca.crt'), controlPlane.accessOf('admin').ca ?? '');
+    const certificate = certificates(controlPlane, 'catalogd');
+    const [catalogs, metrics, webhook, ...health] = (await freePorts(5)).map(port => `127.0.0.1:${port}`);
+    const environment = { KUBECONFIG: controlPlane.kubeconfig, HOME: home };
+    const common = ['--system-namespace', system];
+    start(
+      'catalogd',
+      programIn(controllers1, 'catalogd'),
+      [
+        ...common,
+        `--tls-cert=${certificate}/tls.crt`,
+        `--tls-key=${certificate}/tls.key`,
+        `--cache-dir=${join(folder, 'catalogd')}`,
+        `--catalogs-server-addr=${catalogs ?? ''}`,
+        `--external-address=${catalogs ?? ''}`,
+        `--metrics-bind-address=${metrics ?? ''}`,
+        `--webhook-server-port=${webhook?.split(':')[1] ?? ''}`,
+        `--health-probe-bind-address=${health[0] ?? ''}`,
+      ],
+      environment,
+    );
+    start(
+      'operator-controller',
+      programIn(controllers1, 'operator-controller'),
+      [
+        ...common,
+        `--catalogd-cas-dir=${authorities}`,
+        `--cache-path=${join(folder, 'operator-controller')}`,
+        `--health-probe-bind-address=${health[1] ?? ''}`,
+      ],
+      environment,
+    );
+  };
+
+  const conditionOf = async (path: string, type: string): Promise<void> =>
+    waitFor(
+      `${path} to be ${type}`,
+      async () => {
+        const { conditions = [] } = (await api.get<Conditions>(path)).status ?? {};
+        if (conditions.some(one => one.type === type && one.status === 'True')) return { done: undefined };
+        return { yet: `${JSON.stringify(conditions)}\n${running.map(one => one.tail(8)).join('\n')}` };
+      },
+      { deadlineMs: 90_000 },
+    );
+
+  before(async () => {
+    const sources = await olm1Sources();
+    const crds = [
+      'catalogd/crd/bases/olm.operatorframework.io_clustercatalogs.yaml',
+      'operator-controller/crd/bases/olm.operatorframework.io_clusterextensions.yaml',
+    ];
+    await applyAll(api, documentsIn(...crds.map(file => join(sources, 'config', 'base', file))));
+    await kindsServed(api);
+    await create(api, namespace(system), node('n1'), node('n2'));
+    await nodesReady(api, ['n1', 'n2']);
+    const address = await registry();
+    await startControllers(address);
+    const image = { ref: `${address}/drydock-catalog-olm-1:${version}` };
+    await create(api, {
+      apiVersion: 'olm.operatorframework.io/v1',
+      kind: 'ClusterCatalog',
+      // The label is written by catalogd's webhook, where it is installed.
+      metadata: { name: 'drydock', labels: { 'olm.operatorframework.io/metadata.name': 'drydock' } },
+      spec: { source: { type: 'Image', image } },
+    });
+  });
+  after(() => controlPlane.stop());
+
+  test('the catalog is served', async () => conditionOf(`${kinds}/clustercatalogs/drydock`, 'Serving'));
+
+  test('a ClusterExtension is installed, by the objects of the bundle and those applied before', async () => {
+    const applied = await controlPlane.kubectl(['apply', '--server-side', '-f', fileOf('olm-1-prerequisites.yaml')]);
+    assert.equal(applied.code, 0, applied.stderr);
+    await create(
+      api,
+      { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'installer', namespace: home } },
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata: { name: 'installer' },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+        subjects: [{ kind: 'ServiceAccount', name: 'installer', namespace: home }],
+      },
+      {
+        apiVersion: 'olm.operatorframework.io/v1',
+        kind: 'ClusterExtension',
+        metadata: { name: 'drydock' },
+        spec: {
+          namespace: home,
+          serviceAccount: { name: 'installer' },
+          source: { sourceType: 'Catalog', catalog: { packageName: 'drydock', channels: ['stable'] } },
+        },
+      },
+    );
+    await conditionOf(`${kinds}/clusterextensions/drydock`, 'Installed');
+  });
+});

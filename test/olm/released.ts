@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from '../control-plane/command.ts';
+
+/** What a release has for OLM. */
+
+const root = join(import.meta.dirname, '..', '..');
+const released = join(root, 'dist', 'release');
+/** Of the release. */
+export const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string };
+
+/** The namespace that the bundles suggest. */
+export const home = 'drydock-system';
+
+/** Name of the CSV, and of the bundle in a catalog. */
+export const csvName = `drydock.v${version}`;
+
+/** Path of a file of the release, of its name without `drydock-` and the version. */
+export const fileOf = (name: string): string => {
+  const [stem = '', ...endings] = name.split('.');
+  return join(released, [`drydock-${stem}-${version}`, ...endings].join('.'));
+};
+
+/** Makes it. */
+export const makeRelease = async (...args: readonly string[]): Promise<void> => {
+  const { code, stderr } = await run(process.execPath, ['tools/release.ts', '--only', 'olm', ...args], { cwd: root });
+  if (code !== 0 || stderr !== '') throw new Error(`tools/release.ts ended with ${code}: ${stderr}`);
+};
+
+/** The checksums of all that was made last. */
+export const checksums = (): string => readFileSync(join(released, 'SHA256SUMS'), 'utf8');
