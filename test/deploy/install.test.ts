@@ -25,6 +25,7 @@ import { until } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness.ts';
 import { attachment, maintenance, maintenancePath, remove, storage, untilMaintenance } from '../operator/look.ts';
 import { drydock, forbiddenCalls, operatorUsers } from '../operator/shipped.ts';
+import { callWebhookAt } from '../operator/webhook-address.ts';
 
 const people = { viewer: [], editor: [], drainer: [] } as const;
 const started = await startControlPlane({ audit: true, users: { ...operatorUsers, ...people } });
@@ -270,20 +271,6 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     }
   });
 
-  /** There is no network in which the API server could reach a Service: the webhook is called at its address, everything else is as shipped. */
-  const redirectWebhook = async (port: number): Promise<void> => {
-    const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/drydock';
-    type Configuration = { readonly webhooks: readonly { readonly clientConfig: { readonly service: { readonly path: string } } }[] };
-    const { webhooks } = await api.get<Configuration>(path);
-    const patch = webhooks.map(({ clientConfig }, index) => ({
-      op: 'replace',
-      path: `/webhooks/${index}/clientConfig`,
-      value: { url: `https://127.0.0.1:${port}${clientConfig.service.path}` },
-    }));
-    const { status } = await api.call('PATCH', path, patch, 'application/json-patch+json');
-    assert.equal(status, 200);
-  };
-
   test('an operator with the shipped roles alone serves the webhook, leads, drains a node past a budget, and gives it back', async () => {
     const name = 'deploy-3';
     await create(api, namespace('shop'), node(name));
@@ -306,7 +293,7 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
     );
 
     const [port = 0] = await freePorts(1);
-    await redirectWebhook(port);
+    await callWebhookAt(api, port);
     const operator = await startOperator({ flags: ['--leader-elect', `--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
     const wish = maintenance(name, { drain: { ladder: [{ afterSeconds: 1, action: 'Delete' }] } });
     const collection = '/apis/drydock.dev/v1alpha1/maintenances';

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { manifestsIn } from '../../src/cli/install/install-files.ts';
 import { create, nodesReady } from '../control-plane/cluster.ts';
-import { run } from '../control-plane/command.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { namespace, node } from '../control-plane/manifests.ts';
 import type { Condition } from '../control-plane/objects.ts';
@@ -13,16 +11,20 @@ import type { Running } from '../control-plane/process.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { applyAll, certificates, documentsIn, kindsServed } from '../integrations/installed.ts';
-import { crane } from '../release/crane.ts';
-import { fileOf, home, makeRelease, version } from './released.ts';
-import { controllers1, olm1Sources, programIn } from './programs.ts';
+import { operatorsOn } from '../operator/harness.ts';
+import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/look.ts';
+import { forbiddenCalls, operatorUsers } from '../operator/shipped.ts';
+import { callWebhookAt } from '../operator/webhook-address.ts';
+import { crane, type Registry, startRegistry } from '../release/crane.ts';
+import { controllers1, olm1Sources } from './controllers.ts';
+import { fileOf, home, makeRelease, unpacked, version } from './released.ts';
+import { intendedRights, rightsOf } from './seen.ts';
+import { leftOutOf, programIn } from './validators.ts';
 
 /** The bundle for OLM 1, from a registry, installed by its own controllers on a real control plane. */
 
-const builds = [crane, controllers1];
-const [lacking] = builds.flatMap(built => (built.kind === 'left-out' ? [built.why] : []));
-const started = await startControlPlane({});
-const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : (lacking ?? false);
+const started = await startControlPlane({ audit: true, users: operatorUsers });
+const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : leftOutOf(crane, controllers1);
 const external = started.kind === 'started' && started.external && 'it installs OLM 1: it needs a control plane of its own';
 const controlPlane = started as ControlPlane;
 
@@ -33,25 +35,21 @@ type Conditions = { readonly status?: { readonly conditions?: readonly (Conditio
 
 describe('OLM 1 on a real control plane', { skip: leftOut || external, timeout: 300_000 }, () => {
   const { api, folder } = controlPlane;
+  const startOperator = operatorsOn(controlPlane);
   const running: Running[] = [];
   const start = (name: string, command: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}): void =>
     void running.push(controlPlane.run({ name, command, args, cwd: folder, patience: '5s', environment }));
 
-  /** Serves the images of the release, without TLS: answers its address. */
-  const registry = async (): Promise<string> => {
-    const [port = 0] = await freePorts(1);
-    const address = `127.0.0.1:${port}`;
-    start('registry', programIn(crane, 'crane'), ['registry', 'serve', '--address', address], { PORT: String(port) });
-    await until('the registry to listen', async () => (await fetch(`http://${address}/v2/`)).ok);
-    await makeRelease('--registry', address);
-    for (const what of ['bundle', 'catalog']) {
-      const layout = join(folder, what);
-      mkdirSync(layout);
-      assert.equal((await run('tar', ['-xzf', fileOf(`olm-1-${what}-image.tar.gz`), '-C', layout])).code, 0);
-      const { code, stderr } = await run(programIn(crane, 'crane'), ['push', layout, `${address}/drydock-${what}-olm-1:${version}`, '--insecure']);
-      assert.equal(code, 0, stderr);
-    }
-    return address;
+  let registry: Registry | undefined;
+
+  /** Serves the images of the release: resolves with its address. */
+  const serveImages = async (): Promise<string> => {
+    const serving = await startRegistry();
+    registry = serving;
+    await makeRelease('--registry', serving.address);
+    for (const what of ['bundle', 'catalog'])
+      await serving.push(await unpacked(`olm-1-${what}-image`, folder), `drydock-${what}-olm-1:${version}`);
+    return serving.address;
   };
 
   const startControllers = async (address: string): Promise<void> => {
@@ -115,7 +113,7 @@ describe('OLM 1 on a real control plane', { skip: leftOut || external, timeout: 
     await kindsServed(api);
     await create(api, namespace(system), node('n1'), node('n2'));
     await nodesReady(api, ['n1', 'n2']);
-    const address = await registry();
+    const address = await serveImages();
     await startControllers(address);
     const image = { ref: `${address}/drydock-catalog-olm-1:${version}` };
     await create(api, {
@@ -126,7 +124,10 @@ describe('OLM 1 on a real control plane', { skip: leftOut || external, timeout: 
       spec: { source: { type: 'Image', image } },
     });
   });
-  after(() => controlPlane.stop());
+  after(async () => {
+    registry?.stop();
+    await controlPlane.stop();
+  });
 
   test('the catalog is served', async () => conditionOf(`${kinds}/clustercatalogs/drydock`, 'Serving'));
 
@@ -155,5 +156,21 @@ describe('OLM 1 on a real control plane', { skip: leftOut || external, timeout: 
       },
     );
     await conditionOf(`${kinds}/clusterextensions/drydock`, 'Installed');
+  });
+
+  test('with the rights that the manifests give, no more', async () => assert.deepEqual(await rightsOf(controlPlane), intendedRights));
+
+  test('the operator works with these rights, and its webhook has the certificate that it makes itself', async () => {
+    const [port = 0] = await freePorts(1);
+    await callWebhookAt(api, port);
+    const operator = await startOperator({ flags: ['--leader-elect', `--webhook-port=${port}`, '--webhook-extra-name=127.0.0.1'] });
+    const wish = maintenance('n1');
+    const path = '/apis/drydock.dev/v1alpha1/maintenances?dryRun=All';
+    await until('the webhook to be trusted', async () => (await api.call('POST', path, wish)).status === 201);
+    await create(api, wish);
+    await untilMaintenance(api, 'n1', 'Drained');
+    await remove(api, maintenancePath('n1'));
+    await operator.running.stop();
+    assert.deepEqual(await forbiddenCalls(controlPlane), [], 'everything that it asked for is allowed');
   });
 });

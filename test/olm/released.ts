@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { Manifest } from '../../src/cli/install/install-files.ts';
 import { run } from '../control-plane/command.ts';
 
 /** What a release has for OLM. */
@@ -29,3 +31,20 @@ export const makeRelease = async (...args: readonly string[]): Promise<void> => 
 
 /** The checksums of all that was made last. */
 export const checksums = (): string => readFileSync(join(released, 'SHA256SUMS'), 'utf8');
+
+/** Unpacks an archive of the release (`olm-bundle`) into a folder of its name in `into`; resolves with its path. */
+export const unpacked = async (name: string, into: string): Promise<string> => {
+  const folder = join(into, name);
+  mkdirSync(folder);
+  const { code, stderr } = await run('tar', ['-xzf', fileOf(`${name}.tar.gz`), '-C', folder]);
+  if (code !== 0) throw new Error(`tar ended with ${code}: ${stderr}`);
+  return folder;
+};
+
+/** The examples in the CSV of a bundle. */
+export const examplesIn = (bundle: string): readonly Manifest[] => {
+  const { metadata } = parse(readFileSync(join(bundle, 'manifests', 'drydock.clusterserviceversion.yaml'), 'utf8')) as {
+    readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
+  };
+  return JSON.parse(metadata.annotations['alm-examples'] ?? '') as readonly Manifest[];
+};

@@ -24,9 +24,12 @@ const text = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'migrate
 /** The parts that begin with a mark, each without it. */
 const partsAfter = (text: string, mark: RegExp): readonly string[] => text.split(mark).slice(1);
 
-/** Without those that need OLM: the document says that they are not run. */
-const blocksIn = (text: string): readonly string[] =>
-  [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = '']) => block).filter(block => !block.startsWith('# OLM'));
+const everyBlockIn = (text: string): readonly string[] => [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = '']) => block);
+
+const isForOlm = (block: string): boolean => block.startsWith('# OLM');
+
+/** Without those that need OLM: test/olm runs them. */
+const blocksIn = (text: string): readonly string[] => everyBlockIn(text).filter(block => !isForOlm(block));
 
 const stepOf = (text: string): Step => ({ title: /^[^*]*?(?=[.,]?\*\*)/.exec(text)?.[0] ?? '', blocks: blocksIn(text) });
 
@@ -35,10 +38,22 @@ const wayOf = (text: string): Way => ({
   steps: partsAfter(text, /^\*\*(?=\d+\. )/m).map(stepOf),
 });
 
-/** The section under a heading of the second level. */
-export const sectionOf = (heading: string): Section => {
+const partUnder = (heading: string): string => {
   const found = partsAfter(text, /^## /m).find(part => part.startsWith(`${heading}\n`));
   assert.ok(found !== undefined, `docs/migrate.md has a section ${heading}`);
+  return found;
+};
+
+/** The steps for OLM of a section. */
+export const olmBlock = (heading: string): string => {
+  const blocks = everyBlockIn(partUnder(heading)).filter(isForOlm);
+  assert.equal(blocks.length, 1, `docs/migrate.md has one block for OLM under ${heading}`);
+  return blocks.join('');
+};
+
+/** The section under a heading of the second level. */
+export const sectionOf = (heading: string): Section => {
+  const found = partUnder(heading);
   const [variables = ''] = blocksIn(found);
   return { variables, ways: partsAfter(found, /^### /m).map(wayOf) };
 };

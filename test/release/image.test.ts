@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Outcome, run } from '../control-plane/command.ts';
-import { freePorts } from '../control-plane/ports.ts';
-import { until } from '../control-plane/wait.ts';
 import { drydock } from '../operator/shipped.ts';
-import { crane } from './crane.ts';
+import { crane, craneProgram, type Registry, startRegistry } from './crane.ts';
 import { cosign, shell, signing, verifying } from './signing.ts';
 
 /** The image: pushed to a registry by crane, validated by it, and run as its container would be. */
@@ -55,14 +52,13 @@ type Config = {
 };
 
 describe('the image', { skip, timeout: 300_000 }, () => {
-  const program = crane.kind === 'ready' ? join(crane.folder, 'crane') : '';
   const layout = join(folder, 'layout');
   const place = join(folder, 'place');
-  let registry: ReturnType<typeof spawn> | undefined;
+  let registry: Registry | undefined;
   let name = '';
 
   const say = async (...args: readonly string[]): Promise<string> => {
-    const { code, stdout, stderr } = await run(program, [...args, '--insecure']);
+    const { code, stdout, stderr } = await run(craneProgram, [...args, '--insecure']);
     assert.equal(code, 0, stderr);
     return stdout;
   };
@@ -77,19 +73,14 @@ describe('the image', { skip, timeout: 300_000 }, () => {
     mkdirSync(layout);
     mkdirSync(place);
     assert.equal((await run('tar', ['-xzf', file, '-C', layout])).code, 0);
-    const [port = 0] = await freePorts(1);
-    registry = spawn(program, ['registry', 'serve', '--address', `127.0.0.1:${port}`], {
-      stdio: 'ignore',
-      env: { ...process.env, PORT: String(port) },
-    });
-    name = `127.0.0.1:${port}/drydock:${version}`;
-    await until('the registry to listen', async () => (await fetch(`http://127.0.0.1:${port}/v2/`)).ok);
-    await say('push', '--index', layout, name);
+    registry = await startRegistry();
+    name = `${registry.address}/drydock:${version}`;
+    await registry.push(layout, `drydock:${version}`, '--index');
     await say('export', await imageFor('amd64'), join(folder, 'place.tar'));
     assert.equal((await run('tar', ['-xf', join(folder, 'place.tar'), '-C', place])).code, 0);
   });
   after(() => {
-    registry?.kill();
+    registry?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 

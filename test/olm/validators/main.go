@@ -1,14 +1,18 @@
-// Says what operator-framework's own validators find in the bundle in a folder, as JSON; with "crds" prints the kinds of OLM.
+// Prints as JSON what operator-framework's own code makes of a release: what the validators find in the bundle in a folder ("bundle FOLDER"), the bundles in
+// the file-based catalog in a folder, validated as `opm validate` does ("catalog FOLDER"), and the kinds of OLM ("crds").
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/operator-framework/api/crds"
 	"github.com/operator-framework/api/pkg/manifests"
 	"github.com/operator-framework/api/pkg/validation"
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
 )
 
 type finding struct {
@@ -48,19 +52,35 @@ func kinds() []any {
 	}
 }
 
-func answer(argument string) (any, error) {
-	if argument == "crds" {
-		return kinds(), nil
+func bundlesIn(folder string) ([]string, error) {
+	config, err := declcfg.LoadFS(context.Background(), os.DirFS(folder))
+	if err != nil {
+		return nil, err
 	}
-	return findings(argument)
+	if _, err := declcfg.ConvertToModel(*config); err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for _, bundle := range config.Bundles {
+		names = append(names, bundle.Name)
+	}
+	return names, nil
+}
+
+func result(arguments []string) (any, error) {
+	switch {
+	case len(arguments) == 1 && arguments[0] == "crds":
+		return kinds(), nil
+	case len(arguments) == 2 && arguments[0] == "bundle":
+		return findings(arguments[1])
+	case len(arguments) == 2 && arguments[0] == "catalog":
+		return bundlesIn(arguments[1])
+	}
+	return nil, errors.New("usage: validators bundle FOLDER | catalog FOLDER | crds")
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "name the folder of the bundle, or crds")
-		os.Exit(2)
-	}
-	found, err := answer(os.Args[1])
+	found, err := result(os.Args[1:])
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(found)
 	}

@@ -111,9 +111,12 @@ const annotations = (image: string, namespace: string): Readonly<Record<string, 
 });
 
 /** Name of the file with the objects that are applied before the bundle is installed. */
-export const prerequisitesFile = (generation: Generation): string => `${manifest.name}-${generation}-prerequisites-${manifest.version}.yaml`;
+export const prerequisitesFile = (generation: Generation): string =>
+  `${manifest.name}-${generation}-prerequisites-${manifest.version}.yaml`;
 
-const about = (generation: Generation): string => `Drydock takes nodes out of service safely, keeps them out for as long as the work lasts, and brings them back. Create a Maintenance (or a NodeMaintenance of medik8s) that names a node: it is
+const about = (
+  generation: Generation,
+): string => `Drydock takes nodes out of service safely, keeps them out for as long as the work lasts, and brings them back. Create a Maintenance (or a NodeMaintenance of medik8s) that names a node: it is
 cordoned, tainted and drained as fast as its disruption budgets allow. Delete it, and the node is as it was.
 
 **Before you install it** apply the objects that a bundle cannot contain: namespaces with the bindings in them, admission policies${generation === 'olm-1' ? ', the webhook' : ''}, the NetworkPolicy and the quota for critical pods.

@@ -29,14 +29,15 @@ const versionOf = (crd: Manifest): Version & { readonly kind: string } => {
 export const ownedKind = (crd: Manifest): object => {
   const { name: version, kind, schema } = versionOf(crd);
   const { description = kind, properties = {} } = schema.openAPIV3Schema;
+  const [specDescriptors, statusDescriptors] = [descriptors(properties['spec']), descriptors(properties['status'])];
   return {
     name: crd.metadata.name,
     version,
     kind,
     displayName: titled(kind).trim(),
     description,
-    specDescriptors: descriptors(properties['spec']),
-    statusDescriptors: descriptors(properties['status']),
+    specDescriptors,
+    ...(statusDescriptors.length > 0 && { statusDescriptors }),
   };
 };
 

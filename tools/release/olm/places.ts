@@ -25,7 +25,11 @@ const isWebhook = ({ kind, metadata }: Manifest): boolean =>
 
 const isBoundBy = (all: readonly Manifest[], { kind, metadata }: Manifest, isMeant: (binding: Binding) => boolean): boolean =>
   all.some(
-    one => 'roleRef' in one && (one as Binding).roleRef.kind === kind && (one as Binding).roleRef.name === metadata.name && isMeant(one as Binding),
+    one =>
+      'roleRef' in one &&
+      (one as Binding).roleRef.kind === kind &&
+      (one as Binding).roleRef.name === metadata.name &&
+      isMeant(one as Binding),
   );
 
 const isInCsv = (all: readonly Manifest[], one: Manifest, generation: Generation): boolean => {

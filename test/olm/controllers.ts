@@ -1,21 +1,13 @@
 import { join } from 'node:path';
-import { type Built, ensureBuilt } from '../control-plane/go-build.ts';
+import { ensureBuilt } from '../control-plane/go-build.ts';
 import { sourcesOf } from '../integrations/installed.ts';
 
-/** operator-framework's own programs, built from their sources. */
+/** opm, and the controllers of both generations of OLM, built from their sources. */
 
 const here = import.meta.dirname;
+
 const small = ['-ldflags', '-s -w'];
 const tags = ['-tags', 'json1 containers_image_openpgp exclude_graphdriver_btrfs exclude_graphdriver_devicemapper'];
-
-/** What the validators find in a bundle, and the kinds of OLM. */
-export const validators = await ensureBuilt({
-  name: 'olm-validators',
-  module: join(here, 'validators'),
-  salt: '',
-  announcement: "building operator-framework's validators for the tests, two minutes,",
-  build: (to, go) => go(['build', ...small, '-o', join(to, 'validators'), '.']),
-});
 
 export const opm = await ensureBuilt({
   name: 'opm',
@@ -49,9 +41,3 @@ export const controllers1 = await ensureBuilt({
   announcement: "building OLM 1's controllers for the tests, four minutes,",
   build: (to, go) => go(['build', ...tags, ...small, '-o', `${to}/`, `${olm1}/cmd/catalogd`, `${olm1}/cmd/operator-controller`]),
 });
-
-/** Path of a program that was built; throws where it was not. */
-export const programIn = (built: Built, name: string): string => {
-  if (built.kind === 'left-out') throw new Error(built.why);
-  return join(built.folder, name);
-};

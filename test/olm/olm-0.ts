@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Api } from '../control-plane/api.ts';
+import { create } from '../control-plane/cluster.ts';
+import { run } from '../control-plane/command.ts';
+import { namespace } from '../control-plane/manifests.ts';
+import { freePorts } from '../control-plane/ports.ts';
+import type { Running } from '../control-plane/process.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
+import { waitFor } from '../control-plane/wait.ts';
+import { applyAll, kindsServed } from '../integrations/installed.ts';
+import { controllers, opm } from './controllers.ts';
+import { fileOf } from './released.ts';
+import { programIn, validators } from './validators.ts';
+
+/** OLM 0 itself on a control plane: its kinds, its two controllers, and catalogs that opm serves. */
+
+export const olmKinds = '/apis/operators.coreos.com';
+
+/** Where the catalogs are. */
+const catalogs = 'olm';
+
+/** Installs its kinds and starts its controllers. */
+export const startOlm = async (controlPlane: ControlPlane): Promise<readonly Running[]> => {
+  const { api, folder, kubeconfig } = controlPlane;
+  const { code, stdout, stderr } = await run(programIn(validators, 'validators'), ['crds']);
+  assert.equal(code, 0, stderr);
+  await applyAll(api, JSON.parse(stdout) as readonly unknown[]);
+  await kindsServed(api);
+  await create(api, namespace(catalogs));
+  const common = ['--namespace', catalogs, '--writeStatusName', '', '--interval', '5s'];
+  const start = (name: 'catalog' | 'olm', ...args: readonly string[]): Running =>
+    controlPlane.run({
+      name,
+      command: programIn(controllers, name),
+      args: [...common, ...args],
+      cwd: folder,
+      patience: '5s',
+      environment: { KUBECONFIG: kubeconfig },
+    });
+  return [start('catalog'), start('olm', '--writePackageServerStatusName', '')];
+};
+
+/** Serves a catalog under this name. */
+export const serveCatalog = async (controlPlane: ControlPlane, name: string, text: string): Promise<Running> => {
+  const catalog = join(controlPlane.folder, `catalog-${name}`);
+  mkdirSync(catalog);
+  writeFileSync(join(catalog, 'catalog.yaml'), text);
+  const [port = 0, profile = 0] = await freePorts(2);
+  const log = join(controlPlane.folder, `${name}-termination`);
+  const args = ['serve', catalog, '--port', String(port), '--pprof-addr', `127.0.0.1:${profile}`, '-t', log];
+  const running = controlPlane.run({ name: `opm-${name}`, command: programIn(opm, 'opm'), args, cwd: controlPlane.folder });
+  await create(controlPlane.api, {
+    apiVersion: 'operators.coreos.com/v1alpha1',
+    kind: 'CatalogSource',
+    metadata: { name, namespace: catalogs },
+    spec: { sourceType: 'grpc', address: `127.0.0.1:${port}`, displayName: name },
+  });
+  return running;
+};
+
+/**
+ * Serves the catalog of the release. No container runs here that could unpack the image of the bundle: without it OLM takes the objects out of the
+ * catalog.
+ */
+export const serveDrydock = (controlPlane: ControlPlane): Promise<Running> =>
+  serveCatalog(controlPlane, 'drydock', readFileSync(fileOf('olm-catalog.yaml'), 'utf8').replace(/^image: .*\n/m, ''));
+
+/** Subscribes to the package of this name in the catalog of this name; without targets for all namespaces. */
+export const subscribe = (api: Api, name: string, to: string, targetNamespaces?: readonly string[]): Promise<void> =>
+  create(
+    api,
+    {
+      apiVersion: 'operators.coreos.com/v1',
+      kind: 'OperatorGroup',
+      metadata: { name: 'group', namespace: to },
+      spec: { ...(targetNamespaces !== undefined && { targetNamespaces }) },
+    },
+    {
+      apiVersion: 'operators.coreos.com/v1alpha1',
+      kind: 'Subscription',
+      metadata: { name, namespace: to },
+      spec: { channel: 'stable', name, source: name, sourceNamespace: catalogs },
+    },
+  );
+
+type Csv = { readonly status?: { readonly phase?: string; readonly reason?: string; readonly message?: string } };
+
+/** Waits until a CSV is in a phase, for this reason where one is named. */
+export const untilCsv = (
+  controlPlane: ControlPlane,
+  {
+    name,
+    namespace,
+    phase,
+    reason,
+  }: { readonly name: string; readonly namespace: string; readonly phase: string; readonly reason?: string },
+  running: readonly Running[],
+): Promise<void> =>
+  waitFor(
+    `${name} to be ${phase}`,
+    async () => {
+      const { status, body } = await controlPlane.api.call(
+        'GET',
+        `${olmKinds}/v1alpha1/namespaces/${namespace}/clusterserviceversions/${name}`,
+      );
+      const seen = (body as Csv).status;
+      if (seen?.phase === phase && (reason === undefined || seen.reason === reason)) return { done: undefined };
+      const { stdout } = await controlPlane.kubectl(['get', 'subscriptions,installplans', '--namespace', namespace, '--output', 'yaml']);
+      return { yet: `${status} ${JSON.stringify(seen)}\n${stdout}\n${running.map(one => one.tail(8)).join('\n')}` };
+    },
+    { deadlineMs: 120_000 },
+  );
