@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { create, nodesReady } from '../control-plane/cluster.ts';
@@ -17,8 +17,9 @@ import { forbiddenCalls, operatorUsers } from '../operator/shipped.ts';
 import { callWebhookAt } from '../operator/webhook-address.ts';
 import { crane, type Registry, startRegistry } from '../release/crane.ts';
 import { controllers1, olm1Sources } from './controllers.ts';
+import { olderKind } from './older-operator.ts';
 import { fileOf, home, makeRelease, unpacked, version } from './released.ts';
-import { intendedRights, rightsOf } from './seen.ts';
+import { installedFindings, intendedRights, rightsOf } from './seen.ts';
 import { leftOutOf, programIn } from './validators.ts';
 
 /** The bundle for OLM 1, from a registry, installed by its own controllers on a real control plane. */
@@ -32,6 +33,13 @@ const system = 'olmv1-system';
 const kinds = '/apis/olm.operatorframework.io/v1';
 
 type Conditions = { readonly status?: { readonly conditions?: readonly (Condition & { readonly message?: string })[] } };
+
+/** The lines of docs/install.md. */
+const handOver = [
+  ...readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'install.md'), 'utf8').matchAll(
+    /`(kubectl (?:label|annotate) crd [^`]*)`/g,
+  ),
+].map(([, command = '']) => command);
 
 describe('OLM 1 on a real control plane', { skip: leftOut || external, timeout: 300_000 }, () => {
   const { api, folder } = controlPlane;
@@ -129,6 +137,15 @@ describe('OLM 1 on a real control plane', { skip: leftOut || external, timeout: 
     await controlPlane.stop();
   });
 
+  test('a kind of an older operator can be handed over', async () => {
+    await create(api, olderKind);
+    assert.equal(handOver.length, 2);
+    for (const command of handOver) {
+      const { code, stderr } = await controlPlane.kubectl(command.split(' ').slice(1));
+      assert.equal(code, 0, stderr);
+    }
+  });
+
   test('the catalog is served', async () => conditionOf(`${kinds}/clustercatalogs/drydock`, 'Serving'));
 
   test('a ClusterExtension is installed, by the objects of the bundle and those applied before', async () => {
@@ -151,6 +168,7 @@ describe('OLM 1 on a real control plane', { skip: leftOut || external, timeout: 
         spec: {
           namespace: home,
           serviceAccount: { name: 'installer' },
+          install: { preflight: { crdUpgradeSafety: { enforcement: 'None' } } },
           source: { sourceType: 'Catalog', catalog: { packageName: 'drydock', channels: ['stable'] } },
         },
       },
@@ -167,10 +185,25 @@ describe('OLM 1 on a real control plane', { skip: leftOut || external, timeout: 
     const wish = maintenance('n1');
     const path = '/apis/drydock.dev/v1alpha1/maintenances?dryRun=All';
     await until('the webhook to be trusted', async () => (await api.call('POST', path, wish)).status === 201);
+    // Nothing in this control plane keeps the endpoints of Services.
+    assert.deepEqual(await installedFindings(controlPlane), [
+      `FAIL webhook no replica answers the webhook (Service ${home}/drydock-webhook): every create of a maintenance is refused`,
+    ]);
     await create(api, wish);
     await untilMaintenance(api, 'n1', 'Drained');
     await remove(api, maintenancePath('n1'));
     await operator.running.stop();
     assert.deepEqual(await forbiddenCalls(controlPlane), [], 'everything that it asked for is allowed');
+  });
+
+  test('the kinds are owned by the ClusterExtension, and would go with it, as docs/install.md warns', async () => {
+    type Owned = { readonly metadata: { readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[] } };
+    for (const kind of ['maintenances.drydock.dev', 'nodemaintenances.nodemaintenance.medik8s.io']) {
+      const { metadata } = await api.get<Owned>(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${kind}`);
+      assert.deepEqual(
+        metadata.ownerReferences?.map(({ kind, name }) => `${kind} ${name}`),
+        ['ClusterExtension drydock'],
+      );
+    }
   });
 });

@@ -8,8 +8,8 @@ import type { ControlPlane } from '../control-plane/types.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { controllers, opm } from './controllers.ts';
 import { olmKinds, serveDrydock, startOlm, subscribe, untilCsv } from './olm-0.ts';
-import { csvName, examplesIn, fileOf, home, makeRelease, unpacked } from './released.ts';
-import { intendedRights, rightsOf, webhookConfigurations, webhooksOf } from './seen.ts';
+import { csvName, examplesIn, fileOf, home, makeRelease, unpacked, version } from './released.ts';
+import { installedFindings, intendedRights, rightsOf, webhookConfigurations, webhooksOf } from './seen.ts';
 import { leftOutOf, validators } from './validators.ts';
 
 /** The bundle and the catalog of a release, installed by OLM 0 itself. */
@@ -63,6 +63,19 @@ describe('OLM on a real control plane', { skip: leftOut || external, timeout: 30
     );
     assert.ok(hooks.every(({ clientConfig }) => (clientConfig.caBundle ?? '') !== ''));
     assert.deepEqual(await rightsOf(controlPlane), intendedRights);
+  });
+
+  test('this OLM drops the selectable fields of the kinds; drydock check warns of that, and of nothing else that is installed', async () => {
+    assert.equal((await api.call('GET', '/apis/drydock.dev/v1alpha1/maintenances?fieldSelector=spec.nodeName%3Dn1')).status, 400);
+    assert.deepEqual(await installedFindings(controlPlane), [
+      ...[
+        'machinemaintenances.machinemaintenance.managed.openshift.io',
+        'maintenances.drydock.dev',
+        'nodemaintenances.nodemaintenance.medik8s.io',
+      ].map(name => `WARN kinds CustomResourceDefinition ${name} is of another version than this command (${version})`),
+      // Nothing in this control plane keeps the endpoints of Services.
+      `FAIL webhook no replica answers the webhook (Service ${home}/drydock-service): every create of a maintenance is refused`,
+    ]);
   });
 
   test('its examples are accepted by its kinds', async () => {

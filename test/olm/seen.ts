@@ -1,5 +1,6 @@
 import type { Api } from '../control-plane/api.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
+import { drydock } from '../operator/shipped.ts';
 import { home } from './released.ts';
 
 /** What an installation by OLM has made. */
@@ -35,3 +36,12 @@ export const rightsOf = async (controlPlane: ControlPlane): Promise<readonly str
 
 /** Those that it needs, and no other. */
 export const intendedRights: readonly string[] = asked.map((args, at) => `${args.join(' ')}: ${at < 4 ? 'yes' : 'no'}`);
+
+/** What `drydock check` finds missing or wrong in what is installed; not whether it runs, for its pods have no processes here. */
+export const installedFindings = async (controlPlane: ControlPlane): Promise<readonly string[]> => {
+  const { stdout } = await drydock(['check', '--kubeconfig', controlPlane.kubeconfig]);
+  const found = [...stdout.matchAll(/^(\S+) +(kinds|webhook|rights|admission policies) +(.*)$/gm)];
+  for (const name of ['kinds', 'webhook', 'rights', 'admission policies'])
+    if (!found.some(([, , about]) => about === name)) throw new Error(`drydock check says nothing of ${name}:\n${stdout}`);
+  return found.filter(([, state]) => state !== 'ok').map(([, state = '', about = '', what = '']) => `${state} ${about} ${what}`);
+};

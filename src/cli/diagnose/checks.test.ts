@@ -47,6 +47,7 @@ const well: Facts = {
   workloads: [operator],
   flowSchemas: [forAllPods, ours],
   leaderSilentFor: 2,
+  webhookService: 'drydock-webhook',
   webhookReplicas: 2,
   unread: [],
 };
@@ -202,6 +203,15 @@ test('a policy that is missing, or is of another version, is named', () => {
   assert.deepEqual(said(foundBut(name, withSpec({ validations: [] }), 'ValidatingAdmissionPolicy')), [
     `admission policies Warning: ValidatingAdmissionPolicy ${name} is of another version`,
   ]);
+});
+
+test('where OLM has installed the operator, nothing else is to be applied but what comes before it', () => {
+  const remedies = checkAll({ ...well, olm: 'olm-1', found: new Map() }).flatMap(({ findings }) => findings.map(({ remedy }) => remedy));
+  assert.ok(remedies.length > 20);
+  assert.deepEqual(
+    remedies.filter(remedy => !/OLM has installed .* apply drydock-olm-1-prerequisites-0\.1\.0\.yaml/.test(remedy)),
+    [],
+  );
 });
 
 test('every finding says what to do', () => {

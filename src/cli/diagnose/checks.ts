@@ -1,6 +1,7 @@
 import type { Manifest } from '../install/install-files.ts';
 import { covers, missingRights, type Rule } from './covers.ts';
 import { type Facts, type FlowSchema, isOperator, type Workload } from './facts.ts';
+import { reinstall } from './remedies.ts';
 
 /** Something that is missing or wrong. An Error keeps maintenances from working, or makes them unsafe; a Warning will, some day. */
 export type Finding = { readonly severity: 'Error' | 'Warning'; readonly message: string; readonly remedy: string };
@@ -11,8 +12,6 @@ export type Check = {
   readonly well: (facts: Facts) => string;
   readonly findings: (facts: Facts) => readonly Finding[];
 };
-
-const reinstall = 'drydock install --apply brings it to this version';
 
 const nameOf = ({ kind, metadata }: Manifest): string =>
   `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
@@ -30,9 +29,11 @@ const kinds: Check = {
     wantedOf(facts, 'CustomResourceDefinition').flatMap((crd): readonly Finding[] => {
       const here = facts.found.get(crd);
       const name = nameOf(crd);
-      if (here === undefined) return [{ severity: 'Error', message: `${name} is not installed`, remedy: reinstall }];
+      if (here === undefined) return [{ severity: 'Error', message: `${name} is not installed`, remedy: reinstall(facts) }];
       if (covers(here['spec'], crd['spec'])) return [];
-      return [{ severity: 'Warning', message: `${name} is of another version than this command (${facts.version})`, remedy: reinstall }];
+      return [
+        { severity: 'Warning', message: `${name} is of another version than this command (${facts.version})`, remedy: reinstall(facts) },
+      ];
     }),
 };
 
@@ -150,7 +151,7 @@ const webhook: Check = {
         {
           severity: 'Warning',
           message: 'the webhook is not installed: what is wrong with an object is said in its status only',
-          remedy: reinstall,
+          remedy: reinstall(facts),
         },
       ];
     const bare = (here.webhooks ?? []).filter(({ clientConfig }) => (clientConfig?.caBundle ?? '') === '').map(({ name }) => name);
@@ -169,7 +170,7 @@ const webhook: Check = {
         ? [
             {
               severity: 'Error',
-              message: `no replica answers the webhook (Service ${facts.namespace}/drydock-webhook): every create of a maintenance is refused`,
+              message: `no replica answers the webhook (Service ${facts.namespace}/${facts.webhookService}): every create of a maintenance is refused`,
               remedy: logs,
             } as const,
           ]
@@ -182,19 +183,21 @@ type Binding = { readonly subjects?: readonly object[]; readonly roleRef?: objec
 
 const rulesOf = (manifest: Manifest): readonly Rule[] => (manifest['rules'] as readonly Rule[] | undefined) ?? [];
 
-const roleFindings = (wanted: Manifest, here: Manifest | undefined): readonly Finding[] => {
-  if (here === undefined) return [{ severity: 'Error', message: `${nameOf(wanted)} is missing`, remedy: reinstall }];
+const roleFindings = (facts: Facts, wanted: Manifest): readonly Finding[] => {
+  const here = facts.found.get(wanted);
+  if (here === undefined) return [{ severity: 'Error', message: `${nameOf(wanted)} is missing`, remedy: reinstall(facts) }];
   const missing = missingRights(rulesOf(here), rulesOf(wanted));
   if (missing.length === 0) return [];
   const few = `${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ` and ${missing.length - 3} more` : ''}`;
-  return [{ severity: 'Error', message: `${nameOf(wanted)} lacks rights: ${few}`, remedy: reinstall }];
+  return [{ severity: 'Error', message: `${nameOf(wanted)} lacks rights: ${few}`, remedy: reinstall(facts) }];
 };
 
-const bindingFindings = (wanted: Manifest, here: Manifest | undefined): readonly Finding[] => {
+const bindingFindings = (facts: Facts, wanted: Manifest): readonly Finding[] => {
+  const here = facts.found.get(wanted);
   const { subjects = [], roleRef } = wanted as Binding;
   const bound = (here as Binding | undefined)?.subjects ?? [];
   const isBound = covers((here as Binding | undefined)?.roleRef, roleRef) && subjects.every(one => bound.some(other => covers(other, one)));
-  return isBound ? [] : [{ severity: 'Error', message: `${nameOf(wanted)} is missing, or binds somebody else`, remedy: reinstall }];
+  return isBound ? [] : [{ severity: 'Error', message: `${nameOf(wanted)} is missing, or binds somebody else`, remedy: reinstall(facts) }];
 };
 
 /** Left out on purpose by those who never want a pod deleted past a budget. */
@@ -204,10 +207,10 @@ const rights: Check = {
   name: 'rights',
   well: () => 'the roles are those of this version',
   findings: facts => [
-    ...wantedOf(facts, 'ClusterRole', 'Role').flatMap(one => roleFindings(one, facts.found.get(one))),
+    ...wantedOf(facts, 'ClusterRole', 'Role').flatMap(one => roleFindings(facts, one)),
     ...wantedOf(facts, 'ClusterRoleBinding', 'RoleBinding')
       .filter(({ metadata }) => metadata.name !== optional)
-      .flatMap(one => bindingFindings(one, facts.found.get(one))),
+      .flatMap(one => bindingFindings(facts, one)),
   ],
 };
 
@@ -222,7 +225,7 @@ const policies: Check = {
         {
           severity: 'Warning',
           message: `${nameOf(policy)} is ${here === undefined ? 'missing' : 'of another version'}`,
-          remedy: reinstall,
+          remedy: reinstall(facts),
         },
       ];
     }),

@@ -4,6 +4,7 @@ import { readTime } from '../../core/time.ts';
 import { listAll } from '../../operator/list.ts';
 import type { Api } from '../../operator/ports.ts';
 import type { Clock } from '../../support/clock.ts';
+import { type Generation, isMadeByOlm } from '../install/install-by-olm.ts';
 import type { Manifest } from '../install/install-files.ts';
 import { fitted } from '../install/install-fit.ts';
 import { Locator, servedOf } from '../install/install-locate.ts';
@@ -59,7 +60,9 @@ export type Facts = {
   readonly serverAhead?: number;
   /** The operator's namespace; where it would be installed when there is none. */
   readonly namespace: string;
-  /** All that this version installs, for this release. */
+  /** The OLM that has installed the operator. */
+  readonly olm?: Generation;
+  /** All that this version installs, for this release, but what OLM makes under names of its own. */
   readonly wanted: readonly Manifest[];
   /** The object in the cluster for each that is wanted; missing where there is none. */
   readonly found: ReadonlyMap<Manifest, Manifest>;
@@ -67,6 +70,8 @@ export type Facts = {
   readonly flowSchemas: readonly FlowSchema[];
   /** Seconds since the leader last renewed its lease, by the clock of the API server. */
   readonly leaderSilentFor?: number;
+  /** Its name, in the namespace. */
+  readonly webhookService: string;
   /** Replicas behind the Service of the webhook that are ready. */
   readonly webhookReplicas?: number;
   readonly unread: readonly string[];
@@ -74,6 +79,13 @@ export type Facts = {
 
 export const isOperator = ({ kind, metadata }: Workload): boolean =>
   kind === 'Deployment' && metadata.labels?.['app.kubernetes.io/name'] === 'drydock';
+
+/** By the marks that it leaves on the Deployment. */
+const olmOf = (operator: Workload | undefined): Generation | undefined => {
+  const { labels = {} } = operator?.metadata ?? {};
+  if ('olm.owner' in labels) return 'olm';
+  return labels['olm.operatorframework.io/owner-kind'] === 'ClusterExtension' ? 'olm-1' : undefined;
+};
 
 /** Reads, and remembers what could not be read. */
 class Reader {
@@ -140,26 +152,52 @@ const leaderOf = async (reader: Reader, namespace: string, server: Temporal.Inst
   return renewed && server && (server.epochMilliseconds - renewed.epochMilliseconds) / 1000;
 };
 
+type WebhookConfiguration = Manifest & {
+  readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
+  readonly webhooks?: readonly object[];
+};
+
+/** OLM 0 makes a configuration of each webhook, under a name of its own: all of them in place of ours. */
+const webhooksOfOlm = async (reader: Reader, operator: Workload | undefined): Promise<readonly object[]> => {
+  const all = await reader.list<WebhookConfiguration>('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations');
+  const owner = operator?.metadata.labels?.['olm.owner'];
+  return all.filter(({ metadata }) => metadata.labels?.['olm.owner'] === owner).flatMap(({ webhooks = [] }) => webhooks);
+};
+
+type Installed = Pick<Facts, 'namespace' | 'wanted' | 'found' | 'webhookService' | 'olm'>;
+
+const installedOf = async (api: Api, reader: Reader, release: KubernetesRelease, operator: Workload | undefined): Promise<Installed> => {
+  const namespace = operator?.metadata.namespace ?? usualNamespace;
+  const all = fitted(manifests({ parts: await partsHere(api), groups: [], namespace }), release).all;
+  const olm = olmOf(operator);
+  if (olm === undefined) return { namespace, wanted: all, found: await findAll(api, reader, all), webhookService: 'drydock-webhook' };
+  const isWebhook = ({ kind }: Manifest): boolean => kind === 'ValidatingWebhookConfiguration';
+  const wanted = all.filter(one => isWebhook(one) || !isMadeByOlm(all, one, olm, namespace));
+  const found = new Map(await findAll(api, reader, wanted));
+  if (olm === 'olm-1') return { olm, namespace, wanted, found, webhookService: 'drydock-webhook' };
+  const webhooks = await webhooksOfOlm(reader, operator);
+  for (const one of wanted.filter(isWebhook)) if (webhooks.length > 0) found.set(one, { ...one, webhooks });
+  return { olm, namespace, wanted, found, webhookService: `${operator?.metadata.name ?? ''}-service` };
+};
+
 /** Reads all of it; nothing is written. Throws when the API server does not answer. */
 export const gatherFacts = async (api: Api, clock: Clock, version: string): Promise<Facts> => {
   const reader = new Reader(api);
   const release = await releaseOf(api);
   const time = await serverTime(api, clock);
   const workloads = await workloadsOf(reader);
-  const namespace = workloads.find(isOperator)?.metadata.namespace ?? usualNamespace;
-  const wanted = fitted(manifests({ parts: await partsHere(api), groups: [], namespace }), release).all;
+  const installed = await installedOf(api, reader, release, workloads.find(isOperator));
+  const { namespace, webhookService } = installed;
   const leaderSilentFor = await leaderOf(reader, namespace, time?.server);
   const slices = await reader.list<Slice & { readonly metadata: { readonly labels?: Readonly<Record<string, string>> } }>(
     `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`,
   );
-  const ofWebhook = slices.filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === 'drydock-webhook');
+  const ofWebhook = slices.filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === webhookService);
   return {
     version,
     release,
     ...(time && { serverAhead: time.ahead }),
-    namespace,
-    wanted,
-    found: await findAll(api, reader, wanted),
+    ...installed,
     workloads,
     flowSchemas: await reader.list<FlowSchema>('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas'),
     ...(leaderSilentFor !== undefined && { leaderSilentFor }),

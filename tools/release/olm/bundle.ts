@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
+import type { Generation } from '../../../src/cli/install/install-by-olm.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { usualNamespace } from '../../../src/cli/install/install-parts.ts';
 import { below, pack } from '../archive.ts';
@@ -8,7 +9,7 @@ import { Layout } from '../image/oci.ts';
 import { build, dist, manifest } from '../paths.ts';
 import { catalogOf } from './catalog.ts';
 import { clusterServiceVersion, prerequisitesFile } from './csv.ts';
-import { type Generation, placed } from './places.ts';
+import { placed } from './places.ts';
 
 /** Bundles for the Operator Lifecycle Manager (registry+v1), file-based catalogs with them, the images of both, and the objects to apply before. */
 

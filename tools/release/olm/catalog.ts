@@ -1,9 +1,9 @@
 import { stringify } from 'yaml';
+import type { Generation } from '../../../src/cli/install/install-by-olm.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { manifest } from '../paths.ts';
 import { csvName } from './csv.ts';
 import { groupVersionKind } from './descriptors.ts';
-import type { Generation } from './places.ts';
 
 /** A file-based catalog (olm.operatorframework.io/docs/reference/file-based-catalogs): one package, one channel, one bundle. */
 

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { type WebhookEntry, webhooks } from '../../../src/apis/admission.ts';
+import type { Binding, Generation } from '../../../src/cli/install/install-by-olm.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { commit } from '../commit.ts';
 import { manifest, releases, root } from '../paths.ts';
 import { ownedKind } from './descriptors.ts';
-import { type Binding, type Generation, isOperators } from './places.ts';
+import { isOperators } from './places.ts';
 
 /** The ClusterServiceVersion: of the same objects as `drydock install` prints. */
 

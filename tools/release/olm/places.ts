@@ -1,3 +1,4 @@
+import { type Binding, type Generation, isBoundBy, isMadeByOlm } from '../../../src/cli/install/install-by-olm.ts';
 import type { Manifest } from '../../../src/cli/install/install-files.ts';
 import { manifests } from '../../../src/cli/install/install-manifests.ts';
 import { usualNamespace } from '../../../src/cli/install/install-parts.ts';
@@ -5,40 +6,10 @@ import { manifest } from '../paths.ts';
 
 /** Where each object that `drydock install` prints is for OLM: in the CSV, beside the CSV in the bundle, or applied before. */
 
-/** The generations of OLM: OLM 1 refuses webhooks, and takes only what may be installed for all namespaces. */
-export type Generation = 'olm' | 'olm-1';
-
-/** A binding of a role to the operator. */
-export type Binding = Manifest & {
-  readonly roleRef: { readonly kind: string; readonly name: string };
-  readonly subjects: readonly { readonly name: string }[];
-};
-
 type Place = 'csv' | 'bundle' | 'before';
 
 /** Kinds of ours that both generations take beside the CSV. They put what is namespaced into the namespace of the operator. */
 const taken = ['CustomResourceDefinition', 'Service', 'PodDisruptionBudget', 'ClusterRole'];
-
-/** OLM makes the Service and the configuration of the webhook itself. */
-const isWebhook = ({ kind, metadata }: Manifest): boolean =>
-  kind === 'ValidatingWebhookConfiguration' || (kind === 'Service' && metadata.name === 'drydock-webhook');
-
-const isBoundBy = (all: readonly Manifest[], { kind, metadata }: Manifest, isMeant: (binding: Binding) => boolean): boolean =>
-  all.some(
-    one =>
-      'roleRef' in one &&
-      (one as Binding).roleRef.kind === kind &&
-      (one as Binding).roleRef.name === metadata.name &&
-      isMeant(one as Binding),
-  );
-
-const isInCsv = (all: readonly Manifest[], one: Manifest, generation: Generation): boolean => {
-  const { kind, metadata } = one;
-  if (['Deployment', 'ServiceAccount', 'ClusterRoleBinding'].includes(kind)) return true;
-  if (kind === 'ClusterRole') return isBoundBy(all, one, binding => binding.kind === 'ClusterRoleBinding');
-  if (generation === 'olm-1') return false;
-  return isWebhook(one) || (['Role', 'RoleBinding'].includes(kind) && metadata.namespace === usualNamespace);
-};
 
 const isInBundle = (all: readonly Manifest[], one: Manifest, generation: Generation): boolean => {
   const { kind, metadata } = one;
@@ -50,7 +21,7 @@ const isInBundle = (all: readonly Manifest[], one: Manifest, generation: Generat
 };
 
 const placeOf = (all: readonly Manifest[], one: Manifest, generation: Generation): Place => {
-  if (isInCsv(all, one, generation)) return 'csv';
+  if (isMadeByOlm(all, one, generation)) return 'csv';
   return isInBundle(all, one, generation) ? 'bundle' : 'before';
 };
 
