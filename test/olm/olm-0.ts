@@ -42,8 +42,10 @@ export const startOlm = async (controlPlane: ControlPlane): Promise<readonly Run
   return [start('catalog'), start('olm', '--writePackageServerStatusName', '')];
 };
 
-/** Serves a catalog under this name. */
-export const serveCatalog = async (controlPlane: ControlPlane, name: string, text: string): Promise<Running> => {
+type Served = { readonly running: Running; readonly address: string };
+
+/** Serves a catalog; `name` is that of the program. */
+const serve = async (controlPlane: ControlPlane, name: string, text: string): Promise<Served> => {
   const catalog = join(controlPlane.folder, `catalog-${name}`);
   mkdirSync(catalog);
   writeFileSync(join(catalog, 'catalog.yaml'), text);
@@ -51,21 +53,33 @@ export const serveCatalog = async (controlPlane: ControlPlane, name: string, tex
   const log = join(controlPlane.folder, `${name}-termination`);
   const args = ['serve', catalog, '--port', String(port), '--pprof-addr', `127.0.0.1:${profile}`, '-t', log];
   const running = controlPlane.run({ name: `opm-${name}`, command: programIn(opm, 'opm'), args, cwd: controlPlane.folder });
+  return { running, address: `127.0.0.1:${port}` };
+};
+
+/** Serves a catalog, and makes a CatalogSource of this name. */
+export const serveCatalog = async (controlPlane: ControlPlane, name: string, text: string): Promise<Running> => {
+  const { running, address } = await serve(controlPlane, name, text);
   await create(controlPlane.api, {
     apiVersion: 'operators.coreos.com/v1alpha1',
     kind: 'CatalogSource',
     metadata: { name, namespace: catalogs },
-    spec: { sourceType: 'grpc', address: `127.0.0.1:${port}`, displayName: name },
+    spec: { sourceType: 'grpc', address, displayName: name },
   });
   return running;
 };
 
-/**
- * Serves the catalog of the release. No container runs here that could unpack the image of the bundle: without it OLM takes the objects out of the
- * catalog.
- */
-export const serveDrydock = (controlPlane: ControlPlane): Promise<Running> =>
-  serveCatalog(controlPlane, 'drydock', readFileSync(fileOf('olm-catalog.yaml'), 'utf8').replace(/^image: .*\n/m, ''));
+/** Serves a newer catalog in place of the one of this name. */
+export const serveNewer = async (controlPlane: ControlPlane, name: string, text: string): Promise<Running> => {
+  const { running, address } = await serve(controlPlane, `${name}-newer`, text);
+  await controlPlane.api.patch(`${olmKinds}/v1alpha1/namespaces/${catalogs}/catalogsources/${name}`, { spec: { address } });
+  return running;
+};
+
+/** The catalog of the release. No container runs here that could unpack the image of the bundle: without it OLM takes the objects out of the catalog. */
+export const drydockCatalog = (): string => readFileSync(fileOf('olm-catalog.yaml'), 'utf8').replace(/^image: .*\n/m, '');
+
+/** Serves it. */
+export const serveDrydock = (controlPlane: ControlPlane): Promise<Running> => serveCatalog(controlPlane, 'drydock', drydockCatalog());
 
 /** Subscribes to the package of this name in the catalog of this name; without targets for all namespaces. */
 export const subscribe = (api: Api, name: string, to: string, targetNamespaces?: readonly string[]): Promise<void> =>

@@ -46,7 +46,8 @@ export const catalogOf = (objects: readonly Manifest[], { generation, channel, i
   const { name, version } = manifest;
   const documents = [
     { schema: 'olm.package', name, defaultChannel: channel, description, ...(icon && { icon }) },
-    { schema: 'olm.channel', package: name, name: channel, entries: [{ name: csvName }] },
+    // From every earlier version, whether the catalog knows it or not: objects and holds are the same in all of them.
+    { schema: 'olm.channel', package: name, name: channel, entries: [{ name: csvName, skipRange: `<${version}` }] },
     {
       schema: 'olm.bundle',
       package: name,

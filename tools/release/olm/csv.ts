@@ -9,7 +9,7 @@ import { isOperators } from './places.ts';
 
 /** The ClusterServiceVersion: of the same objects as `drydock install` prints. */
 
-/** Of the package, and of its first version: a later one names the one that it replaces. */
+/** Also the name of the bundle in a catalog. */
 export const csvName = `${manifest.name}.v${manifest.version}`;
 
 type Role = Manifest & { readonly rules: readonly unknown[] };
