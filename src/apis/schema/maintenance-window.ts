@@ -55,11 +55,11 @@ export const maintenanceWindowSpec = z
     timeZone: z.string().min(1).max(64).default('UTC').describe('IANA name, for example Europe/Berlin.'),
     nodeSelector: labelSelector.optional().describe('The nodes that the window applies to. Defaults to all nodes.'),
     kinds: z
-      .array(z.enum(['Maintenance', 'MachineMaintenance']))
+      .array(z.enum(['Maintenance', 'MachineMaintenance', 'MaintenancePlan']))
       .min(1)
-      .max(2)
+      .max(3)
       .default(['Maintenance', 'MachineMaintenance'])
-      .describe('Purpose of the freeze.'),
+      .describe('What it is for. Maintenance: MaintenancePlans too, whose nodes are held by Maintenances. MaintenancePlan: only those.'),
     events: z
       .array(z.enum(eventKinds))
       .max(16)

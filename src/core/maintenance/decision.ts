@@ -45,7 +45,10 @@ export type Write = {
     | 'windows'
     | 'nodeNotices'
     | 'evictionRequests'
-    | 'vms';
+    | 'vms'
+    | 'plans'
+    | 'planPods'
+    | 'planRecords';
   /** Of the served kind, for `requests`. */
   readonly adapter?: string;
   /** Key of the request whose status this is. */

@@ -61,6 +61,8 @@ export type MaintenanceRequest = {
   readonly start?: Start;
   /** The machine maintenance (`namespace/name`) that it is part of, by its own word, and its drain as stored. Its node goes with the machine: that is no failure. */
   readonly part?: { readonly of: string; readonly drain: JsonObject };
+  /** The MaintenancePlan that it is part of, by its own word. */
+  readonly plan?: string;
   /** It may cost the control plane its quorum: whoever made it has said so. */
   readonly mayLoseQuorum: boolean;
   readonly policy: DrainPolicy;

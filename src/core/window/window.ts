@@ -12,7 +12,7 @@ export type Span = { readonly from: Temporal.Instant; readonly to: Temporal.Inst
 export type Opening = { readonly cron: string; readonly seconds: number } | Span;
 
 /** What windows can be for. The kinds of the replaced operators begin at once, as they always did. */
-export type WindowedKind = 'Maintenance' | 'MachineMaintenance';
+export type WindowedKind = 'Maintenance' | 'MachineMaintenance' | 'MaintenancePlan';
 
 /** What becomes of a drain that is under way when the window ends. */
 export type AtEnd = 'Continue' | 'Pause' | 'GiveBack';
@@ -48,9 +48,13 @@ export type MaintenanceWindow = {
 /** What a window is asked about. */
 export type WindowSubject = { readonly kind: WindowedKind; readonly labels: Labels; readonly eventKinds?: readonly EventKind[] };
 
+/** The nodes of a plan are held by Maintenances: a window for those is one for plans too. */
+const isFor = ({ kinds }: MaintenanceWindow, kind: WindowedKind): boolean =>
+  kinds.includes(kind) || (kind === 'MaintenancePlan' && kinds.includes('Maintenance'));
+
 /** Whether the window has a say. */
 export const appliesTo = (window: MaintenanceWindow, { kind, labels, eventKinds }: WindowSubject): boolean =>
-  window.kinds.includes(kind) &&
+  isFor(window, kind) &&
   (window.nodeSelector === undefined || matches(window.nodeSelector, labels)) &&
   (kind !== 'MachineMaintenance' ||
     window.eventKinds === undefined ||

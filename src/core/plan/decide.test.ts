@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { at } from '../testing/make.ts';
+import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../testing/make-plan.ts';
+import { makeWindow } from '../testing/make-window.ts';
+import { decidePlan } from './decide.ts';
+import type { Outage } from './ledger.ts';
+import type { Plan } from './plan.ts';
+import type { PlanDecision, PlanNode, PlanSnapshot } from './snapshot.ts';
+
+const now = at(0);
+
+const nodesOf = (many: number, over: Partial<PlanNode> = {}): readonly PlanNode[] =>
+  Array.from({ length: many }, (_, index) => makePlanNode(makeReadyNode(`n${index + 1}`), over));
+
+type Wish = Parameters<typeof makePlanSnapshot>[0];
+
+const decided = (over: Wish = {}, plan: Partial<Plan> = {}): PlanDecision =>
+  decidePlan(makePlanSnapshot({ nodes: nodesOf(3), ...over, plan: makePlan(plan) }), now);
+
+const begun = (over: Wish = {}, plan: Partial<Plan> = {}): readonly string[] => {
+  const before = new Set((plan.inFlight ?? []).map(({ node }) => node));
+  return decided(over, plan).inFlight.flatMap(({ node }) => (before.has(node) ? [] : node));
+};
+
+const words = ({ phase, waiting }: PlanDecision): string => [phase, ...waiting.map(({ word }) => word)].join(' ');
+
+const out = (...names: readonly string[]): PlanSnapshot['outages'] =>
+  new Map(names.map(name => [name, [{ cause: 'NotReady', by: `Node ${name} is not Ready` }] satisfies readonly Outage[]]));
+
+const cordoned = (...names: readonly string[]): PlanSnapshot['outages'] =>
+  new Map(names.map(name => [name, [{ cause: 'ForeignCordon', by: `a cordon of ${name} that is not ours` }] satisfies readonly Outage[]]));
+
+describe('the plan itself', () => {
+  test('is claimed before anything is begun', () => {
+    assert.deepEqual(decided({}, { finalizers: ['other/x'] }).own?.body, {
+      metadata: { finalizers: ['other/x', 'drydock.dev/maintenance-plan'], resourceVersion: '7' },
+    });
+  });
+
+  test('begins with one node at a decision, and its Maintenance is made once the slot is stored', () => {
+    const { inFlight, writes, phase } = decided({}, { concurrency: { maxInFlight: 3, perTopology: [], foreignCordon: 'Wait' } });
+    assert.equal(phase, 'Running');
+    assert.deepEqual(
+      inFlight.map(({ node, state, stage }) => [node, state, stage]),
+      [['n1', 'Starting', 'rest']],
+    );
+    assert.deepEqual(
+      writes.map(({ method, path }) => `${method} ${path}`),
+      ['POST /apis/drydock.dev/v1alpha1/maintenances'],
+    );
+    const { metadata, spec } = writes[0]?.body as {
+      metadata: { name: string; annotations: object };
+      spec: { start: object; drain: object };
+    };
+    assert.equal(metadata.name, 'kernel-uid-n1');
+    assert.deepEqual(metadata.annotations, { 'drydock.dev/maintenance-plan': 'kernel' });
+    assert.deepEqual(spec.start, { windows: 'Ignore' });
+    assert.deepEqual(spec.drain, {
+      ignorePods: [
+        { namespaces: ['drydock-plans'], podSelector: { matchExpressions: [{ key: 'drydock.dev/maintenance-plan', operator: 'Exists' }] } },
+      ],
+    });
+  });
+
+  test('is complete when every node has its verdict, and begins again when another comes', () => {
+    const verdicts = ['n1', 'n2', 'n3'].map(name => makeVerdict(name));
+    assert.equal(decided({ verdicts }).phase, 'Complete');
+    assert.deepEqual(begun({ verdicts, nodes: nodesOf(4) }), ['n4']);
+    const late = makePlanNode(makeReadyNode('n4'), { createdAt: at(-5) });
+    assert.deepEqual(begun({ verdicts, nodes: [...nodesOf(3), late] }, { membership: 'Snapshot' }), [], 'it came after the run had begun');
+  });
+
+  test('starts nothing as long as it is paused, aborted, deleted, wrong, or all plans are halted; what is in flight goes on', () => {
+    const plan = { inFlight: [makeInFlight('n1')], concurrency: { maxInFlight: 2, perTopology: [], foreignCordon: 'Wait' } as const };
+    for (const [over, phase] of [
+      [{ paused: true }, 'Paused'],
+      [{ problem: 'spec.due.expression: no such variable' }, 'Pending'],
+    ] as const) {
+      const { inFlight, writes, phase: got } = decided({}, { ...plan, ...over });
+      assert.deepEqual([inFlight.length, writes.length, got], [1, 1, phase], JSON.stringify(over));
+    }
+    assert.equal(words(decided({ halted: 'power is low' }, plan)), 'Halted Holding');
+    // Nothing has been done to n1 yet: it is given up.
+    for (const over of [{ aborted: true }, { deleting: true }]) {
+      assert.equal(decided({}, { ...plan, ...over }).inFlight[0]?.outcome?.verdict, 'Skipped');
+    }
+  });
+
+  test('is let go when it is deleted and nothing is in flight any more', () => {
+    assert.equal(decided({}, { deleting: true, inFlight: [makeInFlight('n1', { state: 'Working' })] }).own, undefined);
+    assert.deepEqual(decided({}, { deleting: true }).own?.body, { metadata: { finalizers: [], resourceVersion: '7' } });
+  });
+
+  test('another runID, and an edit of the work, begin a new run', () => {
+    const verdicts = ['n1', 'n2', 'n3'].map(name => makeVerdict(name));
+    assert.deepEqual(begun({ verdicts }, { runId: '2' }), ['n1']);
+    assert.deepEqual(begun({ verdicts }, { revision: 'r2' }), ['n1']);
+    assert.equal(decided({ verdicts }, { revision: 'r2' }).run?.revision, 'r2');
+    assert.deepEqual(begun({ verdicts }), []);
+  });
+});
+
+describe('which node is begun with', () => {
+  test('due ones only; where the expression fails a node is blocked and named', () => {
+    const [n1, n2] = nodesOf(3);
+    assert.deepEqual(begun({ nodes: [{ ...(n1 as PlanNode), due: false }, n2 as PlanNode] }), ['n2']);
+    const blocked = decided({ nodes: [{ ...(n1 as PlanNode), due: { error: 'no such key: x' } }] });
+    assert.equal(words(blocked), 'Running Blocked');
+    assert.equal(blocked.waiting[0]?.node, 'n1');
+    assert.equal(blocked.counts.blocked, 1);
+  });
+
+  test('in the order of the plan, zone by zone, the own node last', () => {
+    const zoned = ['b', 'a', 'b', 'a'].map((zone, index) =>
+      makePlanNode(makeReadyNode(`n${index + 1}`, { labels: { 'topology.kubernetes.io/zone': zone } })),
+    );
+    assert.deepEqual(begun({ nodes: zoned }, { order: ['Zone', 'Name'] }), ['n2']);
+    assert.deepEqual(begun({ nodes: zoned }, { order: ['Name'] }), ['n1']);
+    assert.deepEqual(begun({ nodes: zoned.map((one, index) => ({ ...one, rank: -index })) }), ['n4'], 'the expression decides first');
+    assert.deepEqual(begun({ nodes: nodesOf(2), ownNode: 'n1' }), ['n2']);
+    assert.deepEqual(begun({ nodes: nodesOf(2), ownNode: 'n1', verdicts: [makeVerdict('n2')] }), ['n1']);
+  });
+
+  test('none that is not Ready, and none that somebody else has cordoned, unless the plan says so', () => {
+    const dead = makePlanNode(makeReadyNode('n1', { conditions: [] }));
+    assert.deepEqual(begun({ nodes: [dead, ...nodesOf(2).slice(1)] }), ['n2']);
+    assert.equal(words(decided({ nodes: [dead], outages: out('n1') })), 'Running NotReady');
+    const concurrency = (foreignCordon: 'TakeFirst' | 'Skip') => ({ concurrency: { maxInFlight: 1, perTopology: [], foreignCordon } });
+    const outages = cordoned('n1');
+    assert.deepEqual(begun({ outages }), ['n2']);
+    assert.equal(words(decided({ outages, nodes: nodesOf(1) })), 'Running HeldBy');
+    assert.deepEqual(begun({ outages: cordoned('n3') }, concurrency('TakeFirst')), ['n3'], 'it costs nothing: it comes first');
+    assert.equal(decided({ outages, nodes: nodesOf(1) }, concurrency('Skip')).phase, 'Complete');
+  });
+
+  test('skipped ones never, failed ones when they are retried', () => {
+    assert.deepEqual(begun({}, { skips: new Map([['n1', 'broken']]) }), ['n2']);
+    const failed = { verdicts: [makeVerdict('n1', { verdict: 'Failed' })], nodes: nodesOf(1) };
+    assert.deepEqual(begun(failed), []);
+    assert.deepEqual(begun(failed, { retries: new Map([['n1', at(-1)]]) }), ['n1']);
+    assert.deepEqual(begun(failed, { retries: new Map([['*', at(-1)]]) }), ['n1']);
+    assert.deepEqual(begun(failed, { retries: new Map([['n1', at(-301)]]) }), [], 'it has failed after that');
+  });
+});
+
+describe('limits', () => {
+  const many = (maxInFlight: number | string, more: Partial<Plan['concurrency']> = {}): Pick<Plan, 'concurrency'> => ({
+    concurrency: { maxInFlight, perTopology: [], foreignCordon: 'Wait', ...more },
+  });
+
+  test('maxInFlight, of the plan and of the stage', () => {
+    const inFlight = [makeInFlight('n1')];
+    assert.equal(words(decided({}, { inFlight })), 'Running MaxInFlight Holding');
+    assert.deepEqual(begun({}, { inFlight, ...many(2) }), ['n2']);
+    assert.deepEqual(begun({}, many(0)), []);
+    assert.deepEqual(begun({}, many('1%')), ['n1']);
+    const stages = [{ name: 'a', maxInFlight: 1, soakSeconds: 0, approveAfter: false }];
+    assert.deepEqual(begun({}, { inFlight: [makeInFlight('n1', { stage: 'a' })], stages, ...many(3) }), []);
+  });
+
+  test('maxUnavailable counts whatever took a node, and names it', () => {
+    const inFlight = [makeInFlight('n1')];
+    const outages = new Map([...out('n3'), ['n1', [{ cause: 'Plan', by: 'plan kernel' } as const]] as const]);
+    const nodes = nodesOf(4).map(one => (one.node.name === 'n3' ? makePlanNode(makeReadyNode('n3', { conditions: [] })) : one));
+    const decision = decided({ outages, nodes }, { inFlight, ...many(3, { maxUnavailable: 2 }) });
+    assert.equal(words(decision), 'Running NotReady MaxUnavailable Holding');
+    assert.match(decision.waiting[1]?.who ?? '', /2 of the selected nodes .* allows 2: Node n3 is not Ready, plan kernel/);
+    assert.deepEqual(begun({ outages, nodes }, { inFlight, ...many(3, { maxUnavailable: 3 }) }), ['n2']);
+  });
+
+  test('no start breaks the limit of another plan; a node that the other has out already is shared', () => {
+    const other = { name: 'firmware', selected: new Set(['n1', 'n2', 'n3']), maxUnavailable: 1, inFlight: [makeInFlight('n3')] };
+    const outages = new Map([['n3', [{ cause: 'Plan', by: 'plan firmware' } as const]] as const]);
+    assert.deepEqual(begun({ others: [other], outages }, many(2)), ['n3']);
+    const decision = decided({ others: [other], outages, nodes: nodesOf(2) }, many(2));
+    assert.equal(words(decision), 'Running OtherPlanLimit');
+    assert.match(decision.waiting[0]?.who ?? '', /plan firmware allows 1 .*: plan firmware/);
+  });
+
+  test('nodes of one domain, and of how many domains', () => {
+    const key = 'zone';
+    const nodes = ['a', 'a', 'b'].map((zone, index) => makePlanNode(makeReadyNode(`n${index + 1}`, { labels: { zone } })));
+    const inFlight = [makeInFlight('n1')];
+    const outages = new Map([['n1', [{ cause: 'Plan', by: 'plan kernel' } as const]] as const]);
+    assert.deepEqual(begun({ nodes, outages }, { inFlight, ...many(3, { perTopology: [{ key, maxUnavailable: 1 }] }) }), ['n3']);
+    assert.deepEqual(begun({ nodes, outages }, { inFlight, ...many(3, { perTopology: [{ key, maxDomains: 1 }] }) }), ['n2']);
+  });
+
+  test('a ramp grows by successes and falls back after a failure', () => {
+    const ramp = { start: 1, factor: 2 };
+    const inFlight = [makeInFlight('n9')];
+    const nodes = nodesOf(9);
+    const after = (...verdicts: readonly ReturnType<typeof makeVerdict>[]): string =>
+      words(decided({ nodes, verdicts }, { inFlight, ...many(9, { ramp }) }));
+    assert.equal(after(), 'Running Ramp Holding');
+    assert.equal(after(makeVerdict('n1')), 'Running Holding');
+    assert.equal(after(makeVerdict('n1'), makeVerdict('n2', { verdict: 'Failed', completedAt: at(-200) })), 'Running Ramp Holding');
+  });
+
+  test('quorum, whatever the limits allow, and the last node in service', () => {
+    const members = ['n1', 'n2', 'n3'].map(name => ({ name, ready: name !== 'n3', held: false }));
+    assert.equal(words(decided({ members, outages: out('n3'), nodes: nodesOf(2) }, many(3))), 'Running Quorum');
+    assert.equal(words(decided({ outages: out('n2', 'n3'), nodes: [...nodesOf(1), ...nodesOf(3).slice(1)] }, many(3))), 'Running');
+    const two = decided({ outages: cordoned('n2'), nodes: nodesOf(2) }, many(3));
+    assert.equal(words(two), 'Running HeldBy LastHealthy');
+  });
+
+  test('windows: only what is expected to end inside begins', () => {
+    const nights = makeWindow({ openings: [{ cron: '0 22 * * *', seconds: 4 * 3600 }] });
+    const decision = decided({ windows: [nights] });
+    assert.equal(words(decision), 'Running Window');
+    assert.equal(decision.again?.toString(), '2026-11-21T22:00:00Z');
+    const open = makeWindow({ openings: [{ cron: '0 7 * * *', seconds: 2 * 3600 }] });
+    assert.deepEqual(begun({ windows: [open] }, { expectedSeconds: 3600 }), ['n1']);
+    assert.deepEqual(begun({ windows: [open] }, { expectedSeconds: 3601 }), []);
+    assert.equal(words(decided({ windows: [open] }, { expectedSeconds: 7201 })), 'Running WouldNotFit');
+    assert.deepEqual(begun({ windows: [nights] }, { windows: 'Ignore' }), ['n1']);
+  });
+});
+
+describe('stages', () => {
+  const stages = [{ name: 'canary', limit: 1, soakSeconds: 600, approveAfter: true }];
+
+  test('one after the other: the canary, its quiet time, its approval, the rest', () => {
+    assert.equal(decided({}, { stages }).inFlight[0]?.stage, 'canary');
+    const done = makeVerdict('n1', { stage: 'canary', completedAt: at(-300) });
+    const soaking = decided({ verdicts: [done] }, { stages });
+    assert.equal(words(soaking), 'Running StageSoak');
+    assert.equal(soaking.again?.toString(), at(300).toString());
+    const over = { verdicts: [{ ...done, completedAt: at(-600) }] };
+    assert.equal(words(decided(over, { stages })), 'AwaitingApproval Approval');
+    const approval = { key: 'a', uid: 'a', resourceVersion: '1', plan: 'kernel', run: '1', revision: 'r1', stage: 'canary' };
+    assert.deepEqual(begun({ ...over, approvals: [approval] }, { stages }), ['n2']);
+    assert.deepEqual(
+      begun({ ...over, approvals: [{ ...approval, revision: 'r0' }] }, { stages }),
+      [],
+      'given to an earlier edit of the work',
+    );
+    assert.deepEqual(begun({ ...over, approvals: [{ ...approval, run: '0' }] }, { stages }), []);
+  });
+
+  test('a node stays in the stage that it was begun in, whatever comes before it in the order', () => {
+    const done = makeVerdict('n1', { stage: 'canary', completedAt: at(-6000) });
+    const nodes = [...nodesOf(3), makePlanNode(makeReadyNode('a0'))];
+    assert.equal(words(decided({ nodes, verdicts: [done] }, { stages })), 'AwaitingApproval Approval', 'a0 is no second canary');
+  });
+
+  test('the control plane comes first, last, or not at all', () => {
+    const master = makePlanNode(makeReadyNode('z1', { labels: { 'node-role.kubernetes.io/control-plane': '' } }));
+    const nodes = [...nodesOf(2), master];
+    assert.deepEqual(begun({ nodes }, { controlPlane: 'First' }), ['z1']);
+    assert.deepEqual(begun({ nodes }, { controlPlane: 'Last' }), ['n1']);
+    assert.equal(decided({ nodes, verdicts: [makeVerdict('n1'), makeVerdict('n2')] }, { controlPlane: 'Never' }).phase, 'Complete');
+  });
+
+  test('an approval of the whole run', () => {
+    assert.equal(words(decided({}, { needsApproval: true })), 'AwaitingApproval Approval');
+    const approval = { key: 'a', uid: 'a', resourceVersion: '1', plan: 'kernel', run: '1', revision: 'r1' };
+    assert.deepEqual(begun({ approvals: [approval] }, { needsApproval: true }), ['n1']);
+  });
+});
+
+describe('halting', () => {
+  const failed = (name: string, more: object = {}) => makeVerdict(name, { verdict: 'Failed', held: true, ...more });
+
+  test('the last failure that is allowed does not halt, the next does', () => {
+    const halt = { maxFailures: 1 };
+    assert.deepEqual(begun({ verdicts: [failed('n1')] }, { halt }), ['n2']);
+    assert.equal(decided({ verdicts: [failed('n1'), failed('n2')] }, { halt }).phase, 'Halted');
+    assert.deepEqual(begun({ verdicts: [failed('n1'), failed('n2')] }, { halt, retries: new Map([['n1', at(0)]]) }), ['n1']);
+  });
+
+  test('too many in a row, and too many in the first of several stages', () => {
+    const halt = { consecutive: 2 };
+    const later = { completedAt: at(-100) };
+    assert.equal(decided({ verdicts: [failed('n1'), failed('n2', later)], nodes: nodesOf(4) }, { halt }).phase, 'Halted');
+    assert.deepEqual(begun({ verdicts: [failed('n1'), makeVerdict('n2', later)], nodes: nodesOf(4) }, { halt }), ['n3']);
+    const stages = [{ name: 'canary', limit: 1, soakSeconds: 0, approveAfter: false }];
+    assert.equal(decided({ verdicts: [failed('n1', { stage: 'canary' })] }, { stages, halt: { inFirstStage: 1 } }).phase, 'Halted');
+  });
+
+  test('what is in flight goes on', () => {
+    const inFlight = [makeInFlight('n3', { state: 'Soaking', soakSince: at(-1), attempt: 1 })];
+    const decision = decided({ verdicts: [failed('n1'), failed('n2')] }, { halt: { maxFailures: 1 }, inFlight });
+    assert.equal(decision.inFlight[0]?.state, 'Releasing');
+  });
+});

@@ -1,0 +1,129 @@
+import type { Write } from '../maintenance/decision.ts';
+import { earliest } from '../time.ts';
+import { advance } from './advance.ts';
+import { haltedBy } from './halt.ts';
+import type { InFlight } from './in-flight.ts';
+import { type Plan, planFinalizer, type Run } from './plan.ts';
+import type { PlanDecision, PlanSnapshot, StageCount, Waiting } from './snapshot.ts';
+import { nextStart, type Start } from './start.ts';
+import type { Step } from './states/common.ts';
+import { isOver, type PlanView, viewOf } from './view.ts';
+import { announce, childNameOf, deleteChildWrite, ownWrite } from './writes.ts';
+
+/** What is decided beside the nodes that are in flight. */
+type Course = Pick<PlanDecision, 'phase' | 'message'> & { readonly warning?: true; readonly start?: Start };
+
+/** Edits of the work, and another runID, begin a new run: verdicts of before say nothing about it. */
+const runOf = (plan: Plan, now: Temporal.Instant): Run => {
+  const { run, runId, revision } = plan;
+  if (run !== undefined && run.id === runId && run.revision === revision) return run;
+  return { id: runId, revision, startedAt: now };
+};
+
+const claim = (plan: Plan): Write | undefined => {
+  if (plan.deleting || plan.finalizers.includes(planFinalizer)) return undefined;
+  return ownWrite(plan, 'claim', [...plan.finalizers, planFinalizer], []);
+};
+
+/** A deleted plan is gone when no node is in flight any more: what it has begun, it finishes. */
+const letGo = ({ plan }: PlanSnapshot): Write | undefined => {
+  if (!plan.deleting || plan.inFlight.length > 0 || !plan.finalizers.includes(planFinalizer)) return undefined;
+  const finalizers = plan.finalizers.filter(one => one !== planFinalizer);
+  return ownWrite(plan, 'let go', finalizers, [announce(plan, 'Normal', 'PlanEnded', 'The plan is over')]);
+};
+
+const going = (inFlight: readonly InFlight[]): string => (inFlight.length === 0 ? '' : `; ${inFlight.length} in flight go on`);
+
+/** What forbids every start, whatever the nodes are like. */
+const stopped = (view: PlanView): Course | undefined => {
+  const { plan } = view.snapshot;
+  const rest = going(plan.inFlight);
+  if (plan.deleting) return { phase: 'Deleting', message: `The plan is being deleted${rest}` };
+  if (plan.problem !== undefined) return { phase: 'Pending', message: plan.problem, warning: true };
+  if (plan.aborted) return { phase: 'Aborted', message: `Aborted${rest}` };
+  const halted = haltedBy(view);
+  if (halted !== undefined) return { phase: 'Halted', message: `Halted${rest}: ${halted}`, warning: true };
+  if (plan.paused) return { phase: 'Paused', message: `Paused${rest}` };
+  return undefined;
+};
+
+const progress = ({ counts }: PlanView): string =>
+  `${counts.done} done, ${counts.failed} failed, ${counts.due} due of ${counts.selected} nodes`;
+
+const course = (view: PlanView, now: Temporal.Instant): Course => {
+  const stop = stopped(view);
+  if (stop !== undefined) return stop;
+  const start = nextStart(view, now);
+  const { inFlight } = view.snapshot.plan;
+  if (start.over && inFlight.length === 0) return { phase: 'Complete', message: progress(view), start };
+  const asked = start.waiting.some(({ word }) => word === 'Approval');
+  if (asked && inFlight.length === 0) {
+    return { phase: 'AwaitingApproval', message: start.waiting.find(({ word }) => word === 'Approval')?.who ?? '', warning: true, start };
+  }
+  return { phase: 'Running', message: progress(view), start };
+};
+
+const stageCounts = ({ stages, verdicts, snapshot }: PlanView, current: string | undefined): readonly StageCount[] => {
+  const used = stages.filter(({ nodes }) => nodes.length > 0);
+  const at = used.findIndex(({ stage }) => stage.name === current);
+  return used.map(({ stage, nodes }, index) => {
+    const over = nodes.filter(({ node }) => isOver(verdicts.get(node.uid)) || snapshot.plan.skips.has(node.name)).length;
+    const phase = over === nodes.length ? (index === at ? 'Soaking' : 'Complete') : index === at ? 'Running' : 'Pending';
+    return { name: stage.name, selected: nodes.length, done: over, phase };
+  });
+};
+
+/** Nodes that the plan gives up: of those that nothing was done to yet. */
+const isWithdrawn = ({ deleting, aborted }: Plan): boolean => deleting || aborted;
+
+/** Maintenances of nodes that are gone, or have come back as others under their name: they would hold what the plan has not begun with. */
+const strayWrites = ({ plan, children, nodes }: PlanSnapshot): readonly Write[] => {
+  const used = new Set(plan.inFlight.map(({ uid }) => childNameOf(plan, uid)));
+  return [...children.values()].flatMap(child => {
+    if (child.plan !== plan.name || child.deleting || used.has(child.name)) return [];
+    const node = nodes.get(child.nodeName)?.node;
+    return node !== undefined && childNameOf(plan, node.uid) === child.name ? [] : [deleteChildWrite(child)];
+  });
+};
+
+/** The failures that are shown; all are recorded. */
+const mostFailures = 50;
+
+const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Temporal.Instant): PlanDecision => {
+  const { phase, message, warning, start } = course(view, now);
+  const kept = steps.flatMap(({ one }) => one ?? []);
+  const begun = start?.one;
+  const waiting: readonly Waiting[] = [...(start?.waiting ?? []), ...steps.flatMap(({ waiting }) => waiting ?? [])];
+  const own = claim(view.snapshot.plan) ?? letGo(view.snapshot);
+  const again = earliest([start?.again, ...steps.map(step => step.again)]);
+  const first = begun && advance(view.snapshot, begun, false, now);
+  return {
+    phase,
+    message,
+    run,
+    inFlight: begun === undefined ? kept : [...kept, begun],
+    waiting,
+    counts: view.counts,
+    stages: stageCounts(view, start?.stage),
+    failures: view.failures.slice(-mostFailures),
+    writes: [...strayWrites(view.snapshot), ...[...steps, ...(first ? [first] : [])].flatMap(({ writes }) => writes ?? [])],
+    ...(warning && { warning }),
+    ...(start?.stage !== undefined && { stage: start.stage }),
+    ...(own && { own }),
+    ...(again && { again }),
+  };
+};
+
+/**
+ * What to do about a plan now: a pure function of what is known and of the time. At most one node is begun with, and its slot is in the status before anything is
+ * done to it; every node in flight makes its next step. Everything that it goes by is stored in the API.
+ */
+export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanDecision => {
+  const run = runOf(snapshot.plan, now);
+  const isNew = run !== snapshot.plan.run;
+  const known = isNew ? { ...snapshot, slices: [], plan: { ...snapshot.plan, run } } : snapshot;
+  const view = viewOf(known);
+  const steps = known.plan.inFlight.map(one => advance(known, one, isWithdrawn(known.plan), now));
+  // A slot that is free counts as free from the next look on, when that is stored.
+  return decisionOf(view, run, steps, now);
+};

@@ -1,0 +1,34 @@
+import { resolveAmount } from './amount.ts';
+import { inOrder } from './ramp.ts';
+import type { PlanView } from './view.ts';
+
+/** How many of the last verdicts are failures. */
+const inARow = (view: PlanView): number => {
+  const words = inOrder([...view.verdicts.values()]).filter(({ verdict }) => verdict === 'Done' || verdict === 'Failed');
+  const last = words.findLastIndex(({ verdict }) => verdict === 'Done');
+  return words.length - 1 - last;
+};
+
+const remedy = 'look at status.failures, then set them aside with drydock plan retry, or abort the plan';
+
+/**
+ * Why the plan starts nothing any more: more nodes have failed than are allowed, too many in a row, too many in its first stage. Everything that is under way goes on.
+ * Undefined as long as it may go on.
+ */
+export const haltedBy = (view: PlanView): string | undefined => {
+  const { snapshot, failures, selected, stages } = view;
+  const { maxFailures, consecutive, inFirstStage } = snapshot.plan.halt;
+  if (snapshot.halted !== undefined) return `all plans are halted: ${snapshot.halted}`;
+  const allowed = maxFailures === undefined ? undefined : resolveAmount(maxFailures, selected.size);
+  if (allowed !== undefined && failures.length > allowed) {
+    return `${failures.length} nodes have failed, and halt.maxFailures allows ${allowed}: ${remedy}`;
+  }
+  const row = inARow(view);
+  if (consecutive !== undefined && consecutive > 0 && row >= consecutive) return `${row} nodes in a row have failed: ${remedy}`;
+  const [first, ...more] = stages.filter(({ nodes }) => nodes.length > 0);
+  const early = failures.filter(({ stage }) => stage === first?.stage.name).length;
+  if (inFirstStage !== undefined && inFirstStage > 0 && more.length > 0 && early >= inFirstStage) {
+    return `${early} of stage ${first?.stage.name} have failed: ${remedy}`;
+  }
+  return undefined;
+};

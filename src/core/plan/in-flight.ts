@@ -1,0 +1,59 @@
+/** How far a node in flight is. */
+export const nodeStates = ['Starting', 'Holding', 'Working', 'Rebooting', 'Verifying', 'Soaking', 'Releasing'] as const;
+export type NodeState = (typeof nodeStates)[number];
+
+/**
+ * Done: proven. Failed: counts against the plan's limit of failures. Requeued: its drain was stuck, it comes again later. Skipped: nobody has worked on it, or its
+ * work was for another revision; Gone: the node does not exist any more.
+ */
+export const verdictWords = ['Done', 'Failed', 'Requeued', 'Skipped', 'Gone'] as const;
+export type VerdictWord = (typeof verdictWords)[number];
+
+/** What has been decided about a node, before it is released. */
+export type Outcome = {
+  readonly verdict: VerdictWord;
+  /** Where it ended. */
+  readonly step: NodeState;
+  readonly message: string;
+  /** The node stays held: its Maintenance is left for a person to delete. */
+  readonly held: boolean;
+};
+
+/** One node that the plan has begun with and has no verdict recorded for: an entry of status.inFlight. Its slot is free when the entry is gone. */
+export type InFlight = {
+  readonly node: string;
+  readonly uid: string;
+  readonly stage: string;
+  readonly revision: string;
+  readonly state: NodeState;
+  readonly startedAt: Temporal.Instant;
+  /** When it came to this state. */
+  readonly since: Temporal.Instant;
+  readonly attempt: number;
+  /** Of the last start before the work: noted before the work begins, else a reboot in between would not be seen. */
+  readonly bootIdBefore?: string;
+  /** The pod of this attempt has been seen: it is not made again when it is gone. */
+  readonly podUid?: string;
+  /** Since when everything has been well without a break. */
+  readonly soakSince?: Temporal.Instant;
+  /** It has been proven to have booted. */
+  readonly rebooted?: true;
+  readonly outcome?: Outcome;
+};
+
+/** One verdict, as it is recorded. */
+export type Verdict = {
+  readonly node: string;
+  readonly uid: string;
+  readonly stage: string;
+  readonly verdict: VerdictWord;
+  readonly step: NodeState;
+  readonly message: string;
+  readonly startedAt: Temporal.Instant;
+  readonly completedAt: Temporal.Instant;
+  readonly attempts: number;
+  readonly rebooted: boolean;
+  readonly held: boolean;
+  /** How often this node has been requeued in this run. */
+  readonly requeues: number;
+};

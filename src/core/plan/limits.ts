@@ -1,0 +1,122 @@
+import type { Node } from '../hold/node.ts';
+import { quorumAllows } from '../quorum/quorum.ts';
+import { resolveAmount } from './amount.ts';
+import { unavailableOf } from './ledger.ts';
+import type { Stage, TopologyLimit } from './plan.ts';
+import { rampOf } from './ramp.ts';
+import type { OtherPlan, Waiting } from './snapshot.ts';
+import type { StageNodes } from './stages.ts';
+import type { PlanView } from './view.ts';
+
+/** Whether one more node may go: each limit answers with a word when it may not. */
+
+const few = (names: readonly string[]): string =>
+  names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ');
+
+/** Who has the nodes that are out, for people. */
+const outBy = (names: readonly string[], { snapshot }: PlanView): string =>
+  few([...new Set(names.flatMap(name => (snapshot.outages.get(name) ?? []).map(({ by }) => by)))].toSorted());
+
+const stageLimit = ({ maxInFlight }: Stage, nodes: number): number | undefined =>
+  maxInFlight === undefined ? undefined : (resolveAmount(maxInFlight, nodes) ?? 0);
+
+/** How many may be in flight: what the plan, its ramp and the stage say. Undefined as long as there is room. */
+export const inFlightLimit = (view: PlanView, { stage, nodes }: StageNodes): Waiting | undefined => {
+  const { snapshot, counts, verdicts } = view;
+  const { inFlight, concurrency } = snapshot.plan;
+  const under = (limit: number, many: number, what: string): Waiting | undefined =>
+    many < limit ? undefined : { word: 'MaxInFlight', who: `${many} nodes are in flight, and ${what} allows ${limit}` };
+  const all = under(counts.maxInFlight, inFlight.length, 'concurrency.maxInFlight');
+  if (all !== undefined) return all;
+  if (concurrency.ramp !== undefined) {
+    const limit = rampOf(concurrency.ramp, [...verdicts.values()]);
+    if (inFlight.length >= limit)
+      return { word: 'Ramp', who: `${inFlight.length} nodes are in flight, and the ramp allows ${limit} so far` };
+  }
+  const limit = stageLimit(stage, nodes.length);
+  const ofStage = inFlight.filter(one => one.stage === stage.name).length;
+  return limit === undefined ? undefined : under(limit, ofStage, `maxInFlight of stage ${stage.name}`);
+};
+
+/** A limit on one node; asked of every candidate, so what it counts is counted once a pass. */
+type NodeLimit = (node: Node) => Waiting | undefined;
+
+const ownLimit = (view: PlanView, out: readonly string[]): NodeLimit => {
+  const { maxUnavailable } = view.counts;
+  if (maxUnavailable === undefined || out.length + 1 <= maxUnavailable) return () => undefined;
+  const who = `${out.length} of the selected nodes are out of service, and concurrency.maxUnavailable allows ${maxUnavailable}: ${outBy(out, view)}`;
+  return () => ({ word: 'MaxUnavailable', who });
+};
+
+/** What it would do to the limit of another plan. */
+const otherLimit = (view: PlanView, { name: plan, selected, maxUnavailable }: OtherPlan): NodeLimit => {
+  const out = maxUnavailable === undefined ? [] : unavailableOf(selected, view.snapshot.outages);
+  if (maxUnavailable === undefined || out.length + 1 <= maxUnavailable) return () => undefined;
+  const who = `plan ${plan} allows ${maxUnavailable} of its nodes out of service, and ${out.length} are: ${outBy(out, view)}`;
+  return ({ name }) => (selected.has(name) ? { word: 'OtherPlanLimit', who } : undefined);
+};
+
+const grouped = (names: readonly string[], domainOf: (name: string) => string): ReadonlyMap<string, readonly string[]> =>
+  Map.groupBy(names, domainOf);
+
+const perDomain = (view: PlanView, { key, maxUnavailable }: TopologyLimit, out: readonly string[]): NodeLimit => {
+  if (maxUnavailable === undefined) return () => undefined;
+  const taken = grouped(out, name => view.selected.get(name)?.node.labels[key] ?? '');
+  return ({ labels }) => {
+    const domain = labels[key] ?? '';
+    const there = taken.get(domain) ?? [];
+    if (there.length + 1 <= maxUnavailable) return undefined;
+    const who = `${there.length} nodes of ${key}=${domain} are out of service, and ${maxUnavailable} may be: ${outBy(there, view)}`;
+    return { word: 'Topology', who };
+  };
+};
+
+/** It counts nodes in flight, whether they were out before or not. */
+export const domainLimit = (view: PlanView): NodeLimit => {
+  const { inFlight, concurrency } = view.snapshot.plan;
+  const labelOf = (name: string, key: string): string => view.selected.get(name)?.node.labels[key] ?? '';
+  const limits = concurrency.perTopology.flatMap(({ key, maxDomains }) =>
+    maxDomains === undefined ? [] : [{ key, maxDomains, domains: new Set(inFlight.map(({ node }) => labelOf(node, key))) }],
+  );
+  return ({ labels }) => {
+    const full = limits.find(({ key, maxDomains, domains }) => !domains.has(labels[key] ?? '') && domains.size + 1 > maxDomains);
+    if (full === undefined) return undefined;
+    const there = few([...full.domains].toSorted());
+    return { word: 'Topology', who: `nodes of ${full.key} ${there} are in flight, and those of ${full.maxDomains} may be at once` };
+  };
+};
+
+const quorumLimit = ({ snapshot }: PlanView): NodeLimit => {
+  const wanted = new Set(snapshot.outages.keys());
+  return ({ name }) => {
+    const verdict = quorumAllows(name, snapshot.members, wanted);
+    return verdict.allowed || verdict.alone ? undefined : { word: 'Quorum', who: verdict.why };
+  };
+};
+
+/** The last node that is in service stays there. A plan of one node has no other. */
+const lastHealthy = ({ selected }: PlanView, out: readonly string[]): NodeLimit => {
+  const isLast = selected.size > 1 && selected.size - out.length <= 1;
+  return () => (isLast ? { word: 'LastHealthy', who: 'no other selected node is in service' } : undefined);
+};
+
+/** What keeps one node from being taken out of service. A node that is out already costs nothing. */
+export const outageLimits = (view: PlanView): NodeLimit => {
+  const { snapshot, selected } = view;
+  const out = unavailableOf(selected.keys(), snapshot.outages);
+  const limits: readonly NodeLimit[] = [
+    ownLimit(view, out),
+    ...snapshot.others.map(other => otherLimit(view, other)),
+    ...snapshot.plan.concurrency.perTopology.map(limit => perDomain(view, limit, out)),
+    quorumLimit(view),
+    lastHealthy(view, out),
+  ];
+  return node => {
+    if (snapshot.outages.has(node.name)) return undefined;
+    for (const limit of limits) {
+      const refusal = limit(node);
+      if (refusal !== undefined) return refusal;
+    }
+    return undefined;
+  };
+};

@@ -1,0 +1,30 @@
+import type { Node } from '../hold/node.ts';
+import { memberLabels } from '../quorum/quorum.ts';
+import type { Plan } from './plan.ts';
+import type { PlanNode } from './snapshot.ts';
+
+const zoneLabel = 'topology.kubernetes.io/zone';
+
+export const isControlPlane = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
+
+const text = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+type Compare = (one: PlanNode, other: PlanNode) => number;
+
+const compares: Readonly<Record<Plan['order'][number], Compare>> = {
+  Zone: (one, other) => text(one.node.labels[zoneLabel] ?? '', other.node.labels[zoneLabel] ?? ''),
+  Age: (one, other) => Temporal.Instant.compare(one.createdAt, other.createdAt),
+  Name: (one, other) => text(one.node.name, other.node.name),
+};
+
+/** The order of a plan: by its expression, then as `order.by` says, then by name, so that it is the same after every restart. */
+export const inPlanOrder = (nodes: Iterable<PlanNode>, { order }: Pick<Plan, 'order'>): readonly PlanNode[] => {
+  const all: readonly Compare[] = [(one, other) => one.rank - other.rank, ...order.map(by => compares[by]), compares.Name];
+  return [...nodes].sort((one, other) => {
+    for (const compare of all) {
+      const answer = compare(one, other);
+      if (answer !== 0) return answer;
+    }
+    return 0;
+  });
+};

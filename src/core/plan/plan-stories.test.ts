@@ -1,0 +1,293 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Node } from '../hold/node.ts';
+import { makePlan, makeReadyNode } from '../testing/make-plan.ts';
+import { PlanWorld } from '../testing/plan-world.ts';
+import { resolveAmount } from './amount.ts';
+import { outagesOf, unavailableOf } from './ledger.ts';
+import type { Plan, Work } from './plan.ts';
+
+/** Random plans on random nodes, with kills, cordons, deaths and edits; after each step the laws have to hold. */
+
+const stories = Number(process.env['DRYDOCK_TEST_STORIES'] ?? '200');
+
+/** Park and Miller's generator: a story is told again by its number. */
+const randomOf = (seed: number): (() => number) => {
+  let state = (seed * 48_271 + 11) % 2_147_483_647;
+  for (let warm = 0; warm < 5; warm += 1) state = (state * 48_271) % 2_147_483_647;
+  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+};
+
+const ready = [{ type: 'Ready', status: 'True', reason: '', message: '' }];
+const zone = 'topology.kubernetes.io/zone';
+
+class Story {
+  readonly world = new PlanWorld();
+  readonly #random: () => number;
+  /** Nodes whose kernel is new; by node uid. */
+  readonly #patched = new Set<string>();
+  #births = 0;
+
+  constructor(seed: number) {
+    this.#random = randomOf(seed);
+    const many = 2 + this.#below(9);
+    for (let at = 0; at < many; at += 1) this.#addNode(`n${at}`);
+    const plans = 1 + this.#below(3);
+    for (let at = 0; at < plans; at += 1) this.#addPlan(`plan${at}`);
+  }
+
+  #below(limit: number): number {
+    return Math.floor(this.#random() * limit);
+  }
+
+  #chance(share: number): boolean {
+    return this.#random() < share;
+  }
+
+  #pick<T>(list: readonly T[]): T | undefined {
+    return list[this.#below(list.length)];
+  }
+
+  #addNode(name: string): void {
+    const uid = `uid-${name}-${(this.#births += 1)}`;
+    const labels = { [zone]: `z${this.#below(3)}`, ...(this.#chance(0.2) && { 'node-role.kubernetes.io/control-plane': '' }) };
+    this.world.nodes.set(name, makeReadyNode(name, { uid, labels, bootId: `${uid}-boot` }));
+  }
+
+  #work(): Work {
+    const kinds: readonly Work[] = [
+      { kind: 'none' },
+      { kind: 'job', podSpec: { containers: [] }, rebootsNode: false, timeoutSeconds: 60, attempts: 1 + this.#below(2) },
+      { kind: 'job', podSpec: { containers: [] }, rebootsNode: true, timeoutSeconds: 60, attempts: 1 + this.#below(2) },
+      { kind: 'reboot', timeoutSeconds: 60 },
+    ];
+    return kinds[this.#below(4)] as Work;
+  }
+
+  #addPlan(name: string): void {
+    const work = this.#work();
+    const reboots = work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode);
+    const hasDue = this.#chance(0.5);
+    const plan = makePlan({
+      key: name,
+      name,
+      uid: `uid-${name}`,
+      work,
+      hasDue,
+      rebooted: reboots ? 'Required' : 'Optional',
+      provenWithinSeconds: 20,
+      soakSeconds: this.#pick([0, 5, 20]) ?? 0,
+      soakAfterReleaseSeconds: this.#pick([0, 10]) ?? 0,
+      onFailure: this.#chance(0.5) ? 'Hold' : 'GiveBack',
+      controlPlane: this.#pick(['First', 'Last', 'Never', 'AsSelected']) ?? 'First',
+      stages: this.#chance(0.5) ? [{ name: 'canary', limit: 1, soakSeconds: this.#below(30), approveAfter: false }] : [],
+      concurrency: {
+        maxInFlight: this.#pick([1, 2, 5, '50%']) ?? 1,
+        foreignCordon: this.#pick(['Wait', 'TakeFirst', 'Skip']) ?? 'Wait',
+        perTopology: this.#chance(0.3) ? [{ key: zone, maxUnavailable: 1 }] : [],
+        ...(this.#chance(0.7) && { maxUnavailable: this.#pick([1, 2, 3, '25%']) ?? 1 }),
+        ...(this.#chance(0.3) && { ramp: { start: 1, factor: 2 } }),
+      },
+      halt: this.#chance(0.3) ? { maxFailures: 2 } : {},
+      ...(this.#chance(0.3) && { drainStuck: { afterSeconds: 40, times: 1 } }),
+      finalizers: [],
+    });
+    const { run: _run, ...fresh } = plan;
+    this.world.plans.set(name, fresh);
+    if (hasDue) this.world.expressions.set(name, { due: node => !this.#patched.has(`${name}/${node.uid}`) });
+  }
+
+  /** What of a limit is used, and by whom. */
+  #used(plan: Plan): { readonly out: number; readonly limit: number | undefined; readonly names: readonly string[] } {
+    const { world } = this;
+    const outages = outagesOf({ nodes: world.nodes.values(), requests: world.children.values(), plans: world.plans.values() });
+    const isMember = ({ labels }: Node): boolean => labels['node-role.kubernetes.io/control-plane'] !== undefined;
+    const selected = [...world.nodes.values()].filter(node => plan.controlPlane !== 'Never' || !isMember(node)).map(({ name }) => name);
+    const { maxUnavailable } = plan.concurrency;
+    const limit = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, selected.length);
+    return { out: unavailableOf(selected, outages).length, limit, names: selected };
+  }
+
+  /** One look at each plan; the laws of a start are checked with it. */
+  look(): void {
+    const { world } = this;
+    for (const name of [...world.plans.keys()]) {
+      const before = [...world.plans.values()].map(plan => [plan, this.#used(plan)] as const);
+      const had = new Set((world.plans.get(name)?.inFlight ?? []).map(({ uid }) => uid));
+      world.lives = this.#chance(0.3) ? this.#below(3) : Number.POSITIVE_INFINITY;
+      world.pass(name);
+      const plan = world.plans.get(name);
+      const begun = (plan?.inFlight ?? []).filter(({ uid }) => !had.has(uid));
+      assert.ok(begun.length <= 1, 'at most one start a decision');
+      if (begun.length === 1) this.#startIsAllowed(name, before);
+      this.#laws();
+    }
+  }
+
+  #startIsAllowed(name: string, before: readonly (readonly [Plan, { out: number; limit: number | undefined }])[]): void {
+    const plan = this.world.plans.get(name);
+    const most = plan && resolveAmount(plan.concurrency.maxInFlight, this.#used(plan).names.length);
+    assert.ok(plan !== undefined && plan.inFlight.length <= (most ?? 0), 'maxInFlight');
+    for (const [other, { out }] of before) {
+      const after = this.#used(other);
+      if (after.limit === undefined || after.out <= out) continue;
+      assert.ok(after.out <= after.limit, `${name} breaks the limit of ${other.name}: ${after.out} of ${after.limit}`);
+    }
+  }
+
+  #laws(): void {
+    const { world } = this;
+    for (const plan of world.plans.values()) {
+      const uids = plan.inFlight.map(({ uid }) => uid);
+      assert.equal(new Set(uids).size, uids.length, 'one slot a node');
+      const recorded = [...world.slices.values()].filter(({ planUid }) => planUid === plan.uid);
+      for (const { verdicts } of recorded) {
+        assert.equal(new Set(verdicts.map(({ node }) => node)).size, verdicts.length, 'one verdict a node');
+        for (const { verdict, rebooted, node } of verdicts) {
+          if (verdict === 'Done' && plan.rebooted === 'Required') assert.ok(rebooted, `${node} is done and has not booted`);
+        }
+      }
+    }
+    for (const child of world.children.values()) {
+      const plan = world.plans.get(child.plan ?? '');
+      if (plan === undefined || child.deleting || world.nodes.get(child.nodeName)?.uid !== child.name.slice(plan.name.length + 1)) continue;
+      const slot = plan.inFlight.some(({ node }) => node === child.nodeName);
+      const held = [...world.slices.values()].some(
+        one => one.planUid === plan.uid && one.verdicts.some(verdict => verdict.node === child.nodeName && verdict.held),
+      );
+      assert.ok(slot || held || plan.revision !== 'r1', `${child.name} holds a node that nobody works on`);
+    }
+  }
+
+  /** Kubelets, drains and people. `calm`: nobody disturbs any more. */
+  live(seconds: number, calm: boolean): void {
+    const { world } = this;
+    world.seconds += seconds;
+    this.#drains(calm);
+    this.#kubelets(calm);
+    if (!calm) this.#people();
+  }
+
+  #drains(calm: boolean): void {
+    const { world } = this;
+    for (const [name, child] of world.children) {
+      const node = world.nodes.get(child.nodeName);
+      if (child.deleting) {
+        world.children.delete(name);
+        const others = [...world.children.values()].some(other => other.nodeName === child.nodeName);
+        if (node !== undefined && !others) this.#release(node);
+        continue;
+      }
+      if (node === undefined) continue;
+      world.setNode(node.name, { unschedulable: true, holdRecord: '{}' });
+      const failed = !calm && this.#chance(0.03);
+      if (child.history.state === 'Drained' || child.history.state === 'Failed') continue;
+      const state = failed ? 'Failed' : calm || this.#chance(0.4) ? 'Drained' : 'Draining';
+      world.children.set(name, { ...child, history: { ...child.history, state } });
+    }
+  }
+
+  #release(node: Node): void {
+    const { holdRecord: _record, ...rest } = node;
+    this.world.nodes.set(node.name, { ...rest, unschedulable: false });
+  }
+
+  #kubelets(calm: boolean): void {
+    const { world } = this;
+    for (const node of world.nodes.values()) {
+      if (node.conditions.length === 0 && (calm || this.#chance(0.3))) world.setNode(node.name, { conditions: ready });
+    }
+    for (const pod of [...world.pods.values()]) {
+      const node = world.nodes.get(pod.nodeName);
+      const plan = world.plans.get(pod.plan);
+      if (node === undefined || plan === undefined || pod.phase === 'Succeeded' || pod.phase === 'Failed') continue;
+      if (pod.phase === 'Pending') world.setPod(pod.name, { phase: 'Running' });
+      else if (calm || this.#chance(0.5)) this.#finish(pod.name, plan, node, calm);
+    }
+  }
+
+  #finish(pod: string, plan: Plan, node: Node, calm: boolean): void {
+    const { world } = this;
+    const { work } = plan;
+    const failed = !calm && this.#chance(0.2);
+    const reboots = work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode);
+    if (!failed || this.#chance(0.3)) this.#patched.add(`${plan.name}/${node.uid}`);
+    if (reboots && (!failed || this.#chance(0.3))) {
+      world.setNode(node.name, { bootId: `${node.uid}-boot-${world.seconds}`, conditions: [] });
+      // The pod dies with its node, whatever it has done.
+      world.setPod(pod, { phase: this.#chance(0.5) ? 'Failed' : 'Succeeded', message: 'killed' });
+    } else world.setPod(pod, { phase: failed ? 'Failed' : 'Succeeded', message: 'exit code 1' });
+  }
+
+  #people(): void {
+    const { world } = this;
+    const node = this.#pick([...world.nodes.values()]);
+    const child = this.#pick([...world.children.values()]);
+    const plan = this.#pick([...world.plans.values()]);
+    if (node !== undefined && this.#chance(0.05) && node.holdRecord === undefined)
+      world.setNode(node.name, { unschedulable: !node.unschedulable });
+    if (node !== undefined && this.#chance(0.05)) world.setNode(node.name, { conditions: [] });
+    if (node !== undefined && this.#chance(0.02)) {
+      world.nodes.delete(node.name);
+      if (this.#chance(0.7)) this.#addNode(node.name);
+    }
+    if (child !== undefined && this.#chance(0.02)) world.children.set(child.name, { ...child, deleting: true });
+    if (plan === undefined) return;
+    if (this.#chance(0.05)) world.edit(plan.name, { paused: !plan.paused });
+    if (this.#chance(0.02)) world.edit(plan.name, { revision: `r${this.#below(3)}` });
+    if (this.#chance(0.02)) world.edit(plan.name, { retries: new Map([['*', world.now]]) });
+    if (this.#chance(0.01)) this.#delete(plan);
+  }
+
+  #delete({ name, finalizers }: Plan): void {
+    if (finalizers.length > 0) this.world.edit(name, { deleting: true });
+    else this.world.plans.delete(name);
+  }
+
+  /** Everybody is well again and stays so: what can end has to. */
+  end(): void {
+    const { world } = this;
+    for (const node of world.nodes.values()) {
+      world.setNode(node.name, { conditions: ready, ...(node.holdRecord === undefined && { unschedulable: false }) });
+    }
+    for (const plan of world.plans.values()) world.edit(plan.name, { paused: false });
+    for (let [turn, quiet] = [0, 0]; turn < 300 && quiet < 3; turn += 1) {
+      for (const name of [...world.plans.keys()]) {
+        world.lives = Number.POSITIVE_INFINITY;
+        world.pass(name);
+      }
+      this.#laws();
+      const isQuiet = [...world.plans.values()].every(({ inFlight, deleting }) => inFlight.length === 0 && !deleting);
+      quiet = isQuiet && turn > 20 ? quiet + 1 : 0;
+      this.live(10, true);
+    }
+    for (const plan of [...world.plans.values()]) {
+      assert.equal(plan.inFlight.length, 0, `${plan.name}: in flight in the end: ${JSON.stringify(plan.inFlight)}`);
+      assert.ok(!plan.deleting, `${plan.name} is gone in the end: ${JSON.stringify([plan.finalizers, plan.inFlight])}`);
+      const strays = [...world.children.values()].filter(
+        one => one.plan === plan.name && world.nodes.get(one.nodeName)?.uid !== one.name.slice(plan.name.length + 1),
+      );
+      assert.equal(strays.length, 0, `${strays[0]?.name} holds a node of another uid`);
+      const decision = world.pass(plan.name);
+      const explained = decision?.phase === 'Complete' || decision?.phase === 'Halted' || (decision?.waiting.length ?? 0) > 0;
+      assert.ok(explained, `${plan.name}: ${decision?.phase} ${decision?.message}`);
+    }
+  }
+}
+
+describe('stories of plans', () => {
+  test(`no limit is ever passed, no slot lost, no verdict given twice, no node held by nobody: ${stories} stories`, () => {
+    for (let seed = Number(process.env['DRYDOCK_TEST_STORY'] ?? '1'); seed <= stories; seed += 1) {
+      const story = new Story(seed);
+      try {
+        for (let turn = 0; turn < 60; turn += 1) {
+          story.look();
+          story.live(5, false);
+        }
+        story.end();
+      } catch (error) {
+        throw new Error(`story ${seed}`, { cause: error });
+      }
+    }
+  });
+});

@@ -1,0 +1,116 @@
+import type { JsonObject } from '../json.ts';
+import type { LabelSelector } from '../pod/selector.ts';
+import type { Amount } from './amount.ts';
+import type { InFlight } from './in-flight.ts';
+
+/** drydock.dev/v1alpha1 MaintenancePlan as the core sees it. */
+
+export const planApi = 'drydock.dev/v1alpha1';
+export const plansPath = `/apis/${planApi}/maintenanceplans`;
+export const planFinalizer = 'drydock.dev/maintenance-plan';
+
+/** On a Maintenance and on a pod: the name of the MaintenancePlan that it is part of. */
+export const planAnnotation = 'drydock.dev/maintenance-plan';
+
+export const planPhases = ['Pending', 'AwaitingApproval', 'Running', 'Paused', 'Halted', 'Complete', 'Aborted', 'Deleting'] as const;
+export type PlanPhase = (typeof planPhases)[number];
+
+/** What is done on a node while it is held; exactly one. */
+export type Work =
+  | {
+      readonly kind: 'job';
+      /** PodSpec, as it was given. */
+      readonly podSpec: JsonObject;
+      readonly rebootsNode: boolean;
+      readonly timeoutSeconds: number;
+      readonly attempts: number;
+    }
+  | { readonly kind: 'reboot'; readonly timeoutSeconds: number }
+  | { readonly kind: 'external'; readonly annotations: Readonly<Record<string, string>>; readonly timeoutSeconds: number }
+  | { readonly kind: 'none' };
+
+export type Stage = {
+  readonly name: string;
+  /** Of the nodes that no earlier stage has taken; all of them when left out. */
+  readonly nodeSelector?: LabelSelector;
+  /** At most so many nodes. */
+  readonly limit?: number;
+  readonly maxInFlight?: Amount;
+  readonly soakSeconds: number;
+  readonly approveAfter: boolean;
+};
+
+/** The stage of whatever no other stage has taken. */
+export const restStage: Stage = { name: 'rest', soakSeconds: 0, approveAfter: false };
+
+export type TopologyLimit = { readonly key: string; readonly maxUnavailable?: number; readonly maxDomains?: number };
+
+export type Concurrency = {
+  readonly maxInFlight: Amount;
+  readonly maxUnavailable?: Amount;
+  readonly perTopology: readonly TopologyLimit[];
+  readonly foreignCordon: 'Wait' | 'TakeFirst' | 'Skip';
+  readonly ramp?: { readonly start: number; readonly factor: number };
+};
+
+/** The run that the stored status speaks of. */
+export type Run = {
+  /** spec.runID. */
+  readonly id: string;
+  /** Hash of what changes a node: another one begins a new run. */
+  readonly revision: string;
+  readonly startedAt: Temporal.Instant;
+};
+
+export type Plan = {
+  /** Its name: plans have no namespace. */
+  readonly key: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation: number;
+  readonly createdAt: Temporal.Instant;
+  readonly deleting: boolean;
+  readonly finalizers: readonly string[];
+  readonly nodeSelector: LabelSelector;
+  /** Follow: nodes that come later belong to it too. Snapshot: only those that were there when the run began. */
+  readonly membership: 'Follow' | 'Snapshot';
+  /** It has an expression that says which nodes are due; else each node is, once a run. */
+  readonly hasDue: boolean;
+  readonly dueAfterSeconds?: number;
+  readonly hasDone: boolean;
+  readonly rebooted: 'Required' | 'Optional';
+  /** How long the proof may take once the work has ended, in seconds. */
+  readonly provenWithinSeconds: number;
+  readonly concurrency: Concurrency;
+  readonly order: readonly ('Zone' | 'Age' | 'Name')[];
+  readonly stages: readonly Stage[];
+  readonly controlPlane: 'First' | 'Last' | 'Never' | 'AsSelected';
+  readonly windows: 'Respect' | 'Ignore';
+  /** How long one node takes, in seconds, for the fit into a window; what this plan has seen so far when left out. */
+  readonly expectedSeconds?: number;
+  readonly reason?: string;
+  /** spec.drain of the child, as it was given. */
+  readonly drain: JsonObject;
+  readonly work: Work;
+  readonly soakSeconds: number;
+  readonly soakAfterReleaseSeconds: number;
+  readonly needsApproval: boolean;
+  readonly onFailure: 'Hold' | 'GiveBack';
+  readonly drainStuck?: { readonly afterSeconds: number; readonly times: number };
+  readonly halt: { readonly maxFailures?: Amount; readonly consecutive?: number; readonly inFirstStage?: number };
+  readonly paused: boolean;
+  readonly aborted: boolean;
+  readonly runId: string;
+  /** Hash of what changes a node, as the spec has it now. */
+  readonly revision: string;
+  readonly skips: ReadonlyMap<string, string>;
+  /** By the node's name: failures that came before this time are set aside. `*` stands for every node. */
+  readonly retries: ReadonlyMap<string, Temporal.Instant>;
+  /** What is wrong with it, where the API server could not see that. */
+  readonly problem?: string;
+  readonly run?: Run;
+  readonly inFlight: readonly InFlight[];
+  /** The status as stored, to write only what differs. */
+  readonly status: JsonObject;
+};

@@ -1,0 +1,20 @@
+import type { Verdict } from './in-flight.ts';
+
+/**
+ * How many nodes may be in flight at once so far: `start` at first; after as many successes as are allowed at once, `factor` times as many; after a failure
+ * `start` again. Counted anew from the verdicts each time, oldest first.
+ */
+export const rampOf = ({ start, factor }: { readonly start: number; readonly factor: number }, verdicts: readonly Verdict[]): number => {
+  let [atOnce, successes] = [start, 0];
+  for (const { verdict } of inOrder(verdicts)) {
+    if (verdict === 'Failed') [atOnce, successes] = [start, 0];
+    if (verdict !== 'Done') continue;
+    successes += 1;
+    if (successes >= atOnce) [atOnce, successes] = [Math.min(atOnce * factor, 1_000_000), 0];
+  }
+  return atOnce;
+};
+
+/** As they came; the name decides between those of one second. */
+export const inOrder = (verdicts: readonly Verdict[]): readonly Verdict[] =>
+  verdicts.toSorted((one, other) => Temporal.Instant.compare(one.completedAt, other.completedAt) || (one.node < other.node ? -1 : 1));

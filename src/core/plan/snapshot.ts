@@ -1,0 +1,162 @@
+import type { Node } from '../hold/node.ts';
+import type { Write } from '../maintenance/decision.ts';
+import type { Member } from '../quorum/quorum.ts';
+import type { MaintenanceRequest } from '../request/request.ts';
+import type { MaintenanceWindow } from '../window/window.ts';
+import type { InFlight, Verdict } from './in-flight.ts';
+import type { Outage } from './ledger.ts';
+import type { Plan, PlanPhase } from './plan.ts';
+
+/** What an expression says of a node: it may fail, for example where a field is missing. */
+export type Said = boolean | { readonly error: string };
+
+/** One node that the plan selects, or works on. */
+export type PlanNode = {
+  readonly node: Node;
+  readonly createdAt: Temporal.Instant;
+  readonly selected: boolean;
+  /** spec.due.expression; true where there is none. */
+  readonly due: Said;
+  /** spec.done.expression; where there is none, that it is not due any more. */
+  readonly done: Said;
+  /** spec.work.external.finished.expression. */
+  readonly finished: Said;
+  /** spec.order.expression: a lower one comes first. */
+  readonly rank: number;
+};
+
+/** The pod that works on a node. */
+export type WorkPod = {
+  readonly key: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly nodeName: string;
+  /** By its own word. */
+  readonly plan: string;
+  readonly deleting: boolean;
+  readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
+  /** Why it has failed: reason, exit code and the end of its log. */
+  readonly message: string;
+};
+
+/** A slice of what is recorded of a run. */
+export type RecordSlice = {
+  readonly key: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly planUid: string;
+  readonly run: string;
+  readonly revision: string;
+  readonly slice: number;
+  readonly verdicts: readonly Verdict[];
+};
+
+/** Somebody has agreed. */
+export type Approval = {
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly plan: string;
+  readonly run: string;
+  readonly revision: string;
+  /** The stage after which the plan may go on; missing for the beginning of the run. */
+  readonly stage?: string;
+};
+
+/** Another plan that is under way, as far as it may be in the way. */
+export type OtherPlan = {
+  readonly name: string;
+  readonly selected: ReadonlySet<string>;
+  /** Of its selected nodes, resolved; missing: no limit. */
+  readonly maxUnavailable?: number;
+  readonly inFlight: readonly InFlight[];
+};
+
+/** Everything known about one plan at one moment. */
+export type PlanSnapshot = {
+  readonly plan: Plan;
+  /** The selected nodes, those in flight and those that Maintenances of this plan name, by name. */
+  readonly nodes: ReadonlyMap<string, PlanNode>;
+  /** What takes nodes out of service now, of all nodes of the cluster, by name. */
+  readonly outages: ReadonlyMap<string, readonly Outage[]>;
+  /** The Maintenances of this plan, by their name. */
+  readonly children: ReadonlyMap<string, MaintenanceRequest>;
+  /** Pods in the namespace of the work, by their name. */
+  readonly pods: ReadonlyMap<string, WorkPod>;
+  /** Of this run. */
+  readonly slices: readonly RecordSlice[];
+  readonly approvals: readonly Approval[];
+  readonly others: readonly OtherPlan[];
+  /** Of the quorum of the control plane. */
+  readonly members: readonly Member[];
+  readonly windows: readonly MaintenanceWindow[];
+  /** The node that this process runs on: it comes last in its stage. */
+  readonly ownNode?: string;
+  /** Somebody has stopped all plans: why. */
+  readonly halted?: string;
+  readonly settings: PlanSettings;
+};
+
+export type PlanSettings = {
+  /** Of the pods that work on nodes. */
+  readonly workNamespace: string;
+  /** Of the pods that reboot a node. */
+  readonly image: string;
+};
+
+/** What keeps the plan, or one of its nodes, from going on. */
+export type Waiting = {
+  /** For example MaxUnavailable. */
+  readonly word: string;
+  /** Who or what, in a sentence. */
+  readonly who: string;
+  /** The node that it is about, where it is about one. */
+  readonly node?: string;
+  /** It ends at this time by itself, at the earliest. */
+  readonly ends?: Temporal.Instant;
+};
+
+/** Where a plan stands, and what is to be done for the next step. */
+export type PlanDecision = {
+  readonly phase: PlanPhase;
+  readonly message: string;
+  /** It does not go on by itself. */
+  readonly warning?: true;
+  readonly stage?: string;
+  /** Missing: as it is stored. */
+  readonly run?: Plan['run'];
+  readonly inFlight: readonly InFlight[];
+  readonly waiting: readonly Waiting[];
+  readonly counts: PlanCounts;
+  readonly stages: readonly StageCount[];
+  readonly failures: readonly Verdict[];
+  /** After the status has been stored, one after the other. */
+  readonly writes: readonly Write[];
+  /** A write of the plan itself: its status is written the next time. */
+  readonly own?: Write;
+  /** Look again at this time, whatever happens. */
+  readonly again?: Temporal.Instant;
+};
+
+/** What the limits come to, and how many nodes are how far. */
+export type PlanCounts = {
+  readonly selected: number;
+  readonly due: number;
+  readonly blocked: number;
+  readonly done: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly maxInFlight: number;
+  readonly maxUnavailable?: number;
+  readonly unavailable: number;
+};
+
+export type StageCount = {
+  readonly name: string;
+  readonly selected: number;
+  readonly done: number;
+  readonly phase: 'Pending' | 'Running' | 'Soaking' | 'Complete';
+};

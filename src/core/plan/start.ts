@@ -1,0 +1,166 @@
+import { earliest, isBefore, secondsBetween, timeText } from '../time.ts';
+import { calendarOf, expectedIn, freezeAt, startOf } from '../window/calendar.ts';
+import { appliesTo } from '../window/window.ts';
+import type { InFlight } from './in-flight.ts';
+import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
+import type { Plan } from './plan.ts';
+import type { PlanNode, Waiting } from './snapshot.ts';
+import { type StageNodes, soakEnd } from './stages.ts';
+import { isReady } from './states/common.ts';
+import { isOver, type PlanView } from './view.ts';
+
+/** Which node is begun with now, if any: at most one, and the first word that keeps the others. */
+export type Start = {
+  readonly one?: InFlight;
+  readonly waiting: readonly Waiting[];
+  /** The stage that is under way. */
+  readonly stage?: string;
+  /** All stages are over. */
+  readonly over?: true;
+  readonly again?: Temporal.Instant;
+};
+
+/** Seconds that a node takes, as long as this plan has seen none. */
+const guess = 600;
+
+/** Outages by others than plans: nobody works on such a node beside whoever has it. */
+const heldBy = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
+  const { foreignCordon } = snapshot.plan.concurrency;
+  const outages = snapshot.outages.get(node.name) ?? [];
+  const held = outages.find(({ cause }) => cause === 'Maintenance' || (cause === 'ForeignCordon' && foreignCordon === 'Wait'));
+  return held && { word: 'HeldBy', who: held.by, node: node.name };
+};
+
+/** A node that cannot be worked on costs no limit and gets no slot: it has its turn when it is back. */
+const unfit = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined =>
+  isReady(node) || snapshot.plan.work.kind === 'external'
+    ? undefined
+    : { word: 'NotReady', who: `Node ${node.name} is not Ready`, node: node.name };
+
+/** The node of the operator itself goes last in its stage. */
+const ownNode = ({ node }: PlanNode, { snapshot }: PlanView, alone: boolean): Waiting | undefined =>
+  snapshot.ownNode !== node.name || (alone && snapshot.plan.inFlight.length === 0)
+    ? undefined
+    : { word: 'OwnNode', who: 'the operator runs on it: it goes last', node: node.name };
+
+/** The longest that a node of this run has taken, in seconds. */
+const seenSeconds = ({ verdicts }: PlanView): number | undefined => {
+  const done = [...verdicts.values()].filter(({ verdict }) => verdict === 'Done');
+  return done.length === 0 ? undefined : Math.max(...done.map(({ startedAt, completedAt }) => secondsBetween(startedAt, completedAt)));
+};
+
+const windowLimit = ({ node }: PlanNode, view: PlanView, now: Temporal.Instant): Waiting | undefined => {
+  const { plan, windows } = view.snapshot;
+  if (plan.windows === 'Ignore') return undefined;
+  const calendar = calendarOf(windows.filter(window => appliesTo(window, { kind: 'MaintenancePlan', labels: node.labels })));
+  if (calendar.windows.length === 0) return undefined;
+  const expectedSeconds = plan.expectedSeconds ?? expectedIn(calendar, seenSeconds(view), guess);
+  const start = startOf(calendar, { expectedSeconds }, now);
+  const names = calendar.names.join(', ');
+  if (start.kind === 'never') {
+    return { word: 'WouldNotFit', who: `no opening of ${names} is long enough for the ${expectedSeconds} s that a node takes` };
+  }
+  if (!isBefore(now, start.at)) return undefined;
+  const frozen = freezeAt(calendar, now);
+  const who = frozen === undefined ? `${names} allows it at ${timeText(start.at)}` : `frozen until ${timeText(frozen.until)}`;
+  return { word: frozen === undefined ? 'Window' : 'Frozen', who, ends: start.at };
+};
+
+const isOpen = ({ node, due }: PlanNode, { snapshot, verdicts }: PlanView): boolean =>
+  due === true &&
+  !isOver(verdicts.get(node.uid)) &&
+  !snapshot.plan.skips.has(node.name) &&
+  !snapshot.plan.inFlight.some(({ uid }) => uid === node.uid) &&
+  !(snapshot.plan.concurrency.foreignCordon === 'Skip' && isCordoned(node.name, snapshot.outages));
+
+const isCordoned = (name: string, outages: PlanView['snapshot']['outages']): boolean =>
+  (outages.get(name) ?? []).some(({ cause }) => cause === 'ForeignCordon');
+
+/** First those that are out already, by another plan: they share its drain; last those that were given back before. */
+const candidatesOf = (stage: StageNodes, view: PlanView): readonly PlanNode[] => {
+  const { outages } = view.snapshot;
+  const rank = ({ node }: PlanNode): number => (view.verdicts.has(node.uid) ? 2 : outages.has(node.name) ? 0 : 1);
+  return stage.nodes.filter(one => isOpen(one, view)).toSorted((one, other) => rank(one) - rank(other));
+};
+
+/** One of each word is enough: whoever asks for a node finds its own with drydock why. */
+const mostWaiting = 20;
+
+const begun = ({ plan }: PlanView['snapshot'], { node }: PlanNode, stage: string, now: Temporal.Instant): InFlight => ({
+  node: node.name,
+  uid: node.uid,
+  stage,
+  revision: plan.run?.revision ?? plan.revision,
+  state: 'Starting',
+  startedAt: now,
+  since: now,
+  attempt: 0,
+});
+
+const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Start => {
+  const { name } = stage.stage;
+  const candidates = candidatesOf(stage, view);
+  if (candidates.length === 0) return { stage: name, waiting: [] };
+  const full = inFlightLimit(view, stage);
+  if (full !== undefined) return { stage: name, waiting: [full] };
+  const [outage, domain] = [outageLimits(view), domainLimit(view)];
+  const waiting = new Map<string, Waiting>();
+  for (const one of candidates) {
+    const no =
+      unfit(one, view) ??
+      heldBy(one, view) ??
+      ownNode(one, view, candidates.length === 1) ??
+      domain(one.node) ??
+      outage(one.node) ??
+      windowLimit(one, view, now);
+    if (no === undefined) return { stage: name, one: begun(view.snapshot, one, name, now), waiting: [...waiting.values()] };
+    if (!waiting.has(no.word) && waiting.size < mostWaiting) waiting.set(no.word, no);
+  }
+  const again = earliest([...waiting.values()].map(({ ends }) => ends));
+  return { stage: name, waiting: [...waiting.values()], ...(again && { again }) };
+};
+
+/** What keeps the plan from going on behind a stage whose nodes all have their verdict. */
+const afterStage = ({ stage, nodes }: StageNodes, view: PlanView, now: Temporal.Instant): Start | undefined => {
+  const { plan, approvals } = view.snapshot;
+  const ends = nodes.flatMap(({ node }) => view.verdicts.get(node.uid)?.completedAt ?? []);
+  const last = ends.toSorted(Temporal.Instant.compare).at(-1);
+  if (last === undefined) return undefined;
+  const until = soakEnd(stage, last);
+  if (isBefore(now, until)) {
+    const who = `stage ${stage.name} is done, and its quiet time is not over`;
+    return { stage: stage.name, waiting: [{ word: 'StageSoak', who, ends: until }], again: until };
+  }
+  if (!stage.approveAfter || approvals.some(approval => approval.stage === stage.name && isFor(approval, plan))) return undefined;
+  const who = `stage ${stage.name} is done, and somebody has to agree: drydock plan approve ${plan.name} ${stage.name}`;
+  return { stage: stage.name, waiting: [{ word: 'Approval', who }] };
+};
+
+/** It was given to this very run and revision: what was agreed to before an edit of the work is void. */
+export const isFor = ({ plan: name, run, revision }: { plan: string; run: string; revision: string }, plan: Plan): boolean =>
+  name === plan.name && run === plan.run?.id && revision === plan.run.revision;
+
+const blocked = ({ selected }: PlanView): readonly Waiting[] => {
+  for (const { node, due } of selected.values()) {
+    if (typeof due === 'object') return [{ word: 'Blocked', who: `spec.due.expression fails: ${due.error}`, node: node.name }];
+  }
+  return [];
+};
+
+const isUnderWay = ({ nodes }: StageNodes, view: PlanView): boolean =>
+  nodes.some(one => isOpen(one, view) || view.snapshot.plan.inFlight.some(({ uid }) => uid === one.node.uid));
+
+/** The first stage that is not over decides. */
+export const nextStart = (view: PlanView, now: Temporal.Instant): Start => {
+  const { plan, approvals } = view.snapshot;
+  if (plan.needsApproval && !approvals.some(approval => approval.stage === undefined && isFor(approval, plan))) {
+    return { waiting: [{ word: 'Approval', who: `somebody has to agree to the run: drydock plan approve ${plan.name}` }] };
+  }
+  const more = (index: number): boolean => view.stages.slice(index + 1).some(stage => isUnderWay(stage, view));
+  for (const [index, stage] of view.stages.entries()) {
+    const start = isUnderWay(stage, view) ? inStage(stage, view, now) : more(index) ? afterStage(stage, view, now) : undefined;
+    if (start !== undefined) return { ...start, waiting: [...start.waiting, ...blocked(view)] };
+  }
+  const waiting = blocked(view);
+  return { waiting, ...(waiting.length === 0 && { over: true }) };
+};

@@ -1,0 +1,56 @@
+import { conditionOf, type Node } from '../../hold/node.ts';
+import type { Write } from '../../maintenance/decision.ts';
+import type { MaintenanceRequest } from '../../request/request.ts';
+import type { InFlight, NodeState, Outcome, VerdictWord } from '../in-flight.ts';
+import type { PlanNode, PlanSnapshot, Waiting } from '../snapshot.ts';
+import { childNameOf } from '../writes.ts';
+
+/** One node in flight at this moment. */
+export type NodeView = {
+  readonly snapshot: PlanSnapshot;
+  readonly one: InFlight;
+  /** Missing: there is no node of this name and uid (any more). */
+  readonly node?: PlanNode;
+  readonly child?: MaintenanceRequest;
+  /** The plan gives up what has not begun to change a node. */
+  readonly withdrawn: boolean;
+};
+
+/** What becomes of it in this pass. Without an entry the slot is free. */
+export type Step = {
+  readonly one?: InFlight;
+  readonly writes?: readonly Write[];
+  readonly waiting?: Waiting;
+  readonly again?: Temporal.Instant;
+};
+
+/** One state of a node in flight. */
+export type State = (view: NodeView, now: Temporal.Instant) => Step;
+
+export const viewOfNode = (snapshot: PlanSnapshot, one: InFlight, withdrawn: boolean): NodeView => {
+  const node = snapshot.nodes.get(one.node);
+  const child = snapshot.children.get(childNameOf(snapshot.plan, one.uid));
+  return { snapshot, one, withdrawn, ...(node?.node.uid === one.uid && { node }), ...(child && { child }) };
+};
+
+export const isReady = (node: Node): boolean => !node.deleting && conditionOf(node, 'Ready')?.status === 'True';
+
+/** It goes on to another state. */
+export const become = (one: InFlight, state: NodeState, now: Temporal.Instant, more: Partial<InFlight> = {}): Step => {
+  const { soakSince: _soakSince, ...rest } = one;
+  return { one: { ...rest, state, since: now, ...more } };
+};
+
+/** It has come to a verdict. Nothing that was changed is given back unproven, unless the plan says so. */
+export const end = (one: InFlight, now: Temporal.Instant, verdict: VerdictWord, message: string, held = false): Step => {
+  const outcome: Outcome = { verdict, step: one.state, message, held };
+  return become(one, 'Releasing', now, { outcome });
+};
+
+/** It has failed after the work began. */
+export const fail = ({ one, snapshot }: NodeView, now: Temporal.Instant, message: string): Step =>
+  end(one, now, 'Failed', message, snapshot.plan.onFailure === 'Hold');
+
+/** The boot of the node is another than before the work. */
+export const isRebooted = ({ one, node }: NodeView): boolean =>
+  node?.node.bootId !== undefined && one.bootIdBefore !== undefined && node.node.bootId !== one.bootIdBefore;

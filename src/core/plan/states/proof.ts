@@ -1,0 +1,55 @@
+import { isBefore, secondsAfter } from '../../time.ts';
+import { become, end, fail, isReady, isRebooted, type NodeView, type State, type Step } from './common.ts';
+
+/** What is not as it should be; undefined when the node is well and done. `final`: it will not become so by waiting. */
+const missing = (view: NodeView): { readonly what: string; readonly final: boolean } | undefined => {
+  const { node, snapshot } = view;
+  const rebooted = isRebooted(view);
+  if (snapshot.plan.rebooted === 'Required' && !rebooted) return { what: 'it has not booted since the work began', final: true };
+  if (node === undefined || !isReady(node.node)) return { what: 'it is not Ready', final: false };
+  if (node.done === true) return undefined;
+  if (typeof node.done === 'object') return { what: `whether it is done cannot be said: ${node.done.error}`, final: false };
+  return { what: snapshot.plan.hasDone ? 'spec.done.expression is false' : 'it is still due', final: rebooted };
+};
+
+/** The work has ended: the node itself has to show that it is done. */
+export const verifying: State = (view, now) => {
+  const { one, node, snapshot } = view;
+  // What was changed meanwhile asks for other work: this node has finished its own, and has its turn again.
+  if (one.revision !== snapshot.plan.run?.revision && node !== undefined && isReady(node.node)) {
+    return end(one, now, 'Skipped', 'The plan was edited while it was worked on');
+  }
+  const lack = missing(view);
+  if (lack === undefined) return become(one, 'Soaking', now, { soakSince: now, ...(isRebooted(view) && { rebooted: true }) });
+  const until = secondsAfter(one.since, snapshot.plan.provenWithinSeconds);
+  if (lack.final || !isBefore(now, until)) return fail(view, now, `The work has ended, and the node is not done: ${lack.what}`);
+  return { one, waiting: { word: 'Verifying', who: lack.what, node: one.node, ends: until }, again: until };
+};
+
+const soak = (view: NodeView, seconds: number, now: Temporal.Instant, done: () => Step): Step => {
+  const { one } = view;
+  const lack = missing(view);
+  if (lack !== undefined) {
+    const { soakSince: _soakSince, ...broken } = one;
+    return { one: broken, waiting: { word: 'SoakBroken', who: `${lack.what}: its quiet time begins anew`, node: one.node } };
+  }
+  if (one.soakSince === undefined) return { one: { ...one, soakSince: now } };
+  const until = secondsAfter(one.soakSince, seconds);
+  if (!isBefore(now, until)) return done();
+  return { one, waiting: { word: 'Soaking', who: 'its quiet time is not over', node: one.node, ends: until }, again: until };
+};
+
+/** Everything has to stay well without a break, still without pods. */
+export const soaking: State = (view, now) => {
+  const { one, node, child, snapshot } = view;
+  if (node?.done === false) return fail(view, now, 'It was done and is not any more');
+  if (child === undefined || child.deleting) return end(one, now, 'Done', 'Done; somebody has released it before its quiet time was over');
+  return soak(view, snapshot.plan.soakSeconds, now, () => end(one, now, 'Done', 'Done'));
+};
+
+/** The quiet time with pods on it, after the release. */
+export const settle = (view: NodeView, now: Temporal.Instant, done: () => Step): Step => {
+  const seconds = view.snapshot.plan.soakAfterReleaseSeconds;
+  const isQuietAnyway = seconds === 0 || view.node === undefined || view.one.outcome?.verdict !== 'Done';
+  return isQuietAnyway ? done() : soak(view, seconds, now, done);
+};

@@ -1,0 +1,57 @@
+import type { Verdict } from '../in-flight.ts';
+import { deleteChildWrite, deletePodWrite, recordWrite } from '../writes.ts';
+import { become, end, isRebooted, type NodeView, type State, type Step } from './common.ts';
+import { settle } from './proof.ts';
+import { podNamesOf } from './work.ts';
+
+const verdictOf = (view: NodeView, now: Temporal.Instant): Verdict | undefined => {
+  const { one, snapshot } = view;
+  if (one.outcome === undefined) return undefined;
+  const before = snapshot.slices.flatMap(({ verdicts }) => verdicts).find(({ uid }) => uid === one.uid);
+  return {
+    node: one.node,
+    uid: one.uid,
+    stage: one.stage,
+    ...one.outcome,
+    startedAt: one.startedAt,
+    completedAt: now,
+    attempts: one.attempt,
+    rebooted: one.rebooted ?? isRebooted(view),
+    requeues: (before?.requeues ?? 0) + (one.outcome.verdict === 'Requeued' ? 1 : 0),
+  };
+};
+
+/** What an earlier revision has come to says nothing about this one. A node that it has left unfinished stays held, and the new work begins with it. */
+const ofEarlierRevision = ({ one, node }: NodeView, revision: string, now: Temporal.Instant): Step => {
+  const { outcome, podUid: _podUid, ...rest } = one;
+  if (outcome?.held !== true) return {};
+  if (node?.due === false) return end({ ...rest, revision }, now, 'Skipped', 'It is not due any more since the plan was edited');
+  return become({ ...rest, revision, startedAt: now }, 'Starting', now, { attempt: 0 });
+};
+
+/** It is recorded first; then the slot is free. */
+const record = (view: NodeView, now: Temporal.Instant): Step => {
+  const { one, snapshot } = view;
+  const verdict = verdictOf(view, now);
+  const { run } = snapshot.plan;
+  if (verdict === undefined || run === undefined) return {};
+  if (one.revision !== run.revision && !(one.outcome?.held === true && view.withdrawn)) return ofEarlierRevision(view, run.revision, now);
+  const isRecorded = snapshot.slices.some(({ verdicts }) =>
+    verdicts.some(({ uid, startedAt }) => uid === one.uid && startedAt.epochMilliseconds === one.startedAt.epochMilliseconds),
+  );
+  return isRecorded ? {} : { one, writes: [recordWrite(snapshot, verdict, run.revision)] };
+};
+
+/** The verdict is known: what was made for the node is taken away, and the verdict recorded. */
+export const releasing: State = (view, now) => {
+  const { one, child, snapshot } = view;
+  if (one.outcome?.held === true) return record(view, now);
+  const [pod] = podNamesOf(view).flatMap(name => snapshot.pods.get(name) ?? []);
+  const isOurs = pod !== undefined && pod.plan === snapshot.plan.name && pod.nodeName === one.node;
+  if (isOurs && !pod.deleting) return { one, writes: [deletePodWrite(pod)] };
+  if (child !== undefined && child.plan === snapshot.plan.name) {
+    const waiting = { word: 'Releasing', who: 'its Maintenance is being deleted', node: one.node };
+    return { one, waiting, ...(!child.deleting && { writes: [deleteChildWrite(child)] }) };
+  }
+  return settle(view, now, () => record(view, now));
+};

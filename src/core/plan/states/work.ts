@@ -1,0 +1,91 @@
+import { isBefore, secondsAfter } from '../../time.ts';
+import type { Work } from '../plan.ts';
+import type { WorkPod } from '../snapshot.ts';
+import { createPodWrite, podNameOf } from '../writes.ts';
+import { become, fail, isReady, isRebooted, type NodeView, type State, type Step } from './common.ts';
+
+type PodWork = Extract<Work, { kind: 'job' | 'reboot' }>;
+
+const reboots = (work: Work): boolean => work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode);
+
+const attemptsOf = (work: PodWork): number => (work.kind === 'job' ? work.attempts : 1);
+
+/** The attempt is over; the next one, while there is one left. */
+const again = (view: NodeView, work: PodWork, now: Temporal.Instant, message: string): Step => {
+  const { one } = view;
+  if (one.attempt >= attemptsOf(work)) return fail(view, now, message);
+  const { podUid: _podUid, ...rest } = one;
+  return become(rest, 'Working', now, { attempt: one.attempt + 1 });
+};
+
+const late = (view: NodeView, work: Exclude<Work, { kind: 'none' }>, now: Temporal.Instant, what: string): Step => {
+  const { one } = view;
+  const until = secondsAfter(one.since, work.timeoutSeconds);
+  if (!isBefore(now, until)) return fail(view, now, `${what} for ${work.timeoutSeconds} s, which is its limit`);
+  return { one, waiting: { word: one.state, who: what, node: one.node, ends: until }, again: until };
+};
+
+const podOf = ({ snapshot, one }: NodeView): WorkPod | undefined => {
+  const pod = snapshot.pods.get(podNameOf(snapshot.plan, one));
+  return pod !== undefined && (one.podUid === undefined || pod.uid === one.podUid) ? pod : undefined;
+};
+
+/** A pod of its name that it has not made. */
+const isForeign = (pod: WorkPod, { snapshot, one }: NodeView): boolean => pod.plan !== snapshot.plan.name || pod.nodeName !== one.node;
+
+const ended = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): Step => {
+  const { one } = view;
+  if (pod.phase === 'Succeeded') return become(one, reboots(work) ? 'Rebooting' : 'Verifying', now);
+  // A node that goes down takes its pods with it: whether the work is done, its next boot will say.
+  if (reboots(work) && view.node !== undefined && !isReady(view.node.node)) return become(one, 'Rebooting', now);
+  return again(view, work, now, `The work has failed: ${pod.message}`);
+};
+
+const byPod = (view: NodeView, work: PodWork, now: Temporal.Instant): Step => {
+  const { one, snapshot } = view;
+  const pod = podOf(view);
+  if (reboots(work) && isRebooted(view)) return become(one, 'Rebooting', now);
+  if (pod === undefined && one.podUid === undefined) {
+    const write = createPodWrite(snapshot, work, one);
+    return { ...late(view, work, now, 'its pod is being made'), writes: [write] };
+  }
+  if (pod === undefined) return again(view, work, now, 'Somebody has deleted the pod of the work');
+  if (isForeign(pod, view)) return fail(view, now, `Pod ${pod.namespace}/${pod.name} exists and is not part of this plan: delete it`);
+  if (one.podUid === undefined) return { one: { ...one, podUid: pod.uid } };
+  if (pod.phase === 'Succeeded' || pod.phase === 'Failed') return ended(view, work, pod, now);
+  return late(view, work, now, `pod ${pod.name} has been ${pod.phase.toLowerCase()}`);
+};
+
+const byOthers = (view: NodeView, work: Extract<Work, { kind: 'external' }>, now: Temporal.Instant): Step => {
+  const { one, node } = view;
+  if (node?.finished === true) return become(one, 'Verifying', now);
+  const trouble = typeof node?.finished === 'object' ? ` (the expression fails: ${node.finished.error})` : '';
+  return late(view, work, now, `somebody else has been working on it${trouble}`);
+};
+
+/** The node is held and empty: the work is done. */
+export const working: State = (view, now) => {
+  const { one, child, snapshot } = view;
+  const { work } = snapshot.plan;
+  if (child === undefined || child.deleting) return fail(view, now, 'Somebody has deleted its Maintenance in the middle of the work');
+  if (work.kind === 'none') return become(one, 'Verifying', now);
+  return work.kind === 'external' ? byOthers(view, work, now) : byPod(view, work, now);
+};
+
+const timeoutOf = (work: Work): number => (work.kind === 'none' ? 0 : work.timeoutSeconds);
+
+const proofOf = ({ node }: NodeView): boolean => node !== undefined && isReady(node.node);
+
+/** The node goes down and comes back. Only another boot ID says that it has. */
+export const rebooting: State = (view, now) => {
+  const { one, snapshot } = view;
+  if (isRebooted(view) && proofOf(view)) return become(one, 'Verifying', now);
+  const until = secondsAfter(one.since, timeoutOf(snapshot.plan.work));
+  const what = isRebooted(view) ? 'it has booted and is not Ready yet' : 'it has not booted yet';
+  if (isBefore(now, until)) return { one, waiting: { word: 'Rebooting', who: what, node: one.node, ends: until }, again: until };
+  return fail(view, now, isRebooted(view) ? 'The node has booted and is not Ready' : 'The work has ended, and the node has not booted');
+};
+
+/** The name of the pod of each attempt so far. */
+export const podNamesOf = ({ snapshot, one }: NodeView): readonly string[] =>
+  Array.from({ length: one.attempt }, (_, index) => podNameOf(snapshot.plan, { ...one, attempt: index + 1 }));

@@ -1,0 +1,87 @@
+import { resolveAmount } from './amount.ts';
+import type { InFlight, Verdict } from './in-flight.ts';
+import { unavailableOf } from './ledger.ts';
+import { isControlPlane } from './order.ts';
+import { inOrder } from './ramp.ts';
+import type { PlanCounts, PlanNode, PlanSnapshot } from './snapshot.ts';
+import { type StageNodes, stagesOf } from './stages.ts';
+
+/** What follows from a snapshot at once, computed once a pass. */
+export type PlanView = {
+  readonly snapshot: PlanSnapshot;
+  /** What counts of this run, by the node's uid; failures that were set aside do not. */
+  readonly verdicts: ReadonlyMap<string, Verdict>;
+  /** The selected nodes, without those of the control plane where it is left out. */
+  readonly selected: ReadonlyMap<string, PlanNode>;
+  readonly stages: readonly StageNodes[];
+  readonly failures: readonly Verdict[];
+  readonly counts: PlanCounts;
+};
+
+const isSetAside = ({ node, verdict, completedAt }: Verdict, { retries }: PlanSnapshot['plan']): boolean => {
+  const since = retries.get(node) ?? retries.get('*');
+  return verdict === 'Failed' && since !== undefined && Temporal.Instant.compare(completedAt, since) <= 0;
+};
+
+const verdictsOf = ({ slices, plan }: PlanSnapshot): ReadonlyMap<string, Verdict> =>
+  new Map(
+    inOrder(slices.flatMap(({ verdicts }) => verdicts))
+      .filter(verdict => !isSetAside(verdict, plan))
+      .map(verdict => [verdict.uid, verdict]),
+  );
+
+const selectedOf = ({ nodes, plan }: PlanSnapshot): ReadonlyMap<string, PlanNode> => {
+  const { membership, run, controlPlane } = plan;
+  const since = membership === 'Snapshot' ? run?.startedAt : undefined;
+  return new Map(
+    [...nodes].filter(
+      ([, { selected, node, createdAt }]) =>
+        selected &&
+        (controlPlane !== 'Never' || !isControlPlane(node)) &&
+        (since === undefined || Temporal.Instant.compare(createdAt, since) <= 0),
+    ),
+  );
+};
+
+/** It has a verdict that ends its part of the run. */
+export const isOver = (verdict: Verdict | undefined): boolean => verdict !== undefined && verdict.verdict !== 'Requeued';
+
+/** It takes part in this run: due, begun or over. */
+const takesPart = ({ node, due }: PlanNode, verdicts: ReadonlyMap<string, Verdict>, inFlight: readonly InFlight[]): boolean =>
+  due === true || verdicts.has(node.uid) || inFlight.some(({ uid }) => uid === node.uid);
+
+const countsOf = (snapshot: PlanSnapshot, selected: PlanView['selected'], verdicts: PlanView['verdicts']): PlanCounts => {
+  const { plan, outages } = snapshot;
+  const all = [...selected.values()];
+  const words = [...verdicts.values()].map(({ verdict }) => verdict);
+  const many = (word: Verdict['verdict']): number => words.filter(one => one === word).length;
+  const open = all.filter(({ node }) => !isOver(verdicts.get(node.uid)) && !plan.skips.has(node.name));
+  const { maxInFlight, maxUnavailable } = plan.concurrency;
+  const most = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, selected.size);
+  return {
+    selected: selected.size,
+    due: open.filter(({ due }) => due === true).length,
+    blocked: open.filter(({ due }) => typeof due !== 'boolean').length,
+    done: many('Done'),
+    failed: many('Failed'),
+    skipped: many('Skipped') + all.filter(({ node }) => plan.skips.has(node.name) && !verdicts.has(node.uid)).length,
+    maxInFlight: resolveAmount(maxInFlight, selected.size) ?? 0,
+    ...(most !== undefined && { maxUnavailable: most }),
+    unavailable: unavailableOf(selected.keys(), outages).length,
+  };
+};
+
+export const viewOf = (snapshot: PlanSnapshot): PlanView => {
+  const { plan } = snapshot;
+  const verdicts = verdictsOf(snapshot);
+  const selected = selectedOf(snapshot);
+  const members = [...selected.values()].filter(one => takesPart(one, verdicts, plan.inFlight));
+  return {
+    snapshot,
+    verdicts,
+    selected,
+    stages: stagesOf(plan, members, [...verdicts.values(), ...plan.inFlight]),
+    failures: inOrder([...verdicts.values()]).filter(({ verdict }) => verdict === 'Failed'),
+    counts: countsOf(snapshot, selected, verdicts),
+  };
+};

@@ -1,0 +1,232 @@
+import { isObject, type Json, type JsonObject } from '../json.ts';
+import type { KubeEvent, Write } from '../maintenance/decision.ts';
+import { type MaintenanceRequest, pathOf } from '../request/request.ts';
+import { timeText } from '../time.ts';
+import type { InFlight, Verdict } from './in-flight.ts';
+import { type Plan, planAnnotation, planApi, plansPath, type Work } from './plan.ts';
+import type { PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from './snapshot.ts';
+
+/** The objects that a plan makes, each under a name that is computed: what was begun is found again after a crash. */
+
+const maintenancesPath = '/apis/drydock.dev/v1alpha1/maintenances';
+export const recordsPath = `/apis/${planApi}/maintenanceplanrecords`;
+export const approvalsPath = `/apis/${planApi}/maintenanceapprovals`;
+
+/** Verdicts in one object: it stays far below what the API server stores. */
+export const sliceSize = 500;
+
+export const pathOfPlan = ({ name }: Pick<Plan, 'name'>): string => `${plansPath}/${encodeURIComponent(name)}`;
+
+export const announce = ({ name, uid, resourceVersion }: Plan, type: KubeEvent['type'], reason: string, message: string): KubeEvent => ({
+  type,
+  reason,
+  message,
+  component: 'drydock',
+  about: { apiVersion: planApi, kind: 'MaintenancePlan', name, uid, resourceVersion },
+});
+
+/** A name of at most 63 characters, of the plan's and the whole of what makes it the only one. */
+const named = (plan: string, suffix: string): string => `${plan.slice(0, 62 - suffix.length).replace(/[-.]+$/, '')}-${suffix}`;
+
+/** Of the Maintenance that holds a node for a plan. */
+export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string => named(plan.name.replaceAll('.', '-'), nodeUid);
+
+/** Of the pod that works on a node: another one for each time that the plan begins with the node, and for each attempt. */
+export const podNameOf = (plan: Pick<Plan, 'name' | 'uid'>, { uid, startedAt, attempt }: InFlight): string =>
+  named(plan.name.replaceAll('.', '-'), `${short(`${plan.uid}/${uid}/${timeText(startedAt)}`)}-${attempt}`);
+
+/** A few characters that stand for a text (FNV-1a, 64 bits). */
+export const short = (text: string): string => {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of new TextEncoder().encode(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return hash.toString(16).padStart(16, '0');
+};
+
+/** The pod of the work stays on the node, and the drain does not wait for it. */
+const workPods = ({ workNamespace }: PlanSettings): JsonObject => ({
+  namespaces: [workNamespace],
+  podSelector: { matchExpressions: [{ key: planAnnotation, operator: 'Exists' }] },
+});
+
+const drainOf = ({ drain }: Plan, settings: PlanSettings): JsonObject => {
+  const given = drain['ignorePods'];
+  const others = Array.isArray(given) ? (given as readonly Json[]) : [];
+  return { ...drain, ignorePods: [...others, workPods(settings)] };
+};
+
+/** Creates the Maintenance that holds the node until the plan is done with it. */
+export const createChildWrite = ({ plan, settings }: PlanSnapshot, { node, uid }: InFlight): Write => ({
+  what: 'create the maintenance of the node',
+  method: 'POST',
+  path: maintenancesPath,
+  body: {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'Maintenance',
+    metadata: {
+      name: childNameOf(plan, uid),
+      annotations: { [planAnnotation]: plan.name, ...(plan.work.kind === 'external' && plan.work.annotations) },
+    },
+    spec: {
+      nodeName: node,
+      reason: (plan.reason ?? `MaintenancePlan ${plan.name}`).slice(0, 1024),
+      requester: planAnnotation,
+      start: { windows: 'Ignore' },
+      drain: drainOf(plan, settings),
+    },
+  },
+  store: 'requests',
+  adapter: 'maintenances.drydock.dev',
+  announce: [announce(plan, 'Normal', 'NodeBegun', `Node ${node} is taken out of service`)],
+});
+
+export const deleteChildWrite = (child: MaintenanceRequest): Write => ({
+  what: 'delete the maintenance of the node',
+  method: 'DELETE',
+  path: pathOf(child),
+  body: { preconditions: { uid: child.uid } },
+  store: 'requests',
+  adapter: child.adapter.name,
+  announce: [],
+});
+
+const podsPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+
+/** The end of a log says why it has failed, without a right to read logs. */
+const withLogTail = (containers: Json | undefined): readonly Json[] =>
+  (Array.isArray(containers) ? (containers as readonly Json[]) : []).map(container =>
+    isObject(container) ? { terminationMessagePolicy: 'FallbackToLogsOnError', ...container } : container,
+  );
+
+/**
+ * Signal 39 (SIGRTMIN+5) to process 1 is how systemd is asked for a reboot (systemd(1), signals): the pod sees the processes of the node and may send signals, and nothing
+ * else: no privileged mode, no files of the node, no shell.
+ */
+const rebootSpec = (image: string): JsonObject => ({
+  hostPID: true,
+  automountServiceAccountToken: false,
+  containers: [
+    {
+      name: 'reboot',
+      image,
+      args: ['reboot-node'],
+      securityContext: {
+        runAsUser: 0,
+        runAsNonRoot: false,
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'], add: ['KILL'] },
+      },
+      resources: { requests: { cpu: '10m', memory: '64Mi' } },
+    },
+  ],
+});
+
+const podSpecOf = (work: Extract<Work, { kind: 'job' | 'reboot' }>, { image }: PlanSettings): JsonObject =>
+  work.kind === 'job' ? work.podSpec : rebootSpec(image);
+
+/** Creates the pod that works on the node: bound to it, past every taint, and never restarted. */
+export const createPodWrite = ({ plan, settings }: PlanSnapshot, work: Extract<Work, { kind: 'job' | 'reboot' }>, one: InFlight): Write => {
+  const spec = podSpecOf(work, settings);
+  return {
+    what: 'create the pod that works on the node',
+    method: 'POST',
+    path: podsPath(settings.workNamespace),
+    body: {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: podNameOf(plan, one),
+        labels: { [planAnnotation]: labelOf(plan.name) },
+        annotations: { [planAnnotation]: plan.name },
+      },
+      spec: {
+        priorityClassName: 'system-node-critical',
+        ...spec,
+        nodeName: one.node,
+        restartPolicy: 'Never',
+        tolerations: [{ operator: 'Exists' }],
+        containers: withLogTail(spec['containers']),
+      },
+    },
+    store: 'planPods',
+    announce: [announce(plan, 'Normal', 'WorkBegun', `The work on node ${one.node} begins (attempt ${one.attempt})`)],
+  };
+};
+
+/** Labels have 63 characters at most. */
+export const labelOf = (name: string): string => (name.length <= 63 ? name : short(name));
+
+export const deletePodWrite = (pod: WorkPod): Write => ({
+  what: 'delete the pod that has worked on the node',
+  method: 'DELETE',
+  path: `${podsPath(pod.namespace)}/${encodeURIComponent(pod.name)}`,
+  body: { preconditions: { uid: pod.uid } },
+  store: 'planPods',
+  announce: [],
+});
+
+const verdictJson = ({ uid, node: _node, startedAt, completedAt, ...rest }: Verdict): JsonObject => ({
+  nodeUID: uid,
+  ...rest,
+  message: rest.message.slice(0, 1024),
+  startTime: timeText(startedAt),
+  completionTime: timeText(completedAt),
+});
+
+const recordNameOf = ({ name, uid, runId }: Plan, revision: string, slice: number): string =>
+  named(name.replaceAll('.', '-'), `${short(`${uid}/${runId}/${revision}`)}-${slice}`);
+
+/** Where a verdict is recorded: where the node has one, else in the first slice with room. */
+const sliceFor = (slices: readonly RecordSlice[], verdict: Verdict): RecordSlice | undefined =>
+  slices.find(({ verdicts }) => verdicts.some(({ node }) => node === verdict.node)) ??
+  slices.find(({ verdicts }) => verdicts.length < sliceSize);
+
+/** Records a verdict. A node has one place in a run: the same again changes nothing. */
+export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: Verdict, revision: string): Write => {
+  const slice = sliceFor(slices, verdict);
+  const type = verdict.verdict === 'Failed' ? 'Warning' : 'Normal';
+  const said = announce(plan, type, `Node${verdict.verdict}`, `Node ${verdict.node}: ${verdict.message}`);
+  const verdicts = { [verdict.node]: verdictJson(verdict) };
+  const common = { what: 'record the verdict', store: 'planRecords', announce: [said] } as const;
+  if (slice !== undefined) {
+    return {
+      ...common,
+      method: 'PATCH',
+      style: 'merge',
+      path: `${recordsPath}/${slice.name}`,
+      body: { metadata: { resourceVersion: slice.resourceVersion }, verdicts },
+    };
+  }
+  const name = recordNameOf(plan, revision, slices.length);
+  return {
+    ...common,
+    method: 'POST',
+    path: recordsPath,
+    body: {
+      apiVersion: planApi,
+      kind: 'MaintenancePlanRecord',
+      metadata: {
+        name,
+        labels: { [planAnnotation]: labelOf(plan.name) },
+        ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name: plan.name, uid: plan.uid }],
+      },
+      planName: plan.name,
+      planUID: plan.uid,
+      runID: plan.runId,
+      revision,
+      slice: slices.length,
+      verdicts,
+    },
+  };
+};
+
+/** A change of the plan itself. */
+export const ownWrite = (plan: Plan, what: string, finalizers: readonly string[], said: readonly KubeEvent[]): Write => ({
+  what,
+  method: 'PATCH',
+  style: 'merge',
+  path: pathOfPlan(plan),
+  body: { metadata: { finalizers, resourceVersion: plan.resourceVersion } },
+  store: 'plans',
+  announce: said,
+});

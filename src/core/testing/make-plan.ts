@@ -1,0 +1,111 @@
+import type { Node } from '../hold/node.ts';
+import type { InFlight, Verdict } from '../plan/in-flight.ts';
+import { type Plan, planFinalizer } from '../plan/plan.ts';
+import type { PlanNode, PlanSnapshot } from '../plan/snapshot.ts';
+import { at, makeNode } from './make.ts';
+
+/** Small plans for tests: every node is due once, one after the other, and nothing is done on it but to drain it. */
+
+export const makePlan = (over: Partial<Plan> = {}): Plan => ({
+  key: 'kernel',
+  name: 'kernel',
+  uid: 'uid-kernel',
+  resourceVersion: '7',
+  generation: 1,
+  createdAt: at(-100),
+  deleting: false,
+  finalizers: [planFinalizer],
+  nodeSelector: {},
+  membership: 'Follow',
+  hasDue: false,
+  hasDone: false,
+  rebooted: 'Optional',
+  provenWithinSeconds: 600,
+  concurrency: { maxInFlight: 1, perTopology: [], foreignCordon: 'Wait' },
+  order: ['Name'],
+  stages: [],
+  controlPlane: 'AsSelected',
+  windows: 'Respect',
+  drain: {},
+  work: { kind: 'none' },
+  soakSeconds: 0,
+  soakAfterReleaseSeconds: 0,
+  needsApproval: false,
+  onFailure: 'Hold',
+  halt: {},
+  paused: false,
+  aborted: false,
+  runId: '1',
+  revision: 'r1',
+  skips: new Map(),
+  retries: new Map(),
+  run: { id: '1', revision: 'r1', startedAt: at(-10) },
+  inFlight: [],
+  status: {},
+  ...over,
+});
+
+const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '' };
+
+/** A node that is Ready, called as its uid says. */
+export const makeReadyNode = (name: string, over: Partial<Node> = {}): Node =>
+  makeNode({ key: name, name, uid: `uid-${name}`, bootId: `${name}-boot-1`, conditions: [ready], ...over });
+
+export const makePlanNode = (node: Node, over: Partial<PlanNode> = {}): PlanNode => ({
+  node,
+  createdAt: at(-5000),
+  selected: true,
+  due: true,
+  done: true,
+  finished: false,
+  rank: 0,
+  ...over,
+});
+
+export const makeInFlight = (node: string, over: Partial<InFlight> = {}): InFlight => ({
+  node,
+  uid: `uid-${node}`,
+  stage: 'rest',
+  revision: 'r1',
+  state: 'Starting',
+  startedAt: at(-60),
+  since: at(-60),
+  attempt: 0,
+  ...over,
+});
+
+export const makeVerdict = (node: string, over: Partial<Verdict> = {}): Verdict => ({
+  node,
+  uid: `uid-${node}`,
+  stage: 'rest',
+  verdict: 'Done',
+  step: 'Soaking',
+  message: 'Done',
+  startedAt: at(-600),
+  completedAt: at(-300),
+  attempts: 1,
+  rebooted: false,
+  held: false,
+  requeues: 0,
+  ...over,
+});
+
+type Wish = Partial<Omit<PlanSnapshot, 'nodes' | 'slices'>> & {
+  readonly nodes?: readonly PlanNode[];
+  readonly verdicts?: readonly Verdict[];
+};
+
+export const makePlanSnapshot = ({ nodes = [], verdicts = [], ...over }: Wish = {}): PlanSnapshot => ({
+  plan: makePlan(),
+  nodes: new Map(nodes.map(one => [one.node.name, one])),
+  outages: new Map(),
+  children: new Map(),
+  pods: new Map(),
+  slices: [{ key: 's', name: 's', uid: 's', resourceVersion: '1', planUid: 'uid-kernel', run: '1', revision: 'r1', slice: 0, verdicts }],
+  approvals: [],
+  others: [],
+  members: [],
+  windows: [],
+  settings: { workNamespace: 'drydock-plans', image: 'drydock:test' },
+  ...over,
+});

@@ -1,0 +1,190 @@
+import type { Node } from '../hold/node.ts';
+import { isObject, type JsonObject } from '../json.ts';
+import type { Write } from '../maintenance/decision.ts';
+import { decidePlan } from '../plan/decide.ts';
+import type { InFlight, Verdict } from '../plan/in-flight.ts';
+import { outagesOf } from '../plan/ledger.ts';
+import { type Plan, planAnnotation } from '../plan/plan.ts';
+import type { Approval, OtherPlan, PlanDecision, PlanNode, PlanSnapshot, RecordSlice, Said, WorkPod } from '../plan/snapshot.ts';
+import { viewOf } from '../plan/view.ts';
+import { membersOf } from '../quorum/quorum.ts';
+import type { MaintenanceRequest } from '../request/request.ts';
+import { readTime } from '../time.ts';
+import type { MaintenanceWindow } from '../window/window.ts';
+import { at, makeRequest } from './make.ts';
+
+/** A cluster in memory that plans work on: what they decide is stored as the API stores it, and the test plays kubelets and drains. */
+
+/** What the API keeps of a time: whole seconds. */
+const whole = (time: Temporal.Instant): Temporal.Instant =>
+  Temporal.Instant.fromEpochMilliseconds(Math.floor(time.epochMilliseconds / 1000) * 1000);
+
+const stored = (one: InFlight): InFlight => ({
+  ...one,
+  startedAt: whole(one.startedAt),
+  since: whole(one.since),
+  ...(one.soakSince && { soakSince: whole(one.soakSince) }),
+});
+
+type Expressions = { readonly due?: (node: Node) => Said; readonly done?: (node: Node) => Said };
+
+export class PlanWorld {
+  readonly nodes = new Map<string, Node>();
+  readonly plans = new Map<string, Plan>();
+  readonly children = new Map<string, MaintenanceRequest>();
+  readonly pods = new Map<string, WorkPod>();
+  readonly slices = new Map<string, RecordSlice>();
+  readonly expressions = new Map<string, Expressions>();
+  approvals: Approval[] = [];
+  windows: MaintenanceWindow[] = [];
+  halted: string | undefined;
+  ownNode: string | undefined;
+  seconds = 0;
+  /** Effects until the process is killed; Infinity: it is not. */
+  lives = Number.POSITIVE_INFINITY;
+  #version = 100;
+
+  get now(): Temporal.Instant {
+    return at(this.seconds);
+  }
+
+  snapshotOf(plan: Plan, others: Iterable<Plan> = this.plans.values()): PlanSnapshot {
+    const { due, done } = this.expressions.get(plan.name) ?? {};
+    const nodes = new Map<string, PlanNode>();
+    for (const node of this.nodes.values()) {
+      const isDue = due?.(node) ?? true;
+      const isDone = done?.(node) ?? (due === undefined ? true : isDue === false);
+      nodes.set(node.name, { node, createdAt: at(-9000), selected: true, due: isDue, done: isDone, finished: false, rank: 0 });
+    }
+    const run = plan.run ?? { id: plan.runId, revision: plan.revision };
+    return {
+      plan,
+      nodes,
+      outages: outagesOf({ nodes: this.nodes.values(), requests: this.children.values(), plans: this.plans.values() }),
+      children: this.children,
+      pods: this.pods,
+      slices: [...this.slices.values()].filter(one => one.planUid === plan.uid && one.run === run.id && one.revision === run.revision),
+      approvals: this.approvals,
+      others: [...others].filter(({ name }) => name !== plan.name).map(other => this.#other(other)),
+      members: membersOf([...this.nodes.values()]),
+      windows: this.windows,
+      settings: { workNamespace: 'drydock-plans', image: 'drydock:test' },
+      ...(this.halted !== undefined && { halted: this.halted }),
+      ...(this.ownNode !== undefined && { ownNode: this.ownNode }),
+    };
+  }
+
+  #other(plan: Plan): OtherPlan {
+    const { maxUnavailable } = viewOf(this.snapshotOf(plan, [])).counts;
+    return {
+      name: plan.name,
+      selected: new Set(this.nodes.keys()),
+      inFlight: plan.inFlight,
+      ...(maxUnavailable !== undefined && { maxUnavailable }),
+    };
+  }
+
+  /** One look at a plan, with all that follows from it; undefined when the process was killed in the middle. */
+  pass(name: string): PlanDecision | undefined {
+    const plan = this.plans.get(name);
+    if (plan === undefined) return undefined;
+    const decision = decidePlan(this.snapshotOf(plan), this.now);
+    if (decision.own !== undefined) return this.#effect(() => this.#own(plan, decision.own as Write)) ? decision : undefined;
+    const { inFlight, run } = decision;
+    if (
+      !this.#effect(() =>
+        this.edit(name, { inFlight: inFlight.map(stored), ...(run && { run: { ...run, startedAt: whole(run.startedAt) } }) }),
+      )
+    )
+      return undefined;
+    for (const write of decision.writes) if (!this.#effect(() => this.#write(write))) return undefined;
+    return decision;
+  }
+
+  edit(name: string, over: Partial<Plan>): void {
+    const plan = this.plans.get(name);
+    if (plan !== undefined) this.plans.set(name, { ...plan, ...over, resourceVersion: String((this.#version += 1)) });
+  }
+
+  setNode(name: string, over: Partial<Node>): void {
+    const node = this.nodes.get(name);
+    if (node !== undefined) this.nodes.set(name, { ...node, ...over });
+  }
+
+  setPod(name: string, over: Partial<WorkPod>): void {
+    const pod = this.pods.get(name);
+    if (pod !== undefined) this.pods.set(name, { ...pod, ...over });
+  }
+
+  #effect(work: () => void): boolean {
+    if (this.lives <= 0) return false;
+    this.lives -= 1;
+    work();
+    return true;
+  }
+
+  #own(plan: Plan, { body }: Write): void {
+    const { finalizers } = body['metadata'] as { readonly finalizers: readonly string[] };
+    if (plan.deleting && finalizers.length === 0) this.plans.delete(plan.name);
+    else this.edit(plan.name, { finalizers });
+  }
+
+  #write(write: Write): void {
+    if (write.store === 'requests') return this.#child(write);
+    if (write.store === 'planPods') return this.#pod(write);
+    if (write.store === 'planRecords') this.#record(write);
+  }
+
+  #child({ method, path, body }: Write): void {
+    if (method === 'DELETE') {
+      const name = path.split('/').at(-1) ?? '';
+      const child = this.children.get(name);
+      if (child !== undefined) this.children.set(name, { ...child, deleting: true });
+      return;
+    }
+    const { name, annotations } = body['metadata'] as { readonly name: string; readonly annotations: Readonly<Record<string, string>> };
+    const { nodeName } = body['spec'] as { readonly nodeName: string };
+    if (this.children.has(name)) return;
+    const plan = annotations[planAnnotation];
+    this.children.set(
+      name,
+      makeRequest(name, { nodeName, uid: `uid-${name}-${(this.#version += 1)}`, ...(plan !== undefined && { plan }) }),
+    );
+  }
+
+  #pod({ method, path, body }: Write): void {
+    if (method === 'DELETE') {
+      this.pods.delete(path.split('/').at(-1) ?? '');
+      return;
+    }
+    const { name, annotations } = body['metadata'] as { readonly name: string; readonly annotations: Readonly<Record<string, string>> };
+    const { nodeName } = body['spec'] as { readonly nodeName: string };
+    if (this.pods.has(name)) return;
+    const uid = `uid-${name}-${(this.#version += 1)}`;
+    const common = { key: `drydock-plans/${name}`, name, namespace: 'drydock-plans', uid, resourceVersion: '1', nodeName };
+    this.pods.set(name, { ...common, plan: annotations[planAnnotation] ?? '', deleting: false, phase: 'Pending', message: '' });
+  }
+
+  #record({ method, path, body }: Write): void {
+    const verdicts = Object.entries(isObject(body['verdicts']) ? body['verdicts'] : {}).map(([node, one]) => read(node, one as JsonObject));
+    if (method === 'POST') {
+      const { name } = body['metadata'] as { readonly name: string };
+      if (this.slices.has(name)) return;
+      const { planUID, runID, revision, slice } = body as { planUID: string; runID: string; revision: string; slice: number };
+      const common = { key: name, name, uid: `uid-${name}`, resourceVersion: '1', planUid: planUID, run: runID };
+      this.slices.set(name, { ...common, revision, slice, verdicts });
+      return;
+    }
+    const name = path.split('/').at(-1) ?? '';
+    const before = this.slices.get(name);
+    if (before === undefined) return;
+    const kept = before.verdicts.filter(({ node }) => !verdicts.some(one => one.node === node));
+    this.slices.set(name, { ...before, verdicts: [...kept, ...verdicts] });
+  }
+}
+
+const read = (node: string, one: JsonObject): Verdict => {
+  const { nodeUID, startTime, completionTime, ...rest } = one;
+  const [startedAt, completedAt] = [readTime(startTime) ?? at(0), readTime(completionTime) ?? at(0)];
+  return { ...(rest as unknown as Verdict), node, uid: String(nodeUID), startedAt, completedAt };
+};
