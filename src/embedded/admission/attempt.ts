@@ -1,9 +1,10 @@
+import { evaluate, type Result } from '../../cel/evaluate.ts';
+import { parse } from '../../cel/parse.ts';
+import { authorizer, type Bindings } from '../../cel/scope.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import type { User } from '../access/asked.ts';
 import { authorize } from '../access/authorize.ts';
 import { shown } from '../api/render.ts';
-import { authorizer, type Bindings, evaluate, type Result } from '../cel/evaluate.ts';
-import { parse } from '../cel/parse.ts';
 import { objects, text } from '../object.ts';
 import type { Attempt } from '../registry/gate.ts';
 import type { Store } from '../store/store.ts';

@@ -1,7 +1,9 @@
+import type { Result } from '../../cel/evaluate.ts';
+import { parse } from '../../cel/parse.ts';
+import { Lazy } from '../../cel/plain.ts';
+import type { Bindings } from '../../cel/scope.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { User } from '../access/asked.ts';
-import { type Bindings, lazily, type Result } from '../cel/evaluate.ts';
-import { parse } from '../cel/parse.ts';
 import { denial, type Failure, forbidden } from '../failure.ts';
 import { named } from '../kinds/kind.ts';
 import { items, objects, part, type Stored, text } from '../object.ts';
@@ -32,11 +34,8 @@ const messageOf = (validation: JsonObject, bindings: Bindings): string => {
 /** The variables of the policy, each computed when it is looked at; a later one may look at an earlier one. */
 const withVariables = (spec: JsonObject, bindings: Bindings): Bindings => {
   const variables = objects(spec['variables']).map(variable => [text(variable, 'name'), parse(text(variable, 'expression'))] as const);
-  return lazily(
-    'variables',
-    variables.flatMap(([name, parsed]) => (parsed.kind === 'wrong' ? [] : [[name, parsed.expression] as const])),
-    bindings,
-  );
+  const members = variables.flatMap(([name, parsed]) => (parsed.kind === 'wrong' ? [] : [[name, parsed.expression] as const]));
+  return { ...bindings, variables: new Lazy(new Map(members)) };
 };
 
 const failures = (spec: JsonObject, message: string): readonly Objection[] =>

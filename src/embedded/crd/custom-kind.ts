@@ -49,7 +49,8 @@ const strategyOf = (version: JsonObject, schema: JsonObject, rules: Rules | unde
       ...(draft['status'] === undefined ? { status: undefined } : { status: draft['status'] }),
       metadata: { ...before.metadata, managedFields: metaOf(draft)['managedFields'] },
     }),
-    validate: draft => causesOf(draft, undefined, schema, rules),
+    // Rules see what was there before: an update is not checked as a creation too.
+    validateCreate: draft => causesOf(draft, undefined, schema, rules),
     validateUpdate: (draft, before) => causesOf(draft, before, schema, rules),
     validateStatus: (draft, before) => causesOf(draft, before, schema, rules),
   };

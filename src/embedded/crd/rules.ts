@@ -1,8 +1,10 @@
+import { check, mentions } from '../../cel/check.ts';
+import { evaluate } from '../../cel/evaluate.ts';
+import { parse } from '../../cel/parse.ts';
+import { Typed } from '../../cel/plain.ts';
+import type { Bindings } from '../../cel/scope.ts';
+import type { Expression } from '../../cel/syntax.ts';
 import { isObject, type Json, type JsonObject, sameJson } from '../../core/json.ts';
-import { check } from '../cel/check.ts';
-import { evaluate, mentions } from '../cel/evaluate.ts';
-import { parse } from '../cel/parse.ts';
-import type { Expression } from '../cel/syntax.ts';
 import type { Cause } from '../failure.ts';
 import { items, objects, text } from '../object.ts';
 
@@ -23,7 +25,8 @@ type Rule = {
 /** The rules of a schema and of what is in it; undefined where there are none. */
 export type Rules = {
   readonly own: readonly Rule[];
-  readonly isScalar: boolean;
+  /** Of the value that the rules are about. */
+  readonly schema: JsonObject;
   readonly properties: ReadonlyMap<string, Rules>;
   readonly items?: Rules;
   /** Keys by which an element of a list is found again in the list of before. */
@@ -55,7 +58,7 @@ export const compile = (schema: JsonObject, path: string, problems: Problem[]): 
   const keys = schema['x-kubernetes-list-type'] === 'map' ? items(schema['x-kubernetes-list-map-keys']).map(String) : undefined;
   return {
     own,
-    isScalar: schema['type'] !== 'object' && schema['type'] !== 'array',
+    schema,
     properties,
     ...(inner === undefined ? {} : { items: inner }),
     ...(keys === undefined ? {} : { keys }),
@@ -98,7 +101,7 @@ const ruleOf = (rule: JsonObject, schema: JsonObject, path: string, problems: Pr
 
 /** Rules that a value breaks. `before` is the value that it replaces. */
 export const ruleCauses = (rules: Rules, value: Json, before: Json | undefined, path: string): readonly Cause[] => {
-  const own = rules.own.flatMap(rule => broken(rule, value, before, path, rules.isScalar));
+  const own = rules.own.flatMap(rule => broken(rule, value, before, path, rules.schema));
   if (Array.isArray(value)) return [...own, ...elementCauses(rules, value as readonly Json[], before, path)];
   if (!isObject(value)) return own;
   const inner = Object.entries(value).flatMap(([key, member]) => {
@@ -117,16 +120,19 @@ const elementCauses = (rules: Rules, value: readonly Json[], before: Json | unde
   return value.flatMap((one, index) => ruleCauses(inner, one, earlier(one), `${path}[${index}]`));
 };
 
-const broken = (rule: Rule, self: Json, oldSelf: Json | undefined, path: string, isScalar: boolean): readonly Cause[] => {
+const broken = (rule: Rule, self: Json, oldSelf: Json | undefined, path: string, schema: JsonObject): readonly Cause[] => {
   if (rule.isTransition && oldSelf === undefined && !rule.optionalOldSelf) return [];
-  const result = evaluate(rule.expression, { self, oldSelf });
+  // Where there may be no earlier value, it is an optional one.
+  const bindings = { self: new Typed(self, schema), oldSelf: new Typed(oldSelf, schema, rule.optionalOldSelf) };
+  const result = evaluate(rule.expression, bindings);
   if (result.kind === 'value' && result.value === true) return [];
+  const type = text(schema, 'type');
   const field = (path + rule.fieldPath).replace(/^\./, '') || '<nil>';
+  if (result.kind === 'error')
+    return [{ reason: 'FieldValueInvalid', message: `Invalid value: ${JSON.stringify(type)}: ${failureOf(rule, result.message)}`, field }];
   // Objects and lists are not shown, they may be large.
-  const shown = isScalar ? `${JSON.stringify(self)}: ` : '';
-  return [
-    { reason: rule.reason, message: `${intro[rule.reason] ?? 'Invalid value: '}${shown}${messageOf(rule, self, oldSelf, result)}`, field },
-  ];
+  const shown = type === 'object' || type === 'array' ? '' : `${JSON.stringify(self)}: `;
+  return [{ reason: rule.reason, message: `${intro[rule.reason] ?? 'Invalid value: '}${shown}${messageOf(rule, bindings)}`, field }];
 };
 
 const intro: Readonly<Record<string, string>> = {
@@ -135,9 +141,18 @@ const intro: Readonly<Record<string, string>> = {
   FieldValueDuplicate: 'Duplicate value: ',
 };
 
-const messageOf = (rule: Rule, self: Json, oldSelf: Json | undefined, result: ReturnType<typeof evaluate>): string => {
-  if (result.kind === 'error') return `rule evaluation error: ${result.message}: ${rule.source}`;
-  const worded = rule.messageExpression && evaluate(rule.messageExpression, { self, oldSelf });
+/** What is said of a rule that cannot be computed. */
+const failureOf = ({ message, source }: Rule, error: string): string => {
+  const rule = (message || source).trim();
+  if (error.startsWith('no such overload'))
+    return `'${error}': call arguments did not match a supported operator, function or macro signature for rule: ${rule}`;
+  if (error.startsWith('operation cancelled'))
+    return `'${error}': no further validation rules will be run due to call cost exceeds limit for rule: ${rule}`;
+  return `${error} evaluating rule: ${rule}`;
+};
+
+const messageOf = (rule: Rule, bindings: Bindings): string => {
+  const worded = rule.messageExpression && evaluate(rule.messageExpression, bindings);
   if (worded?.kind === 'value' && typeof worded.value === 'string') return worded.value;
   return rule.message || `failed rule: ${rule.source}`;
 };

@@ -60,7 +60,9 @@ export type Strategy = {
   readonly updating?: (draft: Draft, before: Stored, context: Context) => Draft;
   /** Before an update of the status. Without it everything but the status is put back, metadata excepted. */
   readonly updatingStatus?: (draft: Draft, before: Stored, context: Context) => Draft;
+  /** On creation and on update. */
   readonly validate?: (draft: Draft) => readonly Cause[];
+  readonly validateCreate?: (draft: Draft) => readonly Cause[];
   readonly validateUpdate?: (draft: Draft, before: Stored) => readonly Cause[];
   readonly validateStatus?: (draft: Draft, before: Stored) => readonly Cause[];
   /** Asks other objects; refuses in words of its own. Upstream: the admission plugins. */

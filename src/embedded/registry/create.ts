@@ -64,7 +64,7 @@ const prepare = (registry: RegistryContext, kind: Kind, given: Draft, namespace:
   const admitted = admit(kind, fresh, context, generated);
   if (admitted.kind === 'refused') return admitted;
   const draft = strategy.creating?.(admitted.draft, context) ?? admitted.draft;
-  const causes = [...metadataCauses(kind, draft), ...(strategy.validate?.(draft) ?? [])];
+  const causes = [...metadataCauses(kind, draft), ...(strategy.validate?.(draft) ?? []), ...(strategy.validateCreate?.(draft) ?? [])];
   if (causes.length > 0) return refused(invalid(namedByKind(kind), text(draft, 'metadata', 'name'), causes), read.warnings);
   return { kind: 'prepared', draft, warnings: read.warnings, generated };
 };

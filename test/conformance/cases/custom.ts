@@ -127,6 +127,63 @@ const broken = (name: string, versions: readonly Schema[]): Case => ({
   },
 });
 
+const string: Schema = { type: 'string', maxLength: 30 };
+const list = (items: Schema): Schema => ({ type: 'array', maxItems: 5, items });
+
+/** Functions of CEL and of Kubernetes, each with values that keep its rule, break it, and make it fail. */
+const functions: readonly (readonly [name: string, key: string, type: Schema, rule: string, values: readonly unknown[]])[] = [
+  ['durations', 'duration', string, "duration(self) > duration('1h')", ['90m', '60m', '1h0m0.5s', 'x']],
+  [
+    'timestamps',
+    'time',
+    string,
+    "timestamp(self) - duration('24h') < timestamp('2026-01-01T00:00:00Z')",
+    ['2026-01-01T12:00:00Z', '2027-01-01T12:00:00Z', 'x'],
+  ],
+  [
+    'parts of timestamps',
+    'month',
+    string,
+    "timestamp(self).getMonth() == 0 && timestamp(self).getHours('Asia/Kathmandu') == 5",
+    ['2026-01-01T00:00:00Z', '2026-01-01T02:00:00Z'],
+  ],
+  [
+    'semantic versions',
+    'version',
+    string,
+    "semver(self).isLessThan(semver('1.35.0'))",
+    ['1.34.9', '1.35.0-alpha.1', '1.35.0', '1.35', 'x'],
+  ],
+  [
+    'quantities',
+    'quantity',
+    string,
+    "quantity(self).isGreaterThan(quantity('1Gi')) && isQuantity(self)",
+    ['2000Mi', '1073741824', '1e10', 'x'],
+  ],
+  ['regular expressions', 'pattern', string, "self.matches('^(a|b+)+(?i:X)$')", ['abbax', 'abbaX', 'abc']],
+  ['parts of strings', 'parts', string, "self.split('-').size() == 2 && self.substring(3).upperAscii() == 'CD'", ['ab-cd', 'ab-cx', 'ab-']],
+  ['formats', 'format', { type: 'integer', minimum: 0, maximum: 300 }, "'%d|%x'.format([self, self]) == '255|ff'", [255, 1]],
+  ['whole numbers', 'whole', { type: 'integer' }, 'self / 2 == 2 && self % 2 == 1 && 10 / (self - 5) > 0', [5, 6]],
+  ['fractions', 'fraction', { type: 'number' }, 'self * 2.0 > 3.0', [1.75, 1, 2]],
+  ['conversions', 'conversion', string, 'int(self) > 3 && double(self) < 10.0', ['5', '3', '12', 'x', '5.5']],
+  [
+    'sums',
+    'sum',
+    list({ type: 'integer' }),
+    'self.isSorted() && self.sum() == 6 && self.max() == 3 && self.indexOf(2) == 1',
+    [[1, 2, 3], [3, 2, 1], []],
+  ],
+  ['two variables', 'two', list(string), 'self.all(i, v, size(v) > i) && self.exists(i, v, i == 1)', [['a', 'bb'], ['a', 'b'], ['a']]],
+  [
+    'maps',
+    'map',
+    { type: 'object', maxProperties: 5, additionalProperties: string },
+    "self.all(k, v, k == v) && {'a': 1}['a'] == 1 && self[?'a'].orValue('a') == 'a'",
+    [{ a: 'a' }, { b: 'c' }, {}],
+  ],
+];
+
 const withRule = (rule: string): readonly Schema[] => [
   version({
     selectableFields: undefined,
@@ -213,6 +270,36 @@ export const custom: readonly Case[] = [
       await at.patch(things(at, 'x', 'status'), 'merge', { status: { s: 3 }, spec: { n: 3 }, metadata: { labels: { a: 'b' } } });
       await at.patch(things(at, 'x'), 'merge', { spec: { n: 2 }, metadata: { labels: { a: 'b' } } });
       await at.get(things(at, 'x', 'status'));
+    },
+  },
+  {
+    name: `rules with functions: ${functions.map(([name]) => name).join(', ')}`,
+    run: async at => {
+      const properties: Record<string, Schema> = Object.fromEntries(
+        functions.map(([, key, type, rule]) => [key, { ...type, 'x-kubernetes-validations': [{ rule, messageExpression: "'broken'" }] }]),
+      );
+      const since = { rule: "oldSelf.hasValue() ? oldSelf.value() != 'two' : self == 'one'", optionalOldSelf: true };
+      properties['changed'] = { ...string, 'x-kubernetes-validations': [since] };
+      await define(
+        at,
+        definition(at, [
+          version({
+            additionalPrinterColumns: undefined,
+            selectableFields: undefined,
+            schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties } } } },
+          }),
+        ]),
+      );
+      for (const [, key, , , values] of functions) {
+        for (const value of values) {
+          await at.post(things(at), thing(at, { [key]: value }));
+          await at.delete(things(at, 'x'), undefined, { compared: false });
+        }
+      }
+      await at.post(things(at), thing(at, { changed: 'three' }));
+      await at.post(things(at), thing(at, { changed: 'one' }));
+      await at.patch(things(at, 'x'), 'merge', { spec: { changed: 'two' } });
+      await at.patch(things(at, 'x'), 'merge', { spec: { changed: 'one' } });
     },
   },
   {

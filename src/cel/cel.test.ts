@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Json, JsonObject } from '../../core/json.ts';
-import { check } from './check.ts';
-import { authorizer, evaluate, mentions } from './evaluate.ts';
+import type { Json, JsonObject } from '../core/json.ts';
+import { check, mentions } from './check.ts';
+import { evaluate } from './evaluate.ts';
 import { parse } from './parse.ts';
+import { authorizer } from './scope.ts';
 
 const computed = (source: string, self: Json = {}, oldSelf?: Json): unknown => {
   const parsed = parse(source);

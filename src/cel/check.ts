@@ -1,0 +1,166 @@
+import { isObject, type JsonObject } from '../core/json.ts';
+import { typeNames } from './convert.ts';
+import { globals, methods } from './library.ts';
+import { parse } from './parse.ts';
+import { type Expression, pointed, Wrong } from './syntax.ts';
+
+/** What names stand for: schemas of Kubernetes, where they are known. */
+type Schemas = ReadonlyMap<string, JsonObject | undefined>;
+
+export type Compiled = { readonly kind: 'program'; readonly program: Expression } | { readonly kind: 'wrong'; readonly message: string };
+
+/** Reads an expression and checks it, with nothing known of its variables but their names. The message names the place, as cel-go does. */
+export const compile = (source: string, variables: readonly string[]): Compiled => {
+  const parsed = parse(source);
+  if (parsed.kind === 'wrong') return parsed;
+  const message = problemOf(parsed.expression, source, new Map(variables.map(name => [name, undefined])));
+  return message === undefined ? { kind: 'program', program: parsed.expression } : { kind: 'wrong', message };
+};
+
+/**
+ * Whether every part of a rule can be evaluated: its functions are known, its names are declared, and its fields stand in the schema.
+ * Undefined when all is well.
+ */
+export const check = (expression: Expression, source: string, schema: JsonObject): string | undefined =>
+  problemOf(
+    expression,
+    source,
+    new Map([
+      ['self', schema],
+      ['oldSelf', schema],
+    ]),
+  );
+
+const problemOf = (expression: Expression, source: string, schemas: Schemas): string | undefined => {
+  try {
+    typeOf(expression, schemas);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Wrong) return pointed(source, error);
+    throw error;
+  }
+};
+
+/** Schemas of what has no fields to look at: scalars, and whatever nobody knows. */
+const unknown = undefined;
+
+const memberOf = (schema: JsonObject | undefined, name: string, place: number): JsonObject | undefined => {
+  if (schema === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true) return unknown;
+  const properties = schema['properties'];
+  const found = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+  if (isObject(found)) return found;
+  const additional = schema['additionalProperties'];
+  if (isObject(additional)) return additional;
+  throw new Wrong(place, `undefined field '${name}'`);
+};
+
+const elementOf = (schema: JsonObject | undefined): JsonObject | undefined => {
+  if (schema === undefined) return unknown;
+  if (isObject(schema['items'])) return schema['items'];
+  return isObject(schema['additionalProperties']) ? schema['additionalProperties'] : unknown;
+};
+
+const undeclared = (name: string, place: number): never => {
+  throw new Wrong(place, `undeclared reference to '${name}' (in container '')`);
+};
+
+const named = (name: string, place: number, schemas: Schemas): JsonObject | undefined => {
+  if (!schemas.has(name) && !typeNames.has(name)) return undeclared(name, place);
+  return schemas.get(name);
+};
+
+const typeOf = (expression: Expression, schemas: Schemas): JsonObject | undefined => {
+  switch (expression.kind) {
+    case 'literal':
+      return unknown;
+    case 'name':
+      return named(expression.name, expression.at, schemas);
+    case 'member':
+    case 'has':
+      return isTypeName(expression) ? unknown : memberOf(typeOf(expression.of, schemas), expression.name, expression.at);
+    case 'index':
+      typeOf(expression.index, schemas);
+      return elementOf(typeOf(expression.of, schemas));
+    case 'call':
+      return called(expression, schemas);
+    case 'choice':
+      typeOf(expression.test, schemas);
+      typeOf(expression.no, schemas);
+      return typeOf(expression.yes, schemas);
+    case 'each':
+      return each(expression, schemas);
+    case 'within':
+      typeOf(expression.body, new Map([...schemas, [expression.variable, typeOf(expression.of, schemas)]]));
+      return unknown;
+    default:
+      for (const part of partsOf(expression)) typeOf(part, schemas);
+      return unknown;
+  }
+};
+
+type Plain = Extract<Expression, { readonly kind: 'not' | 'minus' | 'binary' | 'list' | 'map' }>;
+
+/** The parts of what has no fields itself. */
+const partsOf = (expression: Plain): readonly Expression[] => {
+  switch (expression.kind) {
+    case 'not':
+    case 'minus':
+      return [expression.of];
+    case 'binary':
+      return [expression.left, expression.right];
+    case 'list':
+      return expression.items.map(({ value }) => value);
+    case 'map':
+      return expression.entries.flatMap(({ key, value }) => [key, value]);
+    default:
+      return expression satisfies never;
+  }
+};
+
+/** google.protobuf.Timestamp and google.protobuf.Duration. */
+const isTypeName = ({ of, name }: Extract<Expression, { readonly kind: 'member' | 'has' }>): boolean =>
+  of.kind === 'member' && of.of.kind === 'name' && typeNames.has(`${of.of.name}.${of.name}.${name}`);
+
+const each = (expression: Extract<Expression, { readonly kind: 'each' }>, schemas: Schemas): JsonObject | undefined => {
+  const over = typeOf(expression.over, schemas);
+  const [first, second] = expression.variables;
+  // Of a map the variable is the key, which has no fields; of two, the second one is the value.
+  const element = second !== undefined || (over !== undefined && isObject(over['items'])) ? elementOf(over) : unknown;
+  const inner: Schemas = new Map([
+    ...schemas,
+    ...(second === undefined ? [[first, element] as const] : [[first, unknown] as const, [second, element] as const]),
+  ]);
+  if (expression.filter !== undefined) typeOf(expression.filter, inner);
+  typeOf(expression.body, inner);
+  return expression.macro === 'filter' ? over : unknown;
+};
+
+/** `or` and `orValue` of optional values compute their argument only where it is needed: they are no functions of the library. */
+const ofOptionals: ReadonlySet<string> = new Set(['or', 'orValue']);
+
+const called = (
+  { name, on, args, at: place }: Extract<Expression, { readonly kind: 'call' }>,
+  schemas: Schemas,
+): JsonObject | undefined => {
+  if (on !== undefined) typeOf(on, schemas);
+  const [least, most] = arityOf(name, on !== undefined) ?? undeclared(name, place);
+  if (args.length < least || args.length > most)
+    throw new Wrong(place, `found no matching overload for '${name}' applied to ${args.length} arguments`);
+  for (const argument of args) typeOf(argument, schemas);
+  return unknown;
+};
+
+const arityOf = (name: string, isMethod: boolean): readonly [least: number, most: number] | undefined => {
+  if (isMethod && ofOptionals.has(name)) return [1, 1];
+  const found = (isMethod ? methods : globals).get(name);
+  return found && [found.least, found.most];
+};
+
+/** Whether a name is looked at anywhere: rules that look at `oldSelf` are about changes. */
+export const mentions = (expression: Expression, name: string): boolean => {
+  if (expression.kind === 'name') return expression.name === name;
+  return Object.values(expression).some((part: unknown) => {
+    if (Array.isArray(part)) return part.some(one => typeof one === 'object' && one !== null && mentions(one as Expression, name));
+    return typeof part === 'object' && part !== null && 'kind' in part && mentions(part as Expression, name);
+  });
+};

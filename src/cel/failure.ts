@@ -1,0 +1,33 @@
+/** What fails at run time, as a missing key does. Thrown inside of one call of `evaluate` only; `&&`, `||`, `all` and `exists` may forgive it. */
+export class Failed extends Error {}
+
+/** The budget of steps is used up. Nothing forgives that. */
+export class Exhausted extends Error {}
+
+/** A function or an operator was applied to types that it does not take. */
+export const overload = (): never => {
+  throw new Failed('no such overload');
+};
+
+export const fail = (message: string): never => {
+  throw new Failed(message);
+};
+
+/** Counts what an evaluation costs: a step for each part that is computed, and more for work that grows with the size of a value. */
+export class Meter {
+  #left: number;
+
+  constructor(budget: number) {
+    this.#left = budget;
+  }
+
+  charge(cost: number): void {
+    this.#left -= cost;
+    if (this.#left < 0) throw new Exhausted('operation cancelled: actual cost limit exceeded');
+  }
+
+  /** For text, which is copied and compared many characters at a time. Upstream: cel-go, common/cost.go, StringTraversalCostFactor. */
+  chargeText(length: number): void {
+    this.charge(length / 10);
+  }
+}
