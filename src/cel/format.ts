@@ -44,6 +44,8 @@ const real = (value: Value, clause: string): number => {
 
 /** Rounds half to even, as Go does, where toFixed rounds half up. */
 const fixed = (value: number, precision: number): string => {
+  // From here on toFixed writes an exponent; there are no fractions any more.
+  if (Math.abs(value) >= 1e21) return `${BigInt(value)}${precision === 0 ? '' : `.${'0'.repeat(precision)}`}`;
   const rounded = value.toFixed(precision);
   // oxlint-disable-next-line oxc/number-arg-out-of-range -- all the digits that a double has; JavaScript takes up to 100
   const exact = value.toFixed(100);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import type { Json } from '../core/json.ts';
 import { compile } from './check.ts';
 import { evaluate } from './evaluate.ts';
@@ -63,8 +64,11 @@ for (const [name, source] of [
     assert.deepEqual(outcome(`[1].exists(x, (${source}) == 1 || true)`, bindings), exceeded);
   });
 
-test('a budget ends results that are small and print large', () =>
-  assert.deepEqual(outcome(`[[1]]${'.map(x, [x, x])'.repeat(30)}`), exceeded));
+test('a budget ends results that are small and print large', () => {
+  assert.deepEqual(outcome(`[[1]]${'.map(x, [x, x])'.repeat(30)}`), exceeded);
+  assert.deepEqual(outcome('many.map(x, long)', { many, long }), exceeded);
+  assert.deepEqual(outcome("{'a': many}.transformMap(k, v, long)", { many, long }), { a: long });
+});
 
 test('regular expressions follow all ways at once', () => {
   assert.equal(outcome(`'${'a'.repeat(1000)}!'.matches('(a+)+$')`), false);
@@ -122,3 +126,56 @@ test('what cannot be evaluated is refused before it is, with its place', () => {
   assert.equal(outcome('9223372036854775808'), 'ERROR: <input>:1:1: invalid int literal');
   assert.equal(outcome('node.a == 1 &&', { node: {} }), "ERROR: <input>:1:15: Syntax error: mismatched input '<EOF>'");
 });
+
+/** Expressions that are nearly always wrong in one way or another. */
+const { expression } = fc.letrec<{ expression: string }>(tie => {
+  const inner = tie('expression');
+  const names =
+    `size startsWith indexOf substring split replace join format matches charAt lastIndexOf sum min max isSorted getHours getMonth hasValue value
+    orValue or isLessThan compareTo add asInteger major first reverse lowerAscii trim`.split(/\s+/);
+  const globals =
+    'int uint double string bytes bool timestamp duration type dyn size quantity semver isSemver optional.of optional.ofNonZeroValue strings.quote'.split(
+      ' ',
+    );
+  return {
+    expression: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      fc.constantFrom(
+        ...`1 0 -1 9223372036854775807 -9223372036854775808 2u 18446744073709551615u 1.5 -0.0 1e308 true false null '' 'a' 'ä😀' '%s %d %f %e %x' '(a+)+$' '1h' '1.2.3' '1Gi' '+01:00'
+        b'\\xff' [] {} node now x int optional.none() double('NaN') timestamp('2026-01-01T00:00:00Z') duration('-1h')`.split(
+          /\s+(?=[^%]|$)/,
+        ),
+      ),
+      fc
+        .tuple(inner, fc.constantFrom('+', '-', '*', '/', '%', '==', '!=', '<', '<=', 'in', '&&', '||'), inner)
+        .map(([a, operator, b]) => `(${a} ${operator} ${b})`),
+      fc
+        .tuple(inner, fc.constantFrom(...names), fc.array(inner, { maxLength: 3 }))
+        .map(([on, name, args]) => `${on}.${name}(${args.join(', ')})`),
+      fc.tuple(fc.constantFrom(...globals), inner).map(([name, argument]) => `${name}(${argument})`),
+      fc
+        .tuple(inner, fc.constantFrom('all', 'exists', 'exists_one', 'filter', 'map', 'optMap', 'optFlatMap'), inner)
+        .map(([on, name, body]) => `${on}.${name}(x, ${body})`),
+      fc
+        .tuple(inner, fc.constantFrom('transformList', 'transformMap', 'all'), inner)
+        .map(([on, name, body]) => `${on}.${name}(k, x, ${body})`),
+      fc.tuple(inner, fc.constantFrom('.a', '.?a', '[0]', '[?0]', "['a']", '.a.b')).map(([on, selection]) => on + selection),
+      fc.array(inner, { maxLength: 3 }).map(items => `[${items.join(', ')}]`),
+      fc.tuple(inner, inner).map(([key, value]) => `{${key}: ${value}}`),
+      fc.tuple(inner, inner, inner).map(([test, yes, no]) => `(${test} ? ${yes} : ${no})`),
+      fc.tuple(fc.constantFrom('!', '-'), inner).map(([sign, of]) => sign + of),
+    ),
+  };
+});
+
+test('whatever an expression is, it has an outcome, and always the same one', () =>
+  fc.assert(
+    fc.property(expression, source => {
+      const now = Temporal.Instant.from('2026-01-01T00:00:00Z');
+      const bindings = { node: { a: { b: [1, 2.5, 'a', null, { c: true }] } }, now, x: [1, 'a'] };
+      const [first, second] = [outcome(source, bindings, 5000), outcome(source, bindings, 5000)];
+      assert.deepEqual(first, second);
+      if (!(first instanceof Error)) assert.equal(typeof JSON.stringify(first), 'string');
+    }),
+    { numRuns: 3000 },
+  ));

@@ -43,6 +43,7 @@ const members = (mapping: Mapping, meter: Meter): JsonObject => {
   const object: Record<string, Json> = {};
   for (const key of mapping.keys()) {
     const name = typeof key === 'string' ? key : (written(key) ?? '');
+    meter.chargeText(name.length);
     Object.defineProperty(object, name, { value: plainOf(mapping.get(key) ?? null, meter), enumerable: true });
   }
   return object;
@@ -54,7 +55,11 @@ const members = (mapping: Mapping, meter: Meter): JsonObject => {
  */
 export const plainOf = (value: Value, meter: Meter): Json => {
   meter.charge(4);
-  if (value === null || typeof value === 'boolean' || typeof value === 'string') return value;
+  if (value === null || typeof value === 'boolean') return value;
+  if (typeof value === 'string') {
+    meter.chargeText(value.length);
+    return value;
+  }
   if (typeof value === 'bigint') return whole(value);
   if (value instanceof Uint) return whole(value.value);
   if (typeof value === 'number') return Number.isFinite(value) ? value : (written(value) ?? null);
@@ -62,6 +67,9 @@ export const plainOf = (value: Value, meter: Meter): Json => {
   if (value instanceof Mapping) return members(value, meter);
   if (value instanceof Optional) return value.value === undefined ? null : plainOf(value.value, meter);
   if (value instanceof Type) return value.name;
-  if (value instanceof Uint8Array) return value.toBase64();
+  if (value instanceof Uint8Array) {
+    meter.chargeText(2 * value.length);
+    return value.toBase64();
+  }
   return written(value) ?? fail('a result of this type cannot be used');
 };

@@ -80,10 +80,12 @@ export const timestampParts: Readonly<Record<string, Part>> = {
 
 /** A time zone by its name, or as an offset with or without its sign. */
 export const inZone = (instant: Temporal.Instant, zone: string): Temporal.ZonedDateTime => {
+  // Temporal would read the zone of a whole timestamp too.
+  const [, sign = '+', offset, name = ''] = /^(?:([+-]?)(\d{2}:\d{2})|([A-Za-z][\w+/-]{0,63}))$/.exec(zone) ?? [];
   try {
-    return instant.toZonedDateTimeISO(/^\d{2}:\d{2}$/.test(zone) ? `+${zone}` : zone);
+    return instant.toZonedDateTimeISO(offset === undefined ? name : `${sign || '+'}${offset}`);
   } catch {
-    return fail(`unknown time zone ${zone}`);
+    return fail(`unknown time zone ${zone.slice(0, 64)}`);
   }
 };
 
