@@ -11,44 +11,12 @@ import {
   nodeMaintenanceStatusOfAlpha,
   nodeMaintenanceStatusOfKubevirt,
 } from '../src/apis/schema/node-maintenance.ts';
+import { age, type Kind, type Version } from './crd-kind.ts';
+import { planKinds } from './plan-kinds.ts';
 
 /** The CustomResourceDefinitions, made from the schemas that the readers take their types from. */
 
 type JsonSchema = { readonly [key: string]: unknown };
-
-type Column = {
-  readonly name: string;
-  readonly type: string;
-  readonly jsonPath: string;
-  readonly description?: string;
-  readonly priority?: number;
-};
-
-type Version = {
-  readonly name: string;
-  /** Objects are stored in this one; the others are served beside it, with the same content. */
-  readonly storage: boolean;
-  readonly spec: z.ZodType;
-  /** Left out: the kind has none. */
-  readonly status?: z.ZodType;
-  readonly required: readonly string[];
-  readonly columns: readonly Column[];
-  readonly selectable: readonly string[];
-};
-
-type Kind = {
-  readonly group: string;
-  readonly kind: string;
-  readonly plural: string;
-  readonly singular: string;
-  /** Cluster when left out. */
-  readonly scope?: 'Namespaced';
-  readonly shortNames: readonly string[];
-  readonly description: string;
-  readonly versions: readonly Version[];
-};
-
-const age = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
 
 const node = { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' };
 const phase = { name: 'Phase', type: 'string', jsonPath: '.status.phase' };
@@ -260,15 +228,21 @@ const kinds: readonly Kind[] = [
   },
 ];
 
+const all: readonly Kind[] = [...kinds, ...planKinds];
+
 /** Keywords of JSON Schema that a CRD does not take, or that mean nothing there. */
 const dropped = new Set(['$schema', 'additionalProperties', 'propertyNames']);
 
 const isRecord = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null && !Array.isArray(value);
 
+const without = (schema: JsonSchema, key: string): JsonSchema =>
+  Object.fromEntries(Object.entries(schema).filter(([name]) => name !== key));
+
 /** A structural schema: integers with a format, maps with typed values, nothing that the API server refuses. */
 const structural = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(structural);
   if (!isRecord(schema)) return schema;
+  if (schema['x-kubernetes-int-or-string'] === true) return without(schema, 'anyOf');
   const entries = Object.entries(schema).filter(([key]) => !dropped.has(key));
   const result: Record<string, unknown> = Object.fromEntries(entries.map(([key, value]) => [key, structural(value)]));
   if (isRecord(schema['additionalProperties'])) result['additionalProperties'] = structural(schema['additionalProperties']);
@@ -333,4 +307,4 @@ const crdOf = (kind: Kind): object => ({
 });
 
 /** File name and content of each CRD. */
-export const crds = (): ReadonlyMap<string, object> => new Map(kinds.map(kind => [`${kind.plural}.${kind.group}.yaml`, crdOf(kind)]));
+export const crds = (): ReadonlyMap<string, object> => new Map(all.map(kind => [`${kind.plural}.${kind.group}.yaml`, crdOf(kind)]));

@@ -3,6 +3,7 @@ import { percentOf } from '../core/drain/tally.ts';
 import type { JsonObject } from '../core/json.ts';
 import { parentAnnotation } from '../core/machine/writes.ts';
 import type { Report } from '../core/maintenance/report.ts';
+import { planAnnotation } from '../core/plan/plan.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import type { DrainPolicy, PodPick, Rung } from '../core/request/policy.ts';
 import { type History, type KindAdapter, type MaintenanceRequest, type Marks, noHistory, type Start } from '../core/request/request.ts';
@@ -74,6 +75,12 @@ const partOf = (raw: unknown, drain: RawDrain): Pick<MaintenanceRequest, 'part'>
   return of === undefined ? {} : { part: { of, drain } };
 };
 
+const planOf = (raw: unknown): Pick<MaintenanceRequest, 'plan'> => {
+  const { metadata } = raw as { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
+  const plan = metadata.annotations?.[planAnnotation];
+  return plan === undefined ? {} : { plan };
+};
+
 const startOf = ({ notBefore, deadline, windows = 'Respect', expectedSeconds }: NonNullable<MaintenanceSpec['start']>): Start => {
   const [from, by] = [readTime(notBefore), readTime(deadline)];
   return {
@@ -116,6 +123,7 @@ const read = (raw: unknown, adapter: KindAdapter): MaintenanceRequest | string =
     stage: spec.stage ?? 'Drain',
     start: startOf(spec.start ?? {}),
     ...partOf(raw, spec.drain ?? {}),
+    ...planOf(raw),
     policy: drainPolicy(spec.drain ?? {}),
     history: historyOf(status),
   };

@@ -46,7 +46,7 @@ const bindSecond = async ({ api }: ControlPlane, all: readonly Manifest[]): Prom
 };
 
 /** Roles for kinds that come to the cluster later; `drydock install` adds them by itself where they are served already. */
-export type MoreRoles = readonly ('machine-api' | 'virtual-machines')[];
+export type MoreRoles = readonly ('machine-api' | 'virtual-machines' | 'plans')[];
 
 /** Served kinds, roles and policies, as `drydock install` applies them; no Deployment, and no webhook for it. */
 export const installShipped = async (controlPlane: ControlPlane, more: MoreRoles = []): Promise<void> => {

@@ -108,6 +108,7 @@ export class Process {
       evictionRequests: 'Auto',
       adapters: served({ leaseNamespace, operatorNamespace }),
       terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+      haltLease: { namespace: 'drydock-system', name: 'drydock' },
       machines: {
         limits: { perSet: world.story.machines?.perSet ?? 1, perZone: 0 },
         drainLeadSeconds: 300,

@@ -120,6 +120,7 @@ const startOperator = ({ ports, adapters, cloud, log }: Workplace): (() => Promi
     adapters,
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
     openStack: startServers(systemClock),
+    haltLease: { namespace: 'drydock-system', name: 'drydock' },
     machines: {
       limits: { perSet: 1, perZone: 0 },
       drainLeadSeconds: 1800,

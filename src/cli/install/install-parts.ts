@@ -5,6 +5,7 @@ export const usualParts = ['crds', 'rbac', 'operator', 'webhook', 'admission-pol
 export const extraParts = [
   'machine-api',
   'virtual-machines',
+  'plans',
   'agent',
   'monitoring',
   'cert-manager',

@@ -1,4 +1,5 @@
 import { machineAdapter } from '../../apis/machine-adapter.ts';
+import { planAdapter } from '../../apis/plan-adapter.ts';
 import type { MachineEvent } from '../../core/machine/event.ts';
 import { HypervisorReconciler } from '../../nova/hypervisor-reconciler.ts';
 import type { NovaMeter } from '../../nova/perform.ts';
@@ -7,6 +8,7 @@ import { namespacesOf } from '../../operator/cache/namespaces.ts';
 import { MachineManager, type MachineManagerOptions, type Reception } from '../../operator/machines/machine-manager.ts';
 import { NodeReconciler, type NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
 import { countedByState } from '../../operator/node/overview.ts';
+import { PlanReconciler, type PlanReconcilerOptions } from '../../operator/plans/plan-reconciler.ts';
 import type { Overview } from '../../operator/ports.ts';
 import type { OpenStackTerms } from './openstack.ts';
 import { scanner, signals } from './scanner.ts';
@@ -24,6 +26,8 @@ export type MachineTerms = Pick<MachineManagerOptions, 'limits' | 'drainLeadSeco
 
 type ControllerManagerOptions = Omit<NodeReconcilerOptions, 'readWindow' | 'decide' | 'scope' | 'hypervisors'> & {
   readonly machines: MachineTerms;
+  /** The lease whose annotation stops all plans. */
+  readonly haltLease: PlanReconcilerOptions['haltLease'];
   readonly openStack?: OpenStackTerms | undefined;
   readonly novaMeter?: NovaMeter;
 };
@@ -62,9 +66,12 @@ const injectorOf = (
     nodes: () => [...operator().cache.nodes.values()],
   });
 
+/** The pods of plans have a namespace of their own: what they may do there is nothing that may be done beside the operator. */
+const workNamespace = 'drydock-plans';
+
 /** Puts it together. */
 export const controllerManager = (all: ControllerManagerOptions): ControllerManager => {
-  const { machines, openStack, novaMeter: _meter, ...options } = all;
+  const { machines, openStack, novaMeter: _meter, haltLease, ...options } = all;
   const injector = openStack && injectorOf(openStack, all, () => operator);
   const namespaces = namespacesOf(machines.namespace, machines.watchNamespaces ?? []);
   const operator: NodeReconciler = new NodeReconciler({
@@ -83,17 +90,18 @@ export const controllerManager = (all: ControllerManagerOptions): ControllerMana
     adapter: machineAdapter,
     signals,
   });
+  const plans = new PlanReconciler({ ...options, cache: operator.cache, adapter: planAdapter, workNamespace, haltLease });
   return {
     run: async signal => {
-      await Promise.all([operator.run(signal), manager.run(signal), injector?.run(signal)]);
+      await Promise.all([operator.run(signal), manager.run(signal), plans.run(signal), injector?.run(signal)]);
     },
     receive: events => manager.receive(events),
     overview: () => {
       const { maintenances, unsynced, ...rest } = operator.overview();
       return {
         ...rest,
-        maintenances: [...maintenances, ...countedByState(manager.states())],
-        unsynced: [...unsynced, ...manager.unsynced],
+        maintenances: [...maintenances, ...countedByState([...manager.states(), ...plans.states()])],
+        unsynced: [...unsynced, ...manager.unsynced, ...plans.plans.unsynced],
       };
     },
   };

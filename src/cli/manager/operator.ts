@@ -105,6 +105,7 @@ const controllerManagerOf = (
     evictionRequests: settings.evictionRequests,
     terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
     machines: { ...settings.machines, namespace },
+    haltLease: { namespace: connection.namespace, name: leaderLease },
     openStack: settings.openStack,
     novaMeter: metrics.novaMeter,
   });

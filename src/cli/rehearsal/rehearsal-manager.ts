@@ -28,6 +28,7 @@ const operate =
       log,
       adapters,
       terms,
+      haltLease: { namespace: 'drydock-system', name: 'drydock' },
       machines: {
         limits: { perSet: 1, perZone: 0 },
         drainLeadSeconds: 1800,

@@ -59,21 +59,20 @@ class Story {
       { kind: 'none' },
       { kind: 'job', podSpec: { containers: [] }, rebootsNode: false, timeoutSeconds: 60, attempts: 1 + this.#below(2) },
       { kind: 'job', podSpec: { containers: [] }, rebootsNode: true, timeoutSeconds: 60, attempts: 1 + this.#below(2) },
-      { kind: 'reboot', timeoutSeconds: 60 },
     ];
-    return kinds[this.#below(4)] as Work;
+    return kinds[this.#below(3)] as Work;
   }
 
   #addPlan(name: string): void {
     const work = this.#work();
-    const reboots = work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode);
+    const reboots = work.kind === 'job' && work.rebootsNode;
     const hasDue = this.#chance(0.5);
     const plan = makePlan({
       key: name,
       name,
       uid: `uid-${name}`,
       work,
-      hasDue,
+      expressions: hasDue ? { due: 'is it patched' } : {},
       rebooted: reboots ? 'Required' : 'Optional',
       provenWithinSeconds: 20,
       soakSeconds: this.#pick([0, 5, 20]) ?? 0,
@@ -210,7 +209,7 @@ class Story {
     const { world } = this;
     const { work } = plan;
     const failed = !calm && this.#chance(0.2);
-    const reboots = work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode);
+    const reboots = work.kind === 'job' && work.rebootsNode;
     if (!failed || this.#chance(0.3)) this.#patched.add(`${plan.name}/${node.uid}`);
     if (reboots && (!failed || this.#chance(0.3))) {
       world.setNode(node.name, { bootId: `${node.uid}-boot-${world.seconds}`, conditions: [] });

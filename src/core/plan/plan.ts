@@ -25,7 +25,6 @@ export type Work =
       readonly timeoutSeconds: number;
       readonly attempts: number;
     }
-  | { readonly kind: 'reboot'; readonly timeoutSeconds: number }
   | { readonly kind: 'external'; readonly annotations: Readonly<Record<string, string>>; readonly timeoutSeconds: number }
   | { readonly kind: 'none' };
 
@@ -75,10 +74,9 @@ export type Plan = {
   readonly nodeSelector: LabelSelector;
   /** Follow: nodes that come later belong to it too. Snapshot: only those that were there when the run began. */
   readonly membership: 'Follow' | 'Snapshot';
-  /** It has an expression that says which nodes are due; else each node is, once a run. */
-  readonly hasDue: boolean;
+  /** CEL. Without `due` each node is due, once a run; without `done` a node is done when it is not due any more. */
+  readonly expressions: { readonly due?: string; readonly done?: string; readonly finished?: string; readonly rank?: string };
   readonly dueAfterSeconds?: number;
-  readonly hasDone: boolean;
   readonly rebooted: 'Required' | 'Optional';
   /** How long the proof may take once the work has ended, in seconds. */
   readonly provenWithinSeconds: number;

@@ -103,8 +103,6 @@ export type PlanSnapshot = {
 export type PlanSettings = {
   /** Of the pods that work on nodes. */
   readonly workNamespace: string;
-  /** Of the pods that reboot a node. */
-  readonly image: string;
 };
 
 /** What keeps the plan, or one of its nodes, from going on. */

@@ -97,61 +97,31 @@ const withLogTail = (containers: Json | undefined): readonly Json[] =>
     isObject(container) ? { terminationMessagePolicy: 'FallbackToLogsOnError', ...container } : container,
   );
 
-/**
- * Signal 39 (SIGRTMIN+5) to process 1 is how systemd is asked for a reboot (systemd(1), signals): the pod sees the processes of the node and may send signals, and nothing
- * else: no privileged mode, no files of the node, no shell.
- */
-const rebootSpec = (image: string): JsonObject => ({
-  hostPID: true,
-  automountServiceAccountToken: false,
-  containers: [
-    {
-      name: 'reboot',
-      image,
-      args: ['reboot-node'],
-      securityContext: {
-        runAsUser: 0,
-        runAsNonRoot: false,
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ['ALL'], add: ['KILL'] },
-      },
-      resources: { requests: { cpu: '10m', memory: '64Mi' } },
-    },
-  ],
-});
-
-const podSpecOf = (work: Extract<Work, { kind: 'job' | 'reboot' }>, { image }: PlanSettings): JsonObject =>
-  work.kind === 'job' ? work.podSpec : rebootSpec(image);
-
 /** Creates the pod that works on the node: bound to it, past every taint, and never restarted. */
-export const createPodWrite = ({ plan, settings }: PlanSnapshot, work: Extract<Work, { kind: 'job' | 'reboot' }>, one: InFlight): Write => {
-  const spec = podSpecOf(work, settings);
-  return {
-    what: 'create the pod that works on the node',
-    method: 'POST',
-    path: podsPath(settings.workNamespace),
-    body: {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: {
-        name: podNameOf(plan, one),
-        labels: { [planAnnotation]: labelOf(plan.name) },
-        annotations: { [planAnnotation]: plan.name },
-      },
-      spec: {
-        priorityClassName: 'system-node-critical',
-        ...spec,
-        nodeName: one.node,
-        restartPolicy: 'Never',
-        tolerations: [{ operator: 'Exists' }],
-        containers: withLogTail(spec['containers']),
-      },
+export const createPodWrite = ({ plan, settings }: PlanSnapshot, { podSpec }: Extract<Work, { kind: 'job' }>, one: InFlight): Write => ({
+  what: 'create the pod that works on the node',
+  method: 'POST',
+  path: podsPath(settings.workNamespace),
+  body: {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: podNameOf(plan, one),
+      labels: { [planAnnotation]: labelOf(plan.name) },
+      annotations: { [planAnnotation]: plan.name },
     },
-    store: 'planPods',
-    announce: [announce(plan, 'Normal', 'WorkBegun', `The work on node ${one.node} begins (attempt ${one.attempt})`)],
-  };
-};
+    spec: {
+      priorityClassName: 'system-node-critical',
+      ...podSpec,
+      nodeName: one.node,
+      restartPolicy: 'Never',
+      tolerations: [{ operator: 'Exists' }],
+      containers: withLogTail(podSpec['containers']),
+    },
+  },
+  store: 'planPods',
+  announce: [announce(plan, 'Normal', 'WorkBegun', `The work on node ${one.node} begins (attempt ${one.attempt})`)],
+});
 
 /** Labels have 63 characters at most. */
 export const labelOf = (name: string): string => (name.length <= 63 ? name : short(name));
@@ -194,7 +164,7 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: Verdict, re
       method: 'PATCH',
       style: 'merge',
       path: `${recordsPath}/${slice.name}`,
-      body: { metadata: { resourceVersion: slice.resourceVersion }, verdicts },
+      body: { metadata: { resourceVersion: slice.resourceVersion }, spec: { verdicts } },
     };
   }
   const name = recordNameOf(plan, revision, slices.length);
@@ -210,12 +180,7 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: Verdict, re
         labels: { [planAnnotation]: labelOf(plan.name) },
         ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name: plan.name, uid: plan.uid }],
       },
-      planName: plan.name,
-      planUID: plan.uid,
-      runID: plan.runId,
-      revision,
-      slice: slices.length,
-      verdicts,
+      spec: { planName: plan.name, planUID: plan.uid, runID: plan.run?.id ?? plan.runId, revision, slice: slices.length, verdicts },
     },
   };
 };

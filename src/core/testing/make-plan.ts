@@ -17,8 +17,7 @@ export const makePlan = (over: Partial<Plan> = {}): Plan => ({
   finalizers: [planFinalizer],
   nodeSelector: {},
   membership: 'Follow',
-  hasDue: false,
-  hasDone: false,
+  expressions: {},
   rebooted: 'Optional',
   provenWithinSeconds: 600,
   concurrency: { maxInFlight: 1, perTopology: [], foreignCordon: 'Wait' },
@@ -106,6 +105,6 @@ export const makePlanSnapshot = ({ nodes = [], verdicts = [], ...over }: Wish = 
   others: [],
   members: [],
   windows: [],
-  settings: { workNamespace: 'drydock-plans', image: 'drydock:test' },
+  settings: { workNamespace: 'drydock-plans' },
   ...over,
 });

@@ -1,5 +1,5 @@
 import type { Node } from '../hold/node.ts';
-import { isObject, type JsonObject } from '../json.ts';
+import type { JsonObject } from '../json.ts';
 import type { Write } from '../maintenance/decision.ts';
 import { decidePlan } from '../plan/decide.ts';
 import type { InFlight, Verdict } from '../plan/in-flight.ts';
@@ -68,7 +68,7 @@ export class PlanWorld {
       others: [...others].filter(({ name }) => name !== plan.name).map(other => this.#other(other)),
       members: membersOf([...this.nodes.values()]),
       windows: this.windows,
-      settings: { workNamespace: 'drydock-plans', image: 'drydock:test' },
+      settings: { workNamespace: 'drydock-plans' },
       ...(this.halted !== undefined && { halted: this.halted }),
       ...(this.ownNode !== undefined && { ownNode: this.ownNode }),
     };
@@ -166,11 +166,12 @@ export class PlanWorld {
   }
 
   #record({ method, path, body }: Write): void {
-    const verdicts = Object.entries(isObject(body['verdicts']) ? body['verdicts'] : {}).map(([node, one]) => read(node, one as JsonObject));
+    const { verdicts: raw, ...spec } = body['spec'] as { readonly verdicts: JsonObject } & JsonObject;
+    const verdicts = Object.entries(raw).map(([node, one]) => read(node, one as JsonObject));
     if (method === 'POST') {
       const { name } = body['metadata'] as { readonly name: string };
       if (this.slices.has(name)) return;
-      const { planUID, runID, revision, slice } = body as { planUID: string; runID: string; revision: string; slice: number };
+      const { planUID, runID, revision, slice } = spec as unknown as { planUID: string; runID: string; revision: string; slice: number };
       const common = { key: name, name, uid: `uid-${name}`, resourceVersion: '1', planUid: planUID, run: runID };
       this.slices.set(name, { ...common, revision, slice, verdicts });
       return;

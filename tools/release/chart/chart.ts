@@ -16,6 +16,7 @@ const conditions: Partial<Record<Part, string>> = {
   'admission-policies': '.Values.admissionPolicies.enabled',
   'machine-api': '.Values.machineApi.enabled',
   'virtual-machines': '.Values.virtualMachines.enabled',
+  plans: '.Values.plans.enabled',
   agent: '.Values.agent.enabled',
   monitoring: '.Values.monitoring.enabled',
   'api-priority': '.Values.apiPriority.enabled',

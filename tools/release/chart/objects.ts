@@ -26,6 +26,7 @@ const always: readonly Part[] = [
   'admission-policies',
   'machine-api',
   'virtual-machines',
+  'plans',
   'agent',
   'monitoring',
   'api-priority',

@@ -48,6 +48,7 @@ export const settingsOf = ({
     enabled: flag('Grant them.', false),
   }),
   virtualMachines: group("Rights to KubeVirt's VMs.", { enabled: flag('Grant them.', false) }),
+  plans: group('Rights to carry out MaintenancePlans, and the namespace of their pods.', { enabled: flag('Grant them.', false) }),
   agent: group('A DaemonSet that receives what the cloud announces about each node.', { enabled: flag('Install it.', false) }),
   monitoring: group('ServiceMonitor, alerts and dashboard; needs the Prometheus operator.', { enabled: flag('Install them.', false) }),
   apiPriority: group("A FlowSchema: the operator's calls go before those of ordinary pods.", { enabled: flag('Install it.', false) }),

@@ -9,7 +9,7 @@ const missing = (view: NodeView): { readonly what: string; readonly final: boole
   if (node === undefined || !isReady(node.node)) return { what: 'it is not Ready', final: false };
   if (node.done === true) return undefined;
   if (typeof node.done === 'object') return { what: `whether it is done cannot be said: ${node.done.error}`, final: false };
-  return { what: snapshot.plan.hasDone ? 'spec.done.expression is false' : 'it is still due', final: rebooted };
+  return { what: snapshot.plan.expressions.done !== undefined ? 'spec.done.expression is false' : 'it is still due', final: rebooted };
 };
 
 /** The work has ended: the node itself has to show that it is done. */

@@ -4,16 +4,12 @@ import type { WorkPod } from '../snapshot.ts';
 import { createPodWrite, podNameOf } from '../writes.ts';
 import { become, fail, isReady, isRebooted, type NodeView, type State, type Step } from './common.ts';
 
-type PodWork = Extract<Work, { kind: 'job' | 'reboot' }>;
-
-const reboots = (work: Work): boolean => work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode);
-
-const attemptsOf = (work: PodWork): number => (work.kind === 'job' ? work.attempts : 1);
+type PodWork = Extract<Work, { kind: 'job' }>;
 
 /** The attempt is over; the next one, while there is one left. */
 const again = (view: NodeView, work: PodWork, now: Temporal.Instant, message: string): Step => {
   const { one } = view;
-  if (one.attempt >= attemptsOf(work)) return fail(view, now, message);
+  if (one.attempt >= work.attempts) return fail(view, now, message);
   const { podUid: _podUid, ...rest } = one;
   return become(rest, 'Working', now, { attempt: one.attempt + 1 });
 };
@@ -35,16 +31,16 @@ const isForeign = (pod: WorkPod, { snapshot, one }: NodeView): boolean => pod.pl
 
 const ended = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instant): Step => {
   const { one } = view;
-  if (pod.phase === 'Succeeded') return become(one, reboots(work) ? 'Rebooting' : 'Verifying', now);
+  if (pod.phase === 'Succeeded') return become(one, work.rebootsNode ? 'Rebooting' : 'Verifying', now);
   // A node that goes down takes its pods with it: whether the work is done, its next boot will say.
-  if (reboots(work) && view.node !== undefined && !isReady(view.node.node)) return become(one, 'Rebooting', now);
+  if (work.rebootsNode && view.node !== undefined && !isReady(view.node.node)) return become(one, 'Rebooting', now);
   return again(view, work, now, `The work has failed: ${pod.message}`);
 };
 
 const byPod = (view: NodeView, work: PodWork, now: Temporal.Instant): Step => {
   const { one, snapshot } = view;
   const pod = podOf(view);
-  if (reboots(work) && isRebooted(view)) return become(one, 'Rebooting', now);
+  if (work.rebootsNode && isRebooted(view)) return become(one, 'Rebooting', now);
   if (pod === undefined && one.podUid === undefined) {
     const write = createPodWrite(snapshot, work, one);
     return { ...late(view, work, now, 'its pod is being made'), writes: [write] };

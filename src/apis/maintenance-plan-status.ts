@@ -1,0 +1,97 @@
+import type { JsonObject } from '../core/json.ts';
+import type { InFlight } from '../core/plan/in-flight.ts';
+import type { Plan } from '../core/plan/plan.ts';
+import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
+import { timeText } from '../core/time.ts';
+import type { MaintenancePlanStatus } from './schema/maintenance-plan.ts';
+
+/** The status of a MaintenancePlan: nodes in flight and the latest failures only, however many nodes it has. */
+
+const mostWaiting = 50;
+const longestText = 512;
+
+const cut = (text: string): string => (text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`);
+
+const inFlightJson = ({ uid, startedAt, since, bootIdBefore, podUid, soakSince, outcome, ...rest }: InFlight): JsonObject => ({
+  ...rest,
+  nodeUID: uid,
+  startTime: timeText(startedAt),
+  since: timeText(since),
+  ...(bootIdBefore !== undefined && { bootIDBefore: bootIdBefore }),
+  ...(podUid !== undefined && { podUID: podUid }),
+  ...(soakSince && { soakSince: timeText(soakSince) }),
+  ...(outcome && { outcome: { ...outcome, message: cut(outcome.message) } }),
+});
+
+const waitingJson = (waiting: readonly Waiting[], stored: MaintenancePlanStatus, now: Temporal.Instant): readonly JsonObject[] =>
+  waiting.slice(0, mostWaiting).map(({ word, who, node, ends }) => {
+    const before = (stored.waiting ?? []).find(one => one.word === word && one.node === node);
+    return {
+      word,
+      who: cut(who),
+      since: before?.since ?? timeText(now),
+      ...(node !== undefined && { node }),
+      ...(ends && { ends: timeText(ends) }),
+    };
+  });
+
+type Condition = NonNullable<MaintenancePlanStatus['conditions']>[number];
+
+const conditionsOf = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): readonly Condition[] => {
+  const stored = (plan.status as MaintenancePlanStatus).conditions ?? [];
+  const { phase, message } = decision;
+  const is = (type: string, yes: boolean, reason: string, text = ''): Condition => {
+    const status = yes ? 'True' : 'False';
+    const before = stored.find(one => one.type === type);
+    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : timeText(now);
+    return { type, status, reason, message: yes ? text : '', observedGeneration: plan.generation, lastTransitionTime };
+  };
+  const asked = decision.waiting.some(({ word }) => word === 'Approval');
+  return [
+    {
+      ...is('Valid', plan.problem === undefined, plan.problem === undefined ? 'Valid' : 'NotReadable'),
+      message: plan.problem ?? '',
+    },
+    is('Progressing', decision.inFlight.length > 0, decision.inFlight.length > 0 ? 'NodesInFlight' : 'NothingInFlight'),
+    is('Paused', plan.paused, plan.paused ? 'Paused' : 'NotPaused'),
+    is('AwaitingApproval', asked, asked ? 'Approval' : 'NotAsked', message),
+    is('Halted', phase === 'Halted', phase === 'Halted' ? 'Failures' : 'NotHalted', message),
+    is('Complete', phase === 'Complete', phase === 'Complete' ? 'Complete' : phase),
+  ];
+};
+
+const nodesJson = ({ counts, inFlight, stages }: PlanDecision): NonNullable<MaintenancePlanStatus['nodes']> => {
+  const { selected, due, blocked, done, failed, skipped, unavailable } = counts;
+  const all = stages.reduce((sum, stage) => sum + stage.selected, 0);
+  return { selected, due, blocked, inFlight: inFlight.length, done, failed, skipped, unavailable, progress: `${done}/${all}` };
+};
+
+/** The status that says this. Times are whole seconds, UTC. */
+export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): JsonObject => {
+  const stored = plan.status as MaintenancePlanStatus;
+  const { phase, message, counts, stages, run, stage, failures } = decision;
+  const waiting = waitingJson(decision.waiting, stored, now);
+  const status = {
+    phase,
+    message: cut(message),
+    observedGeneration: plan.generation,
+    run: run && { id: run.id, revision: run.revision, startTime: timeText(run.startedAt), ...(stage !== undefined && { stage }) },
+    nodes: nodesJson(decision),
+    resolved: { maxInFlight: counts.maxInFlight, maxUnavailable: counts.maxUnavailable },
+    stages: stages.map(one => ({ ...one })),
+    inFlight: decision.inFlight.map(inFlightJson),
+    waiting,
+    waitingFor: decision.waiting[0]?.word,
+    failures: failures.map(({ node, stage: of, step, message: text, completedAt, held }) => ({
+      node,
+      stage: of,
+      step,
+      message: cut(text),
+      time: timeText(completedAt),
+      held,
+    })),
+    completionTime: phase === 'Complete' ? (stored.completionTime ?? timeText(now)) : undefined,
+    conditions: conditionsOf(decision, plan, now),
+  } satisfies { readonly [Field in keyof MaintenancePlanStatus]: unknown };
+  return status;
+};

@@ -1,0 +1,193 @@
+import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import type { InFlight, Verdict } from '../core/plan/in-flight.ts';
+import type { Concurrency, Plan, Run, Stage, Work } from '../core/plan/plan.ts';
+import type { Approval, RecordSlice } from '../core/plan/snapshot.ts';
+import { short } from '../core/plan/writes.ts';
+import type { LabelSelector } from '../core/pod/selector.ts';
+import { readTime } from '../core/time.ts';
+import type { RawMetadata } from './read.ts';
+import type {
+  MaintenanceApprovalSpec,
+  MaintenancePlanRecordSpec,
+  MaintenancePlanSpec,
+  MaintenancePlanStatus,
+} from './schema/maintenance-plan.ts';
+
+/** drydock.dev/v1alpha1 MaintenancePlan, its records and its approvals. The defaults are those of the CRD. */
+
+type Raw<Spec> = { readonly metadata: RawMetadata; readonly spec: Spec; readonly status?: MaintenancePlanStatus };
+
+const epoch = Temporal.Instant.fromEpochMilliseconds(0);
+
+/** The same text for the same content, whatever the order of its keys. */
+const canonical = (value: Json | undefined): string => {
+  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(canonical).join()}]`;
+  if (!isObject(value)) return JSON.stringify(value ?? null);
+  const keys = Object.keys(value).filter(key => value[key] !== undefined);
+  return `{${keys
+    .toSorted()
+    .map(key => `${JSON.stringify(key)}:${canonical(value[key])}`)
+    .join()}}`;
+};
+
+/** What changes a node: due, done, work and template. Limits, order, stages, windows and pacing are not in it. */
+const revisionOf = ({ due, done, work, template }: MaintenancePlanSpec): string =>
+  short(canonical({ due, done, work, template } as unknown as JsonObject));
+
+const workOf = ({ work }: MaintenancePlanSpec): Work => {
+  const { job, external } = work;
+  if (job !== undefined) {
+    const { podSpec, rebootsNode = false, timeoutSeconds = 1800, attempts = 1 } = job;
+    return { kind: 'job', podSpec: podSpec as JsonObject, rebootsNode, timeoutSeconds, attempts };
+  }
+  if (external !== undefined) {
+    return { kind: 'external', annotations: external.annotations ?? {}, timeoutSeconds: external.timeoutSeconds ?? 7200 };
+  }
+  return { kind: 'none' };
+};
+
+const reboots = (work: Work): boolean => work.kind === 'job' && work.rebootsNode;
+
+const concurrencyOf = ({ concurrency = {} }: MaintenancePlanSpec): Concurrency => {
+  const { maxInFlight = 1, maxUnavailable, perTopology = [], foreignCordon = 'Wait', ramp } = concurrency;
+  return {
+    maxInFlight,
+    foreignCordon,
+    perTopology: perTopology as Concurrency['perTopology'],
+    ...(maxUnavailable !== undefined && { maxUnavailable }),
+    ...(ramp && { ramp: { start: ramp.start ?? 1, factor: ramp.factor ?? 2 } }),
+  };
+};
+
+const stageOf = ({ name, nodeSelector, limit, maxInFlight, soakSeconds = 0, approveAfter = false }: RawStage): Stage => ({
+  name,
+  soakSeconds,
+  approveAfter,
+  ...(nodeSelector && { nodeSelector: nodeSelector as LabelSelector }),
+  ...(limit !== undefined && { limit }),
+  ...(maxInFlight !== undefined && { maxInFlight }),
+});
+
+type RawStage = NonNullable<MaintenancePlanSpec['stages']>[number];
+type RawInFlight = NonNullable<MaintenancePlanStatus['inFlight']>[number];
+
+const inFlightOf = (one: RawInFlight): InFlight => {
+  const soakSince = readTime(one.soakSince);
+  return {
+    node: one.node,
+    uid: one.nodeUID,
+    stage: one.stage,
+    revision: one.revision,
+    state: one.state,
+    startedAt: readTime(one.startTime) ?? epoch,
+    since: readTime(one.since) ?? epoch,
+    attempt: one.attempt,
+    ...(one.bootIDBefore !== undefined && { bootIdBefore: one.bootIDBefore }),
+    ...(one.podUID !== undefined && { podUid: one.podUID }),
+    ...(soakSince && { soakSince }),
+    ...(one.rebooted === true && { rebooted: true }),
+    ...(one.outcome && { outcome: one.outcome }),
+  };
+};
+
+const runOf = ({ run }: MaintenancePlanStatus): Run | undefined =>
+  run && { id: run.id, revision: run.revision, startedAt: readTime(run.startTime) ?? epoch };
+
+const haltOf = ({ halt = {} }: MaintenancePlanSpec): Plan['halt'] => ({
+  maxFailures: halt.maxFailures ?? '3%',
+  consecutive: halt.consecutive ?? 2,
+  inFirstStage: halt.inFirstStage ?? 1,
+});
+
+const proofOf = (
+  { due, done = {} }: MaintenancePlanSpec,
+  work: Work,
+): Pick<Plan, 'rebooted' | 'provenWithinSeconds' | 'dueAfterSeconds'> => ({
+  rebooted: done.rebooted ?? (reboots(work) ? 'Required' : 'Optional'),
+  provenWithinSeconds: done.withinSeconds ?? 600,
+  ...(due?.olderThanSeconds !== undefined && { dueAfterSeconds: due.olderThanSeconds }),
+});
+
+const metadataOf = ({ name, uid, resourceVersion, ...metadata }: RawMetadata) => ({
+  key: name,
+  name,
+  uid,
+  resourceVersion,
+  generation: metadata.generation ?? 0,
+  createdAt: readTime(metadata.creationTimestamp) ?? epoch,
+  deleting: metadata.deletionTimestamp !== undefined,
+  finalizers: metadata.finalizers ?? [],
+});
+
+const retriesOf = ({ retries = [] }: MaintenancePlanSpec): Plan['retries'] =>
+  new Map(retries.flatMap(({ name, before }) => ((at): [string, Temporal.Instant][] => (at ? [[name, at]] : []))(readTime(before))));
+
+const expressionsOf = ({ due, done, order, work }: MaintenancePlanSpec): Plan['expressions'] => {
+  const finished = work.external?.finished.expression;
+  return {
+    ...(due?.expression !== undefined && { due: due.expression }),
+    ...(done?.expression !== undefined && { done: done.expression }),
+    ...(finished !== undefined && { finished }),
+    ...(order?.expression !== undefined && { rank: order.expression }),
+  };
+};
+
+/** Reads a plan. Its expressions are compiled by whoever evaluates them. */
+export const readMaintenancePlan = (raw: unknown): Plan => {
+  const { metadata, spec, status = {} } = raw as Raw<MaintenancePlanSpec>;
+  const [work, run] = [workOf(spec), runOf(status)];
+  const { maintenance = {} } = spec.template ?? {};
+  return {
+    ...metadataOf(metadata),
+    ...proofOf(spec, work),
+    expressions: expressionsOf(spec),
+    nodeSelector: spec.nodeSelector as LabelSelector,
+    membership: spec.membership ?? 'Follow',
+    concurrency: concurrencyOf(spec),
+    order: spec.order?.by ?? ['Zone', 'Name'],
+    stages: (spec.stages ?? []).map(stageOf),
+    controlPlane: spec.controlPlane ?? 'First',
+    windows: spec.windows ?? 'Respect',
+    drain: isObject(maintenance.drain) ? maintenance.drain : {},
+    work,
+    soakSeconds: spec.soakSeconds ?? 0,
+    soakAfterReleaseSeconds: spec.soakAfterReleaseSeconds ?? 0,
+    needsApproval: spec.approval?.run === 'Required',
+    onFailure: spec.onFailure?.node ?? 'Hold',
+    halt: haltOf(spec),
+    paused: spec.paused === true,
+    aborted: spec.aborted === true,
+    runId: spec.runID ?? '1',
+    revision: revisionOf(spec),
+    skips: new Map((spec.skipNodes ?? []).map(({ name, reason = '' }) => [name, reason])),
+    retries: retriesOf(spec),
+    inFlight: (status.inFlight ?? []).map(inFlightOf),
+    status: isObject(status) ? status : {},
+    ...(maintenance.reason !== undefined && { reason: maintenance.reason }),
+    ...(spec.expectedSeconds !== undefined && { expectedSeconds: spec.expectedSeconds }),
+    ...(spec.onFailure?.drainStuck && {
+      drainStuck: { afterSeconds: spec.onFailure.drainStuck.afterSeconds, times: spec.onFailure.drainStuck.times ?? 1 },
+    }),
+    ...(run && { run }),
+  };
+};
+
+/** Reads a slice of the record of a run. */
+export const readPlanRecord = (raw: unknown): RecordSlice => {
+  const { metadata, spec } = raw as Raw<MaintenancePlanRecordSpec>;
+  const { name, uid, resourceVersion } = metadata;
+  const verdicts = Object.entries(spec.verdicts).map(([node, { nodeUID, startTime, completionTime, ...rest }]): Verdict => {
+    const [startedAt, completedAt] = [readTime(startTime) ?? epoch, readTime(completionTime) ?? epoch];
+    return { ...rest, node, uid: nodeUID, startedAt, completedAt };
+  });
+  const { planUID, runID, revision, slice } = spec;
+  return { key: name, name, uid, resourceVersion, planUid: planUID, run: runID, revision, slice, verdicts };
+};
+
+/** Reads an approval. */
+export const readMaintenanceApproval = (raw: unknown): Approval => {
+  const { metadata, spec } = raw as Raw<MaintenanceApprovalSpec>;
+  const { name, uid, resourceVersion } = metadata;
+  const { planName, runID, revision, stage } = spec;
+  return { key: name, uid, resourceVersion, plan: planName, run: runID, revision, ...(stage !== undefined && { stage }) };
+};

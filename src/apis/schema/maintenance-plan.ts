@@ -1,0 +1,301 @@
+import { z } from 'zod';
+import { nodeStates, verdictWords } from '../../core/plan/in-flight.ts';
+import { planPhases } from '../../core/plan/plan.ts';
+import { conditions, labelSelector, objectName, rule, rules, time, withoutDefaults } from './common.ts';
+import { drain } from './maintenance.ts';
+
+/** drydock.dev/v1alpha1 MaintenancePlan: the source of its CRD, of the types of its reader and of its reference. */
+
+const amount = (what: string) =>
+  z
+    .union([z.int(), z.string()])
+    .meta({ 'x-kubernetes-int-or-string': true, minimum: 0, pattern: '^(100|[1-9][0-9]?)%$' })
+    .describe(`${what} A number, or a percent of the selected nodes: rounded down, at least 1.`);
+
+const expression = (what: string) => z.string().min(1).max(2048).describe(`${what} CEL over node, plan and now.`);
+
+const seconds = z.int32().min(0);
+
+const due = z
+  .object({
+    expression: expression('Whether a node is due.').optional(),
+    olderThanSeconds: seconds.optional().describe('Only nodes that have existed for longer than this.'),
+  })
+  .describe('Which nodes are due; all conditions must be met. Defaults to each node once a run.');
+
+const done = z
+  .object({
+    expression: expression('Whether a node is done. Defaults to: it is not due any more.').optional(),
+    rebooted: z
+      .enum(['Required', 'Optional'])
+      .optional()
+      .describe('Whether the boot ID of the node must have changed. Defaults to Required when the work reboots the node.'),
+    withinSeconds: seconds.default(600).describe('The proof must be there this long after the work has ended.'),
+  })
+  .describe('How a node proves that it is done: Ready, rebooted, and by the expression.');
+
+const concurrency = z
+  .object({
+    maxInFlight: amount('How many nodes of this plan may be in flight at once; 0 starts none.').default(1),
+    maxUnavailable: amount('How many of the selected nodes may be out of service, whatever took them: no start passes it.').optional(),
+    perTopology: z
+      .array(
+        z.object({
+          key: z.string().min(1).max(317).describe('A label of nodes, for example topology.kubernetes.io/zone.'),
+          maxUnavailable: z.int32().min(1).optional().describe('How many nodes of one value may be out of service.'),
+          maxDomains: z.int32().min(1).optional().describe('Of how many values nodes may be in flight at once.'),
+        }),
+      )
+      .max(8)
+      .optional(),
+    foreignCordon: z
+      .enum(['Wait', 'TakeFirst', 'Skip'])
+      .default('Wait')
+      .describe(
+        'Nodes that somebody else has cordoned. Wait: until they are uncordoned. TakeFirst: begin with them. Skip: leave them out.',
+      ),
+    ramp: z
+      .object({ start: z.int32().min(1).default(1), factor: z.int32().min(1).max(10).default(2) })
+      .optional()
+      .describe(
+        'How many nodes may be in flight at first, and how that grows: by factor after as many successes; back to start after a failure.',
+      ),
+  })
+  .describe('How many nodes at once.');
+
+const stageName = z
+  .string()
+  .min(1)
+  .max(63)
+  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
+
+const stage = z
+  .object({
+    name: stageName.meta(rules(rule("!(self in ['rest', 'control-plane'])", 'rest and control-plane are the names of the implied stages'))),
+    nodeSelector: labelSelector.optional().describe('Of the nodes that no earlier stage has taken. Defaults to all of them.'),
+    limit: z.int32().min(1).optional().describe('At most so many nodes.'),
+    maxInFlight: amount('How many nodes of this stage may be in flight at once.').optional(),
+    soakSeconds: seconds.default(0).describe('Quiet time after the last node of the stage.'),
+    approveAfter: z.boolean().default(false).describe('Somebody has to agree before the next stage: a MaintenanceApproval.'),
+  })
+  .describe('One stage after the other. A last stage, rest, takes what is left.');
+
+const job = z
+  .object({
+    podSpec: z
+      .object({
+        containers: z
+          .array(z.object({}).meta({ 'x-kubernetes-preserve-unknown-fields': true }))
+          .min(1)
+          .max(32),
+      })
+      .meta({ 'x-kubernetes-preserve-unknown-fields': true })
+      .describe('PodSpec of the work. nodeName, restartPolicy and tolerations are set by Drydock.'),
+    rebootsNode: z.boolean().default(false).describe('The work reboots its own node: its pod may die, only a new boot ID counts.'),
+    timeoutSeconds: z.int32().min(1).default(1800),
+    attempts: z.int32().min(1).max(10).default(1),
+  })
+  .describe('A pod on the node, which tolerates every taint.');
+
+const work = z
+  .object({
+    job: job.optional(),
+    external: z
+      .object({
+        annotations: z.record(z.string(), z.string().max(1024)).optional().describe('On the Maintenance, for whoever does the work.'),
+        finished: z.object({ expression: expression('Whether the work on the node has ended.') }),
+        timeoutSeconds: z.int32().min(1).default(7200),
+      })
+      .optional()
+      .describe('Somebody else does the work, from the moment that the Maintenance of the node is Drained.'),
+    none: z.object({}).optional().describe('The node is drained and released.'),
+  })
+  .meta(
+    rules(
+      rule(
+        '[has(self.job), has(self.external), has(self.none)].filter(one, one).size() == 1',
+        'exactly one of job, external and none is the work',
+      ),
+    ),
+  )
+  .describe('What is done on each node while it is held.');
+
+const halt = z
+  .object({
+    maxFailures: amount('So many nodes may fail; one more halts the plan.').default('3%'),
+    consecutive: seconds.default(2).describe('So many failures in a row halt the plan; 0: never.'),
+    inFirstStage: seconds.default(1).describe('So many failures in the first of several stages halt the plan; 0: never.'),
+  })
+  .describe('When the plan starts nothing any more. What is in flight goes on.');
+
+export const maintenancePlanSpec = z
+  .object({
+    nodeSelector: labelSelector.describe('The nodes of the plan. An empty selector selects all nodes.'),
+    membership: z
+      .enum(['Follow', 'Snapshot'])
+      .default('Follow')
+      .describe('Follow: nodes that come later join their stage. Snapshot: only nodes that existed when the run began.'),
+    due: due.optional(),
+    done: done.optional(),
+    concurrency: concurrency.optional(),
+    order: z
+      .object({
+        by: z
+          .array(z.enum(['Zone', 'Age', 'Name']))
+          .max(3)
+          .optional()
+          .describe('Defaults to Zone, Name. Oldest first, names in order.'),
+        expression: expression('A number for each node; lower ones first, before anything else.').optional(),
+      })
+      .optional(),
+    stages: z
+      .array(stage)
+      .max(32)
+      .optional()
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
+    controlPlane: z
+      .enum(['First', 'Last', 'Never', 'AsSelected'])
+      .default('First')
+      .describe('When the nodes of the control plane have their turn, one at a time; the quorum is asked in any case.'),
+    windows: z.enum(['Respect', 'Ignore']).default('Respect').describe('Whether nodes begin only when the MaintenanceWindows allow it.'),
+    expectedSeconds: z.int32().min(1).optional().describe('How long one node takes. Defaults to the longest that this run has seen.'),
+    template: z
+      .object({
+        maintenance: z
+          .object({
+            reason: z.string().max(1024).optional().describe('Reason for the maintenance, for people.'),
+            drain: withoutDefaults(drain).optional().describe('How to drain the nodes: as in a Maintenance.'),
+          })
+          .optional(),
+      })
+      .optional()
+      .describe('The Maintenance that is made for each node.'),
+    work,
+    soakSeconds: seconds.default(0).describe('Everything must stay well this long without a break before the node is released.'),
+    soakAfterReleaseSeconds: seconds.default(0).describe('The same after the release, with pods on the node.'),
+    approval: z
+      .object({ run: z.enum(['NotRequired', 'Required']).default('NotRequired') })
+      .optional()
+      .describe('Required: the run does not begin before there is a MaintenanceApproval for it.'),
+    onFailure: z
+      .object({
+        node: z
+          .enum(['Hold', 'GiveBack'])
+          .default('Hold')
+          .describe('What becomes of a node that fails after the work began. Before that it is always given back.'),
+        drainStuck: z
+          .object({ afterSeconds: z.int32().min(1), times: z.int32().min(0).max(100).default(1) })
+          .optional()
+          .describe('A node whose drain takes longer is given back and comes again later, so many times; then it has failed.'),
+      })
+      .optional(),
+    halt: halt.optional(),
+    paused: z.boolean().default(false).describe('Start no more nodes.'),
+    aborted: z.boolean().default(false).describe('Start no more nodes, and give back those on which nothing was done yet.'),
+    runID: z.string().min(1).max(63).default('1').describe('Another value begins a new run.'),
+    skipNodes: z
+      .array(z.object({ name: objectName, reason: z.string().max(1024).optional() }))
+      .max(1000)
+      .optional()
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+      .describe('Nodes that are left out.'),
+    retries: z
+      .array(z.object({ name: z.string().min(1).max(253).describe('A node, or * for all.'), before: time }))
+      .max(1000)
+      .optional()
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+      .describe('Failures of before this time are set aside: the nodes have their turn again.'),
+  })
+  .describe('Takes many nodes out of service one after the other, within limits, works on them, and proves that they are done.');
+
+const inFlight = z.object({
+  node: z.string(),
+  nodeUID: z.string(),
+  stage: z.string(),
+  revision: z.string(),
+  state: z.enum(nodeStates),
+  startTime: time,
+  since: time.describe('When it came to this state.'),
+  attempt: z.int(),
+  bootIDBefore: z.string().optional(),
+  podUID: z.string().optional(),
+  soakSince: time.optional(),
+  rebooted: z.boolean().optional(),
+  outcome: z.object({ verdict: z.enum(verdictWords), step: z.enum(nodeStates), message: z.string(), held: z.boolean() }).optional(),
+});
+
+const failure = z.object({ node: z.string(), stage: z.string(), step: z.enum(nodeStates), message: z.string(), time, held: z.boolean() });
+
+export const maintenancePlanStatus = z
+  .object({
+    phase: z.enum(planPhases).optional(),
+    message: z.string().optional().describe('The state in a sentence.'),
+    observedGeneration: z.int().optional(),
+    run: z.object({ id: z.string(), revision: z.string(), startTime: time, stage: z.string().optional() }).optional(),
+    nodes: z
+      .object({
+        selected: z.int(),
+        due: z.int(),
+        blocked: z.int(),
+        inFlight: z.int(),
+        done: z.int(),
+        failed: z.int(),
+        skipped: z.int(),
+        unavailable: z.int().describe('Selected nodes that are out of service, whatever took them.'),
+        progress: z.string().describe('Done of all that take part.'),
+      })
+      .optional(),
+    resolved: z.object({ maxInFlight: z.int(), maxUnavailable: z.int().optional() }).optional().describe('What percents come to.'),
+    stages: z.array(z.object({ name: z.string(), selected: z.int(), done: z.int(), phase: z.string() })).optional(),
+    inFlight: z.array(inFlight).max(1000).optional(),
+    waiting: z
+      .array(z.object({ word: z.string(), who: z.string(), node: z.string().optional(), since: time, ends: time.optional() }))
+      .max(50)
+      .optional()
+      .describe('What keeps the plan, or a node, from going on.'),
+    waitingFor: z.string().optional().describe('The first word of waiting.'),
+    failures: z.array(failure).max(50).optional().describe('The latest failures; all verdicts are in MaintenancePlanRecords.'),
+    completionTime: time.optional(),
+    conditions,
+  })
+  .describe('Written by Drydock.');
+
+const verdict = z.object({
+  nodeUID: z.string(),
+  stage: z.string(),
+  verdict: z.enum(verdictWords),
+  step: z.enum(nodeStates),
+  message: z.string().max(2048),
+  startTime: time,
+  completionTime: time,
+  attempts: z.int(),
+  rebooted: z.boolean(),
+  held: z.boolean().describe('The node stays held: delete its Maintenance to release it.'),
+  requeues: z.int(),
+});
+
+export const maintenancePlanRecordSpec = z
+  .object({
+    planName: objectName,
+    planUID: z.string().max(63),
+    runID: z.string().max(63),
+    revision: z.string().max(63),
+    slice: z.int32().min(0),
+    verdicts: z.record(z.string(), verdict).meta({ maxProperties: 500 }).describe('By the name of the node.'),
+  })
+  .describe('What has become of up to 500 nodes in one run of a MaintenancePlan. Written by Drydock.');
+
+export const maintenanceApprovalSpec = z
+  .object({
+    planName: objectName,
+    runID: z.string().min(1).max(63).describe('status.run.id of the plan.'),
+    revision: z.string().min(1).max(63).describe('status.run.revision of the plan: an edit of the work makes the approval void.'),
+    stage: stageName.optional().describe('The stage after which the plan may go on. Left out: the run may begin.'),
+  })
+  .meta(rules(rule('self == oldSelf', 'an approval cannot be changed: create another one')))
+  .describe('Somebody agrees that a MaintenancePlan goes on.');
+
+export type MaintenancePlanSpec = z.input<typeof maintenancePlanSpec>;
+export type MaintenancePlanStatus = z.input<typeof maintenancePlanStatus>;
+export type MaintenancePlanRecordSpec = z.input<typeof maintenancePlanRecordSpec>;
+export type MaintenanceApprovalSpec = z.input<typeof maintenanceApprovalSpec>;

@@ -1,0 +1,131 @@
+import { isObject, type JsonObject } from '../../core/json.ts';
+import { planAnnotation } from '../../core/plan/plan.ts';
+import type { WorkPod } from '../../core/plan/snapshot.ts';
+import { readTime } from '../../core/time.ts';
+
+/** What is kept of the objects that plans look at beside their own kinds. */
+
+/** A Node as expressions see it. */
+export type NodeObject = {
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly createdAt: Temporal.Instant;
+  readonly object: JsonObject;
+  /** Changes when something changes that is no heartbeat. */
+  readonly content: string;
+};
+
+type RawMetadata = {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+};
+
+const without = (object: JsonObject, ...keys: readonly string[]): JsonObject =>
+  Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
+
+const quiet = (status: JsonObject): JsonObject => ({
+  ...status,
+  conditions: (Array.isArray(status['conditions']) ? (status['conditions'] as readonly JsonObject[]) : []).map(condition =>
+    without(condition, 'lastHeartbeatTime'),
+  ),
+});
+
+/** Without images and managed fields, which are most of a Node and which no expression needs. */
+export const readNodeObject = (raw: unknown): NodeObject => {
+  const { metadata, spec, status } = raw as {
+    readonly metadata: RawMetadata & JsonObject;
+    readonly spec?: JsonObject;
+    readonly status?: JsonObject;
+  };
+  const object = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: without(metadata, 'managedFields'),
+    spec: isObject(spec) ? spec : {},
+    status: quiet(without(isObject(status) ? status : {}, 'images', 'volumesInUse', 'volumesAttached')),
+  };
+  return {
+    key: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    createdAt: readTime(metadata.creationTimestamp) ?? Temporal.Instant.fromEpochMilliseconds(0),
+    object,
+    content: JSON.stringify({ ...object, metadata: without(object.metadata, 'resourceVersion') }),
+  };
+};
+
+type RawState = {
+  readonly terminated?: { readonly exitCode?: number; readonly reason?: string; readonly message?: string };
+  readonly waiting?: { readonly reason?: string; readonly message?: string };
+};
+
+type RawPod = {
+  readonly metadata: RawMetadata;
+  readonly spec?: { readonly nodeName?: string };
+  readonly status?: {
+    readonly phase?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly containerStatuses?: readonly { readonly name: string; readonly state?: RawState }[];
+    readonly initContainerStatuses?: readonly { readonly name: string; readonly state?: RawState }[];
+  };
+};
+
+const phases: readonly WorkPod['phase'][] = ['Pending', 'Running', 'Succeeded', 'Failed'];
+
+/** Characters of what a failed pod says: kubelet gives the end of the log. */
+const longestMessage = 800;
+
+const stateText = ({ name, state }: { readonly name: string; readonly state?: RawState }): readonly string[] => {
+  const { terminated, waiting } = state ?? {};
+  if (terminated !== undefined && terminated.exitCode !== 0) {
+    const { exitCode, reason = 'ended', message = '' } = terminated;
+    return [
+      `container ${name}: ${reason}, exit code ${exitCode ?? '?'}${message === '' ? '' : `: ${message.trim().slice(-longestMessage)}`}`,
+    ];
+  }
+  return waiting?.reason === undefined
+    ? []
+    : [`container ${name}: ${waiting.reason}${waiting.message === undefined ? '' : `: ${waiting.message}`}`];
+};
+
+const messageOf = ({ reason, message, initContainerStatuses = [], containerStatuses = [] }: NonNullable<RawPod['status']>): string => {
+  const own = [reason, message].filter(text => text !== undefined && text !== '').join(': ');
+  const all = [own, ...[...initContainerStatuses, ...containerStatuses].flatMap(stateText)].filter(text => text !== '');
+  return all.join('; ').slice(0, 2 * longestMessage) || 'no reason is known';
+};
+
+/** Reads the pod that works on a node. */
+export const readWorkPod = (raw: unknown): WorkPod => {
+  const { metadata, spec, status = {} } = raw as RawPod;
+  const { name, namespace = '', uid, resourceVersion } = metadata;
+  return {
+    key: `${namespace}/${name}`,
+    name,
+    namespace,
+    uid,
+    resourceVersion,
+    nodeName: spec?.nodeName ?? '',
+    plan: metadata.annotations?.[planAnnotation] ?? '',
+    deleting: metadata.deletionTimestamp !== undefined,
+    phase: phases.find(phase => phase === status.phase) ?? 'Unknown',
+    message: messageOf(status),
+  };
+};
+
+/** The annotation of the leader's lease that stops all plans; its value says why. */
+export const haltAnnotation = 'drydock.dev/halt';
+
+export type Halt = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly reason?: string };
+
+export const readHalt = (raw: unknown): Halt => {
+  const { metadata } = raw as { readonly metadata: RawMetadata };
+  const reason = metadata.annotations?.[haltAnnotation];
+  return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion, ...(reason !== undefined && { reason }) };
+};

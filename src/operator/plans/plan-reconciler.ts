@@ -1,0 +1,227 @@
+import { type JsonObject, mergePatch } from '../../core/json.ts';
+import type { Write } from '../../core/maintenance/decision.ts';
+import type { PlanAdapter } from '../../core/plan/adapter.ts';
+import { decidePlan } from '../../core/plan/decide.ts';
+import type { Plan } from '../../core/plan/plan.ts';
+import type { PlanDecision } from '../../core/plan/snapshot.ts';
+import { announce, pathOfPlan, recordsPath } from '../../core/plan/writes.ts';
+import type { KindAdapter } from '../../core/request/request.ts';
+import { earliest, secondsAfter } from '../../core/time.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { Defects } from '../defects.ts';
+import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
+import { WorkQueue } from '../work-queue.ts';
+import { type CacheUpdater, cacheUpdaterOf, isRemoved, objectPath } from '../write/cache-updater.ts';
+import { Writer, type Written } from '../write/writer.ts';
+import { planExpressions } from './expressions.ts';
+import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
+import { readWorkPod } from './plan-objects.ts';
+import { type PlanExpressions, type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
+
+export type PlanReconcilerOptions = PlanCacheOptions & {
+  readonly api: Api;
+  readonly watcher: Watcher;
+  readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly fence: Fence;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Nodes, maintenances and windows: the loop of the nodes keeps it up to date. */
+  readonly cache: ClusterCache;
+  readonly adapters: readonly KindAdapter[];
+  readonly adapter: PlanAdapter;
+  /** The node that this process runs on. */
+  readonly ownNode?: string;
+};
+
+/** One at a time: what one has begun, the next one sees, so that limits hold exactly. */
+const atOnce = 1;
+
+/** The longest pause after a failed write, in seconds. */
+const longestPause = 60;
+
+/** Expressions over `now` are looked at again after so many seconds. */
+const nowAgain = 60;
+
+/** The loop of the plans: something happens that one may wait for, its snapshot is taken, the core decides, and what it decides is done. */
+export class PlanReconciler {
+  readonly plans: PlanCache;
+  readonly #options: PlanReconcilerOptions;
+  readonly #writer: Writer;
+  readonly #queue: WorkQueue;
+  readonly #inputs: SnapshotInputs;
+  readonly #expressions = new WeakMap<Plan, PlanExpressions>();
+  readonly #failures = new Map<string, number>();
+  /** What was refused last, by the plan's name. */
+  readonly #troubles = new Map<string, string>();
+  #acting = false;
+
+  constructor(options: PlanReconcilerOptions) {
+    const { cache, clock, workNamespace, ownNode } = options;
+    this.#options = options;
+    this.plans = new PlanCache(options, { plan: () => this.#everything(), anything: () => this.#everything() });
+    this.#writer = new Writer({ ...options, cacheUpdater: this.#cacheUpdater() });
+    this.#inputs = {
+      plans: this.plans,
+      cache,
+      expressionsOf: plan => this.#expressionsOf(plan),
+      settings: { workNamespace },
+      ...(ownNode !== undefined && { ownNode }),
+    };
+    this.#queue = new WorkQueue({
+      clock,
+      defects: new Defects(options),
+      controller: 'MaintenancePlan',
+      work: name => this.#pass(name),
+      rank: name => this.plans.plans.get(name)?.createdAt.epochMilliseconds ?? 0,
+      atOnce,
+      broken: (name, message) => this.#broken(name, message),
+    });
+  }
+
+  /** Watches and acts until the signal is aborted, and ends what it has begun. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#acting = true;
+    const anything = (): void => this.#everything();
+    const end = this.#options.cache.subscribe({ node: anything, request: anything, window: anything, complete: anything });
+    try {
+      await this.plans.run(signal);
+    } finally {
+      this.#acting = false;
+      end();
+      await this.#queue.close();
+    }
+  }
+
+  /** Phase of every plan. */
+  states(): readonly (readonly [kind: string, state: string])[] {
+    return [...this.plans.plans.values()].map(({ status }) => ['MaintenancePlan', String(status['phase'] ?? 'Pending')] as const);
+  }
+
+  /** Whatever happens, any of them may have waited for it: the ledger is one. */
+  #everything(): void {
+    for (const { name } of this.plans.plans.values()) this.#queue.add(name);
+  }
+
+  #expressionsOf(plan: Plan): PlanExpressions {
+    const known = this.#expressions.get(plan) ?? planExpressions(plan);
+    this.#expressions.set(plan, known);
+    return known;
+  }
+
+  /** Looks at one plan and does what is to be done. Rejects for defects only. */
+  async #pass(name: string): Promise<void> {
+    const { fence, cache } = this.#options;
+    if (!this.#acting || !fence.mayAct() || cache.unsynced.length > 0 || this.plans.unsynced.length > 0) return;
+    const plan = this.plans.plans.get(name);
+    if (plan !== undefined) await this.#carryOut(plan);
+  }
+
+  /** What cannot be read keeps every start: of expressions, and of objects that the operator has no right to. */
+  #problemOf(plan: Plan, expressions: PlanExpressions): string | undefined {
+    const { withheld } = this.plans;
+    if (withheld.length > 0)
+      return `Drydock may not read ${withheld.join(', ')}: install the rights of plans (drydock install --with plans)`;
+    return expressions.problem ?? plan.problem;
+  }
+
+  async #carryOut(stored: Plan): Promise<void> {
+    const { clock, adapter } = this.#options;
+    const now = clock.now();
+    const expressions = this.#expressionsOf(stored);
+    const problem = this.#problemOf(stored, expressions);
+    const snapshot = takePlanSnapshot(stored, this.#inputs, now);
+    const plan = problem === undefined ? stored : { ...stored, problem };
+    const decision = this.#withTrouble(plan.name, decidePlan({ ...snapshot, plan }, now));
+    this.#queue.clearAppointment(plan.name);
+    const again = earliest([decision.again, expressions.readsNow ? secondsAfter(now, nowAgain) : undefined]);
+    if (again !== undefined) this.#queue.addAt(plan.name, again);
+    const status = decision.own ?? this.#statusWrite(decision, plan, adapter.status(decision, plan, now));
+    // Slots are stored before anything is done for them.
+    const written: Written[] = [];
+    for (const write of [...(status ? [status] : []), ...(decision.own === undefined ? decision.writes : [])]) {
+      const answered = await this.#writer.write(write, plan.name);
+      written.push(answered);
+      if (answered.result !== 'stored') break;
+    }
+    this.#after(plan.name, written);
+  }
+
+  #withTrouble(name: string, decision: PlanDecision): PlanDecision {
+    const trouble = this.#troubles.get(name);
+    return trouble === undefined ? decision : { ...decision, message: `${decision.message}; refused so far: ${trouble}`, warning: true };
+  }
+
+  #statusWrite(decision: PlanDecision, plan: Plan, wanted: JsonObject): Write | undefined {
+    const patch = mergePatch(plan.status, wanted);
+    if (patch === undefined) return undefined;
+    const isTransition = wanted['phase'] !== plan.status['phase'];
+    const said = isTransition ? [announce(plan, decision.warning ? 'Warning' : 'Normal', decision.phase, decision.message)] : [];
+    return statusWrite(plan, decision.phase, patch, said);
+  }
+
+  async #broken(name: string, message: string): Promise<void> {
+    const plan = this.plans.plans.get(name);
+    if (plan === undefined || !this.#acting) return;
+    const patch = mergePatch(plan.status, { ...plan.status, message });
+    if (patch !== undefined) await this.#writer.write(statusWrite(plan, 'a defect', patch, []), name);
+  }
+
+  /** What was stored allows the next step; what was not is tried again, ever more slowly. */
+  #after(name: string, written: readonly Written[]): void {
+    const failed = written.find(({ result }) => result !== 'stored');
+    if (failed === undefined) {
+      this.#failures.delete(name);
+      this.#troubles.delete(name);
+      if (written.length > 0) this.#everything();
+      return;
+    }
+    if ('message' in failed) this.#troubles.set(name, failed.message);
+    const failures = this.#failures.get(name) ?? 0;
+    this.#failures.set(name, failures + 1);
+    const pause = Math.min(0.05 * 2 ** Math.min(failures, 20), longestPause);
+    this.#queue.addAt(name, 'until' in failed ? failed.until : secondsAfter(this.#options.clock.now(), pause));
+  }
+
+  /** What the server answers to our writes is seen at once. */
+  #cacheUpdater(): CacheUpdater {
+    const { cache, adapters, adapter } = this.#options;
+    const ofNodes = cacheUpdaterOf(cache, adapters);
+    return {
+      learn: (write, body) => {
+        if (body === undefined) return this.#forget(write, ofNodes);
+        if (write.store === 'plans') return this.#learnPlan(adapter.readPlan(body));
+        if (write.store === 'planRecords') return this.plans.records.observe(adapter.readRecord(body));
+        if (write.store !== 'planPods') return ofNodes.learn(write, body);
+        if ((body as { readonly kind?: string }).kind === 'Pod') this.plans.pods.observe(readWorkPod(body));
+      },
+    };
+  }
+
+  #learnPlan(plan: Plan): void {
+    if (isRemoved(plan)) this.plans.plans.forget(plan.key, plan.uid);
+    else this.plans.plans.observe(plan);
+  }
+
+  /** It is gone, and the watch is behind: it would be asked for again and again, and the watch may never tell. */
+  #forget(write: Write, ofNodes: CacheUpdater): void {
+    const { plans, records, pods } = this.plans;
+    const path = objectPath(write.path);
+    for (const plan of plans.values()) if (pathOfPlan(plan) === path) plans.forget(plan.key, plan.uid);
+    for (const record of records.values()) if (`${recordsPath}/${record.name}` === path) records.forget(record.key, record.uid);
+    for (const pod of pods.values()) if (path.endsWith(`/namespaces/${pod.namespace}/pods/${pod.name}`)) pods.forget(pod.key, pod.uid);
+    ofNodes.learn(write, undefined);
+  }
+}
+
+const statusWrite = (plan: Plan, what: string, status: JsonObject, said: Write['announce']): Write => ({
+  what: `report ${what}`,
+  method: 'PATCH',
+  style: 'merge',
+  path: `${pathOfPlan(plan)}/status`,
+  body: { metadata: { resourceVersion: plan.resourceVersion }, status },
+  store: 'plans',
+  announce: said,
+});

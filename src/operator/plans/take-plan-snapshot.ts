@@ -1,0 +1,113 @@
+import { resolveAmount } from '../../core/plan/amount.ts';
+import { outagesOf } from '../../core/plan/ledger.ts';
+import { isControlPlane } from '../../core/plan/order.ts';
+import type { Plan } from '../../core/plan/plan.ts';
+import type { OtherPlan, PlanNode, PlanSettings, PlanSnapshot, Said } from '../../core/plan/snapshot.ts';
+import { matches } from '../../core/pod/selector.ts';
+import { membersOf } from '../../core/quorum/quorum.ts';
+import { isBefore, secondsAfter } from '../../core/time.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { PlanCache } from './plan-cache.ts';
+import type { NodeObject } from './plan-objects.ts';
+
+/** The expressions of one plan, compiled. */
+export type PlanExpressions = {
+  /** What of them cannot be read, with its place; undefined when all can. */
+  readonly problem?: string;
+  /** One of them looks at `now`: it may say something else only because time has passed. */
+  readonly readsNow: boolean;
+  readonly due?: (node: NodeObject, now: Temporal.Instant) => Said;
+  readonly done?: (node: NodeObject, now: Temporal.Instant) => Said;
+  readonly finished?: (node: NodeObject, now: Temporal.Instant) => Said;
+  /** A number; where it fails the node comes last. */
+  readonly rank?: (node: NodeObject, now: Temporal.Instant) => number;
+};
+
+export type SnapshotInputs = {
+  readonly plans: PlanCache;
+  readonly cache: ClusterCache;
+  readonly expressionsOf: (plan: Plan) => PlanExpressions;
+  readonly settings: PlanSettings;
+  readonly ownNode?: string;
+};
+
+const dueOf = (plan: Plan, { due }: PlanExpressions, node: NodeObject, now: Temporal.Instant): Said => {
+  const said = due?.(node, now) ?? true;
+  const { dueAfterSeconds } = plan;
+  const isYoung = dueAfterSeconds !== undefined && isBefore(now, secondsAfter(node.createdAt, dueAfterSeconds));
+  return said === true && isYoung ? false : said;
+};
+
+const planNodeOf = (plan: Plan, { cache, expressionsOf }: SnapshotInputs, node: NodeObject, now: Temporal.Instant): readonly PlanNode[] => {
+  const known = cache.nodes.get(node.key);
+  // The two watches are not at the same place: what only one of them knows has its turn when both do.
+  if (known === undefined || known.uid !== node.uid) return [];
+  const expressions = expressionsOf(plan);
+  const due = dueOf(plan, expressions, node, now);
+  const selected = matches(plan.nodeSelector, known.labels);
+  return [
+    {
+      node: known,
+      createdAt: node.createdAt,
+      selected,
+      due,
+      done: expressions.done?.(node, now) ?? (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
+      finished: expressions.finished?.(node, now) ?? false,
+      rank: expressions.rank?.(node, now) ?? 0,
+    },
+  ];
+};
+
+const selectedBy = (plan: Plan, { cache }: SnapshotInputs): ReadonlySet<string> =>
+  new Set(
+    [...cache.nodes.values()]
+      .filter(node => matches(plan.nodeSelector, node.labels) && (plan.controlPlane !== 'Never' || !isControlPlane(node)))
+      .map(({ name }) => name),
+  );
+
+/** Plans that are over limit nobody. */
+const isOver = ({ status, inFlight }: Plan): boolean =>
+  inFlight.length === 0 && (status['phase'] === 'Complete' || status['phase'] === 'Aborted');
+
+const otherOf = (plan: Plan, inputs: SnapshotInputs): OtherPlan => {
+  const selected = selectedBy(plan, inputs);
+  const { maxUnavailable } = plan.concurrency;
+  const most = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, selected.size);
+  return { name: plan.name, selected, inFlight: plan.inFlight, ...(most !== undefined && { maxUnavailable: most }) };
+};
+
+const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['children'], now: Temporal.Instant): PlanSnapshot['nodes'] => {
+  const { plans, cache } = inputs;
+  const wanted = new Set([...plan.inFlight.map(({ node }) => node), ...[...children.values()].map(({ nodeName }) => nodeName)]);
+  const found = new Map<string, PlanNode>();
+  for (const node of plans.nodes.values()) {
+    const labels = cache.nodes.get(node.key)?.labels;
+    if (labels === undefined || (!wanted.has(node.key) && !matches(plan.nodeSelector, labels))) continue;
+    for (const one of planNodeOf(plan, inputs, node, now)) found.set(node.key, one);
+  }
+  return found;
+};
+
+/** Everything that is known about one plan at this moment. */
+export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Temporal.Instant): PlanSnapshot => {
+  const { plans, cache, settings, ownNode } = inputs;
+  const ours = [...cache.requests.values()].filter(request => request.plan === plan.name);
+  const children = new Map(ours.map(request => [request.name, request]));
+  const { id, revision } = plan.run ?? { id: plan.runId, revision: plan.revision };
+  const { halted } = plans;
+  return {
+    plan,
+    nodes: nodesOf(plan, inputs, children, now),
+    outages: outagesOf({ nodes: cache.nodes.values(), requests: cache.requests.values(), plans: plans.plans.values() }),
+    children,
+    pods: new Map(plans.pods.in(plan.name).map(pod => [pod.name, pod])),
+    slices: plans.records.in(plan.uid).filter(slice => slice.run === id && slice.revision === revision),
+    approvals: plans.approvals.in(plan.name),
+    others: [...plans.plans.values()].filter(other => other.name !== plan.name && !isOver(other)).map(other => otherOf(other, inputs)),
+    members: membersOf([...cache.nodes.values()]),
+    windows: [...cache.windows.values()],
+    settings,
+    ...(ownNode !== undefined && { ownNode }),
+    ...(halted !== undefined && { halted }),
+  };
+};

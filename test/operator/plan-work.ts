@@ -1,0 +1,101 @@
+import type { MaintenancePlanSpec, MaintenancePlanStatus } from '../../src/apis/schema/maintenance-plan.ts';
+import type { Api } from '../control-plane/api.ts';
+import { nodePath } from '../control-plane/cluster.ts';
+import type { Manifest } from '../control-plane/manifests.ts';
+import type { List, Metadata } from '../control-plane/objects.ts';
+import { type Patience, waitFor } from '../control-plane/wait.ts';
+
+/** Plans on a real control plane, and whoever plays the work on the nodes: kwok runs the pods, and nothing happens in them. */
+
+export type MaintenancePlan = { readonly metadata: Metadata; readonly spec: MaintenancePlanSpec; readonly status?: MaintenancePlanStatus };
+
+export const planPath = (name: string): string => `/apis/drydock.dev/v1alpha1/maintenanceplans/${name}`;
+
+/** For the nodes of this group, with a job that reboots them into the kernel 6.12.9. */
+export const plan = (name: string, group: string, spec: Partial<MaintenancePlanSpec> = {}): Manifest => ({
+  apiVersion: 'drydock.dev/v1alpha1',
+  kind: 'MaintenancePlan',
+  metadata: { name },
+  spec: {
+    nodeSelector: { matchLabels: { group } },
+    due: { expression: "node.status.nodeInfo.kernelVersion != '6.12.9'" },
+    work: { job: { podSpec: { containers: [{ name: 'up', image: 'example.test/kernel:1' }] }, rebootsNode: true, timeoutSeconds: 20 } },
+    template: { maintenance: { drain: { force: true, deleteEmptyDirData: true } } },
+    ...spec,
+  },
+});
+
+const patience: Patience = { deadlineMs: 120_000, everyMs: 100 };
+
+export const untilPlan = (
+  api: Api,
+  name: string,
+  what: string,
+  isWanted: (status: MaintenancePlanStatus) => boolean,
+  more: Patience = patience,
+): Promise<MaintenancePlanStatus> =>
+  waitFor(
+    `plan ${name} to be ${what}`,
+    async () => {
+      const { status = {} } = await api.get<MaintenancePlan>(planPath(name));
+      return isWanted(status) ? { done: status } : { yet: JSON.stringify(status) };
+    },
+    more,
+  );
+
+type Pod = { readonly metadata: Metadata; readonly spec: { readonly nodeName: string }; readonly status?: { readonly phase?: string } };
+
+/** What the work does on a node: a reboot into a kernel, an exit code without one, or nothing that ever ends. */
+export type Deed = { readonly kernel?: string; readonly exitCode?: number; readonly hangs?: true };
+
+const space = '/api/v1/namespaces/drydock-plans/pods';
+
+/** Plays the pods of plans: what they do is what `deedOf` says of their node. Counts the pods by node. */
+export class Work {
+  readonly counts = new Map<string, number>();
+  readonly #api: Api;
+  readonly #deedOf: (node: string) => Deed;
+  readonly #seen = new Set<string>();
+  #boots = 0;
+  #stopped = false;
+  readonly #loop: Promise<void>;
+
+  constructor(api: Api, deedOf: (node: string) => Deed = () => ({ kernel: '6.12.9' })) {
+    this.#api = api;
+    this.#deedOf = deedOf;
+    this.#loop = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      const { items } = await this.#api.get<List<Pod>>(space);
+      for (const pod of items) if (pod.status?.phase === 'Running' && !this.#seen.has(pod.metadata.uid)) await this.#do(pod);
+      await new Promise(resolve => setTimeout(resolve, 100));
+    }
+  }
+
+  async #do({ metadata, spec }: Pod): Promise<void> {
+    const { nodeName } = spec;
+    this.#seen.add(metadata.uid);
+    this.counts.set(nodeName, (this.counts.get(nodeName) ?? 0) + 1);
+    const { kernel, exitCode = 0, hangs } = this.#deedOf(nodeName);
+    if (hangs === true) return;
+    const state = {
+      terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: exitCode === 0 ? '' : 'no space left on /boot' },
+    };
+    const status = {
+      phase: exitCode === 0 ? 'Succeeded' : 'Failed',
+      containerStatuses: [{ name: 'up', image: 'x', imageID: '', ready: false, restartCount: 0, state }],
+    };
+    await this.#api.call('PATCH', `${space}/${metadata.name}/status`, { status }, 'application/merge-patch+json');
+    if (kernel === undefined) return;
+    this.#boots += 1;
+    const nodeInfo = { bootID: `boot-${this.#boots}`, kernelVersion: kernel };
+    await this.#api.patch(`${nodePath(nodeName)}/status`, { status: { nodeInfo } });
+  }
+}

@@ -1,0 +1,83 @@
+import {
+  maintenanceApprovalSpec,
+  maintenancePlanRecordSpec,
+  maintenancePlanSpec,
+  maintenancePlanStatus,
+} from '../src/apis/schema/maintenance-plan.ts';
+import { age, type Kind } from './crd-kind.ts';
+
+/** The kinds about plans. */
+
+const text = (name: string, jsonPath: string) => ({ name, type: 'string', jsonPath });
+
+export const planKinds: readonly Kind[] = [
+  {
+    group: 'drydock.dev',
+    kind: 'MaintenancePlan',
+    plural: 'maintenanceplans',
+    singular: 'maintenanceplan',
+    shortNames: ['mplan'],
+    description:
+      'MaintenancePlan takes many nodes out of service one after the other, within limits, works on them, and proves that they are done.',
+    versions: [
+      {
+        name: 'v1alpha1',
+        storage: true,
+        spec: maintenancePlanSpec,
+        status: maintenancePlanStatus,
+        required: ['spec'],
+        columns: [
+          text('Phase', '.status.phase'),
+          text('Stage', '.status.run.stage'),
+          text('Done', '.status.nodes.progress'),
+          { name: 'Failed', type: 'integer', jsonPath: '.status.nodes.failed' },
+          text('Waiting', '.status.waitingFor'),
+          { ...text('Message', '.status.message'), priority: 1 },
+          age,
+        ],
+        selectable: ['.status.phase'],
+      },
+    ],
+  },
+  {
+    group: 'drydock.dev',
+    kind: 'MaintenancePlanRecord',
+    plural: 'maintenanceplanrecords',
+    singular: 'maintenanceplanrecord',
+    shortNames: [],
+    description: 'MaintenancePlanRecord has the verdicts of up to 500 nodes in one run of a MaintenancePlan.',
+    versions: [
+      {
+        name: 'v1alpha1',
+        storage: true,
+        spec: maintenancePlanRecordSpec,
+        required: ['spec'],
+        columns: [
+          text('Plan', '.spec.planName'),
+          text('Run', '.spec.runID'),
+          { name: 'Slice', type: 'integer', jsonPath: '.spec.slice' },
+          age,
+        ],
+        selectable: ['.spec.planName'],
+      },
+    ],
+  },
+  {
+    group: 'drydock.dev',
+    kind: 'MaintenanceApproval',
+    plural: 'maintenanceapprovals',
+    singular: 'maintenanceapproval',
+    shortNames: [],
+    description: 'MaintenanceApproval says that somebody agrees that a MaintenancePlan goes on.',
+    versions: [
+      {
+        name: 'v1alpha1',
+        storage: true,
+        spec: maintenanceApprovalSpec,
+        required: ['spec'],
+        columns: [text('Plan', '.spec.planName'), text('Run', '.spec.runID'), text('Stage', '.spec.stage'), age],
+        selectable: ['.spec.planName'],
+      },
+    ],
+  },
+];
