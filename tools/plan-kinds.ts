@@ -1,9 +1,5 @@
-import {
-  maintenanceApprovalSpec,
-  maintenancePlanRecordSpec,
-  maintenancePlanSpec,
-  maintenancePlanStatus,
-} from '../src/apis/schema/maintenance-plan.ts';
+import { maintenancePlanSpec } from '../src/apis/schema/maintenance-plan.ts';
+import { maintenanceApprovalSpec, maintenancePlanRecordSpec, maintenancePlanStatus } from '../src/apis/schema/maintenance-plan-status.ts';
 import { age, type Kind } from './crd-kind.ts';
 
 /** The kinds about plans. */

@@ -3,7 +3,7 @@ import type { InFlight } from '../core/plan/in-flight.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
 import { timeText } from '../core/time.ts';
-import type { MaintenancePlanStatus } from './schema/maintenance-plan.ts';
+import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
 
 /** The status of a MaintenancePlan: nodes in flight and the latest failures only, however many nodes it has. */
 

@@ -1,17 +1,13 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
-import type { InFlight, Verdict } from '../core/plan/in-flight.ts';
+import type { InFlight, NodeVerdict } from '../core/plan/in-flight.ts';
 import type { Concurrency, Plan, Run, Stage, Work } from '../core/plan/plan.ts';
 import type { Approval, RecordSlice } from '../core/plan/snapshot.ts';
 import { short } from '../core/plan/writes.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import { readTime } from '../core/time.ts';
 import type { RawMetadata } from './read.ts';
-import type {
-  MaintenanceApprovalSpec,
-  MaintenancePlanRecordSpec,
-  MaintenancePlanSpec,
-  MaintenancePlanStatus,
-} from './schema/maintenance-plan.ts';
+import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
+import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan, its records and its approvals. The defaults are those of the CRD. */
 
@@ -38,7 +34,7 @@ const workOf = ({ work }: MaintenancePlanSpec): Work => {
   const { job, external } = work;
   if (job !== undefined) {
     const { podSpec, rebootsNode = false, timeoutSeconds = 1800, attempts = 1 } = job;
-    return { kind: 'job', podSpec: podSpec as JsonObject, rebootsNode, timeoutSeconds, attempts };
+    return { kind: 'job', podSpec, rebootsNode, timeoutSeconds, attempts };
   }
   if (external !== undefined) {
     return { kind: 'external', annotations: external.annotations ?? {}, timeoutSeconds: external.timeoutSeconds ?? 7200 };
@@ -176,7 +172,7 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
 export const readPlanRecord = (raw: unknown): RecordSlice => {
   const { metadata, spec } = raw as Raw<MaintenancePlanRecordSpec>;
   const { name, uid, resourceVersion } = metadata;
-  const verdicts = Object.entries(spec.verdicts).map(([node, { nodeUID, startTime, completionTime, ...rest }]): Verdict => {
+  const verdicts = Object.entries(spec.verdicts).map(([node, { nodeUID, startTime, completionTime, ...rest }]): NodeVerdict => {
     const [startedAt, completedAt] = [readTime(startTime) ?? epoch, readTime(completionTime) ?? epoch];
     return { ...rest, node, uid: nodeUID, startedAt, completedAt };
   });

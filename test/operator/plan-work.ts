@@ -1,4 +1,5 @@
-import type { MaintenancePlanSpec, MaintenancePlanStatus } from '../../src/apis/schema/maintenance-plan.ts';
+import type { MaintenancePlanSpec } from '../../src/apis/schema/maintenance-plan.ts';
+import type { MaintenancePlanStatus } from '../../src/apis/schema/maintenance-plan-status.ts';
 import type { Api } from '../control-plane/api.ts';
 import { nodePath } from '../control-plane/cluster.ts';
 import type { Manifest } from '../control-plane/manifests.ts';

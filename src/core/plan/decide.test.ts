@@ -49,7 +49,7 @@ describe('the plan itself', () => {
       writes.map(({ method, path }) => `${method} ${path}`),
       ['POST /apis/drydock.dev/v1alpha1/maintenances'],
     );
-    const { metadata, spec } = writes[0]?.body as {
+    const { metadata, spec } = (writes[0] as { readonly body: unknown }).body as {
       metadata: { name: string; annotations: object };
       spec: { start: object; drain: object };
     };

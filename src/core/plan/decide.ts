@@ -11,7 +11,7 @@ import { isOver, type PlanView, viewOf } from './view.ts';
 import { announce, childNameOf, deleteChildWrite, ownWrite } from './writes.ts';
 
 /** What is decided beside the nodes that are in flight. */
-type Course = Pick<PlanDecision, 'phase' | 'message'> & { readonly warning?: true; readonly start?: Start };
+type PlanState = Pick<PlanDecision, 'phase' | 'message'> & { readonly warning?: true; readonly start?: Start };
 
 /** Edits of the work, and another runID, begin a new run: verdicts of before say nothing about it. */
 const runOf = (plan: Plan, now: Temporal.Instant): Run => {
@@ -35,7 +35,7 @@ const letGo = ({ plan }: PlanSnapshot): Write | undefined => {
 const going = (inFlight: readonly InFlight[]): string => (inFlight.length === 0 ? '' : `; ${inFlight.length} in flight go on`);
 
 /** What forbids every start, whatever the nodes are like. */
-const stopped = (view: PlanView): Course | undefined => {
+const stopped = (view: PlanView): PlanState | undefined => {
   const { plan } = view.snapshot;
   const rest = going(plan.inFlight);
   if (plan.deleting) return { phase: 'Deleting', message: `The plan is being deleted${rest}` };
@@ -50,7 +50,7 @@ const stopped = (view: PlanView): Course | undefined => {
 const progress = ({ counts }: PlanView): string =>
   `${counts.done} done, ${counts.failed} failed, ${counts.due} due of ${counts.selected} nodes`;
 
-const course = (view: PlanView, now: Temporal.Instant): Course => {
+const stateOf = (view: PlanView, now: Temporal.Instant): PlanState => {
   const stop = stopped(view);
   if (stop !== undefined) return stop;
   const start = nextStart(view, now);
@@ -90,7 +90,7 @@ const strayWrites = ({ plan, children, nodes }: PlanSnapshot): readonly Write[] 
 const mostFailures = 50;
 
 const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Temporal.Instant): PlanDecision => {
-  const { phase, message, warning, start } = course(view, now);
+  const { phase, message, warning, start } = stateOf(view, now);
   const kept = steps.flatMap(({ one }) => one ?? []);
   const begun = start?.one;
   const waiting: readonly Waiting[] = [...(start?.waiting ?? []), ...steps.flatMap(({ waiting }) => waiting ?? [])];

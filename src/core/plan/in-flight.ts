@@ -42,7 +42,7 @@ export type InFlight = {
 };
 
 /** One verdict, as it is recorded. */
-export type Verdict = {
+export type NodeVerdict = {
   readonly node: string;
   readonly uid: string;
   readonly stage: string;

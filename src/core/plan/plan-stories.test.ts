@@ -107,10 +107,15 @@ class Story {
     return { out: unavailableOf(selected, outages).length, limit, names: selected };
   }
 
+  /** As they are now, whatever becomes of them meanwhile. */
+  #plans(): readonly Plan[] {
+    return [...this.world.plans.values()];
+  }
+
   /** One look at each plan; the laws of a start are checked with it. */
   look(): void {
     const { world } = this;
-    for (const name of [...world.plans.keys()]) {
+    for (const { name } of this.#plans()) {
       const before = [...world.plans.values()].map(plan => [plan, this.#used(plan)] as const);
       const had = new Set((world.plans.get(name)?.inFlight ?? []).map(({ uid }) => uid));
       world.lives = this.#chance(0.3) ? this.#below(3) : Number.POSITIVE_INFINITY;
@@ -196,7 +201,7 @@ class Story {
     for (const node of world.nodes.values()) {
       if (node.conditions.length === 0 && (calm || this.#chance(0.3))) world.setNode(node.name, { conditions: ready });
     }
-    for (const pod of [...world.pods.values()]) {
+    for (const pod of Array.from(world.pods.values())) {
       const node = world.nodes.get(pod.nodeName);
       const plan = world.plans.get(pod.plan);
       if (node === undefined || plan === undefined || pod.phase === 'Succeeded' || pod.phase === 'Failed') continue;
@@ -251,7 +256,7 @@ class Story {
     }
     for (const plan of world.plans.values()) world.edit(plan.name, { paused: false });
     for (let [turn, quiet] = [0, 0]; turn < 300 && quiet < 3; turn += 1) {
-      for (const name of [...world.plans.keys()]) {
+      for (const { name } of this.#plans()) {
         world.lives = Number.POSITIVE_INFINITY;
         world.pass(name);
       }
@@ -260,7 +265,7 @@ class Story {
       quiet = isQuiet && turn > 20 ? quiet + 1 : 0;
       this.live(10, true);
     }
-    for (const plan of [...world.plans.values()]) {
+    for (const plan of this.#plans()) {
       assert.equal(plan.inFlight.length, 0, `${plan.name}: in flight in the end: ${JSON.stringify(plan.inFlight)}`);
       assert.ok(!plan.deleting, `${plan.name} is gone in the end: ${JSON.stringify([plan.finalizers, plan.inFlight])}`);
       const strays = [...world.children.values()].filter(

@@ -1,10 +1,13 @@
-import type { Verdict } from './in-flight.ts';
+import type { NodeVerdict } from './in-flight.ts';
 
 /**
  * How many nodes may be in flight at once so far: `start` at first; after as many successes as are allowed at once, `factor` times as many; after a failure
  * `start` again. Counted anew from the verdicts each time, oldest first.
  */
-export const rampOf = ({ start, factor }: { readonly start: number; readonly factor: number }, verdicts: readonly Verdict[]): number => {
+export const rampOf = (
+  { start, factor }: { readonly start: number; readonly factor: number },
+  verdicts: readonly NodeVerdict[],
+): number => {
   let [atOnce, successes] = [start, 0];
   for (const { verdict } of inOrder(verdicts)) {
     if (verdict === 'Failed') [atOnce, successes] = [start, 0];
@@ -16,5 +19,5 @@ export const rampOf = ({ start, factor }: { readonly start: number; readonly fac
 };
 
 /** As they came; the name decides between those of one second. */
-export const inOrder = (verdicts: readonly Verdict[]): readonly Verdict[] =>
+export const inOrder = (verdicts: readonly NodeVerdict[]): readonly NodeVerdict[] =>
   verdicts.toSorted((one, other) => Temporal.Instant.compare(one.completedAt, other.completedAt) || (one.node < other.node ? -1 : 1));

@@ -3,7 +3,7 @@ import type { Write } from '../maintenance/decision.ts';
 import type { Member } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
-import type { InFlight, Verdict } from './in-flight.ts';
+import type { InFlight, NodeVerdict } from './in-flight.ts';
 import type { Outage } from './ledger.ts';
 import type { Plan, PlanPhase } from './plan.ts';
 
@@ -51,7 +51,7 @@ export type RecordSlice = {
   readonly run: string;
   readonly revision: string;
   readonly slice: number;
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly NodeVerdict[];
 };
 
 /** Somebody has agreed. */
@@ -130,7 +130,7 @@ export type PlanDecision = {
   readonly waiting: readonly Waiting[];
   readonly counts: PlanCounts;
   readonly stages: readonly StageCount[];
-  readonly failures: readonly Verdict[];
+  readonly failures: readonly NodeVerdict[];
   /** After the status has been stored, one after the other. */
   readonly writes: readonly Write[];
   /** A write of the plan itself: its status is written the next time. */

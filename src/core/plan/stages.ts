@@ -1,6 +1,6 @@
 import { matches } from '../pod/selector.ts';
 import { secondsAfter } from '../time.ts';
-import type { InFlight, Verdict } from './in-flight.ts';
+import type { InFlight, NodeVerdict } from './in-flight.ts';
 import { inPlanOrder, isControlPlane } from './order.ts';
 import { type Plan, restStage, type Stage } from './plan.ts';
 import type { PlanNode } from './snapshot.ts';
@@ -12,14 +12,14 @@ export type StageNodes = { readonly stage: Stage; readonly nodes: readonly PlanN
 const controlPlaneStage: Stage = { name: 'control-plane', maxInFlight: 1, soakSeconds: 0, approveAfter: false };
 
 /** All stages of a plan, the implied ones too. */
-export const allStages = ({ stages, controlPlane }: Pick<Plan, 'stages' | 'controlPlane'>): readonly Stage[] => [
+const allStages = ({ stages, controlPlane }: Pick<Plan, 'stages' | 'controlPlane'>): readonly Stage[] => [
   ...(controlPlane === 'First' ? [controlPlaneStage] : []),
   ...stages,
   restStage,
   ...(controlPlane === 'Last' ? [controlPlaneStage] : []),
 ];
 
-type Taken = Pick<InFlight | Verdict, 'node' | 'uid' | 'stage'>;
+type Taken = Pick<InFlight | NodeVerdict, 'node' | 'uid' | 'stage'>;
 
 /**
  * Which node belongs to which stage: the one that it was begun or recorded in, however the order has changed since; else the first whose selector it matches and

@@ -124,7 +124,7 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
 const afterStage = ({ stage, nodes }: StageNodes, view: PlanView, now: Temporal.Instant): Start | undefined => {
   const { plan, approvals } = view.snapshot;
   const ends = nodes.flatMap(({ node }) => view.verdicts.get(node.uid)?.completedAt ?? []);
-  const last = ends.toSorted(Temporal.Instant.compare).at(-1);
+  const last = ends.toSorted((one, other) => Temporal.Instant.compare(one, other)).at(-1);
   if (last === undefined) return undefined;
   const until = soakEnd(stage, last);
   if (isBefore(now, until)) {
@@ -137,7 +137,7 @@ const afterStage = ({ stage, nodes }: StageNodes, view: PlanView, now: Temporal.
 };
 
 /** It was given to this very run and revision: what was agreed to before an edit of the work is void. */
-export const isFor = ({ plan: name, run, revision }: { plan: string; run: string; revision: string }, plan: Plan): boolean =>
+const isFor = ({ plan: name, run, revision }: { plan: string; run: string; revision: string }, plan: Plan): boolean =>
   name === plan.name && run === plan.run?.id && revision === plan.run.revision;
 
 const blocked = ({ selected }: PlanView): readonly Waiting[] => {

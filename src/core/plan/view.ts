@@ -1,5 +1,5 @@
 import { resolveAmount } from './amount.ts';
-import type { InFlight, Verdict } from './in-flight.ts';
+import type { InFlight, NodeVerdict } from './in-flight.ts';
 import { unavailableOf } from './ledger.ts';
 import { isControlPlane } from './order.ts';
 import { inOrder } from './ramp.ts';
@@ -10,20 +10,20 @@ import { type StageNodes, stagesOf } from './stages.ts';
 export type PlanView = {
   readonly snapshot: PlanSnapshot;
   /** What counts of this run, by the node's uid; failures that were set aside do not. */
-  readonly verdicts: ReadonlyMap<string, Verdict>;
+  readonly verdicts: ReadonlyMap<string, NodeVerdict>;
   /** The selected nodes, without those of the control plane where it is left out. */
   readonly selected: ReadonlyMap<string, PlanNode>;
   readonly stages: readonly StageNodes[];
-  readonly failures: readonly Verdict[];
+  readonly failures: readonly NodeVerdict[];
   readonly counts: PlanCounts;
 };
 
-const isSetAside = ({ node, verdict, completedAt }: Verdict, { retries }: PlanSnapshot['plan']): boolean => {
+const isSetAside = ({ node, verdict, completedAt }: NodeVerdict, { retries }: PlanSnapshot['plan']): boolean => {
   const since = retries.get(node) ?? retries.get('*');
   return verdict === 'Failed' && since !== undefined && Temporal.Instant.compare(completedAt, since) <= 0;
 };
 
-const verdictsOf = ({ slices, plan }: PlanSnapshot): ReadonlyMap<string, Verdict> =>
+const verdictsOf = ({ slices, plan }: PlanSnapshot): ReadonlyMap<string, NodeVerdict> =>
   new Map(
     inOrder(slices.flatMap(({ verdicts }) => verdicts))
       .filter(verdict => !isSetAside(verdict, plan))
@@ -44,17 +44,17 @@ const selectedOf = ({ nodes, plan }: PlanSnapshot): ReadonlyMap<string, PlanNode
 };
 
 /** It has a verdict that ends its part of the run. */
-export const isOver = (verdict: Verdict | undefined): boolean => verdict !== undefined && verdict.verdict !== 'Requeued';
+export const isOver = (verdict: NodeVerdict | undefined): boolean => verdict !== undefined && verdict.verdict !== 'Requeued';
 
 /** It takes part in this run: due, begun or over. */
-const takesPart = ({ node, due }: PlanNode, verdicts: ReadonlyMap<string, Verdict>, inFlight: readonly InFlight[]): boolean =>
+const takesPart = ({ node, due }: PlanNode, verdicts: ReadonlyMap<string, NodeVerdict>, inFlight: readonly InFlight[]): boolean =>
   due === true || verdicts.has(node.uid) || inFlight.some(({ uid }) => uid === node.uid);
 
 const countsOf = (snapshot: PlanSnapshot, selected: PlanView['selected'], verdicts: PlanView['verdicts']): PlanCounts => {
   const { plan, outages } = snapshot;
   const all = [...selected.values()];
   const words = [...verdicts.values()].map(({ verdict }) => verdict);
-  const many = (word: Verdict['verdict']): number => words.filter(one => one === word).length;
+  const many = (word: NodeVerdict['verdict']): number => words.filter(one => one === word).length;
   const open = all.filter(({ node }) => !isOver(verdicts.get(node.uid)) && !plan.skips.has(node.name));
   const { maxInFlight, maxUnavailable } = plan.concurrency;
   const most = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, selected.size);

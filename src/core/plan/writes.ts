@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '../json.ts';
 import type { KubeEvent, Write } from '../maintenance/decision.ts';
 import { type MaintenanceRequest, pathOf } from '../request/request.ts';
 import { timeText } from '../time.ts';
-import type { InFlight, Verdict } from './in-flight.ts';
+import type { InFlight, NodeVerdict } from './in-flight.ts';
 import { type Plan, planAnnotation, planApi, plansPath, type Work } from './plan.ts';
 import type { PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from './snapshot.ts';
 
@@ -13,7 +13,7 @@ export const recordsPath = `/apis/${planApi}/maintenanceplanrecords`;
 export const approvalsPath = `/apis/${planApi}/maintenanceapprovals`;
 
 /** Verdicts in one object: it stays far below what the API server stores. */
-export const sliceSize = 500;
+const sliceSize = 500;
 
 export const pathOfPlan = ({ name }: Pick<Plan, 'name'>): string => `${plansPath}/${encodeURIComponent(name)}`;
 
@@ -35,10 +35,10 @@ export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string =
 export const podNameOf = (plan: Pick<Plan, 'name' | 'uid'>, { uid, startedAt, attempt }: InFlight): string =>
   named(plan.name.replaceAll('.', '-'), `${short(`${plan.uid}/${uid}/${timeText(startedAt)}`)}-${attempt}`);
 
-/** A few characters that stand for a text (FNV-1a, 64 bits). */
+/** A few characters that stand for a text (FNV-1a, 64 bits, over its UTF-16 units). */
 export const short = (text: string): string => {
   let hash = 0xcbf29ce484222325n;
-  for (const byte of new TextEncoder().encode(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  for (let at = 0; at < text.length; at += 1) hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(at))) * 0x100000001b3n);
   return hash.toString(16).padStart(16, '0');
 };
 
@@ -124,7 +124,7 @@ export const createPodWrite = ({ plan, settings }: PlanSnapshot, { podSpec }: Ex
 });
 
 /** Labels have 63 characters at most. */
-export const labelOf = (name: string): string => (name.length <= 63 ? name : short(name));
+const labelOf = (name: string): string => (name.length <= 63 ? name : short(name));
 
 export const deletePodWrite = (pod: WorkPod): Write => ({
   what: 'delete the pod that has worked on the node',
@@ -135,7 +135,7 @@ export const deletePodWrite = (pod: WorkPod): Write => ({
   announce: [],
 });
 
-const verdictJson = ({ uid, node: _node, startedAt, completedAt, ...rest }: Verdict): JsonObject => ({
+const verdictJson = ({ uid, node: _node, startedAt, completedAt, ...rest }: NodeVerdict): JsonObject => ({
   nodeUID: uid,
   ...rest,
   message: rest.message.slice(0, 1024),
@@ -147,12 +147,12 @@ const recordNameOf = ({ name, uid, runId }: Plan, revision: string, slice: numbe
   named(name.replaceAll('.', '-'), `${short(`${uid}/${runId}/${revision}`)}-${slice}`);
 
 /** Where a verdict is recorded: where the node has one, else in the first slice with room. */
-const sliceFor = (slices: readonly RecordSlice[], verdict: Verdict): RecordSlice | undefined =>
+const sliceFor = (slices: readonly RecordSlice[], verdict: NodeVerdict): RecordSlice | undefined =>
   slices.find(({ verdicts }) => verdicts.some(({ node }) => node === verdict.node)) ??
   slices.find(({ verdicts }) => verdicts.length < sliceSize);
 
 /** Records a verdict. A node has one place in a run: the same again changes nothing. */
-export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: Verdict, revision: string): Write => {
+export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict, revision: string): Write => {
   const slice = sliceFor(slices, verdict);
   const type = verdict.verdict === 'Failed' ? 'Warning' : 'Normal';
   const said = announce(plan, type, `Node${verdict.verdict}`, `Node ${verdict.node}: ${verdict.message}`);

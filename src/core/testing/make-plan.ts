@@ -1,5 +1,5 @@
 import type { Node } from '../hold/node.ts';
-import type { InFlight, Verdict } from '../plan/in-flight.ts';
+import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
 import { type Plan, planFinalizer } from '../plan/plan.ts';
 import type { PlanNode, PlanSnapshot } from '../plan/snapshot.ts';
 import { at, makeNode } from './make.ts';
@@ -73,7 +73,7 @@ export const makeInFlight = (node: string, over: Partial<InFlight> = {}): InFlig
   ...over,
 });
 
-export const makeVerdict = (node: string, over: Partial<Verdict> = {}): Verdict => ({
+export const makeVerdict = (node: string, over: Partial<NodeVerdict> = {}): NodeVerdict => ({
   node,
   uid: `uid-${node}`,
   stage: 'rest',
@@ -89,12 +89,12 @@ export const makeVerdict = (node: string, over: Partial<Verdict> = {}): Verdict 
   ...over,
 });
 
-type Wish = Partial<Omit<PlanSnapshot, 'nodes' | 'slices'>> & {
+type SnapshotFields = Partial<Omit<PlanSnapshot, 'nodes' | 'slices'>> & {
   readonly nodes?: readonly PlanNode[];
-  readonly verdicts?: readonly Verdict[];
+  readonly verdicts?: readonly NodeVerdict[];
 };
 
-export const makePlanSnapshot = ({ nodes = [], verdicts = [], ...over }: Wish = {}): PlanSnapshot => ({
+export const makePlanSnapshot = ({ nodes = [], verdicts = [], ...over }: SnapshotFields = {}): PlanSnapshot => ({
   plan: makePlan(),
   nodes: new Map(nodes.map(one => [one.node.name, one])),
   outages: new Map(),

@@ -2,7 +2,7 @@ import type { Node } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
 import type { Write } from '../maintenance/decision.ts';
 import { decidePlan } from '../plan/decide.ts';
-import type { InFlight, Verdict } from '../plan/in-flight.ts';
+import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
 import { outagesOf } from '../plan/ledger.ts';
 import { type Plan, planAnnotation } from '../plan/plan.ts';
 import type { Approval, OtherPlan, PlanDecision, PlanNode, PlanSnapshot, RecordSlice, Said, WorkPod } from '../plan/snapshot.ts';
@@ -184,8 +184,8 @@ export class PlanWorld {
   }
 }
 
-const read = (node: string, one: JsonObject): Verdict => {
+const read = (node: string, one: JsonObject): NodeVerdict => {
   const { nodeUID, startTime, completionTime, ...rest } = one;
   const [startedAt, completedAt] = [readTime(startTime) ?? at(0), readTime(completionTime) ?? at(0)];
-  return { ...(rest as unknown as Verdict), node, uid: String(nodeUID), startedAt, completedAt };
+  return { ...(rest as unknown as NodeVerdict), node, uid: nodeUID as string, startedAt, completedAt };
 };

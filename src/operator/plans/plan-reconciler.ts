@@ -97,7 +97,8 @@ export class PlanReconciler {
 
   /** Phase of every plan. */
   states(): readonly (readonly [kind: string, state: string])[] {
-    return [...this.plans.plans.values()].map(({ status }) => ['MaintenancePlan', String(status['phase'] ?? 'Pending')] as const);
+    const phaseOf = ({ status }: Plan): string => (typeof status['phase'] === 'string' ? status['phase'] : 'Pending');
+    return [...this.plans.plans.values()].map(plan => ['MaintenancePlan', phaseOf(plan)] as const);
   }
 
   /** Whatever happens, any of them may have waited for it: the ledger is one. */

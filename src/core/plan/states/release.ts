@@ -1,10 +1,10 @@
-import type { Verdict } from '../in-flight.ts';
+import type { NodeVerdict } from '../in-flight.ts';
 import { deleteChildWrite, deletePodWrite, recordWrite } from '../writes.ts';
 import { become, end, isRebooted, type NodeView, type State, type Step } from './common.ts';
 import { settle } from './proof.ts';
 import { podNamesOf } from './work.ts';
 
-const verdictOf = (view: NodeView, now: Temporal.Instant): Verdict | undefined => {
+const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefined => {
   const { one, snapshot } = view;
   if (one.outcome === undefined) return undefined;
   const before = snapshot.slices.flatMap(({ verdicts }) => verdicts).find(({ uid }) => uid === one.uid);

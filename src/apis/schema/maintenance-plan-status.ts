@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { nodeStates, verdictWords } from '../../core/plan/in-flight.ts';
+import { planPhases } from '../../core/plan/plan.ts';
+import { conditions, objectName, rule, rules, time } from './common.ts';
+import { stageName } from './maintenance-plan.ts';
+
+/** The status of a MaintenancePlan, and the kinds beside it: the records of its runs, and approvals. */
+
+const inFlight = z.object({
+  node: z.string(),
+  nodeUID: z.string(),
+  stage: z.string(),
+  revision: z.string(),
+  state: z.enum(nodeStates),
+  startTime: time,
+  since: time.describe('When it came to this state.'),
+  attempt: z.int(),
+  bootIDBefore: z.string().optional(),
+  podUID: z.string().optional(),
+  soakSince: time.optional(),
+  rebooted: z.boolean().optional(),
+  outcome: z.object({ verdict: z.enum(verdictWords), step: z.enum(nodeStates), message: z.string(), held: z.boolean() }).optional(),
+});
+
+const failure = z.object({ node: z.string(), stage: z.string(), step: z.enum(nodeStates), message: z.string(), time, held: z.boolean() });
+
+export const maintenancePlanStatus = z
+  .object({
+    phase: z.enum(planPhases).optional(),
+    message: z.string().optional().describe('The state in a sentence.'),
+    observedGeneration: z.int().optional(),
+    run: z.object({ id: z.string(), revision: z.string(), startTime: time, stage: z.string().optional() }).optional(),
+    nodes: z
+      .object({
+        selected: z.int(),
+        due: z.int(),
+        blocked: z.int(),
+        inFlight: z.int(),
+        done: z.int(),
+        failed: z.int(),
+        skipped: z.int(),
+        unavailable: z.int().describe('Selected nodes that are out of service, whatever took them.'),
+        progress: z.string().describe('Done of all that take part.'),
+      })
+      .optional(),
+    resolved: z.object({ maxInFlight: z.int(), maxUnavailable: z.int().optional() }).optional().describe('What percents come to.'),
+    stages: z.array(z.object({ name: z.string(), selected: z.int(), done: z.int(), phase: z.string() })).optional(),
+    inFlight: z.array(inFlight).max(1000).optional(),
+    waiting: z
+      .array(z.object({ word: z.string(), who: z.string(), node: z.string().optional(), since: time, ends: time.optional() }))
+      .max(50)
+      .optional()
+      .describe('What keeps the plan, or a node, from going on.'),
+    waitingFor: z.string().optional().describe('The first word of waiting.'),
+    failures: z.array(failure).max(50).optional().describe('The latest failures; all verdicts are in MaintenancePlanRecords.'),
+    completionTime: time.optional(),
+    conditions,
+  })
+  .describe('Written by Drydock.');
+
+const verdict = z.object({
+  nodeUID: z.string(),
+  stage: z.string(),
+  verdict: z.enum(verdictWords),
+  step: z.enum(nodeStates),
+  message: z.string().max(2048),
+  startTime: time,
+  completionTime: time,
+  attempts: z.int(),
+  rebooted: z.boolean(),
+  held: z.boolean().describe('The node stays held: delete its Maintenance to release it.'),
+  requeues: z.int(),
+});
+
+export const maintenancePlanRecordSpec = z
+  .object({
+    planName: objectName,
+    planUID: z.string().max(63),
+    runID: z.string().max(63),
+    revision: z.string().max(63),
+    slice: z.int32().min(0),
+    verdicts: z.record(z.string(), verdict).meta({ maxProperties: 500 }).describe('By the name of the node.'),
+  })
+  .describe('What has become of up to 500 nodes in one run of a MaintenancePlan. Written by Drydock.');
+
+export const maintenanceApprovalSpec = z
+  .object({
+    planName: objectName,
+    runID: z.string().min(1).max(63).describe('status.run.id of the plan.'),
+    revision: z.string().min(1).max(63).describe('status.run.revision of the plan: an edit of the work makes the approval void.'),
+    stage: stageName.optional().describe('The stage after which the plan may go on. Left out: the run may begin.'),
+  })
+  .meta(rules(rule('self == oldSelf', 'an approval cannot be changed: create another one')))
+  .describe('Somebody agrees that a MaintenancePlan goes on.');
+
+export type MaintenancePlanStatus = z.input<typeof maintenancePlanStatus>;
+export type MaintenancePlanRecordSpec = z.input<typeof maintenancePlanRecordSpec>;
+export type MaintenanceApprovalSpec = z.input<typeof maintenanceApprovalSpec>;
