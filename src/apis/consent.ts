@@ -11,6 +11,8 @@ export type Right = 'waive-quorum' | 'delete-pods' | 'shut-down-vms' | 'declare-
 
 type Consent = {
   readonly right: Right;
+  /** Of its policy, behind that of the right, where there are several. */
+  readonly name?: string;
   /** What whoever has it may say, to go after "this object". */
   readonly says: string;
   /** Resources of which it is asked. */
@@ -35,6 +37,44 @@ const urgentKinds: readonly Json[] = ['preemption', 'termination'];
 
 const drains = ['maintenances', 'machinemaintenances', 'machineeventsources'];
 
+/** Where the drain of an object is, and the same in CEL. That of a plan is the one of the Maintenances that it makes. */
+type DrainPlace = { readonly path: readonly string[]; readonly cel: string; readonly of: readonly string[]; readonly name?: string };
+
+const drainPlaces: readonly DrainPlace[] = [
+  { path: ['spec', 'drain'], cel: 'VAR.?spec.?drain', of: drains },
+  {
+    path: ['spec', 'template', 'maintenance', 'drain'],
+    cel: 'VAR.?spec.?template.?maintenance.?drain',
+    of: ['maintenanceplans'],
+    name: 'of-plans',
+  },
+];
+
+const ofDrain = ({ path, cel, of, name }: DrainPlace): readonly Consent[] => [
+  {
+    right: 'delete-pods',
+    says: 'deletes pods past their budgets (drain.disableEviction, action Delete of drain.ladder)',
+    of,
+    ...(name !== undefined && { name }),
+    part: object => {
+      const rungs = listAt(object, ...path, 'ladder').filter(rung => at(rung, 'action') === 'Delete');
+      return at(object, ...path, 'disableEviction') === true ? ['disableEviction', ...rungs] : some(rungs);
+    },
+    cel: `(${cel}.?disableEviction.orValue(false) ? [dyn('disableEviction')] : []) + ${cel}.?ladder.orValue([]).filter(rung, rung.action == 'Delete').map(rung, dyn(rung))`,
+  },
+  {
+    right: 'shut-down-vms',
+    says: 'shuts VMs down (drain.virtualMachines.notMigratable: ShutDown)',
+    of,
+    ...(name !== undefined && { name }),
+    part: object => {
+      const vms = at(object, ...path, 'virtualMachines');
+      return at(vms, 'notMigratable') === 'ShutDown' ? vms : undefined;
+    },
+    cel: `${cel}.?virtualMachines.?notMigratable.orValue('') == 'ShutDown' ? [dyn(VAR.${path.join('.')}.virtualMachines)] : []`,
+  },
+];
+
 const consents: readonly Consent[] = [
   {
     right: 'waive-quorum',
@@ -43,26 +83,7 @@ const consents: readonly Consent[] = [
     part: object => (at(object, 'metadata', 'annotations', allowQuorumLossAnnotation) === 'true' ? true : undefined),
     cel: `VAR.metadata.?annotations['${allowQuorumLossAnnotation}'].orValue('') == 'true' ? ['true'] : []`,
   },
-  {
-    right: 'delete-pods',
-    says: 'deletes pods past their budgets (drain.disableEviction, action Delete of drain.ladder)',
-    of: drains,
-    part: object => {
-      const rungs = listAt(object, 'spec', 'drain', 'ladder').filter(rung => at(rung, 'action') === 'Delete');
-      return at(object, 'spec', 'drain', 'disableEviction') === true ? ['disableEviction', ...rungs] : some(rungs);
-    },
-    cel: `(VAR.?spec.?drain.?disableEviction.orValue(false) ? [dyn('disableEviction')] : []) + VAR.?spec.?drain.?ladder.orValue([]).filter(rung, rung.action == 'Delete').map(rung, dyn(rung))`,
-  },
-  {
-    right: 'shut-down-vms',
-    says: 'shuts VMs down (drain.virtualMachines.notMigratable: ShutDown)',
-    of: drains,
-    part: object => {
-      const vms = at(object, 'spec', 'drain', 'virtualMachines');
-      return at(vms, 'notMigratable') === 'ShutDown' ? vms : undefined;
-    },
-    cel: `VAR.?spec.?drain.?virtualMachines.?notMigratable.orValue('') == 'ShutDown' ? [dyn(VAR.spec.drain.virtualMachines)] : []`,
-  },
+  ...drainPlaces.flatMap(ofDrain),
   {
     right: 'declare-urgent',
     says: 'declares that its machine is taken away (events of kind preemption or termination), which approval, windows and limits do not keep',
@@ -89,7 +110,7 @@ export const withoutRight = (right: Right, { group, resource }: Resource): strin
 };
 
 const groups: Readonly<Record<string, readonly string[]>> = {
-  'drydock.dev': ['maintenances', 'machineeventsources'],
+  'drydock.dev': ['maintenances', 'machineeventsources', 'maintenanceplans'],
   'machinemaintenance.managed.openshift.io': ['machinemaintenances'],
   'nodemaintenance.medik8s.io': ['nodemaintenances'],
   'nodemaintenance.kubevirt.io': ['nodemaintenances'],
@@ -110,8 +131,8 @@ const written = (of: readonly string[]): JsonObject => ({
     .map(({ group, resources }) => ({ apiGroups: [group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources, scope: '*' })),
 });
 
-const policyFor = ({ right, of, says, cel }: Consent): readonly JsonObject[] => {
-  const name = `drydock-${right}`;
+const policyFor = ({ right, name: suffix, of, says, cel }: Consent): readonly JsonObject[] => {
+  const name = ['drydock', right, suffix].filter(Boolean).join('-');
   const mayAsk =
     "authorizer.group(request.resource.group).resource(request.resource.resource).namespace(has(request.namespace) ? request.namespace : '')";
   const onResource = `request.resource.resource + '.' + request.resource.group`;

@@ -97,6 +97,9 @@ describe('the program', { concurrency: 2, timeout: 60_000 }, () => {
       [
         ['CustomResourceDefinition', 'machineeventsources.drydock.dev', 'Cluster'],
         ['CustomResourceDefinition', 'machinemaintenances.machinemaintenance.managed.openshift.io', 'Namespaced'],
+        ['CustomResourceDefinition', 'maintenanceapprovals.drydock.dev', 'Cluster'],
+        ['CustomResourceDefinition', 'maintenanceplanrecords.drydock.dev', 'Cluster'],
+        ['CustomResourceDefinition', 'maintenanceplans.drydock.dev', 'Cluster'],
         ['CustomResourceDefinition', 'maintenances.drydock.dev', 'Cluster'],
         ['CustomResourceDefinition', 'maintenancewindows.drydock.dev', 'Cluster'],
         ['CustomResourceDefinition', 'nodemaintenances.nodemaintenance.medik8s.io', 'Cluster'],

@@ -62,7 +62,14 @@ test('another namespace is another one everywhere', () => {
   const all = manifests({ ...everything, namespace: 'elsewhere' }).filter(({ kind }) => kind !== 'CustomResourceDefinition');
   assert.doesNotMatch(JSON.stringify(all), /drydock-system/);
   const homes = all.map(({ metadata }) => metadata.namespace).filter(namespace => namespace !== undefined);
-  assert.deepEqual([...new Set(homes)].sort(), ['drydock-agent', 'elsewhere', 'kube-system', 'medik8s-leases', 'node-maintenance']);
+  assert.deepEqual([...new Set(homes)].sort(), [
+    'drydock-agent',
+    'drydock-plans',
+    'elsewhere',
+    'kube-system',
+    'medik8s-leases',
+    'node-maintenance',
+  ]);
   assert.ok(namesOf(all).includes('Namespace elsewhere'));
 });
 
@@ -112,6 +119,9 @@ test('older kinds are installed by their group, and a group that is none is name
   assert.deepEqual(crds([]), [
     'machineeventsources.drydock.dev',
     'machinemaintenances.machinemaintenance.managed.openshift.io',
+    'maintenanceapprovals.drydock.dev',
+    'maintenanceplanrecords.drydock.dev',
+    'maintenanceplans.drydock.dev',
     'maintenances.drydock.dev',
     'maintenancewindows.drydock.dev',
     'nodemaintenances.nodemaintenance.medik8s.io',
@@ -180,6 +190,7 @@ test('what the operator may change in the whole cluster is exactly this', () => 
     'patch machines.cluster.x-k8s.io',
     'patch machines.machine.openshift.io',
     'patch machinesets.cluster.x-k8s.io',
+    'patch maintenanceplans/status.drydock.dev',
     'patch maintenances.drydock.dev',
     'patch maintenances/status.drydock.dev',
     'patch maintenancewindows/status.drydock.dev',
@@ -200,6 +211,37 @@ test('what the operator may change in the whole cluster is exactly this', () => 
   ]);
 });
 
+test('what the part for plans adds is exactly this: pods in a namespace of their own, and nothing of the rest of the cluster', () => {
+  const said = (rules: readonly Rule[]): readonly string[] =>
+    rules.flatMap(({ resources = [], verbs }) => resources.flatMap(resource => verbs.map(verb => `${verb} ${resource}`))).toSorted();
+  assert.deepEqual(said(rulesOf('ClusterRole', name => name === 'drydock-plans')), [
+    'be-part maintenances',
+    'create maintenanceplanrecords',
+    'create maintenances',
+    'delete maintenances',
+    'delete-pods maintenances',
+    'get maintenanceapprovals',
+    'get maintenanceplanrecords',
+    'list maintenanceapprovals',
+    'list maintenanceplanrecords',
+    'patch maintenanceplanrecords',
+    'patch maintenanceplans',
+    'shut-down-vms maintenances',
+    'watch maintenanceapprovals',
+    'watch maintenanceplanrecords',
+  ]);
+  assert.deepEqual(said(rulesOf('Role', name => name === 'drydock-plans')), [
+    'create pods',
+    'delete pods',
+    'get pods',
+    'list pods',
+    'watch pods',
+  ]);
+  const [role] = manifests(everything).filter(({ kind, metadata }) => kind === 'Role' && metadata.name === 'drydock-plans');
+  assert.equal(role?.metadata.namespace, 'drydock-plans');
+  assert.doesNotMatch(namesOf(manifests(usual)).join('\n'), /drydock-plans/, 'it is installed when asked for');
+});
+
 test('secrets and leases are out of reach but in the namespaces that are for them', () => {
   const global = rulesOf('ClusterRole', name => name !== 'drydock-node-leases').flatMap(({ resources = [] }) => resources);
   assert.deepEqual(
@@ -214,6 +256,7 @@ test('secrets and leases are out of reach but in the namespaces that are for the
     'drydock-announcements',
     'drydock-machines',
     'drydock-operator',
+    'drydock-plans',
     'drydock-pod-deletion',
     'drydock-virtual-machines',
   ]);
