@@ -42,13 +42,13 @@ test('every test that the threat model names exists', () => {
 });
 
 test('it names every right of its own, and the roles have them', () => {
-  const roles = JSON.stringify(manifestsOf('rbac'));
+  const roles = JSON.stringify([...manifestsOf('rbac'), ...manifestsOf('plans')]);
   const rights = consentPolicies().flatMap(({ kind, metadata }) => {
     const { name } = metadata as { readonly name: string };
-    return kind === 'ValidatingAdmissionPolicy' ? [name.slice('drydock-'.length)] : [];
+    return kind === 'ValidatingAdmissionPolicy' ? [name.slice('drydock-'.length).replace(/-of-plans$/, '')] : [];
   });
-  assert.equal(rights.length, 4);
-  for (const right of [...rights, 'be-part']) {
+  assert.equal(new Set(rights).size, 4);
+  for (const right of [...rights, 'be-part', 'write-work']) {
     assert.ok(text.includes(`| \`${right}\` |`), right);
     assert.ok(roles.includes(`"${right}"`), right);
   }
@@ -67,7 +67,7 @@ test('no rule of a role of the operator is for a resource that no code asks for'
     .join('\n')
     .toLowerCase();
   const operators =
-    /^drydock(-(operator|pod-deletion|announcements|machine-maintenances|machines|virtual-machines|node-leases|install-config|agent))?$/;
+    /^drydock(-(operator|pod-deletion|announcements|machine-maintenances|machines|virtual-machines|plans|node-leases|install-config|agent))?$/;
   const rules = everything
     .filter(({ kind, metadata }) => (kind === 'ClusterRole' || kind === 'Role') && operators.test(metadata.name))
     .flatMap(manifest => manifest['rules'] as readonly { readonly resources?: readonly string[] }[]);

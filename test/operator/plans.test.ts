@@ -5,7 +5,7 @@ import { type Manifest, node } from '../control-plane/manifests.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import { isHeld, ourTaints, untilGone } from './look.ts';
-import { type Deed, type MaintenancePlan, plan, planPath, untilPlan, Work } from './plan-work.ts';
+import { type Deed, firstBoot, type MaintenancePlan, plan, planPath, untilPlan, Work } from './plan-work.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan on a real control plane: stages, limits, proof, failures and approvals. Every test has nodes of its own. */
 
@@ -42,9 +42,7 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
       await create(api, node(name, { labels: { group, 'topology.kubernetes.io/zone': zones[index % 3] ?? '' } }));
     }
     await nodesReady(api, names);
-    for (const name of names) {
-      await api.patch(`/api/v1/nodes/${name}/status`, { status: { nodeInfo: { bootID: `${name}-first`, kernelVersion: '6.1.0' } } });
-    }
+    await firstBoot(api, names);
     return names;
   };
 
