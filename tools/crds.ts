@@ -245,6 +245,8 @@ const structural = (schema: unknown): unknown => {
   if (schema['x-kubernetes-int-or-string'] === true) return without(schema, 'anyOf');
   const entries = Object.entries(schema).filter(([key]) => !dropped.has(key));
   const result: Record<string, unknown> = Object.fromEntries(entries.map(([key, value]) => [key, structural(value)]));
+  // The API server drops it, and what stands in the cluster would differ from what is installed.
+  if (isRecord(schema['properties']) && Object.keys(schema['properties']).length === 0) delete result['properties'];
   if (isRecord(schema['additionalProperties'])) result['additionalProperties'] = structural(schema['additionalProperties']);
   if (result['type'] === 'integer') return integer(result);
   return result;

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { MaintenancePlanRecordSpec } from '../../src/apis/schema/maintenance-plan-status.ts';
+import { create, getNode, nodesReady } from '../control-plane/cluster.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { node } from '../control-plane/manifests.ts';
+import type { List } from '../control-plane/objects.ts';
+import type { ControlPlane } from '../control-plane/types.ts';
+import { until } from '../control-plane/wait.ts';
+import { firstBoot, plan, planPath, untilPlan, Work } from '../operator/plan-work.ts';
+import { installShipped, operatorUsers } from '../operator/shipped.ts';
+import { Keeper } from './keeper.ts';
+
+/** A plan of one node with work that reboots it: the operator is killed at every write that the plan makes, and the end is always the same. */
+
+const started = await startControlPlane({ audit: true, users: operatorUsers });
+const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
+const skip = leftOut || (started.kind === 'started' && started.external && 'it needs the audit log of a control plane of its own');
+const controlPlane = started as ControlPlane;
+const name = 'drydock-kill-plan';
+const worker = 'drydock-kill-worker';
+
+/** What the plan writes itself: the life of its Maintenance has a test of its own. */
+const isOfPlan = (write: string): boolean => /maintenanceplan|POST maintenances |DELETE maintenances |pods /.test(write);
+
+/** Without these no plan comes to its end. How many reports there are is left open. */
+const essential = [
+  'PATCH maintenanceplans 1',
+  'PATCH maintenanceplans/status 1',
+  'PATCH maintenanceplans/status 4',
+  'POST maintenances 1',
+  'POST pods 1',
+  'DELETE pods 1',
+  'DELETE maintenances 1',
+  'POST maintenanceplanrecords 1',
+];
+
+describe('an operator that is killed at every write of a plan and started again', { skip, timeout: 400_000 }, () => {
+  const { api } = controlPlane;
+  let keeper: Keeper;
+  let work: Work;
+  let kernel = 'none';
+  let lives = 0;
+
+  before(async () => {
+    await installShipped(controlPlane, ['plans']);
+    await create(api, node(worker, { labels: { group: name } }));
+    await nodesReady(api, [worker]);
+    await firstBoot(api, [worker]);
+    work = new Work(api, () => ({ kernel }));
+    keeper = await Keeper.start(controlPlane);
+    await keeper.settled();
+  });
+  after(async () => {
+    await work?.stop();
+    await keeper?.[Symbol.asyncDispose]();
+    await controlPlane.stop();
+  });
+
+  const verdicts = async (uid: string): Promise<readonly MaintenancePlanRecordSpec['verdicts'][string][]> => {
+    const { items } = await api.get<List<{ readonly metadata: never; readonly spec: MaintenancePlanRecordSpec }>>(
+      '/apis/drydock.dev/v1alpha1/maintenanceplanrecords',
+    );
+    return items.filter(({ spec }) => spec.planUID === uid).flatMap(({ spec }) => Object.values(spec.verdicts));
+  };
+
+  const assertInOrder = async (uid: string, pods: number): Promise<void> => {
+    const all = await verdicts(uid);
+    assert.deepEqual(
+      all.map(({ verdict, rebooted, attempts }) => ({ verdict, rebooted, attempts })),
+      [{ verdict: 'Done', rebooted: true, attempts: 1 }],
+    );
+    assert.equal(work.counts.get(worker), pods + 1, 'one pod has worked, once');
+    const { spec, metadata } = await getNode(api, worker);
+    assert.deepEqual(
+      [spec.unschedulable ?? false, spec.taints ?? [], metadata.annotations?.['drydock.dev/before']],
+      [false, [], undefined],
+    );
+    for (const path of ['/apis/drydock.dev/v1alpha1/maintenances', '/api/v1/namespaces/drydock-plans/pods']) {
+      assert.deepEqual((await api.get<List<never>>(path)).items, [], path);
+    }
+  };
+
+  /** One plan from its creation to its end, with a blow where it is reached. */
+  const live = async (at: string | undefined, moment: 'before' | 'after'): Promise<readonly string[]> => {
+    lives += 1;
+    kernel = `7.${lives}.0`;
+    const pods = work.counts.get(worker) ?? 0;
+    keeper.arm(at === undefined ? undefined : { at, moment });
+    const due = { expression: `node.status.nodeInfo.kernelVersion != '${kernel}'` };
+    const { metadata } = await api.post<{ readonly metadata: { readonly uid: string } }>(
+      '/apis/drydock.dev/v1alpha1/maintenanceplans',
+      plan(name, name, { due }),
+    );
+    try {
+      await untilPlan(api, name, 'complete', ({ phase }) => phase === 'Complete', { deadlineMs: 40_000, everyMs: 25 });
+      await keeper.settled();
+      if (at !== undefined) assert.equal(keeper.struck, at, 'the blow has fallen');
+      await assertInOrder(metadata.uid, pods);
+    } catch (error) {
+      const what = `${at} ${moment}\n${error instanceof Error ? error.message : String(error)}\n${keeper.log()}`;
+      throw new Error(what, { cause: error });
+    }
+    const { writes } = keeper;
+    keeper.arm(undefined);
+    await api.delete(planPath(name));
+    await until('the plan to be gone', async () => (await api.call('GET', planPath(name))).status === 404, { everyMs: 25 });
+    await keeper.settled();
+    return writes;
+  };
+
+  for (const moment of ['before', 'after'] as const) {
+    const when = moment === 'before' ? 'just before the API server sees it' : 'just before its answer arrives';
+    test(`killed at each of its writes, ${when}: one pod, one verdict, and the node as it was`, async () => {
+      const targets = (await live(undefined, moment)).filter(isOfPlan);
+      const missed = essential.filter(write => !targets.includes(write));
+      assert.deepEqual(missed, [], `what is written: ${targets.join(', ')}`);
+      for (const at of targets) await live(at, moment);
+    });
+  }
+});
