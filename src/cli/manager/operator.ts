@@ -80,13 +80,15 @@ type Parts = {
   readonly metrics: Metrics;
   readonly settings: OperatorSettings;
   readonly log: Log;
+  /** Of the leader's lease. */
+  readonly leaderNamespace: string;
 };
 
 /** What the operator finds in the cluster when it begins to act. */
 type Found = { readonly adapters: readonly KindAdapter[]; readonly openShift: boolean };
 
 const controllerManagerOf = (
-  { connection, recorder, metrics, settings, log }: Parts,
+  { connection, recorder, metrics, settings, log, leaderNamespace }: Parts,
   found: Found,
   fence: Fence,
   self: NodeReconcilerOptions['self'],
@@ -105,7 +107,7 @@ const controllerManagerOf = (
     evictionRequests: settings.evictionRequests,
     terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
     machines: { ...settings.machines, namespace },
-    haltLease: { namespace: connection.namespace, name: leaderLease },
+    haltLease: { namespace: leaderNamespace, name: leaderLease },
     openStack: settings.openStack,
     novaMeter: metrics.novaMeter,
   });
@@ -212,9 +214,10 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
     await openMetrics(settings.metrics, { all, api: connection, log, webhookCertificate }),
   ];
   log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
-  const parts = { connection, recorder, metrics: all, settings, log };
+  const leaderNamespace = flags.leaderElectionNamespace ?? connection.namespace;
+  const parts = { connection, recorder, metrics: all, settings, log, leaderNamespace };
   const closeDashboard = await openOperatorDashboard(settings, connection, log, signal);
-  await work(parts, activeManager, flags.leaderElectionNamespace ?? connection.namespace, signal);
+  await work(parts, activeManager, leaderNamespace, signal);
   await recorder.drain(flushMs);
   await closeDashboard();
   await webhook.close();
