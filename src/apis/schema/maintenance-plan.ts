@@ -78,14 +78,15 @@ const stage = z
   })
   .describe('One stage after the other. A last stage, rest, takes what is left.');
 
+const container = z
+  .object({ name: z.string().min(1).max(63), image: z.string().min(1).max(1024) })
+  .meta({ 'x-kubernetes-preserve-unknown-fields': true });
+
 const job = z
   .object({
     podSpec: z
       .object({
-        containers: z
-          .array(z.object({}).meta({ 'x-kubernetes-preserve-unknown-fields': true }))
-          .min(1)
-          .max(32),
+        containers: z.array(container).min(1).max(32),
       })
       .meta({ 'x-kubernetes-preserve-unknown-fields': true })
       .describe('PodSpec of the work. nodeName, restartPolicy and tolerations are set by Drydock.'),
