@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decidePlan } from '../core/plan/decide.ts';
+import { at } from '../core/testing/make.ts';
+import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../core/testing/make-plan.ts';
+import { maintenancePlanStatus } from './maintenance-plan-status.ts';
+
+const many = 10_000;
+const nameOf = (index: number): string => `node-${String(index).padStart(5, '0')}`;
+
+test('ten thousand nodes, half of them done, two hundred in flight, twenty other plans: a decision takes a fraction of a second, its status is small', t => {
+  const nodes = Array.from({ length: many }, (_, index) =>
+    makePlanNode(makeReadyNode(nameOf(index), { labels: { 'topology.kubernetes.io/zone': `z${index % 9}` } })),
+  );
+  const verdicts = nodes.slice(0, 5000).map(({ node }, index) => makeVerdict(node.name, { verdict: index < 60 ? 'Failed' : 'Done' }));
+  const inFlight = nodes.slice(5000, 5200).map(({ node }) => makeInFlight(node.name, { state: 'Holding' }));
+  const outages = new Map(inFlight.map(({ node }) => [node, [{ cause: 'Plan', by: 'plan kernel' } as const]] as const));
+  const selected = new Set(nodes.map(({ node }) => node.name));
+  const others = Array.from({ length: 20 }, (_, index) => ({ name: `other-${index}`, selected, maxUnavailable: 500, inFlight: [] }));
+  const perTopology = [{ key: 'topology.kubernetes.io/zone', maxUnavailable: 100 }];
+  const plan = makePlan({
+    inFlight,
+    order: ['Zone', 'Name'],
+    concurrency: { maxInFlight: '5%', maxUnavailable: '2%', perTopology, foreignCordon: 'Wait' },
+  });
+  const snapshot = makePlanSnapshot({ plan, nodes, verdicts, outages, others });
+  const begun = performance.now();
+  const decision = decidePlan(snapshot, at(0));
+  const milliseconds = performance.now() - begun;
+  assert.ok(decision.waiting.some(({ word }) => word === 'MaxUnavailable'));
+  const bytes = Buffer.byteLength(JSON.stringify(maintenancePlanStatus(decision, plan, at(0))));
+  t.diagnostic(`${milliseconds.toFixed(0)} ms, ${bytes} bytes`);
+  assert.ok(milliseconds < 1000, `${milliseconds} ms`);
+  assert.ok(bytes < 100_000, `${bytes} bytes`);
+});

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { maintenance } from '../../apis/maintenance.ts';
+import { planAdapter } from '../../apis/plan-adapter.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+import { NodeReconciler } from '../node/node-reconciler.ts';
+import type { ApiResponse } from '../ports.ts';
+import { Cluster } from '../testing/cluster.ts';
+import { failure, Lines, Notebook, settle, Tallies } from '../testing/fakes.ts';
+import { PlanReconciler } from './plan-reconciler.ts';
+
+/** The loop of the plans over a small cluster in memory. */
+
+const plans = '/apis/drydock.dev/v1alpha1/maintenanceplans';
+const maintenances = '/apis/drydock.dev/v1alpha1/maintenances';
+const records = '/apis/drydock.dev/v1alpha1/maintenanceplanrecords';
+const adapters = [maintenance('leases')];
+
+const planOf = (spec: object = {}): JsonObject => ({
+  apiVersion: 'drydock.dev/v1alpha1',
+  kind: 'MaintenancePlan',
+  metadata: { name: 'kernel', uid: 'uid-kernel', generation: 1, creationTimestamp: '2026-11-21T08:00:00Z' },
+  spec: { nodeSelector: {}, work: { none: {} }, ...spec },
+});
+
+const nodeOf = (name: string): JsonObject => ({
+  metadata: { name, uid: `uid-${name}`, creationTimestamp: '2026-11-20T08:00:00Z', labels: {} },
+  status: { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kernelVersion: '6.1.0', bootID: 'b' } },
+});
+
+const bench = (spec: object = {}, prepare: (cluster: Cluster) => void = () => {}) => {
+  const cluster = new Cluster();
+  const clock = new VirtualClock();
+  const ports = { api: cluster, watcher: cluster, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true }, clock };
+  const common = { ...ports, log: new Lines(), adapters };
+  for (const name of ['n1', 'n2']) cluster.put(`/api/v1/nodes/${name}`, nodeOf(name));
+  cluster.put(`${plans}/kernel`, planOf(spec));
+  prepare(cluster);
+  const operator = new NodeReconciler({ ...common, terms: { durationSeconds: 1e8, renewEverySeconds: 1e7 } });
+  const haltLease = { namespace: 'drydock-system', name: 'leader' };
+  const reconciler = new PlanReconciler({
+    ...common,
+    cache: operator.cache,
+    adapter: planAdapter,
+    workNamespace: 'drydock-plans',
+    haltLease,
+  });
+  const stop = new AbortController();
+  void Promise.all([operator.run(stop.signal), reconciler.run(stop.signal)]);
+  const calm = async (): Promise<void> => {
+    for (let turn = 0; turn < 60; turn += 1) await settle();
+  };
+  const wait = async (seconds: number): Promise<void> => {
+    await calm();
+    await clock.advance(seconds * 1000);
+    await calm();
+  };
+  const status = (): JsonObject => (cluster.get(`${plans}/kernel`)?.['status'] ?? {}) as JsonObject;
+  return { cluster, calm, wait, status, reconciler, end: () => stop.abort() };
+};
+
+describe('the loop of the plans', () => {
+  test('reads what plans need only when there is one', async () => {
+    const { cluster, calm, end } = bench({}, one => one.remove(`${plans}/kernel`));
+    await calm();
+    assert.ok(!cluster.followed.includes(records));
+    cluster.put(`${plans}/kernel`, planOf());
+    await calm();
+    assert.ok(cluster.followed.includes(records));
+    end();
+  });
+
+  test('goes through its nodes, one after the other, and records each', async () => {
+    const { cluster, wait, status, reconciler, end } = bench();
+    for (let turn = 0; turn < 40; turn += 1) await wait(1);
+    assert.equal(status()['phase'], 'Complete', JSON.stringify(status()));
+    const record = cluster.written.filter(call => call.includes('maintenanceplanrecords'));
+    assert.equal(record.length, 2, record.join());
+    assert.deepEqual(reconciler.states(), [['MaintenancePlan', 'Complete']]);
+    const made = cluster.written.filter(call => call === `POST ${maintenances}`);
+    assert.equal(made.length, 2);
+    end();
+  });
+
+  test('starts nothing, and says what is missing, where it has no right to what plans need', async () => {
+    const { cluster, wait, status, end } = bench({}, one => one.withheld.add(records));
+    await wait(2);
+    assert.match(String(status()['message']), /may not read maintenanceplanrecords\.drydock\.dev: install the rights of plans/);
+    assert.ok(!cluster.written.includes(`POST ${maintenances}`));
+    end();
+  });
+
+  test('starts nothing where an expression cannot be read, and says where', async () => {
+    const { cluster, wait, status, end } = bench({ due: { expression: 'node.status ==' } });
+    await wait(2);
+    assert.match(String(status()['message']), /^spec\.due\.expression: ERROR: <input>:1:15/);
+    assert.ok(!cluster.written.includes(`POST ${maintenances}`));
+    end();
+  });
+
+  test('what the API server refuses is told in the status, and tried again', async () => {
+    const refusal: { open: boolean } = { open: false };
+    const { cluster, wait, status, end } = bench();
+    cluster.intercept = ({ method, path }): ApiResponse | undefined =>
+      method === 'POST' && path === maintenances && !refusal.open ? failure(403, 'quota exceeded') : undefined;
+    await wait(5);
+    assert.match(String(status()['message']), /refused so far: .*quota exceeded/);
+    refusal.open = true;
+    for (let turn = 0; turn < 60; turn += 1) await wait(5);
+    assert.equal(status()['phase'], 'Complete', JSON.stringify(status()));
+    end();
+  });
+});
