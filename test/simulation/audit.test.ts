@@ -28,6 +28,7 @@ const tries = 60;
 const fits: Readonly<Record<string, (story: Story) => boolean>> = {
   machines: ({ machines }) => machines !== undefined,
   VMs: ({ vms }) => vms.length > 2,
+  plans: ({ plans }) => plans.length > 0,
   responders: ({ responders }) => responders?.hasControllers === true,
 };
 

@@ -32,6 +32,18 @@ const isFinished = ({ cluster }: Stage, resource: string, object: Stored): boole
   return phase === wordsOf[stageOf(object)] || (phase === 'Failed' && failedWell(object));
 };
 
+const maintenancePlans = 'maintenanceplans.drydock.dev';
+
+/** Complete, or it says what it waits for: of a node that somebody has changed the maintenance of, it waits for good. */
+const isPlanDone = (one: Stored): boolean => {
+  const phase = text(one, 'status', 'phase');
+  if (phase === 'Complete' || phase === 'Halted') return true;
+  return phase === 'Running' && objects(at(one, 'status', 'waiting')).some(waiting => lasting.has(text(waiting, 'word')));
+};
+
+/** Of these words only people make an end. */
+const lasting = new Set(['HeldBy', 'Draining', 'Quorum', 'LastHealthy', 'NotReady', 'MaxUnavailable', 'OtherPlanLimit']);
+
 const isOver = (one: Stored): boolean => ['Succeeded', 'Cancelled', 'Notified'].includes(text(one, 'status', 'phase'));
 
 /** Everything that is asked for has come as far as it can. */
@@ -44,6 +56,8 @@ export const unfinished = (stage: Stage): string | undefined => {
       return `${resource} ${open.metadata.name} does not come to its end: ${kept}`;
     }
   }
+  const plan = store.list(maintenancePlans).find(one => !isPlanDone(one));
+  if (plan !== undefined) return `plan ${plan.metadata.name} does not come to its end: ${JSON.stringify(part(plan, 'status'))}`;
   const open = stage.cloud === undefined ? undefined : store.list(machineMaintenances).find(one => !isOver(one));
   return (
     open &&
@@ -65,7 +79,7 @@ const leftOn = (node: Stored): string | undefined => {
 /** Everything has been released. */
 export const endOf = (stage: Stage): string | undefined => {
   const { store } = stage.cluster.registry;
-  for (const resource of [...Object.values(maintenances), machineMaintenances]) {
+  for (const resource of [maintenancePlans, ...Object.values(maintenances), machineMaintenances]) {
     const [left] = store.list(resource);
     if (left !== undefined) return `${resource} ${left.metadata.name} is still there: ${JSON.stringify(left)}`;
   }

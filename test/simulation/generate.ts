@@ -13,6 +13,7 @@ import {
   type MachinesPlan,
   type Moment,
   type NodePlan,
+  type PlanWish,
   type RespondersPlan,
   type Span,
   type Story,
@@ -228,6 +229,29 @@ const withResponders = (dice: Dice, workloads: readonly Workload[]): readonly Wo
     };
   });
 
+/** One of three stories has plans, of dice of their own: the rest is the same with them and without. */
+const plansOf = (dice: Dice, faultyMs: number): readonly PlanWish[] =>
+  dice.is(33)
+    ? dice.times(dice.whole(1, 2), index => ({
+        name: `plan-${index}`,
+        atMs: dice.share() * faultyMs * 0.5,
+        spec: {
+          nodeSelector: { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['n0'] }] },
+          work: { none: {} },
+          template: { maintenance: { drain: { force: true, deleteEmptyDirData: true } } },
+          soakSeconds: dice.of([0, 5, 20]),
+          controlPlane: 'AsSelected',
+          concurrency: {
+            maxInFlight: dice.whole(1, 3),
+            ...(dice.is(60) && { maxUnavailable: dice.whole(1, 2) }),
+            foreignCordon: dice.of(['Wait', 'TakeFirst', 'Skip']),
+          },
+          ...(dice.is(40) && { onFailure: { drainStuck: { afterSeconds: 60, times: 1 } } }),
+        },
+        ...(dice.is(20) && { deleteAtMs: dice.share() * faultyMs }),
+      }))
+    : [];
+
 /** The same seed, the same story. */
 export const generate = (seed: number): Story => {
   const dice = new Dice(seed * 2 + 1);
@@ -247,6 +271,7 @@ export const generate = (seed: number): Story => {
     vms: dice.is(25) ? vmsOf(dice) : [],
     machines: dice.is(20) ? machinesOf(dice, faultyMs) : undefined,
     responders,
+    plans: plansOf(new Dice(seed * 2 + 2_000_003), faultyMs),
     windows: windowsOf(dice, faultyMs),
     wishes: wishesOf(dice, nodes, faultyMs),
     deeds: deedsOf(dice, faultyMs),

@@ -25,6 +25,7 @@ export type Outcome = {
 };
 
 const minuteMs = 60_000;
+const maintenancePlans = 'maintenanceplans.drydock.dev';
 const stepMs = 5000;
 
 /** So long at most until everything has come to its end once nothing goes wrong any more: the longest pauses are five minutes. */
@@ -125,7 +126,7 @@ class Play {
     const { writes, cluster } = this.#stage;
     // As long as the cloud is asked, what it announces comes again.
     const machines = ['machineeventsources.drydock.dev', 'machinemaintenances.machinemaintenance.managed.openshift.io'];
-    const resources = [...machines, ...Object.values(maintenances)];
+    const resources = [maintenancePlans, ...machines, ...Object.values(maintenances)];
     for (const resource of resources) {
       for (const { metadata } of cluster.registry.store.list(resource)) writes.remove(resource, metadata.namespace ?? '', metadata.name);
     }
@@ -143,7 +144,7 @@ class Play {
   }
 
   #schedule(): void {
-    const { deeds, ends, wishes, windows, clockSteps } = this.#story;
+    const { deeds, ends, wishes, plans, windows, clockSteps } = this.#story;
     const about = { stage: this.#stage, story: this.#story, clock: this.#clock };
     for (const { kind, pick, when } of deeds) {
       this.#at(when, () => {
@@ -155,6 +156,10 @@ class Play {
     for (const { kind, name, spec, atMs, deleteAtMs } of wishes) {
       this.#at({ atMs }, () => void this.#stage.make(maintenances[kind], { metadata: { name }, spec }));
       if (deleteAtMs !== undefined) this.#at({ atMs: deleteAtMs }, () => void this.#stage.writes.remove(maintenances[kind], '', name));
+    }
+    for (const { name, spec, atMs, deleteAtMs } of plans) {
+      this.#at({ atMs }, () => void this.#stage.make(maintenancePlans, { metadata: { name }, spec }));
+      if (deleteAtMs !== undefined) this.#at({ atMs: deleteAtMs }, () => void this.#stage.writes.remove(maintenancePlans, '', name));
     }
     for (const { name, spec, atMs } of windows)
       this.#at({ atMs }, () => void this.#stage.make('maintenancewindows.drydock.dev', { metadata: { name }, spec }));

@@ -32,6 +32,9 @@ export type Stage = {
 const files = [
   'crds/maintenances.drydock.dev',
   'crds/maintenancewindows.drydock.dev',
+  'crds/maintenanceplans.drydock.dev',
+  'crds/maintenanceplanrecords.drydock.dev',
+  'crds/maintenanceapprovals.drydock.dev',
   'crds/machineeventsources.drydock.dev',
   'crds/nodenotices.drydock.dev',
   'crds/machinemaintenances.machinemaintenance.managed.openshift.io',

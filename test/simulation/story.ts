@@ -13,6 +13,7 @@ export type Story = {
   readonly machines: MachinesPlan | undefined;
   /** Some workloads name responders, and the API server serves EvictionRequests. */
   readonly responders: RespondersPlan | undefined;
+  readonly plans: readonly PlanWish[];
   readonly windows: readonly WindowPlan[];
   readonly wishes: readonly Wish[];
   readonly deeds: readonly Deed[];
@@ -68,6 +69,9 @@ export type Announcement = {
   /** The cloud says that it is over, and it is not: what it has announced happens all the same. */
   readonly lies?: true;
 };
+
+/** A MaintenancePlan that somebody makes. */
+export type PlanWish = { readonly name: string; readonly spec: JsonObject; readonly atMs: number; readonly deleteAtMs?: number };
 
 export type WindowPlan = { readonly name: string; readonly spec: JsonObject; readonly atMs: number };
 

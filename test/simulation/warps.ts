@@ -239,6 +239,16 @@ export const warps = {
       },
     ),
   },
+  'begins with two nodes of a plan in one decision': {
+    invariant: 'plans',
+    warp: changing(call => {
+      if (call.method !== 'PATCH' || !/\/maintenanceplans\/[^/]+\/status$/.test(call.path)) return undefined;
+      const status = part(bodyOf(call), 'status');
+      const [one] = objects(status['inFlight']);
+      const inFlight = [one, { ...one, node: 'n0', nodeUID: 'x' }];
+      return one && { ...call, body: { ...bodyOf(call), status: { ...status, inFlight } } };
+    }),
+  },
   'asks VMs to move again and again': {
     invariant: 'VMs',
     warp: adding(

@@ -28,6 +28,8 @@ type ControllerManagerOptions = Omit<NodeReconcilerOptions, 'readWindow' | 'deci
   readonly machines: MachineTerms;
   /** The lease whose annotation stops all plans. */
   readonly haltLease: PlanReconcilerOptions['haltLease'];
+  /** The node that this process runs on. */
+  readonly ownNode?: string;
   readonly openStack?: OpenStackTerms | undefined;
   readonly novaMeter?: NovaMeter;
 };

@@ -32,6 +32,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     operatorNamespace: 'node-maintenance',
     ownPod: undefined,
     podUid: undefined,
+    ownNode: undefined,
     leaseSeconds: 3600,
     evictionRequests: 'Auto',
     machineNamespace: undefined,

@@ -54,6 +54,8 @@ export type OperatorSettings = {
   readonly ownPod: string | undefined;
   /** Of that pod; undefined where its manifest does not tell it. */
   readonly podUid: string | undefined;
+  /** Of its pod. */
+  readonly ownNode: string | undefined;
   readonly leaseSeconds: number;
   /** Whether the responders of pods that name some are asked by EvictionRequests. */
   readonly evictionRequests: 'Auto' | 'Never';
@@ -152,6 +154,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     ...leaseNamespaces(env),
     ownPod: ownPodOf(env),
     podUid: env['POD_UID'] === '' ? undefined : env['POD_UID'],
+    ownNode: env['NODE_NAME'] === '' ? undefined : env['NODE_NAME'],
     leaseSeconds: secondsOf('--node-lease-duration-seconds', flags.nodeLeaseDurationSeconds),
     evictionRequests: flags.evictionRequests,
     machineNamespace: flags.machineMaintenanceNamespace === '' ? undefined : flags.machineMaintenanceNamespace,

@@ -107,6 +107,7 @@ const controllerManagerOf = (
     evictionRequests: settings.evictionRequests,
     terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
     machines: { ...settings.machines, namespace },
+    ...(settings.ownNode !== undefined && { ownNode: settings.ownNode }),
     haltLease: { namespace: leaderNamespace, name: leaderLease },
     openStack: settings.openStack,
     novaMeter: metrics.novaMeter,

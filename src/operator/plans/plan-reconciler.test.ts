@@ -57,7 +57,8 @@ const bench = (spec: object = {}, prepare: (cluster: Cluster) => void = () => {}
     await calm();
   };
   const status = (): JsonObject => (cluster.get(`${plans}/kernel`)?.['status'] ?? {}) as JsonObject;
-  return { cluster, calm, wait, status, reconciler, end: () => stop.abort() };
+  const message = (): string => status()['message'] as string;
+  return { cluster, calm, wait, status, message, reconciler, end: () => stop.abort() };
 };
 
 describe('the loop of the plans', () => {
@@ -84,28 +85,28 @@ describe('the loop of the plans', () => {
   });
 
   test('starts nothing, and says what is missing, where it has no right to what plans need', async () => {
-    const { cluster, wait, status, end } = bench({}, one => one.withheld.add(records));
+    const { cluster, wait, message, end } = bench({}, one => one.withheld.add(records));
     await wait(2);
-    assert.match(String(status()['message']), /may not read maintenanceplanrecords\.drydock\.dev: install the rights of plans/);
+    assert.match(message(), /may not read maintenanceplanrecords\.drydock\.dev: install the rights of plans/);
     assert.ok(!cluster.written.includes(`POST ${maintenances}`));
     end();
   });
 
   test('starts nothing where an expression cannot be read, and says where', async () => {
-    const { cluster, wait, status, end } = bench({ due: { expression: 'node.status ==' } });
+    const { cluster, wait, message, end } = bench({ due: { expression: 'node.status ==' } });
     await wait(2);
-    assert.match(String(status()['message']), /^spec\.due\.expression: ERROR: <input>:1:15/);
+    assert.match(message(), /^spec\.due\.expression: ERROR: <input>:1:15/);
     assert.ok(!cluster.written.includes(`POST ${maintenances}`));
     end();
   });
 
   test('what the API server refuses is told in the status, and tried again', async () => {
     const refusal: { open: boolean } = { open: false };
-    const { cluster, wait, status, end } = bench();
+    const { cluster, wait, status, message, end } = bench();
     cluster.intercept = ({ method, path }): ApiResponse | undefined =>
       method === 'POST' && path === maintenances && !refusal.open ? failure(403, 'quota exceeded') : undefined;
     await wait(5);
-    assert.match(String(status()['message']), /refused so far: .*quota exceeded/);
+    assert.match(message(), /refused so far: .*quota exceeded/);
     refusal.open = true;
     for (let turn = 0; turn < 60; turn += 1) await wait(5);
     assert.equal(status()['phase'], 'Complete', JSON.stringify(status()));

@@ -9,6 +9,7 @@ import { evictionChecker } from './evictions.ts';
 import { machineChecker } from './machines.ts';
 import { nodeChecker } from './nodes.ts';
 import { paceChecker } from './pace.ts';
+import { planChecker } from './plans.ts';
 import { Records } from './records.ts';
 import { responderChecker } from './responders.ts';
 import { statusChecker } from './statuses.ts';
@@ -52,9 +53,16 @@ export class Audit {
       staleMs: () => (isSettled() ? calmStaleMs : whileFaulty),
       fail: (invariant: Invariant, message: string) => this.fail(invariant, message),
     };
-    this.#checkers = [nodeChecker, evictionChecker, statusChecker, paceChecker, vmChecker, machineChecker, responderChecker].map(make =>
-      make(around),
-    );
+    this.#checkers = [
+      nodeChecker,
+      evictionChecker,
+      statusChecker,
+      paceChecker,
+      vmChecker,
+      machineChecker,
+      responderChecker,
+      planChecker,
+    ].map(make => make(around));
     store.subscribe(change => {
       const { metadata } = change.object;
       this.note(`${change.type} ${change.resource} ${metadata.namespace ?? ''}/${metadata.name} @${change.version}`);

@@ -19,7 +19,8 @@ export type Invariant =
   | 'no defects'
   | 'VMs'
   | 'machines'
-  | 'responders';
+  | 'responders'
+  | 'plans';
 
 /** Where in the API a call goes. */
 export type Target = { readonly resource: string; readonly namespace: string; readonly name: string; readonly sub: string };
