@@ -118,6 +118,7 @@ export type Overview = {
   readonly blockers: readonly { readonly cause: string; readonly count: number }[];
   /** Of the nodes that are worked on. */
   readonly vms: readonly { readonly platform: string; readonly state: string; readonly count: number }[];
+  readonly planNodes: readonly { readonly plan: string; readonly state: string; readonly count: number }[];
   readonly evictionsUnderWay: number;
   readonly queueDepth: number;
   /** Collections that have not been read yet. */

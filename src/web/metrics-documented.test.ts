@@ -18,6 +18,7 @@ const everything: Overview = {
   heldNodes: 1,
   blockers: [{ cause: 'DisruptionBudget', count: 1 }],
   vms: [{ platform: 'KubeVirt', state: 'Migrating', count: 1 }],
+  planNodes: [{ plan: 'kernel', state: 'Done', count: 1 }],
   evictionsUnderWay: 1,
   queueDepth: 1,
   unsynced: ['nodes'],

@@ -3,7 +3,16 @@ import { test } from 'node:test';
 import type { Overview } from '../operator/ports.ts';
 import { type Metrics, metrics } from './metrics.ts';
 
-const nothing: Overview = { maintenances: [], heldNodes: 0, blockers: [], vms: [], evictionsUnderWay: 0, queueDepth: 0, unsynced: [] };
+const nothing: Overview = {
+  maintenances: [],
+  heldNodes: 0,
+  blockers: [],
+  vms: [],
+  planNodes: [],
+  evictionsUnderWay: 0,
+  queueDepth: 0,
+  unsynced: [],
+};
 
 /** The lines with values, of our own metrics only. */
 const linesOf = async (all: Metrics): Promise<readonly string[]> =>
@@ -21,6 +30,7 @@ test('gauges show what is known when somebody asks, and forget what was', async 
     heldNodes: 3,
     blockers: [{ cause: 'DisruptionBudget', count: 4 }],
     vms: [{ platform: 'KubeVirt', state: 'Moved', count: 7 }],
+    planNodes: [{ plan: 'kernel', state: 'Done', count: 12 }],
     evictionsUnderWay: 5,
     queueDepth: 6,
     unsynced: ['nodes', 'leases'],
@@ -40,6 +50,7 @@ test('gauges show what is known when somebody asks, and forget what was', async 
       'drydock_leader 1',
       'drydock_maintenances{kind="Maintenance",state="Draining"} 2',
       'drydock_maintenances{kind="NodeMaintenance",state="Drained"} 1',
+      'drydock_plan_nodes{plan="kernel",state="Done"} 12',
       'drydock_queue_depth 6',
       'drydock_unsynced_collections 2',
       'drydock_virtual_machines{platform="KubeVirt",state="Moved"} 7',
@@ -126,6 +137,7 @@ test('what Prometheus reads has a type and a help text for each, and the numbers
     'drydock_leader',
     'drydock_maintenances',
     'drydock_openstack_calls_total',
+    'drydock_plan_nodes',
     'drydock_queue_depth',
     'drydock_reconcile_panics_total',
     'drydock_unsynced_collections',

@@ -103,6 +103,7 @@ export const controllerManager = (all: ControllerManagerOptions): ControllerMana
       return {
         ...rest,
         maintenances: [...maintenances, ...countedByState([...manager.states(), ...plans.states()])],
+        planNodes: plans.nodes(),
         unsynced: [...unsynced, ...manager.unsynced, ...plans.plans.unsynced],
       };
     },
@@ -114,6 +115,7 @@ const nothingYet: Overview = {
   heldNodes: 0,
   blockers: [],
   vms: [],
+  planNodes: [],
   evictionsUnderWay: 0,
   queueDepth: 0,
   unsynced: ['everything'],

@@ -156,6 +156,7 @@ export class NodeReconciler {
       heldNodes: [...cache.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined).length,
       blockers: [...this.#nodeStates.blockers()].map(([cause, count]) => ({ cause, count })),
       vms: this.#nodeStates.vms(),
+      planNodes: [],
       evictionsUnderWay: this.#inFlight.all().length,
       queueDepth: this.#queue.depth,
       unsynced: cache.unsynced,

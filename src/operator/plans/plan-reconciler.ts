@@ -1,4 +1,4 @@
-import { type JsonObject, mergePatch } from '../../core/json.ts';
+import { isObject, type JsonObject, mergePatch } from '../../core/json.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { PlanAdapter } from '../../core/plan/adapter.ts';
 import { decidePlan } from '../../core/plan/decide.ts';
@@ -11,7 +11,7 @@ import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { Defects } from '../defects.ts';
-import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
+import type { Api, Fence, Meter, Overview, Recorder, Watcher } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { type CacheUpdater, cacheUpdaterOf, isRemoved, objectPath } from '../write/cache-updater.ts';
 import { Writer, type Written } from '../write/writer.ts';
@@ -35,6 +35,16 @@ export type PlanReconcilerOptions = PlanCacheOptions & {
   /** The node that this process runs on. */
   readonly ownNode?: string;
 };
+
+/** How far nodes are, and where the status of a plan counts them. */
+const states = [
+  ['Due', 'due'],
+  ['Blocked', 'blocked'],
+  ['InFlight', 'inFlight'],
+  ['Done', 'done'],
+  ['Failed', 'failed'],
+  ['Skipped', 'skipped'],
+] as const;
 
 /** One at a time: what one has begun, the next one sees, so that limits hold exactly. */
 const atOnce = 1;
@@ -99,6 +109,15 @@ export class PlanReconciler {
   states(): readonly (readonly [kind: string, state: string])[] {
     const phaseOf = ({ status }: Plan): string => (typeof status['phase'] === 'string' ? status['phase'] : 'Pending');
     return [...this.plans.plans.values()].map(plan => ['MaintenancePlan', phaseOf(plan)] as const);
+  }
+
+  /** How many nodes of each plan are how far, as its status has it. */
+  nodes(): Overview['planNodes'] {
+    return [...this.plans.plans.values()].flatMap(({ name, status }) => {
+      const { nodes } = status;
+      if (!isObject(nodes)) return [];
+      return states.map(([state, field]) => ({ plan: name, state, count: Number(nodes[field] ?? 0) }));
+    });
   }
 
   /** Whatever happens, any of them may have waited for it: the ledger is one. */
