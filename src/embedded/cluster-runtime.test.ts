@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../core/json.ts';
 import { isReady, nodeOf, phaseOf } from './controllers/pods.ts';
 import { at, objects, part, type Stored } from './object.ts';
-import { bench } from './testing/bench.ts';
+import { bench, freshPod } from './testing/bench.ts';
 
 const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: null, lastTransitionTime: null };
 
@@ -136,6 +136,17 @@ test('a namespace that is deleted is emptied, and goes last', async () => {
   await clock.advance(30_000);
   assert.deepEqual([store.get('namespaces', '', 'shop'), pods().length, store.count('deployments.apps')], [undefined, 0, 0]);
   assert.equal(order.at(-1), 'namespaces');
+  runtime.stop();
+});
+
+test('a namespace goes too when a pod of it has centuries to end', async () => {
+  const { make, clock, store, writes, runtime } = bench();
+  make('nodes', node('n1'));
+  make('pods', freshPod('tenant', { terminationGracePeriodSeconds: 9_000_000_000_000 }));
+  await clock.advance(2000);
+  writes.remove('namespaces', '', 'shop');
+  await clock.advance(30_000);
+  assert.equal(store.get('namespaces', '', 'shop'), undefined);
   runtime.stop();
 });
 

@@ -43,6 +43,24 @@ test('a pod that ignores SIGTERM takes the whole grace period, and a shorter one
   runtime.stop();
 });
 
+test('a grace period of a year is kept, and one of centuries is none: the pod is killed at once, whatever it does on SIGTERM', async () => {
+  const { clock, make, pod, writes, runtime } = bench();
+  make('nodes', freshNode('n1'));
+  const graces = { year: 31_536_000, centuries: 9_000_000_000_000 };
+  for (const [name, terminationGracePeriodSeconds] of Object.entries(graces))
+    make('pods', freshPod(name, { terminationGracePeriodSeconds }, { 'drydock.test/ignores-sigterm': 'true' }));
+  await clock.advance(1000);
+  for (const name of Object.keys(graces)) writes.remove('pods', 'shop', name);
+  assert.match(pod('centuries')?.metadata.deletionTimestamp ?? '', /^1962-/, 'the sum of the API server overflows as well');
+  await clock.advance(3000);
+  assert.deepEqual([pod('year') === undefined, pod('centuries') === undefined], [false, true]);
+  writes.remove('pods', 'shop', 'year', { gracePeriodSeconds: 9 });
+  assert.equal(pod('year')?.metadata.deletionTimestamp, '2026-01-01T00:00:10Z');
+  await clock.advance(7000);
+  assert.equal(pod('year'), undefined);
+  runtime.stop();
+});
+
 test('a pod that is deleted by force is gone at once, and its kubelet forgets it', async () => {
   const { clock, make, pod, writes, runtime } = bench();
   make('nodes', freshNode('n1'));

@@ -3,6 +3,7 @@ import type { Clock } from '../../support/clock.ts';
 import { type Cluster, timeText } from '../controllers/controller.ts';
 import { readiness } from '../controllers/nodes/conditions.ts';
 import { isFinished, nodeOf, phaseOf } from '../controllers/pods.ts';
+import { durationMs } from '../duration.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
 import { graceOf } from './resources.ts';
@@ -161,8 +162,10 @@ export class Kubelets {
     const constraints = constraintsOf(pod);
     const known = this.#pace.of?.(pod).stopMs;
     if (constraints.has('never-gone') || known === Number.POSITIVE_INFINITY) return this.#cancel(pod.metadata.uid);
-    const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? graceOf(part(pod, 'spec'))) * 1000;
-    const begun = this.#begun(pod, graceMs);
+    const givenMs = durationMs(pod.metadata.deletionGracePeriodSeconds ?? graceOf(part(pod, 'spec')));
+    const begun = this.#begun(pod, givenMs);
+    // Of centuries kubelet's own sum makes a negative number, and it kills such a pod at once.
+    const graceMs = Math.max(0, givenMs);
     const wanted = constraints.has('ignores-sigterm')
       ? graceMs
       : (constraints.after('gone-after') ?? known ?? this.#time(this.#pace.stopMs));

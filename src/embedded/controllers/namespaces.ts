@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
+import { durationMs } from '../duration.ts';
 import { at, part, type Stored } from '../object.ts';
 import type { Resource } from '../store/store.ts';
 import { conditionOf, conditionsOf } from './conditions.ts';
@@ -101,7 +102,7 @@ const empty = (cluster: Cluster, namespace: Stored, resources: readonly Resource
   if (pods.left.size > 0) {
     // As long as there are pods nothing else is counted, and the conditions say that all is well.
     report(cluster, namespace, nothing);
-    return (Math.floor(pods.seconds / 2) + 1) * 1000;
+    return durationMs(Math.floor(pods.seconds / 2) + 1);
   }
   const remains = together(resources.filter(resource => resource !== 'pods').map(resource => clear(cluster, resource, namespace)));
   report(cluster, namespace, remains);

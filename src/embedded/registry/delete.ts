@@ -1,4 +1,5 @@
 import { readTime, timeText } from '../../core/time.ts';
+import { durationMs } from '../duration.ts';
 import { conflict, forbidden, notFound } from '../failure.ts';
 import { type Kind, named } from '../kinds/kind.ts';
 import { at, freeze, type ObjectMeta, objects, part, type Stored, text, without } from '../object.ts';
@@ -39,8 +40,8 @@ type Grace =
 
 const shortened = (object: Stored, seconds: number): ObjectMeta => {
   const end = readTime(object.metadata.deletionTimestamp);
-  const begin = end?.subtract({ seconds: object.metadata.deletionGracePeriodSeconds ?? 0 });
-  const moved = begin === undefined ? object.metadata.deletionTimestamp : timeText(begin.add({ seconds }));
+  const begin = end?.subtract({ milliseconds: durationMs(object.metadata.deletionGracePeriodSeconds ?? 0) });
+  const moved = begin === undefined ? object.metadata.deletionTimestamp : timeText(begin.add({ milliseconds: durationMs(seconds) }));
   return { ...object.metadata, ...(moved === undefined ? {} : { deletionTimestamp: moved }), deletionGracePeriodSeconds: seconds };
 };
 
@@ -61,7 +62,7 @@ const graceFor = (registry: RegistryContext, kind: Kind, object: Stored, options
   const metadata = {
     ...object.metadata,
     ...counted(object.metadata),
-    deletionTimestamp: timeText(registry.clock.now().add({ seconds })),
+    deletionTimestamp: timeText(registry.clock.now().add({ milliseconds: durationMs(seconds) })),
     deletionGracePeriodSeconds: seconds,
   };
   return { kind: 'graceful', metadata, seconds };

@@ -30,6 +30,7 @@ export const deletion: readonly Case[] = [
   ofPod('on a node, with its own grace', { nodeName: 'n', terminationGracePeriodSeconds: 45 }, undefined),
   ofPod('on a node, with the default grace', { nodeName: 'n' }, undefined),
   ofPod('on a node, with the grace of the client', { nodeName: 'n' }, { gracePeriodSeconds: 5 }),
+  ofPod('on a node, with a grace of centuries', { nodeName: 'n', terminationGracePeriodSeconds: 9_000_000_000_000 }, undefined),
   ofPod('on a node, at once', { nodeName: 'n' }, { gracePeriodSeconds: 0 }),
   ofPod('only tried', { nodeName: 'n' }, { dryRun: ['All'] }),
   ofPod('held by a finalizer', { nodeName: 'n' }, { gracePeriodSeconds: 0 }, { finalizers: ['example.com/hold'] }),

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../core/json.ts';
+import { durationMs } from '../../duration.ts';
 import { at, items, objects, type Stored, text } from '../../object.ts';
 import { conditionOf, conditionsOf, isTrue, withoutCondition } from '../conditions.ts';
 import { timeText } from '../controller.ts';
@@ -98,5 +99,5 @@ export const finishedMs = (pod: Stored): number => {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, creationTimestamp } = pod.metadata;
   return deletionTimestamp === undefined
     ? Date.parse(creationTimestamp)
-    : Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
+    : Date.parse(deletionTimestamp) - durationMs(deletionGracePeriodSeconds);
 };
