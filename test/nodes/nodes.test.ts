@@ -7,10 +7,10 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { root } from '../../tools/release/paths.ts';
 import { create, getNode, nodesReady, podPath, podsReady } from '../control-plane/cluster.ts';
 import { namespace } from '../control-plane/manifests.ts';
-import type { List } from '../control-plane/objects.ts';
+import { isReady, type List, type Pod } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { type NodeBed, skipOf, startBed } from './bed.ts';
-import { figure } from './figures.ts';
+import { figure, seconds } from './figures.ts';
 import { lifeOf, podGone, podReady, realDeployment, realPod, realService, restartsOf, staticPod } from './pods.ts';
 import { onBed, productImage, untilSettled } from './product.ts';
 import { takeSlot } from './slot.ts';
@@ -27,7 +27,10 @@ const groupFolders = ['/sys/fs/cgroup', '/sys/fs/cgroup/memory'].filter(existsSy
 type WithInfo = { readonly status: { readonly nodeInfo: { readonly bootID: string; readonly kubeletVersion: string } } };
 type Event = { readonly reason: string };
 
-describe('real nodes', { skip, timeout: 120_000 }, () => {
+const containerIdOf = ({ status }: Pod): string | undefined =>
+  (status as { readonly containerStatuses?: readonly { readonly containerID?: string }[] }).containerStatuses?.[0]?.containerID;
+
+describe('real nodes', { skip, timeout: 240_000 }, () => {
   const { api, nodes } = bed;
   before(() => create(api, namespace(space)));
   /** Whatever a test that failed has left off. */
@@ -83,6 +86,31 @@ describe('real nodes', { skip, timeout: 120_000 }, () => {
     const [mirror] = await podsReady(api, space, 1);
     assert.deepEqual([mirror?.metadata.name, mirror?.metadata.ownerReferences?.[0]?.kind], ['still-node-1', 'Node']);
     assert.ok(mirror?.metadata.annotations?.['kubernetes.io/config.mirror']);
+  });
+
+  /** The simulated kubelets of the embedded cluster do the same (src/embedded/actors/static-pods.ts). */
+  test('a mirror that is deleted comes back when its kubelet syncs the pod again, and the containers run on', async t => {
+    staticPod(bed.node('node-1'), 'forced', space);
+    const mirrors = await podsReady(api, space, 2);
+    const comesBack = async ({ metadata: { name, uid } }: Pod, gracePeriodSeconds: number): Promise<void> => {
+      const path = podPath(space, name);
+      const container = containerIdOf(await api.get<Pod>(path));
+      const since = performance.now();
+      await api.delete(path, { gracePeriodSeconds });
+      const again = await waitFor(
+        `another ${name}`,
+        async () => {
+          const { status, body } = await api.call('GET', path);
+          const pod = body as Pod;
+          return status === 200 && pod.metadata.uid !== uid && isReady(pod) ? { done: pod } : { yet: JSON.stringify(body).slice(0, 500) };
+        },
+        // A sync comes 60 to 90 s after the one before it.
+        { deadlineMs: 120_000 },
+      );
+      figure(t, `a mirror deleted with ${gracePeriodSeconds} s of grace, until there is another`, seconds(performance.now() - since));
+      assert.equal(containerIdOf(again), container);
+    };
+    await Promise.all(mirrors.map(pod => comesBack(pod, pod.metadata.name === 'forced-node-1' ? 0 : 30)));
   });
 
   test('what a test that was killed has left is taken away by the next', async t => {

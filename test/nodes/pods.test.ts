@@ -17,6 +17,7 @@ import {
 } from '../control-plane/cluster.ts';
 import type { Outcome } from '../control-plane/command.ts';
 import { budget, namespace } from '../control-plane/manifests.ts';
+import type { Pod } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { operatorsOn } from '../operator/harness.ts';
 import { maintenance, maintenancePath, remove, untilMaintenance } from '../operator/look.ts';
@@ -155,7 +156,7 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
     const base = await podReady(api, space, 'base');
     const tenant = clients.apiOf('tenant');
     const path = `/api/v1/namespaces/${space}/pods`;
-    // A year is kept; of centuries kubelet's arithmetic overflows, and it kills such a pod at once.
+    // A year is kept; of centuries kubelet's arithmetic overflows, and it kills such a pod at once, without a SIGTERM.
     for (const [name, graceSeconds] of [
       ['year', 31_536_000],
       ['centuries', 9_000_000_000_000],
@@ -175,10 +176,13 @@ describe('pods that are processes', { skip, timeout: 240_000 }, () => {
       [403, 403, 403],
     );
     clients.close();
-    await api.call('DELETE', `${path}/centuries`);
+    const log = lives(space, ['centuries']);
+    const { body } = await api.call('DELETE', `${path}/centuries`);
+    assert.ok(Date.parse((body as Pod).metadata.deletionTimestamp ?? '') < Date.now(), 'the sum of the API server overflows as well');
     await create(api, maintenance('tenant', { nodeName: 'node-1', drain: { gracePeriodSeconds: 2 } }));
     await untilMaintenance(api, 'tenant', 'Drained');
     for (const name of ['year', 'centuries']) await podGone(api, space, name);
+    assert.deepEqual(Object.keys(lifeIn((await log)[0] ?? '')), ['started']);
   });
 
   test('a real reboot is seen by its boot ID: the machine maintenance that waits for it ends', async () => {

@@ -7,6 +7,7 @@ import { durationMs } from '../duration.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
 import { graceOf } from './resources.ts';
+import { isMirror, StaticPods } from './static-pods.ts';
 
 /** How long pods take, in milliseconds: the middle of each, spread by the seed. */
 export type Pace = {
@@ -49,12 +50,14 @@ export class Kubelets {
   readonly #told = new Map<string, number>();
   /** What is under way, by the pod's uid. */
   readonly #timers = new Map<string, () => void>();
+  readonly #staticPods: StaticPods;
 
   constructor(cluster: Cluster, clock: Clock, pace: Pace, isAlive: (node: Stored) => boolean) {
     this.#cluster = cluster;
     this.#clock = clock;
     this.#pace = pace;
     this.#isAlive = isAlive;
+    this.#staticPods = new StaticPods(cluster, clock, isAlive);
   }
 
   /** Is told of every change of nodes and pods. */
@@ -64,8 +67,9 @@ export class Kubelets {
       return;
     }
     if (resource !== 'pods') return;
-    if (type === 'removed') this.#forget(object.metadata.uid);
-    else this.#look(object);
+    if (type !== 'removed') return this.#look(object);
+    this.#forget(object.metadata.uid);
+    if (isMirror(object)) this.#staticPods.removed(object);
   }
 
   /** The kubelet of a node answers again: it finds what has been decided meanwhile. */
@@ -76,6 +80,7 @@ export class Kubelets {
   stop(): void {
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
+    this.#staticPods.stop();
   }
 
   #podsOn(node: string): readonly Stored[] {
@@ -136,7 +141,8 @@ export class Kubelets {
     const startMs = constraintsOf(pod).after('ready-after') ?? this.#pace.of?.(pod).startMs ?? this.#time(this.#pace.startMs);
     if (startMs === Number.POSITIVE_INFINITY) return;
     this.#plan(pod, startMs, current => {
-      if (current.metadata.deletionTimestamp === undefined) this.#say(current, runningStatus(current, this.#cluster.nowMs()));
+      if (current.metadata.deletionTimestamp === undefined && phaseOf(current) === 'Pending')
+        this.#say(current, runningStatus(current, this.#cluster.nowMs()));
     });
   }
 
@@ -162,9 +168,10 @@ export class Kubelets {
     const constraints = constraintsOf(pod);
     const known = this.#pace.of?.(pod).stopMs;
     if (constraints.has('never-gone') || known === Number.POSITIVE_INFINITY) return this.#cancel(pod.metadata.uid);
+    if (isMirror(pod)) return this.#staticPods.ending(pod);
     const givenMs = durationMs(pod.metadata.deletionGracePeriodSeconds ?? graceOf(part(pod, 'spec')));
     const begun = this.#begun(pod, givenMs);
-    // Of centuries kubelet's own sum makes a negative number, and it kills such a pod at once.
+    // Of centuries kubelet's own sum makes a negative number, and it kills such a pod at once, without a SIGTERM.
     const graceMs = Math.max(0, givenMs);
     const wanted = constraints.has('ignores-sigterm')
       ? graceMs
