@@ -131,16 +131,6 @@ export const deleteMachineWrite = (machine: Machine, request: MachineRequest): W
   ],
 });
 
-export const deleteChildWrite = (child: MaintenanceRequest): Write => ({
-  what: 'delete the maintenance of the node',
-  method: 'DELETE',
-  path: pathOf(child),
-  body: { preconditions: { uid: child.uid } },
-  store: 'requests',
-  adapter: child.adapter.name,
-  announce: [],
-});
-
 /** Notes for the agent of the node what it has been drained for. */
 export const drainedForWrite = (notice: Notice, ids: readonly string[]): Write => ({
   what: 'report to the agent of the node that the node is drained',

@@ -1,4 +1,5 @@
 import type { Write } from '../maintenance/decision.ts';
+import { deleteChildWrite } from '../maintenance/delete-child.ts';
 import { earliest } from '../time.ts';
 import { advance } from './advance.ts';
 import { haltedBy } from './halt.ts';
@@ -8,7 +9,7 @@ import type { PlanDecision, PlanSnapshot, StageCount, Waiting } from './snapshot
 import { nextStart, type Start } from './start.ts';
 import type { Step } from './states/common.ts';
 import { isOver, type PlanView, viewOf } from './view.ts';
-import { announce, childNameOf, deleteChildWrite, ownWrite } from './writes.ts';
+import { announce, childNameOf, ownWrite } from './writes.ts';
 
 /** What is decided beside the nodes that are in flight. */
 type PlanState = Pick<PlanDecision, 'phase' | 'message'> & { readonly warning?: true; readonly start?: Start };

@@ -1,6 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../json.ts';
 import type { KubeEvent, Write } from '../maintenance/decision.ts';
-import { type MaintenanceRequest, pathOf } from '../request/request.ts';
 import { timeText } from '../time.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
 import { type Plan, planAnnotation, planApi, plansPath, type Work } from './plan.ts';
@@ -77,16 +76,6 @@ export const createChildWrite = ({ plan, settings }: PlanSnapshot, { node, uid }
   store: 'requests',
   adapter: 'maintenances.drydock.dev',
   announce: [announce(plan, 'Normal', 'NodeBegun', `Node ${node} is taken out of service`)],
-});
-
-export const deleteChildWrite = (child: MaintenanceRequest): Write => ({
-  what: 'delete the maintenance of the node',
-  method: 'DELETE',
-  path: pathOf(child),
-  body: { preconditions: { uid: child.uid } },
-  store: 'requests',
-  adapter: child.adapter.name,
-  announce: [],
 });
 
 const podsPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;

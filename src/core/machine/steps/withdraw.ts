@@ -1,8 +1,9 @@
 import type { Write } from '../../maintenance/decision.ts';
+import { deleteChildWrite } from '../../maintenance/delete-child.ts';
 import { hookName, type Machine, type MachineSet } from '../machine.ts';
 import type { MachineRequest } from '../request.ts';
 import type { MachineDecision, MachineSnapshot } from '../snapshot.ts';
-import { deleteChildWrite, hookWrite, markWrite, scaleWrite } from '../writes.ts';
+import { hookWrite, markWrite, scaleWrite } from '../writes.ts';
 
 /** Taking back what has been done for a request. */
 

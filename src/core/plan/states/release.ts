@@ -1,5 +1,6 @@
+import { deleteChildWrite } from '../../maintenance/delete-child.ts';
 import type { NodeVerdict } from '../in-flight.ts';
-import { deleteChildWrite, deletePodWrite, recordWrite } from '../writes.ts';
+import { deletePodWrite, recordWrite } from '../writes.ts';
 import { become, end, isRebooted, type NodeView, type State, type Step } from './common.ts';
 import { settle } from './proof.ts';
 import { podNamesOf } from './work.ts';
