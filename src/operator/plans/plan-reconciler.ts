@@ -62,7 +62,8 @@ export class PlanReconciler {
   readonly #writer: Writer;
   readonly #queue: WorkQueue;
   readonly #inputs: SnapshotInputs;
-  readonly #expressions = new WeakMap<Plan, PlanExpressions>();
+  /** By uid: compiled once a generation, whatever becomes of the status. */
+  readonly #expressions = new Map<string, { readonly generation: number; readonly expressions: PlanExpressions }>();
   readonly #failures = new Map<string, number>();
   /** What was refused last, by the plan's name. */
   readonly #troubles = new Map<string, string>();
@@ -126,9 +127,14 @@ export class PlanReconciler {
   }
 
   #expressionsOf(plan: Plan): PlanExpressions {
-    const known = this.#expressions.get(plan) ?? planExpressions(plan);
-    this.#expressions.set(plan, known);
-    return known;
+    const { uid, generation } = plan;
+    const known = this.#expressions.get(uid);
+    if (known?.generation === generation) return known.expressions;
+    // Plans that are gone take theirs with them.
+    if (this.#expressions.size > 2 * this.plans.plans.size) this.#expressions.clear();
+    const expressions = planExpressions(plan);
+    this.#expressions.set(uid, { generation, expressions });
+    return expressions;
   }
 
   /** Looks at one plan and does what is to be done. Rejects for defects only. */
