@@ -14,13 +14,18 @@ const root = new Command('drydock')
       .addOption(new Option('--secret', 's').hideHelp()),
   )
   .addCommand(new Command('release').argument('<node>'))
+  .addCommand(
+    new Command('plan')
+      .addCommand(new Command('retry').argument('<name>').argument('[node...]').option('--failed', 'f'))
+      .addCommand(new Command('rerun').argument('<name>')),
+  )
   .addCommand(new Command('completion').addArgument(new Argument('<shell>').choices(['bash', 'zsh'])));
 
 const of = (...words: readonly string[]): Promise<readonly string[]> => complete(root, words, async () => ['n2', 'n1', 'other']);
 
 test('commands, flags, choices and nodes are completed where they may stand', async () => {
   const table: readonly (readonly [readonly string[], readonly string[]])[] = [
-    [[''], ['completion', 'drain', 'release']],
+    [[''], ['completion', 'drain', 'plan', 'release']],
     [['re'], ['release']],
     [
       ['drain', '--'],
@@ -43,7 +48,18 @@ test('commands, flags, choices and nodes are completed where they may stand', as
       ['bash', 'zsh'],
     ],
     [['unknown', ''], []],
-    [[], ['completion', 'drain', 'release']],
+    [[], ['completion', 'drain', 'plan', 'release']],
+    [
+      ['plan', 're'],
+      ['rerun', 'retry'],
+    ],
+    [['plan', 'retry', ''], []],
+    [
+      ['plan', 'retry', 'kernel', 'n'],
+      ['n1', 'n2'],
+    ],
+    [['plan', 'retry', '--'], ['--failed']],
+    [['plan', 'unknown', ''], []],
   ];
   for (const [words, expected] of table) assert.deepEqual(await of(...words), expected, words.join(' '));
 });

@@ -56,6 +56,12 @@ const flagsOf = (command: Command): readonly string[] =>
 /** What the arguments of a command stand for, by their names in its usage. */
 const isNode = (name: string): boolean => name === 'node' || name === 'pod-or-node';
 
+/** The command that the words lead to, and the words behind its name; the last word is the beginning of another. */
+const commandAt = (root: Command, words: readonly string[]): { readonly command: Command; readonly rest: readonly string[] } => {
+  const next = words.length > 1 ? root.commands.find(one => one.name() === words[0]) : undefined;
+  return next === undefined ? { command: root, rest: words } : commandAt(next, words.slice(1));
+};
+
 /**
  * What may come next, given the words so far; the last one is the beginning of the next. `nodes` is asked only where the name of a node may
  * stand. Sorted; only what begins with the last word.
@@ -67,13 +73,12 @@ export const complete = async (
 ): Promise<readonly string[]> => {
   const last = words.at(-1) ?? '';
   const fits = (all: readonly string[]): readonly string[] => all.filter(one => one.startsWith(last)).toSorted();
-  const command = words.length > 1 ? root.commands.find(one => one.name() === words[0]) : root;
-  if (command === undefined) return [];
-  const before = words.slice(command === root ? 0 : 1, -1);
+  const { command, rest } = commandAt(root, words);
+  const before = rest.slice(0, -1);
   const option = optionNamed(command, before.at(-1) ?? '');
   if (option !== undefined && takesValue(option)) return fits(option.argChoices ?? []);
   if (last.startsWith('-')) return fits(flagsOf(command));
-  if (command === root) return fits(root.commands.map(one => one.name()));
+  if (command.commands.length > 0) return before.length > 0 ? [] : fits(command.commands.map(one => one.name()));
   const place = positionals(command, before).length;
   const argument = command.registeredArguments[place] ?? command.registeredArguments.findLast(({ variadic }) => variadic);
   if (argument === undefined) return [];

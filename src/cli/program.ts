@@ -13,6 +13,7 @@ import { openStackFlags } from './manager/openstack-flags.ts';
 import type { OperatorFlags } from './manager/operator-flags.ts';
 import { webhookFlags } from './manager/webhook-flags.ts';
 import { type NovaFlags, novaBooleans, novaFlags } from './nova/flags.ts';
+import { planCommand } from './plan/plan-commands.ts';
 import { rehearsalCommands } from './rehearsal/rehearsal-commands.ts';
 import { helpWithRights } from './rights.ts';
 import { ApiError } from './shared/api-error.ts';
@@ -152,9 +153,13 @@ const nodeNames = async (env: Env): Promise<readonly string[]> => {
   return names;
 };
 
+/** A command and all below it. */
+const withInner = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(withInner)];
+
 const program = (env: Env): Command => {
   const root = new Command('drydock').description(description).version(version(), '-v, --version').addHelpText('after', firstSteps);
   const own = [
+    planCommand(env),
     operatorCommand(env),
     connectionFlags(installCommand(env)),
     dashboardCommand(env),
@@ -166,7 +171,7 @@ const program = (env: Env): Command => {
   ];
   for (const command of [...maintenanceCommands(env), ...rehearsalCommands(env), ...nodeCommands(env), ...diagnoseCommands(env), ...own])
     root.addCommand(command);
-  for (const command of [root, ...root.commands]) command.exitOverride().showHelpAfterError('(--help shows what there is)');
+  for (const command of withInner(root)) command.exitOverride().showHelpAfterError('(--help shows what there is)');
   return root;
 };
 
@@ -200,7 +205,7 @@ export const run = async (args: readonly string[], env: Env): Promise<void> => {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : wrongCall(args[0]);
     else {
       const text = textOf(error);
-      const help = helpWithRights(args[0], text);
+      const help = helpWithRights(args, text);
       process.stderr.write(help === undefined ? `${text}\n` : `${text}\n${help}\n`);
       process.exitCode = exitCodeOf(error, args[0]);
     }

@@ -3,14 +3,20 @@ const roles: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['status', 'why', 'windows', 'rehearse', 'snapshot'].map(command => [command, 'drydock-maintenance-viewer'])),
   ...Object.fromEntries(['maintain', 'release'].map(command => [command, 'drydock-maintenance-editor'])),
   ...Object.fromEntries(['drain', 'cordon', 'uncordon'].map(command => [command, 'drydock-drainer'])),
+  ...Object.fromEntries(['plan status', 'plan history'].map(command => [command, 'drydock-plan-viewer'])),
+  ...Object.fromEntries(
+    ['pause', 'resume', 'abort', 'rerun', 'retry', 'skip', 'approve'].map(word => [`plan ${word}`, 'drydock-plan-operator']),
+  ),
+  'plan create': 'drydock-plan-author',
 };
 
 const quoted = (text: string): string => (/^[\w@.:-]+$/.test(text) ? text : `'${text}'`);
 
 /** What would help whoever lacks a right, by what the API server says; undefined where it says something else, or no shipped role is for that. */
-export const helpWithRights = (command: string | undefined, message: string): string | undefined => {
+export const helpWithRights = (args: readonly string[], message: string): string | undefined => {
   const [, user] = / is forbidden: User "([^"]+)" cannot /.exec(message) ?? [];
-  const role = roles[command ?? ''];
+  const [command = '', inner = ''] = args;
+  const role = roles[command] ?? roles[`${command} ${inner}`];
   if (user === undefined || role === undefined) return undefined;
   return `help: the role ${role} is enough: kubectl create clusterrolebinding ${quoted(`${role}-${user}`)} --clusterrole=${role} --user=${quoted(user)}`;
 };

@@ -62,10 +62,14 @@ const drainCommand = (env: Env): Command => {
 /** `drain`, `cordon` and `uncordon`: what kubectl has under the same names. */
 export const nodeCommands = (env: Env): readonly Command[] => [drainCommand(env), cordonCommand(true, env), cordonCommand(false, env)];
 
-/** Arguments as these commands take them, from arguments as Go programs take them. */
-export const nodeArguments = (args: readonly string[]): readonly string[] =>
-  plainBooleans(args, [...switches.map(([flag]) => flag), '--delete-local-data', '--insecure-skip-tls-verify']).map(arg => {
+/** Arguments as these commands take them, from arguments as Go programs take them. What stands behind `--` is nobody's flag. */
+export const nodeArguments = (args: readonly string[]): readonly string[] => {
+  const plain = plainBooleans(args, [...switches.map(([flag]) => flag), '--delete-local-data', '--insecure-skip-tls-verify']);
+  const end = plain.includes('--') ? plain.indexOf('--') : plain.length;
+  const flags = plain.slice(0, end).map(arg => {
     // Alone, kubectl's flag means the client's dry run; the next word is a node.
     if (arg === '--dry-run') return '--dry-run=client';
     return arg.startsWith('-l=') ? `--selector=${arg.slice('-l='.length)}` : arg;
   });
+  return [...flags, ...plain.slice(end)];
+};

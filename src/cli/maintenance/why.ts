@@ -4,6 +4,7 @@ import { drainRequest } from '../../core/request/ad-hoc.ts';
 import { seedPolicy } from '../../core/request/policy.ts';
 import type { Connection } from '../../kube/connect.ts';
 import type { ApiResponse } from '../../operator/ports.ts';
+import { plansAbout } from '../plan/why-plans.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { drainInputsAt } from '../shared/drain-inputs.ts';
@@ -85,5 +86,6 @@ export const why = (text: string, flags: WhyFlags, env: Env): Promise<void> =>
       return;
     }
     const known = await knownOf(connection, nodeName, env);
-    process.stdout.write(`${pod === undefined ? whyNode(known) : whyPod(pod, known)}\n`);
+    if (pod !== undefined) process.stdout.write(`${whyPod(pod, known)}\n`);
+    else process.stdout.write(`${[whyNode(known), ...(await plansAbout(connection, known.node))].join(' ')}\n`);
   });

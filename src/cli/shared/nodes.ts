@@ -19,7 +19,7 @@ export const nodeChoice = (command: string, names: readonly string[], selector: 
 };
 
 /** `node/x` and `nodes/x` are x, as for kubectl. */
-const plainName = (text: string): string => {
+export const plainName = (text: string): string => {
   const [kind, name, ...rest] = text.split('/');
   if (name === undefined) return text;
   if (rest.length > 0 || name === '') throw new UsageError(`"${text}" is not the name of a node`);

@@ -18,7 +18,8 @@ export type PlanView = {
   readonly counts: PlanCounts;
 };
 
-const isSetAside = ({ node, verdict, completedAt }: NodeVerdict, { retries }: PlanSnapshot['plan']): boolean => {
+/** It does not count any more: somebody has said that the node has its turn again. */
+export const isSetAside = ({ node, verdict, completedAt }: NodeVerdict, { retries }: Pick<PlanSnapshot['plan'], 'retries'>): boolean => {
   const since = retries.get(node) ?? retries.get('*');
   return verdict === 'Failed' && since !== undefined && Temporal.Instant.compare(completedAt, since) <= 0;
 };

@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '../json.ts';
 import type { KubeEvent, Write } from '../maintenance/decision.ts';
 import { timeText } from '../time.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
-import { type Plan, planAnnotation, planApi, plansPath, type Work } from './plan.ts';
+import { type Plan, planAnnotation, planApi, plansPath, type Run, type Work } from './plan.ts';
 import type { PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from './snapshot.ts';
 
 /** The objects that a plan makes, each under a name that is computed: what was begun is found again after a crash. */
@@ -113,7 +113,7 @@ export const createPodWrite = ({ plan, settings }: PlanSnapshot, { podSpec }: Ex
 });
 
 /** Labels have 63 characters at most. */
-const labelOf = (name: string): string => (name.length <= 63 ? name : short(name));
+export const labelOf = (name: string): string => (name.length <= 63 ? name : short(name));
 
 export const deletePodWrite = (pod: WorkPod): Write => ({
   what: 'delete the pod that has worked on the node',
@@ -173,6 +173,10 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict
     },
   };
 };
+
+/** Of the approval of a run, or of what follows one of its stages: whoever agrees twice has agreed once. */
+export const approvalNameOf = ({ name, uid }: Pick<Plan, 'name' | 'uid'>, run: Pick<Run, 'id' | 'revision'>, stage?: string): string =>
+  named(name.replaceAll('.', '-'), short(`${uid}/${run.id}/${run.revision}/${stage ?? ''}`));
 
 /** A change of the plan itself. */
 export const ownWrite = (plan: Plan, what: string, finalizers: readonly string[], said: readonly KubeEvent[]): Write => ({

@@ -120,7 +120,7 @@ export const readWorkPod = (raw: unknown): WorkPod => {
 };
 
 /** The annotation of the leader's lease that stops all plans; its value says why. */
-const haltAnnotation = 'drydock.dev/halt';
+export const haltAnnotation = 'drydock.dev/halt';
 
 export type Halt = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly reason?: string };
 

@@ -1,0 +1,75 @@
+import type { JsonObject } from '../../core/json.ts';
+import { timeText } from '../../core/time.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { plainOutput } from '../shared/output.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { changePlan, type PlanObject, planNamed, recordsOf, titleOfPlan } from './plan-object.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** A switch of a plan: how the spec is changed, and how that is called. */
+type Switch = {
+  readonly spec: JsonObject;
+  /** It is so already. */
+  readonly isSet: (plan: PlanObject) => boolean;
+  readonly done: string;
+  readonly note: (plan: PlanObject) => string | undefined;
+};
+
+const goesOn = ({ status }: PlanObject): string | undefined => {
+  const many = status?.inFlight?.length ?? 0;
+  return many === 0 ? undefined : `${many} ${many === 1 ? 'node' : 'nodes'} in flight: the plan finishes what it has begun`;
+};
+
+const switches = {
+  pause: { spec: { paused: true }, isSet: ({ spec }) => spec.paused === true, done: 'paused', note: goesOn },
+  resume: {
+    spec: { paused: false },
+    isSet: ({ spec }) => spec.paused !== true,
+    done: 'resumed',
+    note: ({ metadata, spec }) =>
+      spec.aborted === true ? `plan ${metadata.name} is aborted; begin again with: drydock plan rerun ${metadata.name}` : undefined,
+  },
+  abort: {
+    spec: { aborted: true },
+    isSet: ({ spec }) => spec.aborted === true,
+    done: 'aborted',
+    note: ({ status }) => {
+      const many = status?.inFlight?.length ?? 0;
+      return many === 0 ? undefined : `${many} in flight: nodes that no work was done on are given back, the others are finished`;
+    },
+  },
+} as const satisfies Readonly<Record<string, Switch>>;
+
+export type PlanSwitch = keyof typeof switches;
+
+/** `drydock plan pause|resume|abort NAME`. Throws an ApiError with what the server said. */
+export const setSwitch = (word: PlanSwitch, name: string, flags: ConnectionFlags, env: Env): Promise<void> =>
+  withCluster(flags, env, async api => {
+    const { spec, isSet, done, note }: Switch = switches[word];
+    const before = await changePlan(api, name, plan => (isSet(plan) ? undefined : spec));
+    plainOutput.line(`${titleOfPlan(name)} ${isSet(before) ? (word === 'resume' ? 'is not paused' : `already ${done}`) : done}`);
+    const more = note(before);
+    if (more !== undefined) plainOutput.note(more);
+  });
+
+/** Another id than any that was: one more than the highest number, or the time where the present one is none. */
+export const nextRunId = (current: string, used: readonly string[], now: Temporal.Instant): string => {
+  if (!/^\d{1,15}$/.test(current)) return timeText(now);
+  const numbers = [current, ...used].filter(id => /^\d{1,15}$/.test(id)).map(Number);
+  return String(Math.max(...numbers) + 1);
+};
+
+/** `drydock plan rerun NAME`: a new run; an aborted plan is not aborted any more. Throws an ApiError with what the server said. */
+export const rerun = (name: string, flags: ConnectionFlags, env: Env): Promise<void> =>
+  withCluster(flags, env, async api => {
+    const used = (await recordsOf(api, await planNamed(api, name))).map(({ run }) => run);
+    let next = '';
+    const before = await changePlan(api, name, ({ spec, status }) => {
+      const ids = status?.run === undefined ? used : [...used, status.run.id];
+      next = nextRunId(spec.runID ?? '1', ids, Temporal.Now.instant());
+      return { runID: next, ...(spec.aborted === true && { aborted: false }) };
+    });
+    plainOutput.line(`${titleOfPlan(name)} begins run ${next}`);
+    if (before.spec.paused === true) plainOutput.note(`plan ${name} is paused; it goes on with: drydock plan resume ${name}`);
+  });

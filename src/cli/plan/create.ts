@@ -1,0 +1,129 @@
+import { stringify } from 'yaml';
+import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { planApi, plansPath } from '../../core/plan/plan.ts';
+import { parseSelector } from '../../core/pod/parse-selector.ts';
+import type { LabelSelector } from '../../core/pod/selector.ts';
+import { planExpressions } from '../../operator/plans/expressions.ts';
+import { ApiError, refusedError } from '../shared/api-error.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { positive } from '../shared/go-values.ts';
+import { plainOutput } from '../shared/output.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { notServed, titleOfPlan } from './plan-object.ts';
+
+export type CreateFlags = ConnectionFlags & {
+  readonly selector?: string;
+  readonly image?: string;
+  readonly command?: boolean;
+  readonly external?: string;
+  readonly reboots?: boolean;
+  readonly due?: string;
+  readonly maxInFlight?: string;
+  readonly maxUnavailable?: string;
+  readonly canary?: string;
+  readonly dryRun: 'none' | 'client' | 'server';
+  readonly output?: 'json' | 'yaml' | 'name';
+};
+
+const selectorOf = (text: string | undefined): LabelSelector => {
+  if (text === undefined) throw new UsageError("say which nodes with --selector, for example pool=blue; --selector='' selects all nodes");
+  const selector = parseSelector(text);
+  if (selector === undefined)
+    throw new UsageError(`invalid value "${text}" for --selector: expected a label selector such as pool=blue,!gpu`);
+  // Equal labels as people write them.
+  const all = selector.matchExpressions ?? [];
+  const isPlain = ({ key, operator, values = [] }: (typeof all)[number]): boolean =>
+    operator === 'In' && values.length === 1 && all.filter(one => one.key === key).length === 1;
+  const plain = all.filter(isPlain);
+  const others = all.filter(one => !isPlain(one));
+  return {
+    ...(plain.length > 0 && { matchLabels: Object.fromEntries(plain.map(({ key, values = [] }) => [key, values[0] ?? ''])) }),
+    ...(others.length > 0 && { matchExpressions: others }),
+  };
+};
+
+const amount = (flag: string, text: string): number | string => {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  if (/^(100|[1-9][0-9]?)%$/.test(text)) return text;
+  throw new UsageError(`invalid value "${text}" for ${flag}: expected a number or a percent such as 5%`);
+};
+
+const containerOf = (image: string, words: readonly string[], isCommand: boolean): JsonObject => ({
+  name: 'work',
+  image,
+  ...(words.length > 0 && (isCommand ? { command: words } : { args: words })),
+  securityContext: { privileged: true },
+});
+
+const workOf = (words: readonly string[], { image, command, external, reboots }: CreateFlags): JsonObject => {
+  if (image !== undefined && external !== undefined) throw new UsageError('the work is an image or external: give --image or --external');
+  if (image === undefined && (words.length > 0 || command === true || reboots === true)) {
+    throw new UsageError('words behind --, --command and --reboots are about the image of the work: name it with --image');
+  }
+  if (command === true && words.length === 0) throw new UsageError('--command takes the command behind --, for example -- /bin/update now');
+  if (external !== undefined) return { external: { finished: { expression: external } } };
+  if (image === undefined) return { none: {} };
+  const podSpec = { hostPID: true, containers: [containerOf(image, words, command === true)] };
+  return { job: { podSpec, ...(reboots === true && { rebootsNode: true }) } };
+};
+
+const concurrencyOf = ({ maxInFlight, maxUnavailable }: CreateFlags): JsonObject => ({
+  ...(maxInFlight !== undefined && { maxInFlight: amount('--max-in-flight', maxInFlight) }),
+  ...(maxUnavailable !== undefined && { maxUnavailable: amount('--max-unavailable', maxUnavailable) }),
+});
+
+/** One line with the flag in place of the field: the first of the compiler's, which has the place. */
+const flagOfProblem = (problem: string): string => {
+  const [line = ''] = problem.split('\n');
+  const named = line.replace('spec.due.expression:', '--due:').replace('spec.work.external.finished.expression:', '--external:');
+  return named.replace('ERROR: <input>:', 'invalid expression at ');
+};
+
+/** The plan that these flags ask for. Throws a UsageError that names the flag and what it takes. */
+export const planFor = (name: string, words: readonly string[], flags: CreateFlags): JsonObject => {
+  const { due, canary } = flags;
+  const concurrency = concurrencyOf(flags);
+  const plan = {
+    apiVersion: planApi,
+    kind: 'MaintenancePlan',
+    metadata: { name },
+    spec: {
+      nodeSelector: selectorOf(flags.selector),
+      ...(due !== undefined && { due: { expression: due } }),
+      ...(Object.keys(concurrency).length > 0 && { concurrency }),
+      ...(canary !== undefined && { stages: [{ name: 'canary', limit: positive('--canary', canary), approveAfter: true }] }),
+      work: workOf(words, flags),
+    },
+  };
+  const { problem } = planExpressions(readMaintenancePlan(plan));
+  if (problem !== undefined) throw new UsageError(flagOfProblem(problem));
+  return plan;
+};
+
+const suffixes = { none: '', client: ' (dry run)', server: ' (server dry run)' } as const;
+
+const tell = (name: string, plan: JsonObject, { output, dryRun }: CreateFlags): void => {
+  if (output === 'json') return plainOutput.line(JSON.stringify(plan, undefined, 2));
+  if (output === 'yaml') return plainOutput.line(stringify(plan, { lineWidth: 0 }).trimEnd());
+  plainOutput.line(output === 'name' ? titleOfPlan(name) : `${titleOfPlan(name)} created${suffixes[dryRun]}`);
+};
+
+/** `drydock plan create NAME -l LABELS --image IMAGE [-- WORDS…]`. Throws an ApiError with what the server said. */
+export const createPlan = async (
+  name: string,
+  words: readonly string[],
+  flags: CreateFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> => {
+  const plan = planFor(name, words, flags);
+  if (flags.dryRun === 'client') return tell(name, plan, flags);
+  await withCluster(flags, env, async api => {
+    const query = { fieldManager: 'drydock', ...(flags.dryRun === 'server' && { dryRun: 'All' }) };
+    const response = await api.call({ method: 'POST', path: plansPath, query, body: plan });
+    if (response.status === 404) throw new ApiError(notServed);
+    if (response.status !== 201) throw refusedError(response);
+    tell(name, response.body as JsonObject, flags);
+  });
+};

@@ -1,0 +1,38 @@
+import { plansPath } from '../../core/plan/plan.ts';
+import type { CachedObject, Watcher } from '../../operator/ports.ts';
+import { plainOutput } from '../shared/output.ts';
+import type { PlanObject } from './plan-object.ts';
+
+type Followed = CachedObject & { readonly plan: PlanObject };
+
+const project = (raw: unknown): Followed => {
+  const plan = raw as PlanObject;
+  const { name, uid, resourceVersion } = plan.metadata;
+  return { key: name, uid, resourceVersion, plan };
+};
+
+/** Follows a plan by events until `look` has seen enough. Resolves with the plan as it was then; undefined when it is gone. */
+export const followPlan = async (
+  watcher: Watcher,
+  name: string,
+  look: (plan: PlanObject) => 'enough' | 'go on',
+): Promise<PlanObject | undefined> => {
+  const done = new AbortController();
+  let last: PlanObject | undefined;
+  await watcher.watch(
+    { path: plansPath, fieldSelector: `metadata.name=${name}` },
+    project,
+    {
+      changed: ({ type, object: { plan } }) => {
+        if (done.signal.aborted) return;
+        last = type === 'removed' ? undefined : plan;
+        if (last === undefined || look(plan) === 'enough') done.abort();
+      },
+      // It was gone before anybody looked.
+      synced: () => (last === undefined ? done.abort() : undefined),
+      failing: ({ message }) => plainOutput.note(`drydock: plan ${name} cannot be read at the moment: ${message}`),
+    },
+    done.signal,
+  );
+  return last;
+};

@@ -1,0 +1,78 @@
+import { stringify } from 'yaml';
+import { type VerdictWord, verdictWords } from '../../core/plan/in-flight.ts';
+import type { RecordSlice } from '../../core/plan/snapshot.ts';
+import { timeText } from '../../core/time.ts';
+import { columns } from '../../support/columns.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { plainOutput } from '../shared/output.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { type PlanObject, planNamed, recordsOf } from './plan-object.ts';
+
+export type HistoryFlags = ConnectionFlags & { readonly output: 'table' | 'json' | 'yaml' };
+
+/** One run as it is shown. */
+type ShownRun = {
+  readonly run: string;
+  readonly revision: string;
+  /** Of the run that is under way, or was the last: the phase of the plan. */
+  readonly phase?: string;
+  readonly verdicts: Readonly<Record<VerdictWord, number>>;
+  readonly started: string;
+  readonly completed?: string;
+};
+
+const shownRun = (slices: readonly RecordSlice[], phase: string | undefined): ShownRun => {
+  const all = slices.flatMap(({ verdicts }) => verdicts);
+  const many = (word: VerdictWord): number => all.filter(({ verdict }) => verdict === word).length;
+  const sorted = (times: readonly Temporal.Instant[]): readonly Temporal.Instant[] =>
+    times.toSorted((one, other) => Temporal.Instant.compare(one, other));
+  const [started] = sorted(all.map(({ startedAt }) => startedAt));
+  const completed = sorted(all.map(({ completedAt }) => completedAt)).at(-1);
+  return {
+    run: slices[0]?.run ?? '',
+    revision: slices[0]?.revision ?? '',
+    verdicts: Object.fromEntries(verdictWords.map(word => [word, many(word)])) as Record<VerdictWord, number>,
+    started: started === undefined ? '' : timeText(started),
+    ...(phase !== undefined && { phase }),
+    ...(completed && { completed: timeText(completed) }),
+  };
+};
+
+/** The runs of a plan, the latest last; the present one too when nothing is recorded of it yet. */
+export const runsOf = ({ status }: Pick<PlanObject, 'status'>, slices: readonly RecordSlice[]): readonly ShownRun[] => {
+  const now = status?.run;
+  const groups = Map.groupBy(slices, ({ run, revision }) => JSON.stringify([run, revision]));
+  const isNow = (run: string, revision: string): boolean => run === now?.id && revision === now.revision;
+  const runs = [...groups.values()].map(group => {
+    const [first] = group;
+    return shownRun(group, first && isNow(first.run, first.revision) ? status?.phase : undefined);
+  });
+  const begun: ShownRun[] =
+    now === undefined || runs.some(({ run, revision }) => isNow(run, revision))
+      ? []
+      : [{ ...shownRun([], status?.phase), run: now.id, revision: now.revision, started: now.startTime }];
+  return [...runs.toSorted((one, other) => (one.started < other.started ? -1 : 1)), ...begun];
+};
+
+export const historyTable = (runs: readonly ShownRun[]): string => {
+  const head = ['RUN', 'REVISION', 'PHASE', ...verdictWords.map(word => word.toUpperCase()), 'STARTED', 'LAST COMPLETED'];
+  const rows = runs.map(({ run, revision, phase, verdicts, started, completed }) => [
+    run,
+    revision,
+    phase ?? '-',
+    ...verdictWords.map(word => String(verdicts[word])),
+    started,
+    completed ?? '-',
+  ]);
+  return columns([head, ...rows], 3).join('\n');
+};
+
+/** `drydock plan history NAME`: the runs of a plan, out of its records. Nothing is written. */
+export const history = (name: string, flags: HistoryFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
+  withCluster(flags, env, async api => {
+    const plan = await planNamed(api, name);
+    const runs = runsOf(plan, await recordsOf(api, plan));
+    if (flags.output === 'json') return plainOutput.line(JSON.stringify({ runs }, undefined, 2));
+    if (flags.output === 'yaml') return plainOutput.line(stringify({ runs }, { lineWidth: 0 }).trimEnd());
+    plainOutput.line(runs.length === 0 ? `Plan ${name} has not begun a run.` : historyTable(runs));
+  });

@@ -1,0 +1,77 @@
+import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
+import type { MaintenancePlanSpec } from '../../apis/schema/maintenance-plan.ts';
+import type { NodeVerdict } from '../../core/plan/in-flight.ts';
+import { isSetAside } from '../../core/plan/view.ts';
+import { isBefore, timeText } from '../../core/time.ts';
+import { refusedError } from '../shared/api-error.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { nodePath, plainName } from '../shared/nodes.ts';
+import { plainOutput } from '../shared/output.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { changePlan, ofThisRun, type PlanObject, planNamed, recordsOf, titleOfPlan } from './plan-object.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export type RetryFlags = ConnectionFlags & { readonly failed?: boolean };
+export type SkipFlags = ConnectionFlags & { readonly reason: string };
+
+type Retry = NonNullable<MaintenancePlanSpec['retries']>[number];
+
+/** The list with these nodes at this time. `*` replaces those that are not later: an older entry of a node would count before it. */
+export const mergedRetries = (stored: readonly Retry[], names: readonly string[], before: string): readonly Retry[] => {
+  const isLater = (one: Retry): boolean => Date.parse(one.before) > Date.parse(before);
+  const kept = stored.filter(one => !names.includes(one.name) && (!names.includes('*') || isLater(one)));
+  return [...kept, ...names.map(name => ({ name, before }))];
+};
+
+/** Now, or the time of the last failure: the clock here may be behind that of the operator. */
+const timeAfter = (failures: readonly NodeVerdict[], now: Temporal.Instant): string =>
+  timeText(failures.reduce((latest, { completedAt }) => (isBefore(latest, completedAt) ? completedAt : latest), now));
+
+const failuresThatCount = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonly NodeVerdict[] => {
+  const read = readMaintenancePlan(plan);
+  return verdicts.filter(one => one.verdict === 'Failed' && !isSetAside(one, read));
+};
+
+/** `drydock plan retry NAME NODE…|--failed`: sets failures aside. Throws a UsageError for a node that has none. */
+export const retry = async (name: string, nodes: readonly string[], flags: RetryFlags, env: Env): Promise<void> => {
+  const all = flags.failed === true;
+  if (all === nodes.length > 0) throw new UsageError('name the nodes to retry, or all failed ones with --failed');
+  await withCluster(flags, env, async api => {
+    const plan = await planNamed(api, name);
+    const slices = ofThisRun(await recordsOf(api, plan), plan);
+    const failures = failuresThatCount(
+      plan,
+      slices.flatMap(({ verdicts }) => verdicts),
+    );
+    const names = [...new Set(nodes.map(plainName))];
+    const lacking = names.find(node => !failures.some(one => one.node === node));
+    if (lacking !== undefined) {
+      throw new UsageError(
+        `node ${lacking} has not failed in this run of plan ${name}; drydock plan status ${name} --nodes lists the verdicts`,
+      );
+    }
+    if (failures.length === 0) return plainOutput.line(`no node of plan ${name} has failed: there is nothing to retry`);
+    const before = timeAfter(failures, Temporal.Now.instant());
+    await changePlan(api, name, ({ spec }) => ({ retries: mergedRetries(spec.retries ?? [], all ? ['*'] : names, before) }));
+    const chosen = all ? [...new Set(failures.map(({ node }) => node))] : names;
+    for (const node of chosen) plainOutput.line(`node/${node} has its turn again`);
+  });
+};
+
+/** `drydock plan skip NAME NODE --reason R`: leaves a node out. Throws an ApiError with what the server said. */
+export const skip = (name: string, text: string, { reason, ...flags }: SkipFlags, env: Env): Promise<void> =>
+  withCluster(flags, env, async api => {
+    const node = plainName(text);
+    const found = await api.call({ method: 'GET', path: nodePath(node) });
+    // Whoever runs plans need not be able to look at nodes.
+    if (found.status !== 200 && found.status !== 403) throw refusedError(found);
+    const isSame = ({ spec }: PlanObject): boolean => spec.skipNodes?.some(one => one.name === node && one.reason === reason) === true;
+    const before = await changePlan(api, name, plan =>
+      isSame(plan) ? undefined : { skipNodes: [...(plan.spec.skipNodes ?? []).filter(one => one.name !== node), { name: node, reason }] },
+    );
+    plainOutput.line(`${titleOfPlan(name)} ${isSame(before) ? 'already leaves' : 'leaves'} node/${node} out`);
+    if (before.status?.inFlight?.some(one => one.node === node) === true)
+      plainOutput.note(`node ${node} is in flight: the plan finishes what it has begun with it`);
+  });

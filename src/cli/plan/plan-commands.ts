@@ -1,0 +1,128 @@
+import { Command, Option } from 'commander';
+import { usualNamespace } from '../install/install-parts.ts';
+import { type ConnectionFlags, connectionFlags } from '../shared/connection-flags.ts';
+import type { ApproveFlags } from './approve.ts';
+import type { PlanSwitch } from './control.ts';
+import type { CreateFlags } from './create.ts';
+import type { HaltFlags } from './halt.ts';
+import type { HistoryFlags } from './history.ts';
+import type { RetryFlags, SkipFlags } from './node-choices.ts';
+import type { PlanStatusFlags } from './status.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const needs = (role: string): string => `\nRights: the role ${role} is enough.`;
+const viewer = needs('drydock-plan-viewer');
+const runner = needs('drydock-plan-operator');
+
+const named = (word: string, description: string): Command =>
+  connectionFlags(new Command(word)).description(description).argument('<name>', 'name of the plan');
+
+const afterStatus = `
+With --watch: a line for each change, and the whole status at the end.
+Exit code with --watch, 0: complete. 1: it could not be followed, or the plan was deleted. 2: the call is wrong. 3: the plan waits for an approval. 4: halted or aborted.
+${viewer}`;
+
+const statusCommand = (env: Env): Command =>
+  connectionFlags(new Command('status'))
+    .description('show all plans, or one: its stages, nodes in flight, what it waits for and what has failed')
+    .argument('[name]', 'only this plan')
+    .option('-w, --watch', 'follow the plan until it is complete, halted or aborted, or waits for an approval')
+    .option('--nodes', 'also list the verdict of every node in this run')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'wide', 'json', 'yaml']).default('table'))
+    .addHelpText('after', afterStatus)
+    .action(async (name: string | undefined, flags: PlanStatusFlags) => (await import('./status.ts')).planStatus(name, flags, env));
+
+const switchCommand = (word: PlanSwitch, description: string, env: Env): Command =>
+  named(word, description)
+    .addHelpText('after', runner)
+    .action(async (name: string, flags: ConnectionFlags) => (await import('./control.ts')).setSwitch(word, name, flags, env));
+
+const rerunCommand = (env: Env): Command =>
+  named('rerun', 'begin a new run of the same work: every node that is due has its turn again')
+    .addHelpText('after', runner)
+    .action(async (name: string, flags: ConnectionFlags) => (await import('./control.ts')).rerun(name, flags, env));
+
+const retryCommand = (env: Env): Command =>
+  named('retry', 'set failures of this run aside: the nodes have their turn again')
+    .argument('[node...]', 'names of nodes that have failed')
+    .option('--failed', 'every node that has failed, instead of naming nodes')
+    .addHelpText('after', runner)
+    .action(async (name: string, nodes: readonly string[], flags: RetryFlags) =>
+      (await import('./node-choices.ts')).retry(name, nodes, flags, env),
+    );
+
+const skipCommand = (env: Env): Command =>
+  named('skip', 'leave a node out of the plan')
+    .argument('<node>', 'name of the node')
+    .requiredOption('--reason <text>', 'reason, for people')
+    .addHelpText('after', runner)
+    .action(async (name: string, node: string, flags: SkipFlags) => (await import('./node-choices.ts')).skip(name, node, flags, env));
+
+const approveCommand = (env: Env): Command =>
+  named('approve', 'agree to what the plan waits for: that the run begins, or goes on after a stage')
+    .argument('[stage]', 'stage after which the plan may go on (default: what it waits for now)')
+    .option('--yes', 'approve ahead, although the plan does not wait for it yet')
+    .addHelpText('after', `\nAn approval is for one run of one revision of the work.\n${runner}`)
+    .action(async (name: string, stage: string | undefined, flags: ApproveFlags) =>
+      (await import('./approve.ts')).approve(name, stage, flags, env),
+    );
+
+const historyCommand = (env: Env): Command =>
+  named('history', 'show the runs of a plan: how many nodes had which verdict, and when')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'))
+    .addHelpText('after', viewer)
+    .action(async (name: string, flags: HistoryFlags) => (await import('./history.ts')).history(name, flags, env));
+
+const haltCommand = (env: Env): Command =>
+  connectionFlags(new Command('halt'))
+    .description('stop all plans of the cluster at once, or let them go on; nodes in flight are finished')
+    .option('--reason <text>', 'stop all plans for this reason')
+    .option('--release', 'let all plans go on')
+    .option('-n, --namespace <name>', 'namespace of the operator', usualNamespace)
+    .addHelpText('after', "\nRights: get and patch leases in the operator's namespace; no shipped role has them.")
+    .action(async (flags: HaltFlags) => (await import('./halt.ts')).halt(flags, env));
+
+const afterCreate = `
+Without --image and --external the nodes are drained and released. Anything more is a file: --dry-run=client -o yaml prints one to begin with.
+${needs('drydock-plan-author')} A plan with an image runs a privileged pod on every selected node.`;
+
+const createCommand = (env: Env): Command =>
+  named('create', 'create a plan: run an image on the selected nodes, drained, within limits, one after the other')
+    .usage('[options] <name> [-- words...]')
+    .argument('[words...]', 'arguments of the image, behind --')
+    .option('-l, --selector <selector>', "labels of the nodes, for example pool=blue,!gpu ('': all nodes)")
+    .option('--image <image>', 'image of the work; it runs privileged in the PID namespace of the node')
+    .option('--command', 'take the words behind -- as the command of the image instead of its arguments')
+    .option('--reboots', 'the work reboots its node: only a new boot ID counts')
+    .option('--external <expression>', 'somebody else does the work; CEL over node: whether it has ended')
+    .option('--due <expression>', 'CEL over node: whether the node is due (default: each node once a run)')
+    .option('--max-in-flight <n>', 'how many nodes at once, as a number or a percent (default: 1)')
+    .option('--max-unavailable <n>', 'how many of the nodes may be out of service, whatever took them (default: no limit)')
+    .option('--canary <n>', 'begin with N nodes, then wait for drydock plan approve')
+    .addOption(new Option('--dry-run <strategy>', 'print what would be created').choices(['none', 'server', 'client']).default('none'))
+    .addOption(new Option('-o, --output <format>', 'print the plan').choices(['json', 'yaml', 'name']))
+    .addHelpText('after', afterCreate)
+    .action(async (name: string, words: readonly string[], flags: CreateFlags) =>
+      (await import('./create.ts')).createPlan(name, words, flags, env),
+    );
+
+/** `drydock plan`: the commands about MaintenancePlans. */
+export const planCommand = (env: Env): Command => {
+  const plan = new Command('plan').description('create, follow and steer MaintenancePlans: work on many nodes, within limits, proven done');
+  for (const command of [
+    createCommand(env),
+    statusCommand(env),
+    historyCommand(env),
+    switchCommand('pause', 'start no more nodes; nodes in flight are finished', env),
+    switchCommand('resume', 'let a paused plan go on', env),
+    approveCommand(env),
+    retryCommand(env),
+    skipCommand(env),
+    switchCommand('abort', 'start no more nodes, and give back those that no work was done on', env),
+    rerunCommand(env),
+    haltCommand(env),
+  ])
+    plan.addCommand(command);
+  return plan;
+};

@@ -1,0 +1,133 @@
+import type { NodeVerdict } from '../../core/plan/in-flight.ts';
+import { timeText } from '../../core/time.ts';
+import { columns } from '../../support/columns.ts';
+import { isUpToDate, type PlanObject } from './plan-object.ts';
+
+/** A MaintenancePlan as text: one line of a list, all of its status, or one line of what has changed. */
+
+/** Verdicts of the present run; `setAside` are those that do not count any more. */
+export type ShownVerdict = NodeVerdict & { readonly setAside: boolean };
+
+const table = (rows: readonly (readonly string[])[]): string => columns(rows, 3).join('\n');
+
+const usual = ['PLAN', 'PHASE', 'STAGE', 'DONE', 'FAILED', 'IN FLIGHT', 'WAITS FOR', 'MESSAGE'];
+const more = ['RUN', 'STARTED', 'SELECTED', 'DUE', 'SKIPPED', 'BLOCKED', 'OUT OF SERVICE'];
+
+const unseen = 'no operator has looked at it yet';
+
+const usualCells = ({ metadata, status = {} }: PlanObject): readonly string[] => {
+  const { phase, run, nodes, waitingFor, message } = status;
+  return [
+    metadata.name,
+    phase ?? 'Pending',
+    run?.stage ?? '-',
+    nodes?.progress ?? '-',
+    String(nodes?.failed ?? '-'),
+    String(nodes?.inFlight ?? '-'),
+    waitingFor ?? '-',
+    message ?? unseen,
+  ];
+};
+
+const moreCells = ({ status = {} }: PlanObject): readonly string[] => {
+  const { run, nodes } = status;
+  const { selected, due, skipped, blocked, unavailable } = nodes ?? {};
+  return [run?.id ?? '-', run?.startTime ?? '-', ...[selected, due, skipped, blocked, unavailable].map(many => String(many ?? '-'))];
+};
+
+/** One line a plan. The message has no end that could be known, and comes last. */
+export const plansTable = (plans: readonly PlanObject[], wide: boolean): string => {
+  if (plans.length === 0) return 'There is no MaintenancePlan.';
+  const withMore = (cells: readonly string[], others: readonly string[]): readonly string[] =>
+    wide ? [...cells.slice(0, -1), ...others, cells.at(-1) ?? ''] : cells;
+  return table([withMore(usual, more), ...plans.map(plan => withMore(usualCells(plan), moreCells(plan)))]);
+};
+
+/** A part of the status: nothing where it has no rows. */
+const part = (head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] =>
+  rows.length === 0 ? [] : [`\n${table([head, ...rows])}`];
+
+const summary = ({ status = {} }: PlanObject): readonly string[] => {
+  const { run, nodes, resolved, completionTime } = status;
+  if (run === undefined || nodes === undefined) return [];
+  const ended = completionTime === undefined ? '' : `, complete since ${completionTime}`;
+  const flying = resolved === undefined ? `${nodes.inFlight}` : `${nodes.inFlight} of ${resolved.maxInFlight}`;
+  const most = resolved?.maxUnavailable === undefined ? '' : ` of ${resolved.maxUnavailable}`;
+  return [
+    `Run ${run.id}, begun ${run.startTime}${ended}`,
+    `Nodes: ${nodes.progress} done, ${nodes.failed} failed, ${nodes.skipped} skipped, ${nodes.blocked} blocked; in flight ${flying}, out of service ${nodes.unavailable}${most}`,
+  ];
+};
+
+const stagesPart = ({ status = {} }: PlanObject): readonly string[] =>
+  part(
+    ['STAGE', 'PHASE', 'NODES', 'DONE'],
+    (status.stages ?? []).map(({ name, phase, selected, done }) => [name, phase, String(selected), String(done)]),
+  );
+
+const inFlightPart = ({ status = {} }: PlanObject): readonly string[] =>
+  part(
+    ['IN FLIGHT', 'STATE', 'SINCE', 'ATTEMPT', 'STAGE'],
+    (status.inFlight ?? []).map(({ node, state, since, attempt, stage }) => [node, state, since, String(attempt), stage]),
+  );
+
+const waitingPart = ({ status = {} }: PlanObject): readonly string[] =>
+  part(
+    ['WAITS FOR', 'NODE', 'SINCE', 'ENDS', 'WHO'],
+    (status.waiting ?? []).map(({ word, node, since, ends, who }) => [word, node ?? '-', since, ends ?? '-', who]),
+  );
+
+const held = (isHeld: boolean): string => (isHeld ? 'yes' : 'no');
+
+const failuresPart = ({ status = {} }: PlanObject): readonly string[] =>
+  part(
+    ['FAILED', 'STAGE', 'STEP', 'TIME', 'HELD', 'MESSAGE'],
+    (status.failures ?? []).map(({ node, stage, step, time, held: isHeld, message }) => [node, stage, step, time, held(isHeld), message]),
+  );
+
+const verdictsPart = (verdicts: readonly ShownVerdict[] | undefined): readonly string[] => {
+  if (verdicts === undefined) return [];
+  if (verdicts.length === 0) return ['\nNo node has a verdict in this run yet.'];
+  return part(
+    ['NODE', 'VERDICT', 'STAGE', 'COMPLETED', 'ATTEMPTS', 'HELD', 'MESSAGE'],
+    verdicts.map(one => [
+      one.node,
+      one.setAside ? `${one.verdict} (retried)` : one.verdict,
+      one.stage,
+      timeText(one.completedAt),
+      String(one.attempts),
+      held(one.held),
+      one.message,
+    ]),
+  );
+};
+
+/** All of the status; with the verdicts of the run where they are given. */
+export const planText = (plan: PlanObject, verdicts?: readonly ShownVerdict[]): string => {
+  const { metadata, status = {} } = plan;
+  const { phase = 'Pending', message = unseen } = status;
+  const behind =
+    status.observedGeneration === undefined || isUpToDate(plan) ? [] : ['The operator has not seen the latest change of this plan yet.'];
+  return [
+    `MaintenancePlan ${metadata.name}: ${phase}: ${message}`,
+    ...behind,
+    ...summary(plan),
+    ...stagesPart(plan),
+    ...inFlightPart(plan),
+    ...waitingPart(plan),
+    ...failuresPart(plan),
+    ...verdictsPart(verdicts),
+  ].join('\n');
+};
+
+/** One line of a plan that is followed. */
+export const planLine = ({ status = {} }: PlanObject): string => {
+  const { phase = 'Pending', run, nodes, waiting = [], inFlight = [], message = unseen } = status;
+  const stage = run?.stage === undefined ? '' : `, stage ${run.stage}`;
+  const counts = nodes === undefined ? '' : `, ${nodes.progress} done, ${nodes.failed} failed`;
+  const flying = inFlight.length === 0 ? '' : `; in flight: ${inFlight.map(({ node, state }) => `${node} ${state}`).join(', ')}`;
+  const [first] = waiting;
+  const waits = first === undefined ? '' : `; waits for ${first.word}: ${first.who}`;
+  const own = ['Running', 'Complete'].includes(phase) ? '' : `: ${message}`;
+  return `${phase}${stage}${counts}${own}${flying}${own === '' ? waits : ''}`;
+};

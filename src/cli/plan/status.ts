@@ -1,0 +1,105 @@
+import { stringify } from 'yaml';
+import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { isSetAside } from '../../core/plan/view.ts';
+import { timeText } from '../../core/time.ts';
+import type { Api } from '../../operator/ports.ts';
+import { ApiError } from '../shared/api-error.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { plainOutput } from '../shared/output.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { followPlan } from './follow-plan.ts';
+import { isUpToDate, ofThisRun, type PlanObject, planNamed, plansOf, recordsOf } from './plan-object.ts';
+import { planLine, plansTable, planText, type ShownVerdict } from './status-text.ts';
+
+export type PlanStatusFlags = ConnectionFlags & {
+  readonly output: 'table' | 'wide' | 'json' | 'yaml';
+  readonly watch?: boolean;
+  readonly nodes?: boolean;
+};
+
+const verdictsOf = async (api: Api, plan: PlanObject): Promise<readonly ShownVerdict[]> => {
+  const read = readMaintenancePlan(plan);
+  const slices = ofThisRun(await recordsOf(api, plan), plan);
+  return slices
+    .flatMap(({ verdicts }) => verdicts)
+    .map(verdict => ({ ...verdict, setAside: isSetAside(verdict, read) }))
+    .toSorted((one, other) => (one.node < other.node ? -1 : 1));
+};
+
+const verdictJson = ({ uid, startedAt, completedAt, ...rest }: ShownVerdict): JsonObject => ({
+  ...rest,
+  nodeUID: uid,
+  startTime: timeText(startedAt),
+  completionTime: timeText(completedAt),
+});
+
+const planJson = ({ metadata, status }: PlanObject, verdicts?: readonly ShownVerdict[]): JsonObject => ({
+  name: metadata.name,
+  generation: metadata.generation,
+  ...(status as JsonObject | undefined),
+  ...(verdicts && { verdicts: verdicts.map(verdictJson) }),
+});
+
+const written = (value: JsonObject, output: 'json' | 'yaml'): string =>
+  output === 'json' ? JSON.stringify(value, undefined, 2) : stringify(value, { lineWidth: 0 }).trimEnd();
+
+const tell = async (api: Api, plan: PlanObject, { output, nodes }: PlanStatusFlags): Promise<void> => {
+  const verdicts = nodes === true ? await verdictsOf(api, plan) : undefined;
+  plainOutput.line(output === 'json' || output === 'yaml' ? written(planJson(plan, verdicts), output) : planText(plan, verdicts));
+};
+
+/** How a plan ends that is followed, as an exit code; undefined as long as it goes on. */
+export const endOf = (plan: PlanObject): 0 | 3 | 4 | undefined => {
+  if (!isUpToDate(plan)) return undefined;
+  const { phase } = plan.status ?? {};
+  if (phase === 'Complete') return 0;
+  if (phase === 'AwaitingApproval') return 3;
+  return phase === 'Halted' || phase === 'Aborted' ? 4 : undefined;
+};
+
+/** Tells every change, and all of the status at the end. */
+const watchOver = async (api: Parameters<typeof followPlan>[0] & Api, name: string, flags: PlanStatusFlags): Promise<void> => {
+  const isText = flags.output === 'table' || flags.output === 'wide';
+  let last = '';
+  const end = await followPlan(api, name, plan => {
+    const isOver = endOf(plan) !== undefined;
+    const text = isText ? planLine(plan) : written(planJson(plan), flags.output === 'yaml' ? 'yaml' : 'json');
+    if (text !== last && (isText || !isOver)) {
+      plainOutput.line(isText ? `${timeText(Temporal.Now.instant())}  ${text}` : `${flags.output === 'yaml' ? '---\n' : ''}${text}`);
+    }
+    last = text;
+    return isOver ? 'enough' : 'go on';
+  });
+  if (end === undefined) throw new ApiError(`error: MaintenancePlan ${name} has been deleted`);
+  if (isText) plainOutput.line('');
+  else if (flags.output === 'yaml') plainOutput.line('---');
+  await tell(api, end, flags);
+  process.exitCode = endOf(end) ?? 0;
+};
+
+const tellAll = async (api: Api, { output }: PlanStatusFlags): Promise<void> => {
+  const plans = await plansOf(api);
+  if (output === 'json' || output === 'yaml') return plainOutput.line(written({ plans: plans.map(plan => planJson(plan)) }, output));
+  plainOutput.line(plansTable(plans, output === 'wide'));
+};
+
+/**
+ * `drydock plan status [NAME]`: all plans, or all of one; with --watch until it ends, or waits for a person: the exit code says which. Nothing is written.
+ */
+export const planStatus = async (
+  name: string | undefined,
+  flags: PlanStatusFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> => {
+  if (name === undefined && (flags.watch === true || flags.nodes === true)) {
+    throw new UsageError(`name the plan: drydock plan status NAME --${flags.watch === true ? 'watch' : 'nodes'}`);
+  }
+  await withCluster(flags, env, async connection => {
+    if (name === undefined) return tellAll(connection, flags);
+    // It is there, or that is said.
+    const plan = await planNamed(connection, name);
+    return flags.watch === true ? watchOver(connection, name, flags) : tell(connection, plan, flags);
+  });
+};

@@ -1,0 +1,111 @@
+import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
+import type { MaintenancePlanStatus } from '../../apis/schema/maintenance-plan-status.ts';
+import type { Node } from '../../core/hold/node.ts';
+import type { NodeVerdict } from '../../core/plan/in-flight.ts';
+import { isControlPlane } from '../../core/plan/order.ts';
+import { plansPath } from '../../core/plan/plan.ts';
+import { isSetAside } from '../../core/plan/view.ts';
+import { matches } from '../../core/pod/selector.ts';
+import { timeText } from '../../core/time.ts';
+import { listAll } from '../../operator/list.ts';
+import type { Api } from '../../operator/ports.ts';
+import { ofThisRun, type PlanObject, recordsOf } from './plan-object.ts';
+
+/** What plans have to do with a node, for `drydock why`. */
+
+type Wait = NonNullable<MaintenancePlanStatus['waiting']>[number];
+
+/** Who can do something about a wait; words that name a step of a node in flight end by themselves. */
+const remedies: Readonly<Record<string, string>> = {
+  MaxInFlight: 'nodes in flight come back, or whoever runs the plan raises that limit',
+  Ramp: 'each success lets more nodes go, or whoever runs the plan changes concurrency.ramp',
+  MaxUnavailable: 'those nodes come back, or whoever runs the plan raises concurrency.maxUnavailable',
+  OtherPlanLimit: 'those nodes come back, or whoever runs that plan raises its limit',
+  Topology: 'those nodes come back, or whoever runs the plan changes concurrency.perTopology',
+  LastHealthy: 'another node comes back',
+  Quorum: 'another node of the control plane comes back',
+  HeldBy: 'whoever has the node gives it back: drydock release, kubectl uncordon',
+  NotReady: 'the node becomes Ready',
+  Window: 'the window opens: drydock windows; whoever writes plans sets windows to Ignore',
+  Frozen: 'the freeze ends: drydock windows',
+  WouldNotFit: 'whoever keeps the windows makes one long enough, or whoever writes plans sets expectedSeconds',
+  Blocked: 'whoever writes the plan mends the expression',
+};
+
+const atPhase = (phase: string | undefined, message: string, name: string): string | undefined => {
+  if (phase === 'Halted' && message.includes('all plans are halted')) return 'drydock plan halt --release lets all plans go on';
+  if (phase === 'Paused') return `drydock plan resume ${name}`;
+  if (phase === 'Halted') return `drydock plan status ${name} lists the failures; drydock plan retry ${name} --failed sets them aside`;
+  if (phase === 'AwaitingApproval') return `drydock plan approve ${name}`;
+  return phase === 'Aborted' ? `drydock plan rerun ${name} begins again` : undefined;
+};
+
+const waitText = ({ word, who, ends }: Wait): string => {
+  const end = ends === undefined ? '' : ` (until ${ends})`;
+  const remedy = remedies[word];
+  return ` It waits for ${word}: ${who}${end}.${remedy === undefined ? '' : ` What helps: ${remedy}.`}`;
+};
+
+/** What this node waits for. */
+const ownWait = ({ status }: PlanObject, node: string): Wait | undefined => status?.waiting?.find(one => one.node === node);
+
+/** What the plan as a whole waits for; else another node, whose wait stands for all of the same word. */
+const planWait = ({ status }: PlanObject): Wait | undefined => {
+  const all = status?.waiting ?? [];
+  return all.find(({ node }) => node === undefined) ?? all[0];
+};
+
+const verdictText = (name: string, { node, verdict, completedAt, message, held }: NodeVerdict): string => {
+  const at = `${timeText(completedAt)}${message === '' ? '' : `: ${message}`}`;
+  if (verdict !== 'Failed') return `MaintenancePlan ${name} is over with it in this run (${verdict}), since ${at}.`;
+  const stays = held ? ' The node stays held.' : '';
+  return `MaintenancePlan ${name} has failed on it at ${at}.${stays} What helps: drydock plan retry ${name} ${node}.`;
+};
+
+type Known = { readonly plan: PlanObject; readonly node: Pick<Node, 'name' | 'uid'>; readonly verdict?: NodeVerdict };
+
+/** What one plan that selects the node, or has it in flight, has to do with it. */
+export const planSentence = ({ plan, node, verdict }: Known): string => {
+  const { metadata, spec, status = {} } = plan;
+  const { phase = 'Pending', message = 'no operator has looked at it yet' } = status;
+  const name = `MaintenancePlan ${metadata.name}`;
+  const flying = status.inFlight?.find(one => one.nodeUID === node.uid);
+  if (flying !== undefined) {
+    const wait = ownWait(plan, node.name);
+    return `${name} (${phase}) has it in flight: ${flying.state} since ${flying.since}.${wait === undefined ? '' : waitText(wait)}`;
+  }
+  if (verdict !== undefined && verdict.verdict !== 'Requeued') return verdictText(metadata.name, verdict);
+  const skipped = spec.skipNodes?.find(one => one.name === node.name);
+  if (skipped !== undefined) return `${name} leaves it out${skipped.reason === undefined ? '' : ` (${skipped.reason})`}.`;
+  if (phase === 'Complete') return `${name} selects it and is complete: the node was not due.`;
+  const helps = atPhase(phase, message, metadata.name);
+  if (helps !== undefined) return `${name} selects it, has not begun with it, and is ${phase}: ${message}. What helps: ${helps}.`;
+  const wait = ownWait(plan, node.name) ?? planWait(plan);
+  const own = wait === undefined ? ` The plan is ${phase}: ${message}.` : waitText(wait);
+  return `${name} (${phase}) selects it and has not begun with it.${own}`;
+};
+
+const isAbout = (plan: PlanObject, node: Node): boolean => {
+  const { nodeSelector, controlPlane, inFlight } = readMaintenancePlan(plan);
+  if (inFlight.some(({ uid }) => uid === node.uid)) return true;
+  return matches(nodeSelector, node.labels) && (controlPlane !== 'Never' || !isControlPlane(node));
+};
+
+const verdictOn = async (api: Api, plan: PlanObject, { uid }: Node): Promise<NodeVerdict | undefined> => {
+  const slices = ofThisRun(await recordsOf(api, plan), plan);
+  const verdict = slices.flatMap(({ verdicts }) => verdicts).find(one => one.uid === uid);
+  return verdict === undefined || isSetAside(verdict, readMaintenancePlan(plan)) ? undefined : verdict;
+};
+
+/** A sentence for each plan that has the node in flight or selects it. Whoever may not read plans, or has none, gets none. */
+export const plansAbout = async (api: Api, node: Node): Promise<readonly string[]> => {
+  const { status } = await api.call({ method: 'GET', path: plansPath, query: { limit: 1 } });
+  if (status === 403 || status === 404) return [];
+  const plans = ((await listAll(api, plansPath)) as readonly PlanObject[]).filter(plan => isAbout(plan, node));
+  return Promise.all(
+    plans.map(async plan => {
+      const verdict = await verdictOn(api, plan, node).catch(() => undefined);
+      return planSentence({ plan, node, ...(verdict && { verdict }) });
+    }),
+  );
+};

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { parse } from 'yaml';
+import { create, getNode, nodesReady } from '../control-plane/cluster.ts';
+import type { Outcome } from '../control-plane/command.ts';
+import { node } from '../control-plane/manifests.ts';
+import { drydock, type OperatorHarness, skipOf, startHarness } from './harness.ts';
+import { isHeld, ourTaints } from './look.ts';
+import { type Deed, type MaintenancePlan, plan, planPath, untilPlan, Work } from './plan-work.ts';
+
+/** `drydock plan` beside a running operator. Every test has nodes of its own. */
+
+const started = await startHarness({ roles: ['plans'], users: { viewer: ['system:authenticated'] } });
+const skip = skipOf(started);
+const harness = started as OperatorHarness;
+
+describe('drydock plan', { skip, timeout: 240_000 }, () => {
+  const { api } = harness;
+  const deeds = new Map<string, Deed>();
+  let work: Work;
+  before(async () => {
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'drydock-system' } };
+    await api.call('POST', '/api/v1/namespaces', namespace);
+    await harness.startOperator({ flags: ['--leader-elect'] });
+    work = new Work(api, name => deeds.get(name) ?? { kernel: '6.12.9' });
+  });
+  after(async () => {
+    await work.stop();
+    await harness.stop();
+  });
+
+  const nodesOf = async (group: string, many: number): Promise<readonly string[]> => {
+    const names = Array.from({ length: many }, (_, index) => `${group}-${index + 1}`);
+    for (const name of names) await create(api, node(name, { labels: { group } }));
+    await nodesReady(api, names);
+    for (const name of names) {
+      await api.patch(`/api/v1/nodes/${name}/status`, { status: { nodeInfo: { bootID: `${name}-first`, kernelVersion: '6.1.0' } } });
+    }
+    return names;
+  };
+
+  const run = async (...args: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await harness.drydock(...args);
+    assert.equal(code, 0, `${args.join(' ')}: ${code}\n${stdout}${stderr}`);
+    return stdout;
+  };
+
+  const wrong = async (...args: readonly string[]): Promise<Outcome> => {
+    const outcome = await harness.drydock(...args);
+    assert.deepEqual([outcome.code, outcome.stdout, outcome.stderr.trimEnd().split('\n').length], [2, '', 1], outcome.stderr);
+    return outcome;
+  };
+
+  const specOf = async (name: string): Promise<MaintenancePlan['spec']> => (await api.get<MaintenancePlan>(planPath(name))).spec;
+
+  describe('beside each other', { concurrency: 4 }, () => {
+    test('create, a canary that is approved, status until it is complete, history, rerun', async () => {
+      const names = await nodesOf('made', 3);
+      const due = "node.status.nodeInfo.kernelVersion != '6.12.9'";
+      const args = [
+        'plan',
+        'create',
+        'made',
+        '-l',
+        'group=made',
+        '--image',
+        'example.test/kernel:1',
+        '--reboots',
+        '--due',
+        due,
+        '--canary',
+        '1',
+      ];
+      const printed = parse((await drydock([...args, '--dry-run=client', '-o', 'yaml', '--', '--quick'])).stdout) as MaintenancePlan;
+      assert.deepEqual(printed.spec, {
+        nodeSelector: { matchLabels: { group: 'made' } },
+        due: { expression: due },
+        stages: [{ name: 'canary', limit: 1, approveAfter: true }],
+        work: {
+          job: {
+            podSpec: {
+              hostPID: true,
+              containers: [{ name: 'work', image: 'example.test/kernel:1', args: ['--quick'], securityContext: { privileged: true } }],
+            },
+            rebootsNode: true,
+          },
+        },
+      });
+      assert.equal(await run(...args, '--dry-run=server'), 'maintenanceplan.drydock.dev/made created (server dry run)\n');
+      assert.equal(await run(...args), 'maintenanceplan.drydock.dev/made created\n');
+      const twice = await harness.drydock(...args);
+      assert.deepEqual([twice.code, /AlreadyExists/.test(twice.stderr)], [1, true]);
+
+      const waiting = await harness.drydock('plan', 'status', 'made', '-w');
+      assert.equal(waiting.code, 3, waiting.stderr);
+      assert.match(
+        waiting.stdout,
+        /^20\S+Z {2}AwaitingApproval, stage canary, 1\/3 done, 0 failed: stage canary is done, and somebody has to agree/m,
+      );
+      assert.match(waiting.stdout, /^canary +Soaking +1 +1$/m);
+      assert.match(await run('plan', 'status'), /^made +AwaitingApproval +canary +1\/3 +0 +0 +Approval +stage canary is done/m);
+      assert.match(
+        await run('why', names[1] ?? ''),
+        /MaintenancePlan made selects it, .* is AwaitingApproval: .* What helps: drydock plan approve made\.$/m,
+      );
+      assert.match(
+        (await wrong('plan', 'approve', 'made', 'rest')).stderr,
+        /waits for no approval of stage rest: it waits for an approval of what follows stage canary/,
+      );
+      assert.match(
+        await run('plan', 'approve', 'made'),
+        /^maintenanceapproval\.drydock\.dev\/made-\w+ created\nrun 1 of plan made: what follows stage canary is approved$/m,
+      );
+
+      const complete = await harness.drydock('plan', 'status', 'made', '-w', '--nodes');
+      assert.equal(complete.code, 0, complete.stderr);
+      for (const name of names) assert.match(complete.stdout, new RegExp(`^${name} +Done +\\w+ +20`, 'm'));
+      assert.match((await wrong('plan', 'approve', 'made')).stderr, /waits for no approval: it is Complete; --yes approves ahead/);
+      assert.match(await run('plan', 'history', 'made'), /^1 +\w+ +Complete +3 +0 +0 +0 +0 +20\S+ +20\S+$/m);
+      assert.match(await run('why', names[0] ?? ''), /MaintenancePlan made is over with it in this run \(Done\), since 20/);
+      assert.equal(await run('plan', 'rerun', 'made'), 'maintenanceplan.drydock.dev/made begins run 2\n');
+      await untilPlan(api, 'made', 'in its second run', ({ run: now, phase }) => now?.id === '2' && phase === 'Complete');
+      const { runs } = JSON.parse(await run('plan', 'history', 'made', '-o', 'json')) as {
+        runs: readonly { run: string; phase?: string }[];
+      };
+      assert.deepEqual(
+        runs.map(one => [one.run, one.phase]),
+        [
+          ['1', undefined],
+          ['2', 'Complete'],
+        ],
+      );
+    });
+
+    test('a failed node halts the plan, and is retried; another is skipped', async () => {
+      const [first = '', second = '', third = ''] = await nodesOf('failing', 3);
+      deeds.set(first, { exitCode: 1 });
+      await create(api, plan('failing', 'failing', { halt: { consecutive: 1 }, order: { by: ['Name'] } }));
+      const halted = await harness.drydock('plan', 'status', 'failing', '--watch');
+      assert.equal(halted.code, 4, halted.stderr);
+      assert.match(halted.stdout, new RegExp(`^${first} +rest +Working +20\\S+ +yes +.*exit code 1`, 'm'));
+      assert.match(
+        await run('why', first),
+        /MaintenancePlan failing has failed on it at .* The node stays held\. What helps: drydock plan retry failing failing-1\.$/m,
+      );
+      assert.match((await wrong('plan', 'retry', 'failing', second)).stderr, /node failing-2 has not failed in this run of plan failing/);
+      await wrong('plan', 'retry', 'failing');
+      assert.equal((await harness.drydock('plan', 'skip', 'failing', third)).code, 2, 'without a reason');
+      assert.equal((await harness.drydock('plan', 'skip', 'failing', 'nowhere', '--reason', 'x')).code, 1);
+      assert.equal(
+        await run('plan', 'skip', 'failing', third, '--reason', 'new disk'),
+        `maintenanceplan.drydock.dev/failing leaves node/${third} out\n`,
+      );
+      assert.match(await run('why', third), /MaintenancePlan failing leaves it out \(new disk\)\.$/m);
+      deeds.delete(first);
+      assert.equal(await run('plan', 'retry', 'failing', first), `node/${first} has its turn again\n`);
+      assert.equal((await harness.drydock('plan', 'status', 'failing', '-w')).code, 0);
+      assert.equal(await run('plan', 'retry', 'failing', '--failed'), 'no node of plan failing has failed: there is nothing to retry\n');
+      const { retries, skipNodes } = await specOf('failing');
+      assert.deepEqual([retries?.map(({ name }) => name), skipNodes], [[first], [{ name: third, reason: 'new disk' }]]);
+      assert.equal(isHeld(await getNode(api, first), ourTaints), false);
+    });
+
+    test('pause, resume, abort, and a rerun of what was aborted', async () => {
+      const [first = '', second = ''] = await nodesOf('steered', 3);
+      deeds.set(first, { hangs: true });
+      await create(api, plan('steered', 'steered', { order: { by: ['Name'] } }));
+      await untilPlan(api, 'steered', 'working', ({ inFlight }) => inFlight?.[0]?.state === 'Working');
+      assert.match(
+        await run('why', first),
+        /MaintenancePlan steered \(Running\) has it in flight: Working since 20\S+\. It waits for Working: /,
+      );
+      assert.match(
+        await run('why', second),
+        /MaintenancePlan steered \(Running\) selects it .* It waits for MaxInFlight: .* What helps: nodes in flight come back/,
+      );
+      const paused = await harness.drydock('plan', 'pause', 'steered');
+      assert.deepEqual([paused.code, paused.stdout], [0, 'maintenanceplan.drydock.dev/steered paused\n']);
+      assert.match(paused.stderr, /^1 node in flight: the plan finishes what it has begun$/m);
+      assert.equal((await harness.drydock('plan', 'pause', 'steered')).stdout, 'maintenanceplan.drydock.dev/steered already paused\n');
+      await untilPlan(api, 'steered', 'paused', ({ phase }) => phase === 'Paused');
+      assert.match(await run('plan', 'status', 'steered', '-o', 'wide'), new RegExp(`^${first} +Working +20\\S+ +1 +rest$`, 'm'));
+      assert.equal(await run('plan', 'resume', 'steered'), 'maintenanceplan.drydock.dev/steered resumed\n');
+      await untilPlan(api, 'steered', 'running', ({ phase }) => phase === 'Running');
+      assert.equal(await run('plan', 'abort', 'steered'), 'maintenanceplan.drydock.dev/steered aborted\n');
+      assert.equal((await harness.drydock('plan', 'status', 'steered', '-w')).code, 4);
+      deeds.delete(first);
+      assert.equal(await run('plan', 'rerun', 'steered'), 'maintenanceplan.drydock.dev/steered begins run 2\n');
+      assert.equal((await specOf('steered')).aborted, false);
+      // What hung in the first run fails at its limit, in the run that is under way by then.
+      await untilPlan(api, 'steered', 'complete', ({ phase, nodes }) => phase === 'Complete' && nodes?.failed === 1);
+      assert.equal(await run('plan', 'retry', 'steered', '--failed'), `node/${first} has its turn again\n`);
+      const end = await harness.drydock('plan', 'status', 'steered', '-w', '-o', 'json');
+      assert.equal(end.code, 0);
+      assert.match(end.stdout, /"progress": "3\/3"/);
+      assert.deepEqual(
+        (await specOf('steered')).retries?.map(({ name }) => name),
+        ['*'],
+      );
+    });
+
+    test('what is wrong is said in one line, with what to do', async () => {
+      assert.match((await wrong('plan', 'create', 'x', '--image', 'y')).stderr, /say which nodes with --selector/);
+      assert.match((await wrong('plan', 'create', 'x', '-l', 'a=b', '--image', 'y', '--max-in-flight', 'many')).stderr, /--max-in-flight/);
+      assert.match((await wrong('plan', 'create', 'x', '-l', 'a=b', '--reboots')).stderr, /name it with --image/);
+      assert.match((await wrong('plan', 'status', '-w')).stderr, /name the plan/);
+      assert.match((await wrong('plan', 'halt')).stderr, /--reason.*--release/);
+      const none = await harness.drydock('plan', 'pause', 'nothing');
+      assert.equal(none.code, 1);
+      assert.match(none.stderr, /^Error from server \(NotFound\): .*"nothing" not found; drydock plan status lists the plans$/m);
+      const refused = await drydock(['plan', 'pause', 'nothing', '--kubeconfig', harness.controlPlane.kubeconfigOf('viewer')]);
+      assert.match(refused.stderr, /is forbidden.*\nhelp: the role drydock-plan-operator is enough/);
+    });
+  });
+
+  test('halt stops all plans, and lets them go on', async () => {
+    const names = await nodesOf('stopped', 2);
+    const missing = await harness.drydock('plan', 'halt', '--reason', 'x', '-n', 'default');
+    assert.equal(missing.code, 1);
+    assert.match(
+      missing.stderr,
+      /^error: no operator has its Lease .* in namespace default; name the namespace of the operator with --namespace$/m,
+    );
+    assert.equal(
+      await run('plan', 'halt', '--reason', 'storage is degraded'),
+      'all plans are halted: storage is degraded; nodes in flight are finished\n',
+    );
+    await create(api, plan('stopped', 'stopped'));
+    const { message } = await untilPlan(api, 'stopped', 'halted', ({ phase }) => phase === 'Halted');
+    assert.match(message ?? '', /all plans are halted: storage is degraded/);
+    assert.match(
+      await run('why', names[0] ?? ''),
+      /MaintenancePlan stopped selects it, .* is Halted: .*storage is degraded\. What helps: drydock plan halt --release/,
+    );
+    assert.equal(await run('plan', 'halt', '--release'), 'plans go on; they were halted: storage is degraded\n');
+    await untilPlan(api, 'stopped', 'complete', ({ phase }) => phase === 'Complete');
+    assert.equal(await run('plan', 'halt', '--release'), 'plans were not halted\n');
+  });
+});
