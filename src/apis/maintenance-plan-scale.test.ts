@@ -24,9 +24,10 @@ test('ten thousand nodes, half of them done, two hundred in flight, twenty other
     concurrency: { maxInFlight: '5%', maxUnavailable: '2%', perTopology, foreignCordon: 'Wait' },
   });
   const snapshot = makePlanSnapshot({ plan, nodes, verdicts, outages, others });
-  const begun = performance.now();
+  const since = process.cpuUsage();
   const decision = decidePlan(snapshot, at(0));
-  const milliseconds = performance.now() - begun;
+  // Time of this process: what others take of the machine is not the code's.
+  const milliseconds = process.cpuUsage(since).user / 1000;
   assert.ok(decision.waiting.some(({ word }) => word === 'MaxUnavailable'));
   const bytes = Buffer.byteLength(JSON.stringify(maintenancePlanStatus(decision, plan, at(0))));
   t.diagnostic(`${milliseconds.toFixed(0)} ms, ${bytes} bytes`);
