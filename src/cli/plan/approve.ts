@@ -1,5 +1,8 @@
+import type { JsonObject } from '../../core/json.ts';
 import { planAnnotation, planApi } from '../../core/plan/plan.ts';
 import { approvalNameOf, approvalsPath, labelOf } from '../../core/plan/writes.ts';
+import type { Api } from '../../operator/ports.ts';
+import { systemClock } from '../../support/clock.ts';
 import { refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -43,6 +46,33 @@ export const approvedBy = (plan: PlanObject, stage: string | undefined, ahead: b
   return stage === undefined ? {} : { stage };
 };
 
+type Run = { readonly id: string; readonly revision: string };
+
+/** It goes with its plan. */
+const approvalObject = (approval: string, { metadata: { name, uid } }: PlanObject, { id, revision }: Run, asked: Asked): JsonObject => ({
+  apiVersion: planApi,
+  kind: 'MaintenanceApproval',
+  metadata: {
+    name: approval,
+    labels: { [planAnnotation]: labelOf(name) },
+    ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name, uid }],
+  },
+  spec: { planName: name, runID: id, revision, ...asked },
+});
+
+const pauseMs = 200;
+const mostPauses = 50;
+
+/** Waits until the operator has seen the approval, so that whoever follows the plan next does not find it waiting. Resolves with false when that takes long. */
+const isSeen = async (api: Api, name: string, { stage }: Asked): Promise<boolean> => {
+  for (let pauses = 0; pauses < mostPauses; pauses += 1) {
+    const asked = askedBy(await planNamed(api, name));
+    if (asked === undefined || asked.stage !== stage) return true;
+    await systemClock.sleep(pauseMs);
+  }
+  return false;
+};
+
 /** `drydock plan approve NAME [STAGE]`: creates the MaintenanceApproval. Throws a UsageError where nothing waits for it. */
 export const approve = (
   name: string,
@@ -60,22 +90,12 @@ export const approve = (
     }
     const asked = approvedBy(plan, stage, yes === true);
     const approval = approvalNameOf({ name, uid: plan.metadata.uid }, run, asked.stage);
-    const response = await api.call({
-      method: 'POST',
-      path: approvalsPath,
-      query: { fieldManager: 'drydock' },
-      body: {
-        apiVersion: planApi,
-        kind: 'MaintenanceApproval',
-        metadata: {
-          name: approval,
-          labels: { [planAnnotation]: labelOf(name) },
-          ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name, uid: plan.metadata.uid }],
-        },
-        spec: { planName: name, runID: run.id, revision: run.revision, ...asked },
-      },
-    });
+    const body = approvalObject(approval, plan, run, asked);
+    const response = await api.call({ method: 'POST', path: approvalsPath, query: { fieldManager: 'drydock' }, body });
     if (response.status !== 201 && response.status !== 409) throw refusedError(response);
     plainOutput.line(`maintenanceapproval.drydock.dev/${approval} ${response.status === 409 ? 'is there already' : 'created'}`);
     plainOutput.line(`run ${run.id} of plan ${name}: ${words(asked)} is approved`);
+    const isAwaited = askedBy(plan)?.stage === asked.stage && askedBy(plan) !== undefined;
+    if (isAwaited && !(await isSeen(api, name, asked)))
+      plainOutput.note(`the operator has not gone on with plan ${name} yet; drydock check says whether one works`);
   });
