@@ -218,6 +218,7 @@ test('what the part for plans adds is exactly this: pods in a namespace of their
     'be-part maintenances',
     'create maintenanceplanrecords',
     'create maintenances',
+    'delete maintenanceplanrecords',
     'delete maintenances',
     'delete-pods maintenances',
     'get maintenanceapprovals',

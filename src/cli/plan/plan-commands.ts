@@ -80,7 +80,7 @@ const haltCommand = (env: Env): Command =>
     .option('--reason <text>', 'stop all plans for this reason')
     .option('--release', 'let all plans go on')
     .option('-n, --namespace <name>', 'namespace of the operator', usualNamespace)
-    .addHelpText('after', "\nRights: get and patch leases in the operator's namespace; no shipped role has them.")
+    .addHelpText('after', "\nRights: the Role drydock-plan-halt in the operator's namespace.")
     .action(async (flags: HaltFlags) => (await import('./halt.ts')).halt(flags, env));
 
 const afterCreate = `

@@ -9,7 +9,7 @@ import type { PlanDecision, PlanSnapshot, StageCount, Waiting } from './snapshot
 import { nextStart, type Start } from './start.ts';
 import type { Step } from './states/common.ts';
 import { isOver, type PlanView, viewOf } from './view.ts';
-import { announce, childNameOf, ownWrite } from './writes.ts';
+import { announce, childNameOf, deleteRecordWrite, ownWrite } from './writes.ts';
 
 /** What is decided beside the nodes that are in flight. */
 type PlanState = Pick<PlanDecision, 'phase' | 'message'> & { readonly warning?: true; readonly start?: Start };
@@ -107,7 +107,11 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
     counts: view.counts,
     stages: stageCounts(view, start?.stage),
     failures: view.failures.slice(-mostFailures),
-    writes: [...strayWrites(view.snapshot), ...[...steps, ...(first ? [first] : [])].flatMap(({ writes }) => writes ?? [])],
+    writes: [
+      ...strayWrites(view.snapshot),
+      ...view.snapshot.outdated.slice(0, 1).map(deleteRecordWrite),
+      ...[...steps, ...(first ? [first] : [])].flatMap(({ writes }) => writes ?? []),
+    ],
     ...(warning && { warning }),
     ...(start?.stage !== undefined && { stage: start.stage }),
     ...(own && { own }),

@@ -88,6 +88,8 @@ export type PlanSnapshot = {
   readonly pods: ReadonlyMap<string, WorkPod>;
   /** Of this run. */
   readonly slices: readonly RecordSlice[];
+  /** Of runs so long ago that nobody asks for them. */
+  readonly outdated: readonly RecordSlice[];
   readonly approvals: readonly Approval[];
   readonly others: readonly OtherPlan[];
   /** Of the quorum of the control plane. */

@@ -178,6 +178,16 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict
 export const approvalNameOf = ({ name, uid }: Pick<Plan, 'name' | 'uid'>, run: Pick<Run, 'id' | 'revision'>, stage?: string): string =>
   named(name.replaceAll('.', '-'), short(`${uid}/${run.id}/${run.revision}/${stage ?? ''}`));
 
+/** The record of a run so long ago that nobody asks for it. */
+export const deleteRecordWrite = ({ name, uid }: RecordSlice): Write => ({
+  what: 'delete the record of an old run',
+  method: 'DELETE',
+  path: `${recordsPath}/${name}`,
+  body: { preconditions: { uid } },
+  store: 'planRecords',
+  announce: [],
+});
+
 /** A change of the plan itself. */
 export const ownWrite = (plan: Plan, what: string, finalizers: readonly string[], said: readonly KubeEvent[]): Write => ({
   what,

@@ -101,6 +101,7 @@ export const makePlanSnapshot = ({ nodes = [], verdicts = [], ...over }: Snapsho
   children: new Map(),
   pods: new Map(),
   slices: [{ key: 's', name: 's', uid: 's', resourceVersion: '1', planUid: 'uid-kernel', run: '1', revision: 'r1', slice: 0, verdicts }],
+  outdated: [],
   approvals: [],
   others: [],
   members: [],

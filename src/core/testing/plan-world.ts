@@ -5,6 +5,7 @@ import { decidePlan } from '../plan/decide.ts';
 import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
 import { outagesOf } from '../plan/ledger.ts';
 import { type Plan, planAnnotation } from '../plan/plan.ts';
+import { sortRecords } from '../plan/records.ts';
 import type { Approval, OtherPlan, PlanDecision, PlanNode, PlanSnapshot, RecordSlice, Said, WorkPod } from '../plan/snapshot.ts';
 import { viewOf } from '../plan/view.ts';
 import { membersOf } from '../quorum/quorum.ts';
@@ -63,7 +64,10 @@ export class PlanWorld {
       outages: outagesOf({ nodes: this.nodes.values(), requests: this.children.values(), plans: this.plans.values() }),
       children: this.children,
       pods: this.pods,
-      slices: [...this.slices.values()].filter(one => one.planUid === plan.uid && one.run === run.id && one.revision === run.revision),
+      ...sortRecords(
+        [...this.slices.values()].filter(one => one.planUid === plan.uid),
+        run,
+      ),
       approvals: this.approvals,
       others: [...others].filter(({ name }) => name !== plan.name).map(other => this.#other(other)),
       members: membersOf([...this.nodes.values()]),
@@ -166,6 +170,10 @@ export class PlanWorld {
   }
 
   #record({ method, path, body }: Write): void {
+    if (method === 'DELETE') {
+      this.slices.delete(path.split('/').at(-1) ?? '');
+      return;
+    }
     const { verdicts: raw, ...spec } = body['spec'] as { readonly verdicts: JsonObject } & JsonObject;
     const verdicts = Object.entries(raw).map(([node, one]) => read(node, one as JsonObject));
     if (method === 'POST') {

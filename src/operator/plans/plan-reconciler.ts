@@ -219,7 +219,9 @@ export class PlanReconciler {
       learn: (write, body) => {
         if (body === undefined) return this.#forget(write, ofNodes);
         if (write.store === 'plans') return this.#learnPlan(adapter.readPlan(body));
-        if (write.store === 'planRecords') return this.plans.records.observe(adapter.readRecord(body));
+        // Of a record that is deleted the watch tells.
+        if (write.store === 'planRecords')
+          return write.method === 'DELETE' ? undefined : this.plans.records.observe(adapter.readRecord(body));
         if (write.store !== 'planPods') return ofNodes.learn(write, body);
         if ((body as { readonly kind?: string }).kind === 'Pod') this.plans.pods.observe(readWorkPod(body));
       },

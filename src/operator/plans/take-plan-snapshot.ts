@@ -2,6 +2,7 @@ import { resolveAmount } from '../../core/plan/amount.ts';
 import { outagesOf } from '../../core/plan/ledger.ts';
 import { isControlPlane } from '../../core/plan/order.ts';
 import type { Plan } from '../../core/plan/plan.ts';
+import { sortRecords } from '../../core/plan/records.ts';
 import type { OtherPlan, PlanNode, PlanSettings, PlanSnapshot, Said } from '../../core/plan/snapshot.ts';
 import { matches } from '../../core/pod/selector.ts';
 import { membersOf } from '../../core/quorum/quorum.ts';
@@ -93,7 +94,6 @@ export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Tempor
   const { plans, cache, settings, ownNode } = inputs;
   const ours = [...cache.requests.values()].filter(request => request.plan === plan.name);
   const children = new Map(ours.map(request => [request.name, request]));
-  const { id, revision } = plan.run ?? { id: plan.runId, revision: plan.revision };
   const { halted } = plans;
   return {
     plan,
@@ -101,7 +101,7 @@ export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Tempor
     outages: outagesOf({ nodes: cache.nodes.values(), requests: cache.requests.values(), plans: plans.plans.values() }),
     children,
     pods: new Map(plans.pods.in(plan.name).map(pod => [pod.name, pod])),
-    slices: plans.records.in(plan.uid).filter(slice => slice.run === id && slice.revision === revision),
+    ...sortRecords(plans.records.in(plan.uid), plan.run ?? { id: plan.runId, revision: plan.revision }),
     approvals: plans.approvals.in(plan.name),
     others: [...plans.plans.values()].filter(other => other.name !== plan.name && !isOver(other)).map(other => otherOf(other, inputs)),
     members: membersOf([...cache.nodes.values()]),

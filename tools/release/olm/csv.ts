@@ -72,6 +72,18 @@ const examples = [
     metadata: { name: 'nights' },
     spec: { timeZone: 'Europe/Berlin', openings: [{ weekdays: ['Mon', 'Tue', 'Wed', 'Thu'], start: '22:00', duration: '6h' }] },
   },
+  {
+    apiVersion: drydock,
+    kind: 'MaintenancePlan',
+    metadata: { name: 'drain-pool' },
+    spec: { nodeSelector: { matchLabels: { pool: 'general' } }, concurrency: { maxInFlight: 1 }, work: { none: {} } },
+  },
+  {
+    apiVersion: drydock,
+    kind: 'MaintenanceApproval',
+    metadata: { name: 'drain-pool' },
+    spec: { planName: 'drain-pool', runID: '1', revision: 'as-in-status-run' },
+  },
   { apiVersion: drydock, kind: 'MachineEventSource', metadata: { name: 'cloud' }, spec: { aws: {} } },
   {
     apiVersion: 'nodemaintenance.medik8s.io/v1beta1',
@@ -82,7 +94,11 @@ const examples = [
 ];
 
 /** Made by the operator and its agent, not by people. */
-const internalKinds = ['nodenotices.drydock.dev', 'machinemaintenances.machinemaintenance.managed.openshift.io'];
+const internalKinds = [
+  'nodenotices.drydock.dev',
+  'maintenanceplanrecords.drydock.dev',
+  'machinemaintenances.machinemaintenance.managed.openshift.io',
+];
 
 /** What the console of OpenShift asks (features.operators.openshift.io): only what is so. */
 const features = {
