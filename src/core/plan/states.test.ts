@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Node } from '../hold/node.ts';
+import type { MaintenanceRequest } from '../request/request.ts';
+import { at, makeRequest } from '../testing/make.ts';
+import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode } from '../testing/make-plan.ts';
+import { advance } from './advance.ts';
+import { decidePlan } from './decide.ts';
+import type { InFlight, NodeState } from './in-flight.ts';
+import type { Plan, Work } from './plan.ts';
+import type { PlanNode, PlanSnapshot, WorkPod } from './snapshot.ts';
+import type { Step } from './states/common.ts';
+import { childNameOf, podNameOf } from './writes.ts';
+
+/** Each state of a node in flight by itself: what leads out of it, and where to. */
+
+const now = at(0);
+const work: Work = {
+  kind: 'job',
+  podSpec: { containers: [{ name: 'up', image: 'i' }] },
+  rebootsNode: true,
+  timeoutSeconds: 100,
+  attempts: 2,
+};
+const held: Partial<Node> = { unschedulable: true, holdRecord: '{}' };
+
+type Given = {
+  readonly state: NodeState;
+  readonly plan?: Partial<Plan>;
+  readonly one?: Partial<InFlight>;
+  readonly node?: Partial<PlanNode>;
+  readonly of?: Partial<Node>;
+  readonly child?: Partial<MaintenanceRequest> | 'none';
+  readonly pod?: Partial<WorkPod>;
+  readonly others?: PlanSnapshot['others'];
+  readonly withdrawn?: boolean;
+};
+
+const step = ({ state, plan = {}, one = {}, node = {}, of = held, child = {}, pod, others = [], withdrawn = false }: Given): Step => {
+  const full = makePlan({ work, rebooted: 'Required', ...plan });
+  const slot = makeInFlight('n1', { state, attempt: 1, bootIdBefore: 'n1-boot-1', ...one });
+  const name = childNameOf(full, slot.uid);
+  const request = makeRequest(name, {
+    plan: 'kernel',
+    history: { ...makeRequest('x').history, state: 'Drained' },
+    ...(child === 'none' ? {} : child),
+  });
+  const podName = podNameOf(full, slot);
+  const common = {
+    key: `drydock-plans/${podName}`,
+    name: podName,
+    namespace: 'drydock-plans',
+    uid: 'pod-1',
+    resourceVersion: '1',
+    nodeName: 'n1',
+  };
+  const worker: WorkPod = { ...common, plan: 'kernel', deleting: false, phase: 'Running', message: 'exit code 1', ...pod };
+  const snapshot = makePlanSnapshot({
+    plan: full,
+    nodes: [makePlanNode(makeReadyNode('n1', of), node)],
+    children: child === 'none' ? new Map() : new Map([[name, request]]),
+    pods: pod === undefined ? new Map() : new Map([[podName, worker]]),
+    others,
+  });
+  return advance(snapshot, slot, withdrawn, now);
+};
+
+/** Where it is then, in short: the state, or the verdict and whether the node stays held. */
+const to = (given: Given): string => {
+  const { one, writes = [], waiting } = step(given);
+  if (one === undefined) return 'free';
+  const { outcome } = one;
+  const what = outcome === undefined ? one.state : `${outcome.verdict}${outcome.held ? ' held' : ''}`;
+  return [
+    what,
+    ...writes.map(({ what: text }) => text.split(' ').slice(0, 3).join(' ')),
+    ...(outcome === undefined && waiting ? [waiting.word] : []),
+  ].join(', ');
+};
+
+describe('a node in flight', () => {
+  test('is held: its Maintenance is made once, and nothing goes on before it is drained', () => {
+    assert.equal(to({ state: 'Starting', child: 'none' }), 'Starting, create the maintenance, Holding');
+    assert.equal(to({ state: 'Starting' }), 'Holding');
+    assert.equal(to({ state: 'Starting', child: { plan: 'another' } }), 'Failed');
+    assert.equal(to({ state: 'Holding', child: { history: makeRequest('x').history } }), 'Holding, Draining');
+    assert.equal(to({ state: 'Holding', child: { history: { ...makeRequest('x').history, state: 'Failed' } } }), 'Failed');
+    assert.equal(to({ state: 'Holding', child: 'none' }), 'Failed');
+    assert.equal(to({ state: 'Holding', of: {} }), 'Holding, HoldLost');
+    assert.equal(to({ state: 'Holding' }), 'Working');
+    assert.equal(step({ state: 'Holding' }).one?.bootIdBefore, 'n1-boot-1', 'noted before the work begins');
+  });
+
+  test('shares its hold with another plan: one works after the other', () => {
+    const other = { name: 'firmware', selected: new Set(['n1']), inFlight: [makeInFlight('n1', { state: 'Rebooting' })] };
+    assert.equal(to({ state: 'Holding', others: [other] }), 'Holding, OtherPlanWorks');
+    assert.equal(to({ state: 'Holding', others: [{ ...other, inFlight: [makeInFlight('n1', { state: 'Soaking' })] }] }), 'Working');
+  });
+
+  test('whose drain is stuck is given back and comes again, so many times', () => {
+    const draining = { state: 'Holding', child: { history: makeRequest('x').history } } as const;
+    const plan = { drainStuck: { afterSeconds: 60, times: 1 } };
+    assert.equal(to({ ...draining, plan }), 'Requeued');
+    assert.equal(to({ ...draining, plan, one: { since: at(-59) } }), 'Holding, Draining');
+    assert.equal(to({ ...draining, plan: { drainStuck: { afterSeconds: 60, times: 0 } } }), 'Failed');
+  });
+
+  test('is worked on by one pod an attempt; what has been seen is not made again', () => {
+    assert.equal(to({ state: 'Working' }), 'Working, create the pod, Working');
+    assert.equal(step({ state: 'Working', pod: {} }).one?.podUid, 'pod-1');
+    assert.equal(to({ state: 'Working', pod: {}, one: { podUid: 'pod-1' } }), 'Working, Working');
+    assert.equal(to({ state: 'Working', pod: { plan: 'another' } }), 'Failed held');
+    const failed = step({ state: 'Working', pod: { phase: 'Failed' }, one: { podUid: 'pod-1' } });
+    assert.deepEqual([failed.one?.state, failed.one?.attempt, failed.one?.podUid], ['Working', 2, undefined]);
+    assert.equal(to({ state: 'Working', pod: { phase: 'Failed' }, one: { podUid: 'pod-1', attempt: 2 } }), 'Failed held');
+    assert.equal(to({ state: 'Working', one: { podUid: 'pod-1', attempt: 2 } }), 'Failed held', 'somebody has deleted it');
+    assert.equal(to({ state: 'Working', pod: {}, one: { podUid: 'pod-1', since: at(-100) } }), 'Failed held', 'its time is up');
+    assert.equal(to({ state: 'Working', child: 'none' }), 'Failed held');
+    assert.equal(
+      to({ state: 'Working', pod: { phase: 'Failed' }, one: { podUid: 'pod-1', attempt: 2 }, plan: { onFailure: 'GiveBack' } }),
+      'Failed',
+    );
+  });
+
+  test('that reboots itself is judged by its boot, whatever became of the pod', () => {
+    const seen = { podUid: 'pod-1' };
+    assert.equal(to({ state: 'Working', pod: { phase: 'Succeeded' }, one: seen }), 'Rebooting');
+    assert.equal(to({ state: 'Working', pod: { phase: 'Failed' }, one: seen, of: { ...held, conditions: [] } }), 'Rebooting');
+    assert.equal(to({ state: 'Working', pod: { phase: 'Failed' }, one: seen, of: { ...held, bootId: 'next' } }), 'Rebooting');
+    assert.equal(to({ state: 'Rebooting' }), 'Rebooting, Rebooting');
+    assert.equal(to({ state: 'Rebooting', of: { ...held, bootId: 'next', conditions: [] } }), 'Rebooting, Rebooting');
+    assert.equal(to({ state: 'Rebooting', of: { ...held, bootId: 'next' } }), 'Verifying');
+    assert.equal(to({ state: 'Rebooting', one: { since: at(-100) } }), 'Failed held', 'exit code 0 without the reboot');
+    const still = { ...work, rebootsNode: false } as const;
+    assert.equal(to({ state: 'Working', pod: { phase: 'Succeeded' }, one: seen, plan: { work: still } }), 'Verifying');
+  });
+
+  test('is done when it is Ready, has booted, and says so itself', () => {
+    const booted = { ...held, bootId: 'next' };
+    assert.equal(to({ state: 'Verifying', of: booted }), 'Soaking');
+    assert.equal(to({ state: 'Verifying', of: booted, node: { done: false } }), 'Failed held', 'back on the old version');
+    assert.equal(to({ state: 'Verifying' }), 'Failed held', 'it has not booted');
+    assert.equal(to({ state: 'Verifying', of: { ...booted, conditions: [] } }), 'Verifying, Verifying');
+    assert.equal(to({ state: 'Verifying', of: { ...booted, conditions: [] }, one: { since: at(-600) } }), 'Failed held');
+    assert.equal(to({ state: 'Verifying', of: booted, node: { done: { error: 'no such key' } } }), 'Verifying, Verifying');
+    const optional = { rebooted: 'Optional' } as const;
+    assert.equal(
+      to({ state: 'Verifying', node: { done: false }, plan: optional }),
+      'Verifying, Verifying',
+      'a kubelet may take a moment to tell its version',
+    );
+  });
+
+  test('has to stay well without a break: a break begins its quiet time anew', () => {
+    const booted = { ...held, bootId: 'next' };
+    const soaking = { state: 'Soaking', of: booted, plan: { soakSeconds: 30 } } as const;
+    assert.equal(to({ ...soaking, one: { soakSince: at(-29) } }), 'Soaking, Soaking');
+    assert.equal(to({ ...soaking, one: { soakSince: at(-30) } }), 'Done');
+    const broken = step({ ...soaking, of: { ...booted, conditions: [] }, one: { soakSince: at(-29) } });
+    assert.deepEqual([broken.one?.soakSince, broken.waiting?.word], [undefined, 'SoakBroken']);
+    assert.equal(step(soaking).one?.soakSince?.toString(), now.toString());
+    assert.equal(to({ ...soaking, node: { done: false }, one: { soakSince: at(-30) } }), 'Failed held');
+  });
+
+  test('is released before its verdict is recorded, and its slot is free after that', () => {
+    const outcome = { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } as const;
+    const releasing = { state: 'Releasing', one: { outcome } } as const;
+    const writes = (given: Given): readonly string[] => (step(given).writes ?? []).map(({ what }) => what);
+    assert.deepEqual(writes({ ...releasing, pod: { phase: 'Succeeded' } }), ['delete the pod that has worked on the node']);
+    assert.deepEqual(writes(releasing), ['delete the maintenance of the node']);
+    assert.deepEqual(writes({ ...releasing, child: { deleting: true } }), []);
+    assert.deepEqual(writes({ ...releasing, child: 'none' }), ['record the verdict']);
+    const held = { state: 'Releasing', one: { outcome: { ...outcome, verdict: 'Failed', held: true } } } as const;
+    assert.deepEqual(writes(held), ['record the verdict'], 'it keeps its Maintenance');
+  });
+});
+
+describe('a plan that is deleted or aborted', () => {
+  test('gives back what nothing was done to, and finishes the rest', () => {
+    const ends = {
+      Starting: 'Skipped',
+      Holding: 'Skipped',
+      Working: 'Working',
+      Rebooting: 'Rebooting',
+      Verifying: 'Failed held',
+      Soaking: 'Soaking',
+    };
+    for (const [state, wanted] of Object.entries(ends)) {
+      const got = to({
+        state: state as NodeState,
+        withdrawn: true,
+        one: { soakSince: at(-1) },
+        ...(state === 'Soaking' && { of: { ...held, bootId: 'next' }, plan: { soakSeconds: 60 } }),
+      });
+      assert.equal(got.split(', ')[0], wanted, state);
+    }
+  });
+});
+
+describe('what everything depends on', () => {
+  test('nothing begins while every node is NotReady, and the plan goes on by itself when they are back', () => {
+    const dead = [1, 2, 3].map(index => makePlanNode(makeReadyNode(`n${index}`, { conditions: [] })));
+    const outages = new Map(
+      dead.map(({ node }) => [node.name, [{ cause: 'NotReady', by: `Node ${node.name} is not Ready` } as const]] as const),
+    );
+    const plan = makePlan({ concurrency: { maxInFlight: 3, perTopology: [], foreignCordon: 'TakeFirst' } });
+    assert.deepEqual(decidePlan(makePlanSnapshot({ plan, nodes: dead, outages }), now).inFlight, []);
+    const [first] = dead;
+    const back = [makePlanNode(makeReadyNode('n1')), ...dead.slice(1)];
+    const some = new Map([...outages].filter(([name]) => name !== first?.node.name));
+    assert.deepEqual(
+      decidePlan(makePlanSnapshot({ plan, nodes: back, outages: some }), now)
+        .waiting.map(({ word }) => word)
+        .toSorted(),
+      ['LastHealthy', 'NotReady'],
+    );
+  });
+
+  test('of 1, 3 and 5 control-plane nodes, with one lost, none begins that costs the quorum', () => {
+    const begins = (many: number, lost: number): boolean => {
+      const names = Array.from({ length: many }, (_, index) => `m${index + 1}`);
+      const members = names.map((name, index) => ({ name, ready: index >= lost, held: false }));
+      const nodes = names
+        .slice(lost)
+        .map(name => makePlanNode(makeReadyNode(name, { labels: { 'node-role.kubernetes.io/control-plane': '' } })));
+      const outages = new Map(names.slice(0, lost).map(name => [name, [{ cause: 'NotReady', by: name } as const]] as const));
+      return decidePlan(makePlanSnapshot({ plan: makePlan({ controlPlane: 'First' }), nodes, members, outages }), now).inFlight.length > 0;
+    };
+    assert.deepEqual(
+      [begins(1, 0), begins(3, 0), begins(3, 1), begins(5, 0), begins(5, 1), begins(5, 2)],
+      [true, true, false, true, true, false],
+    );
+  });
+});
