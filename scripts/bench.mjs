@@ -1,10 +1,10 @@
-// `npm run bench [-- SCENARIO…]`, `bench:embedded [-- NODES PODS]`, `bench:nova [-- AT_ONCE]`, `bench:rehearse [-- SCENARIO… | scale …]`: installs what is
+// `npm run bench [-- SCENARIO…]`, `bench:embedded [-- NODES PODS]`, `bench:nova [-- AT_ONCE]`, `bench -- plan [RUNS]`, `bench:rehearse [-- SCENARIO… | scale …]`: installs what is
 // missing, then measures. See bench/README.md.
 import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
 import { forRehearsals, handOver } from './hand-over.mjs';
 
-const programs = { embedded: 'embedded.ts', nova: 'nova.ts', rehearse: 'rehearse.ts' };
+const programs = { embedded: 'embedded.ts', nova: 'nova.ts', plan: 'plan.ts', rehearse: 'rehearse.ts' };
 const [first, ...rest] = process.argv.slice(2);
 const scale = first === 'rehearse' && rest[0] === 'scale';
 const own = programs[first];

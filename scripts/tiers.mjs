@@ -9,7 +9,7 @@ const testsIn = (...folder) =>
     .map(name => join(...folder, name))
     .sort();
 
-const modules = ['core', 'support', 'apis', 'operator', 'admission', 'clouds', 'nova', 'web', 'ui', 'cli', 'embedded', 'rehearse'];
+const modules = ['core', 'support', 'cel', 'apis', 'operator', 'admission', 'clouds', 'nova', 'web', 'ui', 'cli', 'embedded', 'rehearse'];
 
 /** What holds on every release of Kubernetes: the operator, the commands, rights, installing and taking over. */
 const contract = ['control-plane', 'deploy', 'operator', 'security', 'predecessors'].flatMap(folder => testsIn('test', folder));

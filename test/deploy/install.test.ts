@@ -251,7 +251,7 @@ describe('drydock install and deploy/', { skip, timeout: 180_000 }, () => {
       [['--namespace', 'No_Name'], /--namespace is "No_Name"/],
       [['--kind', 'example.test'], /unknown group "example\.test"; available: /],
       [['--without', 'webhook', '--with', 'cert-manager'], /cert-manager is for the webhook/],
-      [['--with', 'magic'], /Allowed choices are machine-api, virtual-machines, agent, monitoring, cert-manager, control-plane/],
+      [['--with', 'magic'], /Allowed choices are machine-api, virtual-machines, plans, agent, monitoring, cert-manager, control-plane/],
     ] as const) {
       const { code, stdout, stderr } = await drydock(['install', ...args]);
       assert.deepEqual([code, stdout], [2, ''], stderr);

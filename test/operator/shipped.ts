@@ -48,12 +48,22 @@ const bindSecond = async ({ api }: ControlPlane, all: readonly Manifest[]): Prom
 /** Roles for kinds that come to the cluster later; `drydock install` adds them by itself where they are served already. */
 export type MoreRoles = readonly ('machine-api' | 'virtual-machines' | 'plans')[];
 
+/** The embedded cluster has no ResourceQuota, as its document says: it admits critical pods everywhere. */
+const lacksQuotasOnly = ({ stdout, stderr }: Outcome): boolean =>
+  process.env['DRYDOCK_TEST_CLUSTER'] === 'embedded' &&
+  `${stdout}${stderr}`
+    .split('\n')
+    .filter(line => line.includes(' FAILED: '))
+    .every(line => line.includes('this cluster has no ResourceQuota of v1'));
+
 /** Served kinds, roles and policies, as `drydock install` applies them; no Deployment, and no webhook for it. */
 export const installShipped = async (controlPlane: ControlPlane, more: MoreRoles = []): Promise<void> => {
   const parts = more.length === 0 ? [] : ['--with', ...more];
   const args = ['install', '--apply', '--without', 'operator', 'webhook', ...parts, '--kubeconfig', controlPlane.kubeconfig];
   const applied = await drydock(args);
-  if (applied.code !== 0) throw new Error(`drydock install: exit code ${applied.code}\n${applied.stdout}${applied.stderr}`);
+  if (applied.code !== 0 && !lacksQuotasOnly(applied)) {
+    throw new Error(`drydock install: exit code ${applied.code}\n${applied.stdout}${applied.stderr}`);
+  }
   const all = manifests({ parts: new Set(['crds', 'rbac', ...more]), groups: [], namespace: usualNamespace });
   await bindSecond(controlPlane, all);
   for (const kind of ['drydock.dev/v1alpha1/maintenances', 'nodemaintenance.medik8s.io/v1beta1/nodemaintenances'])

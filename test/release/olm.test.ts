@@ -80,7 +80,7 @@ const known = [
   // They mean the kind of policy/v1beta1; the rule is about policy/v1.
   /removed in v1\.25.*Migrate the API\(s\) for poddisruptionbudgets: \(\["ClusterServiceVersion\.Spec\.InstallStrategy/,
   // Nobody writes these but the operator and its agent.
-  /Kind=(MachineMaintenance|NodeNotice): provided API should have an example annotation/,
+  /Kind=(MachineMaintenance|NodeNotice|MaintenancePlanRecord): provided API should have an example annotation/,
 ];
 
 describe("operator-framework's validators", { skip }, () => {
