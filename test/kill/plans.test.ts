@@ -35,6 +35,12 @@ const essential = [
   'POST maintenanceplanrecords 1',
 ];
 
+/** A life may have fewer reports than the one before it, since one report tells of several events that come together: then it has ended before the blow. */
+const assertShorterLife = (at: string, writes: readonly string[]): void => {
+  assert.ok(at.startsWith('PATCH maintenanceplans/status ') && !essential.includes(at), `${at}: the blow has fallen`);
+  assert.ok(!writes.includes(at), `${at} has been written, and the blow has fallen at it`);
+};
+
 describe('an operator that is killed at every write of a plan and started again', { skip, timeout: 400_000 }, () => {
   const { api } = controlPlane;
   let keeper: Keeper;
@@ -95,7 +101,7 @@ describe('an operator that is killed at every write of a plan and started again'
     try {
       await untilPlan(api, name, 'complete', ({ phase }) => phase === 'Complete', { deadlineMs: 40_000, everyMs: 25 });
       await keeper.settled();
-      if (at !== undefined) assert.equal(keeper.struck, at, 'the blow has fallen');
+      if (at !== undefined && keeper.struck !== at) assertShorterLife(at, keeper.writes);
       await assertInOrder(metadata.uid, pods);
     } catch (error) {
       const what = `${at} ${moment}\n${error instanceof Error ? error.message : String(error)}\n${keeper.log()}`;
