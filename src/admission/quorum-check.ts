@@ -4,7 +4,7 @@ import { type Node, readNode } from '../core/hold/node.ts';
 import type { JsonObject } from '../core/json.ts';
 import { readPod } from '../core/pod/pod.ts';
 import { etcdAllows, etcdGuardName, etcdNamespace, guardSays, namedGuardAllows } from '../core/quorum/etcd-guard.ts';
-import { isWarnedOnly, memberLabels, membersOf, quorumAllows } from '../core/quorum/quorum.ts';
+import { isControlPlane, isWarnedOnly, memberLabels, membersOf, quorumAllows } from '../core/quorum/quorum.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Found, getLive, listFirst, listLive } from './live.ts';
 import { type AdmissionVerdict, allowed, denied } from './review.ts';
@@ -98,12 +98,9 @@ const countCheck = async (question: QuorumQuestion): Promise<AdmissionVerdict> =
   return denied(openShift ? kind.quorum.denied(node.name) : `${kind.quorum.denied(node.name)}: ${leave.why}`);
 };
 
-/** Whether the node can be a member of the quorum, so that the requests for it have to be looked at one after the other. */
-export const mayBeMember = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
-
 /** Both rules, the one of the replaced operator first. Never rejects. */
 export const quorumCheck = async (question: QuorumQuestion): Promise<AdmissionVerdict> => {
-  if (!mayBeMember(question.node)) return allowed;
+  if (!isControlPlane(question.node)) return allowed;
   const guard = await guardCheck(question);
   return guard.kind === 'denied' ? guard : countCheck(question);
 };

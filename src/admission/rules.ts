@@ -1,10 +1,10 @@
 import type { AdmissionKind } from '../apis/admission.ts';
 import { type Node, readNode } from '../core/hold/node.ts';
 import { isObject, type JsonObject, sameJson } from '../core/json.ts';
-import { mayLoseQuorum } from '../core/quorum/quorum.ts';
+import { isControlPlane, mayLoseQuorum } from '../core/quorum/quorum.ts';
 import type { Api } from '../operator/ports.ts';
 import { type Found, getLive, listFirst } from './live.ts';
-import { mayBeMember, quorumCheck } from './quorum-check.ts';
+import { quorumCheck } from './quorum-check.ts';
 import { type AdmissionVerdict, allowed, denied, type Review } from './review.ts';
 
 /** What one request must meet, in the order of the contract; the first rule that is not met gives the answer. */
@@ -84,6 +84,7 @@ export const look = async (
   const node = found.value;
   const takesRisk = mayLoseQuorum(metadataOf(object)['annotations'] as Readonly<Record<string, string>> | undefined);
   const verdict = takesRisk ? allowed : await quorumCheck({ api, openShift, kind, node, object, signal });
-  if (mayBeMember(node)) return { verdict, scope: { kind: 'control plane' } };
+  // A member of the quorum, perhaps: the requests for it are looked at one after the other.
+  if (isControlPlane(node)) return { verdict, scope: { kind: 'control plane' } };
   return rules === 'all' ? { verdict, scope: { kind: 'node', name: nodeName } } : { verdict };
 };

@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '../core/json.ts';
 import type { MachineEvent } from '../core/machine/event.ts';
 import { drainedForAnnotation, type EventSource, type Notice, type ScanResult, type Signal } from '../core/machine/source.ts';
 import { timeText } from '../core/time.ts';
+import { type SaidCondition, withTransitions } from './conditions.ts';
 import { eventJson, readEvent } from './machine-events.ts';
 import type { RawMetadata } from './read.ts';
 import type { MachineEventSourceSpec, MachineEventSourceStatus, NodeNoticeSpec } from './schema/machine-event-source.ts';
@@ -51,9 +52,7 @@ export const readMachineEventSource = (raw: unknown): EventSource => {
   };
 };
 
-type Said = { readonly type: string; readonly status: 'True' | 'False'; readonly reason: string; readonly message: string };
-
-const conditions = ({ trouble, unknown, withoutProviderId, nextAt }: ScanResult): readonly Said[] => {
+const conditions = ({ trouble, unknown, withoutProviderId, nextAt }: ScanResult): readonly SaidCondition[] => {
   const strangers = [
     ...unknown.map(id => `${id} is unknown to the cloud`),
     ...withoutProviderId.map(name => `Machine ${name} has no providerID`),
@@ -86,11 +85,7 @@ export const machineEventSourceStatus = (source: EventSource, result: ScanResult
     unknownMachines: unknown.length > 0 ? unknown.slice(0, mostNames) : undefined,
     withoutProviderID: withoutProviderId.length > 0 ? withoutProviderId.slice(0, mostNames) : undefined,
     trouble: trouble?.reason,
-    conditions: conditions(result).map(said => {
-      const before = stored.conditions?.find(({ type }) => type === said.type);
-      const lastTransitionTime = before?.status === said.status ? before.lastTransitionTime : timeText(at);
-      return { ...said, observedGeneration: source.generation, lastTransitionTime };
-    }),
+    conditions: withTransitions(conditions(result), stored.conditions, source.generation, at),
   } satisfies { readonly [Field in keyof MachineEventSourceStatus]: unknown };
 };
 

@@ -6,6 +6,7 @@ import { deadlineFor } from '../core/machine/steps/begin.ts';
 import { ended } from '../core/machine/steps/strategy.ts';
 import { childName } from '../core/machine/writes.ts';
 import { readTime, timeText } from '../core/time.ts';
+import { type SaidCondition, withTransitions } from './conditions.ts';
 import { eventOfSeed, readEvent } from './machine-events.ts';
 import type { RawMetadata } from './read.ts';
 import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from './schema/machine-maintenance.ts';
@@ -91,16 +92,13 @@ export const readMachineMaintenance = (raw: unknown): MachineRequest | string =>
   };
 };
 
-type Condition = NonNullable<MachineMaintenanceStatus['conditions']>[number];
-type Said = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
-
 const afterDrain: readonly MachinePhase[] = ['Drained', 'Replacing', 'Releasing', 'Succeeded'];
 
 const saidOf = (
   { phase, reason, message, warning }: MachineDecision,
   { needsApproval, approved }: MachineRequest,
   drained: boolean,
-): readonly Said[] => [
+): readonly SaidCondition[] => [
   ...(needsApproval
     ? [{ type: 'Approved', status: approved ? 'True' : 'False', reason: approved ? 'Approved' : 'NotApproved', message: '' } as const]
     : []),
@@ -113,18 +111,6 @@ const saidOf = (
     message: isOver(phase) ? message : '',
   },
 ];
-
-const conditionsOf = (
-  said: readonly Said[],
-  stored: readonly Condition[],
-  generation: number,
-  now: Temporal.Instant,
-): readonly Condition[] =>
-  said.map(one => {
-    const before = stored.find(({ type }) => type === one.type);
-    const lastTransitionTime = before?.status === one.status ? before.lastTransitionTime : timeText(now);
-    return { ...one, observedGeneration: generation, lastTransitionTime };
-  });
 
 const startOf = (
   verdict: MachineDecision,
@@ -184,7 +170,7 @@ export const machineMaintenanceStatus = (verdict: MachineDecision, snapshot: Mac
     completionTime: over ? (stored.completionTime ?? timeText(now)) : undefined,
     handledEvents: over ? request.events.map(({ id }) => id) : stored.handledEvents,
     history: recordsOf(verdict, stored, now),
-    conditions: conditionsOf(saidOf(verdict, request, isDrained), stored.conditions ?? [], request.generation, now),
+    conditions: withTransitions(saidOf(verdict, request, isDrained), stored.conditions, request.generation, now),
   } satisfies { readonly [Field in keyof MachineMaintenanceStatus]: unknown };
   return status;
 };

@@ -1,19 +1,9 @@
 import { fewOf, needsHelp } from '../core/drain/blocker.ts';
 import type { Report } from '../core/maintenance/report.ts';
-import { timeText } from '../core/time.ts';
+import { type Condition, type SaidCondition, withTransitions } from './conditions.ts';
 import type { MaintenanceStatus } from './schema/maintenance.ts';
 
-/** metav1.Condition, without what is the same for all. */
-type Said = {
-  readonly type: 'NodeHeld' | 'Drained' | 'Failed';
-  readonly status: 'True' | 'False';
-  readonly reason: string;
-  readonly message: string;
-};
-
-type Condition = NonNullable<MaintenanceStatus['conditions']>[number];
-
-const held = (report: Report): Said => {
+const held = (report: Report): SaidCondition => {
   const { problem } = report;
   if (report.held)
     return {
@@ -26,7 +16,7 @@ const held = (report: Report): Said => {
   return { type: 'NodeHeld', status: 'False', reason, message: problem?.message ?? 'The node is not held' };
 };
 
-const drained = ({ state, blockers, pods, problem }: Report): Said => {
+const drained = ({ state, blockers, pods, problem }: Report): SaidCondition => {
   if (state === 'Drained') return { type: 'Drained', status: 'True', reason: 'DrainCompleted', message: 'No pod is left to evict' };
   if (state === 'Detaching') {
     const volumes = fewOf(blockers.flatMap(({ volume }) => volume ?? []));
@@ -48,20 +38,15 @@ const drained = ({ state, blockers, pods, problem }: Report): Said => {
   };
 };
 
-const failed = ({ failure, problem }: Report): Said =>
+const failed = ({ failure, problem }: Report): SaidCondition =>
   failure === undefined
     ? { type: 'Failed', status: 'False', reason: 'NoFailure', message: '' }
     : { type: 'Failed', status: 'True', reason: failure, message: problem?.message ?? 'The maintenance has failed' };
 
-/** The conditions of a Maintenance; the time of a transition moves only when the status does. */
+/** The conditions of a Maintenance. */
 export const maintenanceConditions = (
   report: Report,
   stored: MaintenanceStatus,
   generation: number,
   now: Temporal.Instant,
-): readonly Condition[] =>
-  [held(report), drained(report), failed(report)].map(said => {
-    const before = stored.conditions?.find(({ type }) => type === said.type);
-    const lastTransitionTime = before?.status === said.status ? before.lastTransitionTime : timeText(now);
-    return { ...said, observedGeneration: generation, lastTransitionTime };
-  });
+): readonly Condition[] => withTransitions([held(report), drained(report), failed(report)], stored.conditions, generation, now);

@@ -3,6 +3,7 @@ import type { InFlight } from '../core/plan/in-flight.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
 import { timeText } from '../core/time.ts';
+import { type SaidCondition, withTransitions } from './conditions.ts';
 import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
 
 /** The status of a MaintenancePlan: nodes in flight and the latest failures only, however many nodes it has. */
@@ -35,17 +36,14 @@ const waitingJson = (waiting: readonly Waiting[], stored: MaintenancePlanStatus,
     };
   });
 
-type Condition = NonNullable<MaintenancePlanStatus['conditions']>[number];
-
-const conditionsOf = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): readonly Condition[] => {
-  const stored = (plan.status as MaintenancePlanStatus).conditions ?? [];
+const conditionsOf = (decision: PlanDecision, plan: Plan): readonly SaidCondition[] => {
   const { phase, message } = decision;
-  const is = (type: string, yes: boolean, reason: string, text = ''): Condition => {
-    const status = yes ? 'True' : 'False';
-    const before = stored.find(one => one.type === type);
-    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : timeText(now);
-    return { type, status, reason, message: yes ? text : '', observedGeneration: plan.generation, lastTransitionTime };
-  };
+  const is = (type: string, yes: boolean, reason: string, text = ''): SaidCondition => ({
+    type,
+    status: yes ? 'True' : 'False',
+    reason,
+    message: yes ? text : '',
+  });
   const asked = decision.waiting.some(({ word }) => word === 'Approval');
   return [
     {
@@ -91,7 +89,7 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
       held,
     })),
     completionTime: phase === 'Complete' ? (stored.completionTime ?? timeText(now)) : undefined,
-    conditions: conditionsOf(decision, plan, now),
+    conditions: withTransitions(conditionsOf(decision, plan), stored.conditions, plan.generation, now),
   } satisfies { readonly [Field in keyof MaintenancePlanStatus]: unknown };
   return status;
 };

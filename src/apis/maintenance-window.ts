@@ -4,6 +4,7 @@ import { readTime, timeText } from '../core/time.ts';
 import { calendarOf, longestOpening, nextSpans, openNow } from '../core/window/calendar.ts';
 import { cronProblem, shortestGap } from '../core/window/spans.ts';
 import type { MaintenanceWindow, Opening, Span } from '../core/window/window.ts';
+import { type SaidCondition, withTransitions } from './conditions.ts';
 import type { RawMetadata } from './read.ts';
 import type { MaintenanceWindowSpec, MaintenanceWindowStatus } from './schema/maintenance-window.ts';
 
@@ -153,15 +154,12 @@ export const maintenanceWindowStatus = (
   const calendar = calendarOf([window]);
   const open = openNow(calendar, now);
   const [next] = calendar.always && window.freezes.length === 0 ? [] : nextSpans(calendar, now, 1);
-  const stored = (window.status as MaintenanceWindowStatus).conditions?.find(({ type }) => type === 'Valid');
-  const valid = window.problem === undefined ? 'True' : 'False';
-  const condition = {
+  const stored = (window.status as MaintenanceWindowStatus).conditions;
+  const condition: SaidCondition = {
     type: 'Valid',
-    status: valid,
+    status: window.problem === undefined ? 'True' : 'False',
     reason: window.problem === undefined ? 'Valid' : 'NotReadable',
     message: window.problem === undefined ? '' : `${window.problem}. Nothing begins in this window until that is mended`,
-    observedGeneration: window.generation,
-    lastTransitionTime: stored?.status === valid ? stored.lastTransitionTime : timeText(now),
   };
   const until = open === undefined ? next?.from : open.to;
   return {
@@ -170,7 +168,7 @@ export const maintenanceWindowStatus = (
       open: open !== undefined,
       // An opening that is open is told with its own beginning as long as that is known: else it would change with every look.
       ...(next && { next: { from: timeText(open === undefined ? next.from : beginOf(window, now, next)), to: timeText(next.to) } }),
-      conditions: [condition],
+      conditions: withTransitions([condition], stored, window.generation, now),
     },
     ...(until && { until }),
   };

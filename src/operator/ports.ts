@@ -1,6 +1,8 @@
 import type { EvictionMethod } from '../core/drain/retry.ts';
 import type { KubeEvent } from '../core/maintenance/decision.ts';
 import type { DesiredHostState, HostView } from '../core/vm/host.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Log } from '../support/log.ts';
 
 /** What the operator needs from the outside. The real API server, the embedded one and a test each offer it. */
 
@@ -107,6 +109,17 @@ export interface Meter {
   /** A loop, or a watch, has caught a throw that nobody expected: a defect. */
   panicked(controller: string): void;
 }
+
+/** What every loop needs from the outside. */
+export type Ports = {
+  readonly api: Api;
+  readonly watcher: Watcher;
+  readonly recorder: Recorder;
+  readonly meter: Meter;
+  readonly fence: Fence;
+  readonly clock: Clock;
+  readonly log: Log;
+};
 
 /** Counts nothing: for whoever is asked for no metrics. */
 export const noMeter: Meter = { evicted: () => {}, wrote: () => {}, decided: () => {}, panicked: () => {} };

@@ -90,3 +90,6 @@ export const readNode = (raw: unknown): Node => {
 
 export const conditionOf = (node: Node, type: string): NodeCondition | undefined =>
   node.conditions.find(condition => condition.type === type);
+
+/** Its kubelet says that it is well. */
+export const isReady = (node: Node): boolean => conditionOf(node, 'Ready')?.status === 'True';

@@ -1,3 +1,4 @@
+import { nameWith } from '../child-name.ts';
 import { type JsonObject, mergePatch } from '../json.ts';
 import type { KubeEvent, Write } from '../maintenance/decision.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
@@ -155,8 +156,7 @@ export const stageWrite = (child: MaintenanceRequest, stage: 'Cordon' | 'Drain')
 });
 
 /** A name of its own for each request, however the machine is called: 63 characters at most. The uid is whole, so that no other request has the same. */
-export const childName = ({ name, uid }: Pick<MachineRequest, 'name' | 'uid'>): string =>
-  `${name.slice(0, 62 - uid.length).replace(/[-.]+$/, '')}-${uid}`;
+export const childName = ({ name, uid }: Pick<MachineRequest, 'name' | 'uid'>): string => nameWith(name, uid);
 
 /** What the events are, in a sentence. */
 export const reasonOf = ({ events, machineName }: MachineRequest): string => {

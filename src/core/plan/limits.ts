@@ -1,3 +1,4 @@
+import { fewOf } from '../drain/blocker.ts';
 import type { Node } from '../hold/node.ts';
 import { quorumAllows } from '../quorum/quorum.ts';
 import { resolveAmount } from './amount.ts';
@@ -10,12 +11,9 @@ import type { PlanView } from './view.ts';
 
 /** Whether one more node may go: each limit answers with a word when it may not. */
 
-const few = (names: readonly string[]): string =>
-  names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ');
-
 /** Who has the nodes that are out, for people. */
 const outBy = (names: readonly string[], { snapshot }: PlanView): string =>
-  few([...new Set(names.flatMap(name => (snapshot.outages.get(name) ?? []).map(({ by }) => by)))].toSorted());
+  fewOf([...new Set(names.flatMap(name => (snapshot.outages.get(name) ?? []).map(({ by }) => by)))].toSorted(), 5);
 
 const stageLimit = ({ maxInFlight }: Stage, nodes: number): number | undefined =>
   maxInFlight === undefined ? undefined : (resolveAmount(maxInFlight, nodes) ?? 0);
@@ -56,12 +54,9 @@ const otherLimit = (view: PlanView, { name: plan, selected, maxUnavailable }: Ot
   return ({ name }) => (selected.has(name) ? { word: 'OtherPlanLimit', who } : undefined);
 };
 
-const grouped = (names: readonly string[], domainOf: (name: string) => string): ReadonlyMap<string, readonly string[]> =>
-  Map.groupBy(names, domainOf);
-
 const perDomain = (view: PlanView, { key, maxUnavailable }: TopologyLimit, out: readonly string[]): NodeLimit => {
   if (maxUnavailable === undefined) return () => undefined;
-  const taken = grouped(out, name => view.selected.get(name)?.node.labels[key] ?? '');
+  const taken = Map.groupBy(out, name => view.selected.get(name)?.node.labels[key] ?? '');
   return ({ labels }) => {
     const domain = labels[key] ?? '';
     const there = taken.get(domain) ?? [];
@@ -81,7 +76,7 @@ export const domainLimit = (view: PlanView): NodeLimit => {
   return ({ labels }) => {
     const full = limits.find(({ key, maxDomains, domains }) => !domains.has(labels[key] ?? '') && domains.size + 1 > maxDomains);
     if (full === undefined) return undefined;
-    const there = few([...full.domains].toSorted());
+    const there = fewOf([...full.domains].toSorted(), 5);
     return { word: 'Topology', who: `nodes of ${full.key} ${there} are in flight, and those of ${full.maxDomains} may be at once` };
   };
 };

@@ -1,11 +1,7 @@
-import type { Node } from '../hold/node.ts';
-import { memberLabels } from '../quorum/quorum.ts';
 import type { Plan } from './plan.ts';
 import type { PlanNode } from './snapshot.ts';
 
 const zoneLabel = 'topology.kubernetes.io/zone';
-
-export const isControlPlane = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
 
 const text = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 

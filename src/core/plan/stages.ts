@@ -1,7 +1,8 @@
 import { matches } from '../pod/selector.ts';
+import { isControlPlane } from '../quorum/quorum.ts';
 import { secondsAfter } from '../time.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
-import { inPlanOrder, isControlPlane } from './order.ts';
+import { inPlanOrder } from './order.ts';
 import { type Plan, restStage, type Stage } from './plan.ts';
 import type { PlanNode } from './snapshot.ts';
 

@@ -6,7 +6,7 @@ import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
 import type { Plan } from './plan.ts';
 import type { PlanNode, Waiting } from './snapshot.ts';
 import { type StageNodes, soakEnd } from './stages.ts';
-import { isReady } from './states/common.ts';
+import { isSound } from './states/common.ts';
 import { isOver, type PlanView } from './view.ts';
 
 /** Which node is begun with now, if any: at most one, and the first word that keeps the others. */
@@ -33,7 +33,7 @@ const heldBy = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined
 
 /** A node that cannot be worked on costs no limit and gets no slot: it has its turn when it is back. */
 const unfit = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined =>
-  isReady(node) || snapshot.plan.work.kind === 'external'
+  isSound(node) || snapshot.plan.work.kind === 'external'
     ? undefined
     : { word: 'NotReady', who: `Node ${node.name} is not Ready`, node: node.name };
 

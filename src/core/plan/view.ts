@@ -1,7 +1,7 @@
+import { isControlPlane } from '../quorum/quorum.ts';
 import { resolveAmount } from './amount.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
 import { unavailableOf } from './ledger.ts';
-import { isControlPlane } from './order.ts';
 import { inOrder } from './ramp.ts';
 import type { PlanCounts, PlanNode, PlanSnapshot } from './snapshot.ts';
 import { type StageNodes, stagesOf } from './stages.ts';

@@ -1,3 +1,4 @@
+import { nameWith } from '../child-name.ts';
 import { isObject, type Json, type JsonObject } from '../json.ts';
 import type { KubeEvent, Write } from '../maintenance/decision.ts';
 import { timeText } from '../time.ts';
@@ -24,15 +25,12 @@ export const announce = ({ name, uid, resourceVersion }: Plan, type: KubeEvent['
   about: { apiVersion: planApi, kind: 'MaintenancePlan', name, uid, resourceVersion },
 });
 
-/** A name of at most 63 characters, of the plan's and the whole of what makes it the only one. */
-const named = (plan: string, suffix: string): string => `${plan.slice(0, 62 - suffix.length).replace(/[-.]+$/, '')}-${suffix}`;
-
 /** Of the Maintenance that holds a node for a plan. */
-export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string => named(plan.name.replaceAll('.', '-'), nodeUid);
+export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string => nameWith(plan.name.replaceAll('.', '-'), nodeUid);
 
 /** Of the pod that works on a node: another one for each time that the plan begins with the node, and for each attempt. */
 export const podNameOf = (plan: Pick<Plan, 'name' | 'uid'>, { uid, startedAt, attempt }: InFlight): string =>
-  named(plan.name.replaceAll('.', '-'), `${short(`${plan.uid}/${uid}/${timeText(startedAt)}`)}-${attempt}`);
+  nameWith(plan.name.replaceAll('.', '-'), `${short(`${plan.uid}/${uid}/${timeText(startedAt)}`)}-${attempt}`);
 
 /** A few characters that stand for a text (FNV-1a, 64 bits, over its UTF-16 units). */
 export const short = (text: string): string => {
@@ -133,7 +131,7 @@ const verdictJson = ({ uid, node: _node, startedAt, completedAt, ...rest }: Node
 });
 
 const recordNameOf = ({ name, uid, runId }: Plan, revision: string, slice: number): string =>
-  named(name.replaceAll('.', '-'), `${short(`${uid}/${runId}/${revision}`)}-${slice}`);
+  nameWith(name.replaceAll('.', '-'), `${short(`${uid}/${runId}/${revision}`)}-${slice}`);
 
 /** Where a verdict is recorded: where the node has one, else in the first slice with room. */
 const sliceFor = (slices: readonly RecordSlice[], verdict: NodeVerdict): RecordSlice | undefined =>
@@ -176,7 +174,7 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict
 
 /** Of the approval of a run, or of what follows one of its stages: whoever agrees twice has agreed once. */
 export const approvalNameOf = ({ name, uid }: Pick<Plan, 'name' | 'uid'>, run: Pick<Run, 'id' | 'revision'>, stage?: string): string =>
-  named(name.replaceAll('.', '-'), short(`${uid}/${run.id}/${run.revision}/${stage ?? ''}`));
+  nameWith(name.replaceAll('.', '-'), short(`${uid}/${run.id}/${run.revision}/${stage ?? ''}`));
 
 /** The record of a run so long ago that nobody asks for it. */
 export const deleteRecordWrite = ({ name, uid }: RecordSlice): Write => ({

@@ -1,5 +1,5 @@
 import { fewOf } from '../drain/blocker.ts';
-import { conditionOf, type Node } from '../hold/node.ts';
+import { isReady, type Node } from '../hold/node.ts';
 import type { Labels } from '../pod/selector.ts';
 
 /** The rule that never lets more control-plane nodes out than etcd can do without, wherever etcd runs. */
@@ -20,6 +20,9 @@ const controlPlaneLabels = ['node-role.kubernetes.io/control-plane', 'node-role.
 /** The label keys that make a node a member; whoever lists nodes by label needs these lists. */
 export const memberLabels: readonly string[] = [etcdLabel, ...controlPlaneLabels];
 
+/** A node of the control plane. */
+export const isControlPlane = ({ labels }: Pick<Node, 'labels'>): boolean => memberLabels.some(label => labels[label] !== undefined);
+
 /** A node that may be a member, as far as the rule looks at it. */
 export type Member = {
   readonly name: string;
@@ -38,7 +41,7 @@ export const membersOf = (nodes: readonly Node[]): readonly Member[] => {
   const chosen = own.length > 0 ? own : nodes.filter(({ labels }) => controlPlaneLabels.some(label => labels[label] !== undefined));
   return chosen.map(node => ({
     name: node.name,
-    ready: conditionOf(node, 'Ready')?.status === 'True',
+    ready: isReady(node),
     held: node.holdRecord !== undefined,
   }));
 };

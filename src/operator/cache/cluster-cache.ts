@@ -2,6 +2,7 @@ import { type Attachment, readAttachment } from '../../core/drain/attachment.ts'
 import { type Budget, readBudget } from '../../core/drain/budget.ts';
 import { type Node, readNode } from '../../core/hold/node.ts';
 import { isTaken, type Lease, readLease } from '../../core/lease/lease.ts';
+import { isControlPlane } from '../../core/quorum/quorum.ts';
 import { type KindAdapter, leaseKey, leaseNames, type MaintenanceRequest } from '../../core/request/request.ts';
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
@@ -14,7 +15,7 @@ import { LifecycleEvictions, lifecycleCollections } from './lifecycle-evictions.
 import type { ClusterCacheEvents, Listener } from './listeners.ts';
 import { type Named, readNamed } from './named.ts';
 import type { Namespaces } from './namespaces.ts';
-import { fingerprint, isMarked, isMember, standsFor } from './node-predicates.ts';
+import { fingerprint, isMarked, standsFor } from './node-predicates.ts';
 import { PodWatches } from './pod-watches.ts';
 import { Vms, vmCollections } from './vms.ts';
 
@@ -270,7 +271,7 @@ export class ClusterCache {
   #touchMembers(except: string): void {
     for (const nodeName of this.requests.groups()) {
       const node = this.nodes.get(nodeName);
-      if (nodeName !== except && node !== undefined && isMember(node)) this.#events.touched(nodeName);
+      if (nodeName !== except && node !== undefined && isControlPlane(node)) this.#events.touched(nodeName);
     }
   }
 

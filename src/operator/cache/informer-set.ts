@@ -1,6 +1,7 @@
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api, CachedObject, Change, Collection, Watcher, WatchHandler } from '../ports.ts';
+import type { Cache } from './cache.ts';
 
 /** Why a collection is done without: the cluster does not serve it, or this user may not read it. */
 type MissingReason = 'missing' | 'withheld';
@@ -69,6 +70,18 @@ export class InformerSet {
     this.#unsynced.add(name);
     const handler: WatchHandler<T> = { changed, synced: () => this.#synced(name), failing: problem => this.#failing(name, problem) };
     await this.#watcher.watch(collection, project, handler, signal);
+  }
+
+  /** The same, and keeps what has been read in a cache, which is up to date when a change is told. */
+  async followInto<T extends CachedObject>(
+    cache: Cache<T>,
+    ...[name, collection, project, changed, signal]: Parameters<typeof this.follow<T>>
+  ): Promise<void> {
+    const applied = (change: Change<T>): void => {
+      cache.apply(change);
+      changed(change);
+    };
+    await this.follow(name, collection, project, applied, signal);
   }
 
   /**

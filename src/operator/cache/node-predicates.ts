@@ -1,6 +1,6 @@
 import { hasWords } from '../../core/hold/conditions.ts';
 import { conditionOf, type Node } from '../../core/hold/node.ts';
-import { memberLabels } from '../../core/quorum/quorum.ts';
+import { isControlPlane } from '../../core/quorum/quorum.ts';
 
 /** What of a node matters to its maintenances and to those of others. */
 
@@ -22,8 +22,6 @@ export const fingerprint = (node: Node): string =>
 /** Something of ours is on it: a hold, or a word that one has left behind. */
 export const isMarked = (node: Node | undefined): boolean => node !== undefined && (node.holdRecord !== undefined || hasWords(node));
 
-export const isMember = ({ labels }: Node): boolean => memberLabels.some(label => labels[label] !== undefined);
-
 /** What a node means to the quorum. */
 export const standsFor = (node: Node | undefined): string =>
-  node === undefined || !isMember(node) ? '' : `${conditionOf(node, 'Ready')?.status ?? ''} ${node.holdRecord === undefined}`;
+  node === undefined || !isControlPlane(node) ? '' : `${conditionOf(node, 'Ready')?.status ?? ''} ${node.holdRecord === undefined}`;

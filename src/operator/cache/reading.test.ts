@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { isControlPlane } from '../../core/quorum/quorum.ts';
 import { noHistory } from '../../core/request/request.ts';
 import { at, heldNode, makeNode, makeRequest } from '../../core/testing/make.ts';
 import { listAll } from '../list.ts';
@@ -7,7 +8,7 @@ import { longestDrain } from '../node/overview.ts';
 import { lookUp } from '../node/resolve-claims.ts';
 import type { ApiCall, ApiResponse } from '../ports.ts';
 import { failure, Lines, response, ScriptedApi } from '../testing/fakes.ts';
-import { fingerprint, isMarked, isMember, standsFor } from './node-predicates.ts';
+import { fingerprint, isMarked, standsFor } from './node-predicates.ts';
 
 describe('a whole collection', () => {
   const page = (items: readonly number[], next?: string): ApiResponse =>
@@ -75,7 +76,10 @@ describe('what of a node matters', () => {
   test('it is of the quorum by one of its labels, and what it stands for changes with Ready and the hold', () => {
     const member = { labels: { 'node-role.kubernetes.io/control-plane': '' } };
     const ready = (status: string) => ({ ...member, conditions: [{ ...word, type: 'Ready', status }] });
-    assert.deepEqual([isMember(makeNode(member)), isMember(makeNode({ labels: { 'node-role.kubernetes.io/worker': '' } }))], [true, false]);
+    assert.deepEqual(
+      [isControlPlane(makeNode(member)), isControlPlane(makeNode({ labels: { 'node-role.kubernetes.io/worker': '' } }))],
+      [true, false],
+    );
     assert.deepEqual([standsFor(undefined), standsFor(makeNode())], ['', '']);
     const said = [
       standsFor(makeNode(ready('True'))),

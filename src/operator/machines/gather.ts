@@ -1,4 +1,4 @@
-import { conditionOf } from '../../core/hold/node.ts';
+import { isReady } from '../../core/hold/node.ts';
 import { sameJson } from '../../core/json.ts';
 import type { MachineAdapter } from '../../core/machine/adapter.ts';
 import { isPending } from '../../core/machine/event.ts';
@@ -39,16 +39,16 @@ export const machineOf = ({ machines }: MachineCache, request: MachineRequest): 
 };
 
 /** A node that this cluster does not have belongs to another one: what its machine API says has to do. */
-const isReady = (machine: Machine, { nodes }: ClusterCache): boolean => {
+const isServing = (machine: Machine, { nodes }: ClusterCache): boolean => {
   if (machine.deleting || machine.nodeName === undefined) return false;
   const node = nodes.get(machine.nodeName);
-  return node === undefined ? machine.available : conditionOf(node, 'Ready')?.status === 'True';
+  return node === undefined ? machine.available : isReady(node);
 };
 
 const replacementOf = (machines: MachineCache, cache: ClusterCache, set: MachineSet | undefined): ReplacementSet | undefined => {
   if (set === undefined) return undefined;
   const members = [...machines.machines.values()].filter(machine => setOf(machines, machine)?.key === set.key);
-  const others = members.filter(machine => !isReady(machine, cache));
+  const others = members.filter(machine => !isServing(machine, cache));
   const failed = others.filter(({ phase, deleting }) => phase === 'Failed' && !deleting);
   return { set, members, ready: members.length - others.length, failed };
 };

@@ -16,7 +16,7 @@ import type { Log } from '../../support/log.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
-import type { Api, CachedObject, Change, Watcher } from '../ports.ts';
+import type { Api, Watcher } from '../ports.ts';
 import { machineKindsHere } from './machine-kinds.ts';
 
 /** What is told of the machines. */
@@ -96,47 +96,32 @@ export class MachineCache {
   async run(signal: AbortSignal): Promise<void> {
     const { adapter, changes } = this.#options;
     await Promise.all([
-      this.#follow(
-        maintenancesName,
-        machineMaintenancesPath,
-        raw => this.#read(raw),
+      this.#informers.followInto(
         this.requests,
+        maintenancesName,
+        { path: machineMaintenancesPath },
+        raw => this.#read(raw),
         change => changes.maintenance(change.object),
         signal,
       ),
-      this.#follow(
-        sourcesName,
-        sourcesPath,
-        adapter.readSource,
+      this.#informers.followInto(
         this.sources,
+        sourcesName,
+        { path: sourcesPath },
+        adapter.readSource,
         change => changes.source(change.object, change.type),
         signal,
       ),
-      this.#follow(
-        noticesName,
-        noticesPath,
-        adapter.readNotice,
+      this.#informers.followInto(
         this.notices,
+        noticesName,
+        { path: noticesPath },
+        adapter.readNotice,
         change => change.type !== 'removed' && changes.notice(change.object),
         signal,
       ),
       this.#discover(signal),
     ]);
-  }
-
-  async #follow<T extends CachedObject>(
-    name: string,
-    path: string,
-    read: (raw: unknown) => T | undefined,
-    cache: Cache<T>,
-    told: (change: Change<T>) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const changed = (change: Change<T>): void => {
-      cache.apply(change);
-      told(change);
-    };
-    await this.#informers.follow(name, { path }, read, changed, signal);
   }
 
   #read(raw: unknown): MachineRequest | undefined {
@@ -186,24 +171,24 @@ export class MachineCache {
 
   #followMachines(name: string, kind: MachineKind, signal: AbortSignal): Promise<void> {
     const { changes } = this.#options;
-    const path = collectionOf(kind);
-    if (kind.kind === 'Machine') {
-      return this.#follow(
-        name,
-        path,
-        raw => readMachine(raw, kind),
-        this.machines,
-        change => changes.machine(change.object),
-        signal,
-      );
-    }
-    return this.#follow(
-      name,
-      path,
-      raw => readMachineSet(raw, kind),
-      this.sets,
-      change => changes.set(change.object),
-      signal,
-    );
+    const collection = { path: collectionOf(kind) };
+    const { machines, sets } = this;
+    return kind.kind === 'Machine'
+      ? this.#informers.followInto(
+          machines,
+          name,
+          collection,
+          raw => readMachine(raw, kind),
+          change => changes.machine(change.object),
+          signal,
+        )
+      : this.#informers.followInto(
+          sets,
+          name,
+          collection,
+          raw => readMachineSet(raw, kind),
+          change => changes.set(change.object),
+          signal,
+        );
   }
 }

@@ -8,28 +8,19 @@ import type { Limits, MachineDecision } from '../../core/machine/snapshot.ts';
 import { announce, pathOfRequest } from '../../core/machine/writes.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
-import { secondsAfter } from '../../core/time.ts';
-import type { Clock } from '../../support/clock.ts';
-import type { Log } from '../../support/log.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Listener } from '../cache/listeners.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
 import { Defects } from '../defects.ts';
-import type { Api, Fence, Meter, Recorder, Watcher } from '../ports.ts';
+import type { Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { type CacheUpdater, cacheUpdaterOf, isAbout, isRemoved, objectPath } from '../write/cache-updater.ts';
-import { Writer, type Written } from '../write/writer.ts';
+import { DecisionWriter } from '../write/decision-writer.ts';
+import { Writer } from '../write/writer.ts';
 import { machineOf, snapshotOf } from './gather.ts';
 import { MachineCache, type MachineChanges } from './machine-cache.ts';
 
-export type MachinesOptions = {
-  readonly api: Api;
-  readonly watcher: Watcher;
-  readonly recorder: Recorder;
-  readonly meter: Meter;
-  readonly fence: Fence;
-  readonly clock: Clock;
-  readonly log: Log;
+export type MachinesOptions = Ports & {
   /** Nodes, their maintenances and the windows: the loop of the nodes keeps it up to date. */
   readonly cache: ClusterCache;
   readonly adapters: readonly KindAdapter[];
@@ -41,9 +32,6 @@ export type MachinesOptions = {
   readonly drainLeadSeconds: number;
 };
 
-/** The longest pause after a failed write, in seconds. */
-const longestPause = 60;
-
 /** One at a time: what one has begun, the next one sees, so that limits hold exactly. Each is a few calls. */
 const atOnce = 1;
 
@@ -54,9 +42,7 @@ export class MachineReconciler {
   readonly defects: Defects;
   readonly #options: MachinesOptions;
   readonly #queue: WorkQueue;
-  readonly #failures = new Map<string, number>();
-  /** What was refused last, by the request's key. */
-  readonly #troubles = new Map<string, string>();
+  readonly #decisions: DecisionWriter;
   #acting = false;
 
   constructor(options: MachinesOptions, told: Pick<MachineChanges, 'source' | 'notice' | 'complete'>) {
@@ -79,6 +65,12 @@ export class MachineReconciler {
       },
     });
     this.writer = new Writer({ api, cacheUpdater: this.#cacheUpdater(), recorder, meter, fence, log, clock });
+    this.#decisions = new DecisionWriter({
+      writer: this.writer,
+      clock,
+      stored: key => this.#queue.add(key),
+      again: (key, at) => this.#queue.addAt(key, at),
+    });
     this.#queue = new WorkQueue({
       clock,
       defects: this.defects,
@@ -164,25 +156,13 @@ export class MachineReconciler {
     const now = clock.now();
     const { limits, drainLeadSeconds, adapter } = this.#options;
     const snapshot = snapshotOf(request, this.machines, cache, { limits, drainLeadSeconds, drainPolicy: adapter.drainPolicy });
-    const verdict = this.#withTrouble(request.key, decideMachine(snapshot, now));
+    const verdict = this.#decisions.withTrouble(request.key, decideMachine(snapshot, now));
     this.#queue.clearAppointment(request.key);
     if (verdict.again !== undefined) this.#queue.addAt(request.key, verdict.again);
     const status = verdict.own ?? this.#statusWrite(verdict, request, this.#options.adapter.maintenanceStatus(verdict, snapshot, now));
-    // The beginning is stored before anything is done, and one thing is done before the next.
-    const written: Written[] = [];
-    for (const write of [...(status ? [status] : []), ...(verdict.writes ?? [])]) {
-      const answered = await this.writer.write(write, snapshot.node?.name ?? request.machineName);
-      written.push(answered);
-      if (answered.result !== 'stored') break;
-    }
-    this.#after(request.key, written);
-  }
-
-  /** What the API server has refused, for example because the quorum of the control plane forbids it, people are told where they look. */
-  #withTrouble(key: string, verdict: MachineDecision): MachineDecision {
-    const trouble = this.#troubles.get(key);
-    if (trouble === undefined || verdict.message === '') return verdict;
-    return { ...verdict, warning: true, message: `${verdict.message}; refused so far: ${trouble}` };
+    // The beginning is stored before anything is done.
+    const writes = [...(status ? [status] : []), ...(verdict.writes ?? [])];
+    await this.#decisions.write(request.key, snapshot.node?.name ?? request.machineName, writes);
   }
 
   #statusWrite(
@@ -196,28 +176,6 @@ export class MachineReconciler {
     const isTransition = wanted['phase'] !== request.status['phase'] || wanted['waitingFor'] !== request.status['waitingFor'];
     const said = isTransition ? [announce(request, verdict.warning ? 'Warning' : 'Normal', verdict.reason, verdict.message)] : [];
     return { ...statusWrite(request, verdict.phase, patch), announce: said };
-  }
-
-  /** What was stored allows the next step; what was not is tried again, ever more slowly. */
-  #after(key: string, written: readonly Written[]): void {
-    const { clock } = this.#options;
-    const failed = written.find(({ result }) => result !== 'stored');
-    if (failed === undefined) {
-      this.#failures.delete(key);
-      // Whatever was refused has been stored by now, or is not wanted any more.
-      this.#troubles.delete(key);
-      if (written.length > 0) this.#queue.add(key);
-      return;
-    }
-    if ('message' in failed) this.#troubles.set(key, failed.message);
-    this.#queue.addAt(key, 'until' in failed ? failed.until : secondsAfter(clock.now(), this.#pause(key)));
-  }
-
-  /** Seconds until the next try. */
-  #pause(key: string): number {
-    const failures = this.#failures.get(key) ?? 0;
-    this.#failures.set(key, failures + 1);
-    return Math.min(0.05 * 2 ** Math.min(failures, 20), longestPause);
   }
 
   /** What the server answers to our writes is seen at once. */

@@ -9,15 +9,13 @@ import type { Pod } from '../../core/pod/pod.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
 import type { MaintenanceWindow } from '../../core/window/window.ts';
-import type { Clock } from '../../support/clock.ts';
-import type { Log } from '../../support/log.ts';
 import { ClusterCache, type Scope } from '../cache/cluster-cache.ts';
 import type { Namespaces } from '../cache/namespaces.ts';
 import { Defects } from '../defects.ts';
 import { BudgetWaiters } from '../evict/budget-waiters.ts';
 import { Evictor } from '../evict/evictor.ts';
 import { InFlightEvictions } from '../evict/in-flight-evictions.ts';
-import type { Api, Fence, Meter, Overview, Recorder, Watcher } from '../ports.ts';
+import type { Overview, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { cacheUpdaterOf } from '../write/cache-updater.ts';
 import { UncertainWrites } from '../write/uncertain-writes.ts';
@@ -27,25 +25,19 @@ import { countedByState } from './overview.ts';
 import { lookUp } from './resolve-claims.ts';
 import { type SnapshotOptions, snapshots } from './take-snapshot.ts';
 
-export type NodeReconcilerOptions = SnapshotOptions & {
-  readonly api: Api;
-  readonly watcher: Watcher;
-  readonly recorder: Recorder;
-  readonly meter: Meter;
-  readonly fence: Fence;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** What is done about a node; the whole life of its maintenances when left out. */
-  readonly decide?: (snapshot: NodeSnapshot, now: Temporal.Instant) => Decision;
-  /** Reads MaintenanceWindows; there are none when left out. */
-  readonly readWindow?: (raw: unknown) => MaintenanceWindow;
-  /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
-  readonly namespaces?: Namespaces;
-  /** What has to be known for it; everything when left out. */
-  readonly scope?: Scope;
-  /** When a look at a node begins that something has given cause for, as the queue says. In simulated time many things happen at the same moment. */
-  readonly soon?: (begin: () => void) => void;
-};
+export type NodeReconcilerOptions = Ports &
+  SnapshotOptions & {
+    /** What is done about a node; the whole life of its maintenances when left out. */
+    readonly decide?: (snapshot: NodeSnapshot, now: Temporal.Instant) => Decision;
+    /** Reads MaintenanceWindows; there are none when left out. */
+    readonly readWindow?: (raw: unknown) => MaintenanceWindow;
+    /** Whose objects count, of kinds that have namespaces; everybody's when left out. */
+    readonly namespaces?: Namespaces;
+    /** What has to be known for it; everything when left out. */
+    readonly scope?: Scope;
+    /** When a look at a node begins that something has given cause for, as the queue says. In simulated time many things happen at the same moment. */
+    readonly soon?: (begin: () => void) => void;
+  };
 
 /** Seconds until claims that could not be looked up are tried again. */
 const lookUpAgainAfter = 5;

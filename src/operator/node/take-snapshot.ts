@@ -3,7 +3,7 @@ import type { LeaseTerms } from '../../core/lease/lease.ts';
 import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
 import type { Pod } from '../../core/pod/pod.ts';
 import { etcdNamespace } from '../../core/quorum/etcd-guard.ts';
-import { memberLabels, membersOf } from '../../core/quorum/quorum.ts';
+import { isControlPlane, membersOf } from '../../core/quorum/quorum.ts';
 import { type KindAdapter, leaseKey, leaseNames } from '../../core/request/request.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -38,7 +38,7 @@ type SnapshotSources = {
 };
 
 const quorumOf = (node: Node | undefined, { cache, nodeStates, options }: SnapshotSources): Pick<NodeSnapshot, 'quorum'> => {
-  if (node === undefined || !memberLabels.some(label => node.labels[label] !== undefined)) return {};
+  if (node === undefined || !isControlPlane(node)) return {};
   const members = membersOf([...cache.nodes.values()]);
   const seats = members.map(({ name }) => name).filter(name => name !== node.name && nodeStates.of(name).notes.seat);
   const etcdBudgets = options.openShift === true ? { etcdBudgets: cache.budgets.in(etcdNamespace) } : {};

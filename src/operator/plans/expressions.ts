@@ -6,7 +6,7 @@ import type { Said } from '../../core/plan/snapshot.ts';
 import type { NodeObject } from './plan-objects.ts';
 import type { PlanExpressions } from './take-plan-snapshot.ts';
 
-/** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `plan`, its name, run and labels; and `now`. */
+/** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `plan`, its name and runID; and `now`. */
 
 const variables = ['node', 'plan', 'now'];
 

@@ -5,7 +5,7 @@ import { approvalsPath, recordsPath } from '../../core/plan/writes.ts';
 import type { Log } from '../../support/log.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
-import type { CachedObject, Change, Collection, Watcher } from '../ports.ts';
+import type { Change, Watcher } from '../ports.ts';
 import { type Halt, type NodeObject, readHalt, readNodeObject, readWorkPod } from './plan-objects.ts';
 
 export type PlanCacheOptions = {
@@ -45,7 +45,6 @@ export class PlanCache {
   readonly #options: PlanCacheOptions;
   readonly #changes: PlanChanges;
   readonly #informers: InformerSet;
-  #signal: AbortSignal | undefined;
   #rest: Promise<unknown> | undefined;
 
   constructor(options: PlanCacheOptions, changes: PlanChanges) {
@@ -77,41 +76,33 @@ export class PlanCache {
 
   /** Watches until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    this.#signal = signal;
-    await this.#follow(
-      kinds.plans,
-      { path: plansPath },
-      raw => this.#read(raw),
-      this.plans,
-      change => this.#planChanged(change.object),
-    );
+    const { readPlan } = this.#options.adapter;
+    const changed = ({ object }: Change<Plan>): void => this.#planChanged(object, signal);
+    await this.#informers.followInto(this.plans, kinds.plans, { path: plansPath }, readPlan, changed, signal);
     await this.#rest;
   }
 
-  #read(raw: unknown): Plan {
-    return this.#options.adapter.readPlan(raw);
-  }
-
   /** The first plan is there: from now on all that plans need is read. */
-  #planChanged(plan: Plan): void {
-    this.#rest ??= this.#followRest();
+  #planChanged(plan: Plan, signal: AbortSignal): void {
+    this.#rest ??= this.#followRest(signal);
     this.#changes.plan(plan);
   }
 
-  async #followRest(): Promise<void> {
+  async #followRest(signal: AbortSignal): Promise<void> {
     const { adapter, workNamespace, haltLease } = this.#options;
     const { anything } = this.#changes;
+    const informers = this.#informers;
     const pods = { path: `/api/v1/namespaces/${encodeURIComponent(workNamespace)}/pods`, labelSelector: planAnnotation };
     const leases = {
       path: `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(haltLease.namespace)}/leases`,
       fieldSelector: `metadata.name=${haltLease.name}`,
     };
     await Promise.all([
-      this.#follow(kinds.records, { path: recordsPath }, adapter.readRecord, this.records, anything),
-      this.#follow(kinds.approvals, { path: approvalsPath }, adapter.readApproval, this.approvals, anything),
-      this.#follow(kinds.nodes, { path: '/api/v1/nodes' }, readNodeObject, this.nodes, change => this.#nodeChanged(change)),
-      this.#follow(kinds.pods, pods, readWorkPod, this.pods, anything),
-      this.#follow(kinds.halt, leases, readHalt, this.halts, change => this.#haltChanged(change)),
+      informers.followInto(this.records, kinds.records, { path: recordsPath }, adapter.readRecord, anything, signal),
+      informers.followInto(this.approvals, kinds.approvals, { path: approvalsPath }, adapter.readApproval, anything, signal),
+      informers.followInto(this.nodes, kinds.nodes, { path: '/api/v1/nodes' }, readNodeObject, change => this.#nodeChanged(change), signal),
+      informers.followInto(this.pods, kinds.pods, pods, readWorkPod, anything, signal),
+      informers.followInto(this.halts, kinds.halt, leases, readHalt, change => this.#haltChanged(change), signal),
     ]);
   }
 
@@ -122,19 +113,5 @@ export class PlanCache {
   /** The lease is renewed all the time. */
   #haltChanged(change: Change<Halt>): void {
     if (change.type !== 'changed' || change.before.reason !== change.object.reason) this.#changes.anything();
-  }
-
-  async #follow<T extends CachedObject>(
-    name: string,
-    collection: Collection,
-    read: (raw: unknown) => T,
-    cache: Cache<T>,
-    told: (change: Change<T>) => void,
-  ): Promise<void> {
-    const changed = (change: Change<T>): void => {
-      cache.apply(change);
-      told(change);
-    };
-    if (this.#signal !== undefined) await this.#informers.follow(name, collection, read, changed, this.#signal);
   }
 }

@@ -7,34 +7,27 @@ import type { PlanDecision } from '../../core/plan/snapshot.ts';
 import { announce, pathOfPlan, recordsPath } from '../../core/plan/writes.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
-import type { Clock } from '../../support/clock.ts';
-import type { Log } from '../../support/log.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { Defects } from '../defects.ts';
-import type { Api, Fence, Meter, Overview, Recorder, Watcher } from '../ports.ts';
+import type { Overview, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { type CacheUpdater, cacheUpdaterOf, isRemoved, objectPath } from '../write/cache-updater.ts';
-import { Writer, type Written } from '../write/writer.ts';
+import { DecisionWriter } from '../write/decision-writer.ts';
+import { Writer } from '../write/writer.ts';
 import { planExpressions } from './expressions.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
 import { readWorkPod } from './plan-objects.ts';
 import { type PlanExpressions, type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
 
-export type PlanReconcilerOptions = PlanCacheOptions & {
-  readonly api: Api;
-  readonly watcher: Watcher;
-  readonly recorder: Recorder;
-  readonly meter: Meter;
-  readonly fence: Fence;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Nodes, maintenances and windows: the loop of the nodes keeps it up to date. */
-  readonly cache: ClusterCache;
-  readonly adapters: readonly KindAdapter[];
-  readonly adapter: PlanAdapter;
-  /** The node that this process runs on. */
-  readonly ownNode?: string;
-};
+export type PlanReconcilerOptions = Ports &
+  PlanCacheOptions & {
+    /** Nodes, maintenances and windows: the loop of the nodes keeps it up to date. */
+    readonly cache: ClusterCache;
+    readonly adapters: readonly KindAdapter[];
+    readonly adapter: PlanAdapter;
+    /** The node that this process runs on. */
+    readonly ownNode?: string;
+  };
 
 /** How far nodes are, and where the status of a plan counts them. */
 const states = [
@@ -49,9 +42,6 @@ const states = [
 /** One at a time: what one has begun, the next one sees, so that limits hold exactly. */
 const atOnce = 1;
 
-/** The longest pause after a failed write, in seconds. */
-const longestPause = 60;
-
 /** Expressions over `now` are looked at again after so many seconds. */
 const nowAgain = 60;
 
@@ -64,9 +54,7 @@ export class PlanReconciler {
   readonly #inputs: SnapshotInputs;
   /** By uid: compiled once a generation, whatever becomes of the status. */
   readonly #expressions = new Map<string, { readonly generation: number; readonly expressions: PlanExpressions }>();
-  readonly #failures = new Map<string, number>();
-  /** What was refused last, by the plan's name. */
-  readonly #troubles = new Map<string, string>();
+  readonly #decisions: DecisionWriter;
   #acting = false;
 
   constructor(options: PlanReconcilerOptions) {
@@ -81,6 +69,12 @@ export class PlanReconciler {
       settings: { workNamespace },
       ...(ownNode !== undefined && { ownNode }),
     };
+    this.#decisions = new DecisionWriter({
+      writer: this.#writer,
+      clock,
+      stored: () => this.#everything(),
+      again: (name, at) => this.#queue.addAt(name, at),
+    });
     this.#queue = new WorkQueue({
       clock,
       defects: new Defects(options),
@@ -160,24 +154,14 @@ export class PlanReconciler {
     const problem = this.#problemOf(stored, expressions);
     const snapshot = takePlanSnapshot(stored, this.#inputs, now);
     const plan = problem === undefined ? stored : { ...stored, problem };
-    const decision = this.#withTrouble(plan.name, decidePlan({ ...snapshot, plan }, now));
+    const decision = this.#decisions.withTrouble(plan.name, decidePlan({ ...snapshot, plan }, now));
     this.#queue.clearAppointment(plan.name);
     const again = earliest([decision.again, expressions.readsNow ? secondsAfter(now, nowAgain) : undefined]);
     if (again !== undefined) this.#queue.addAt(plan.name, again);
     const status = decision.own ?? this.#statusWrite(decision, plan, adapter.status(decision, plan, now));
     // Slots are stored before anything is done for them.
-    const written: Written[] = [];
-    for (const write of [...(status ? [status] : []), ...(decision.own === undefined ? decision.writes : [])]) {
-      const answered = await this.#writer.write(write, plan.name);
-      written.push(answered);
-      if (answered.result !== 'stored') break;
-    }
-    this.#after(plan.name, written);
-  }
-
-  #withTrouble(name: string, decision: PlanDecision): PlanDecision {
-    const trouble = this.#troubles.get(name);
-    return trouble === undefined ? decision : { ...decision, message: `${decision.message}; refused so far: ${trouble}`, warning: true };
+    const writes = [...(status ? [status] : []), ...(decision.own === undefined ? decision.writes : [])];
+    await this.#decisions.write(plan.name, plan.name, writes);
   }
 
   #statusWrite(decision: PlanDecision, plan: Plan, wanted: JsonObject): Write | undefined {
@@ -193,22 +177,6 @@ export class PlanReconciler {
     if (plan === undefined || !this.#acting) return;
     const patch = mergePatch(plan.status, { ...plan.status, message });
     if (patch !== undefined) await this.#writer.write(statusWrite(plan, 'a defect', patch, []), name);
-  }
-
-  /** What was stored allows the next step; what was not is tried again, ever more slowly. */
-  #after(name: string, written: readonly Written[]): void {
-    const failed = written.find(({ result }) => result !== 'stored');
-    if (failed === undefined) {
-      this.#failures.delete(name);
-      this.#troubles.delete(name);
-      if (written.length > 0) this.#everything();
-      return;
-    }
-    if ('message' in failed) this.#troubles.set(name, failed.message);
-    const failures = this.#failures.get(name) ?? 0;
-    this.#failures.set(name, failures + 1);
-    const pause = Math.min(0.05 * 2 ** Math.min(failures, 20), longestPause);
-    this.#queue.addAt(name, 'until' in failed ? failed.until : secondsAfter(this.#options.clock.now(), pause));
   }
 
   /** What the server answers to our writes is seen at once. */

@@ -1,11 +1,11 @@
+import type { Node } from '../../core/hold/node.ts';
 import { resolveAmount } from '../../core/plan/amount.ts';
 import { outagesOf } from '../../core/plan/ledger.ts';
-import { isControlPlane } from '../../core/plan/order.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { sortRecords } from '../../core/plan/records.ts';
 import type { OtherPlan, PlanNode, PlanSettings, PlanSnapshot, Said } from '../../core/plan/snapshot.ts';
 import { matches } from '../../core/pod/selector.ts';
-import { membersOf } from '../../core/quorum/quorum.ts';
+import { isControlPlane, membersOf } from '../../core/quorum/quorum.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { PlanCache } from './plan-cache.ts';
@@ -39,24 +39,17 @@ const dueOf = (plan: Plan, { due }: PlanExpressions, node: NodeObject, now: Temp
   return said === true && isYoung ? false : said;
 };
 
-const planNodeOf = (plan: Plan, { cache, expressionsOf }: SnapshotInputs, node: NodeObject, now: Temporal.Instant): readonly PlanNode[] => {
-  const known = cache.nodes.get(node.key);
-  // The two watches are not at the same place: what only one of them knows has its turn when both do.
-  if (known === undefined || known.uid !== node.uid) return [];
-  const expressions = expressionsOf(plan);
+const planNodeOf = (plan: Plan, known: Node, node: NodeObject, expressions: PlanExpressions, now: Temporal.Instant): PlanNode => {
   const due = dueOf(plan, expressions, node, now);
-  const selected = matches(plan.nodeSelector, known.labels);
-  return [
-    {
-      node: known,
-      createdAt: node.createdAt,
-      selected,
-      due,
-      done: expressions.done?.(node, now) ?? (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
-      finished: expressions.finished?.(node, now) ?? false,
-      rank: expressions.rank?.(node, now) ?? 0,
-    },
-  ];
+  return {
+    node: known,
+    createdAt: node.createdAt,
+    selected: matches(plan.nodeSelector, known.labels),
+    due,
+    done: expressions.done?.(node, now) ?? (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
+    finished: expressions.finished?.(node, now) ?? false,
+    rank: expressions.rank?.(node, now) ?? 0,
+  };
 };
 
 const selectedBy = (plan: Plan, { cache }: SnapshotInputs): ReadonlySet<string> =>
@@ -78,13 +71,16 @@ const otherOf = (plan: Plan, inputs: SnapshotInputs): OtherPlan => {
 };
 
 const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['children'], now: Temporal.Instant): PlanSnapshot['nodes'] => {
-  const { plans, cache } = inputs;
+  const { plans, cache, expressionsOf } = inputs;
+  const expressions = expressionsOf(plan);
   const wanted = new Set([...plan.inFlight.map(({ node }) => node), ...[...children.values()].map(({ nodeName }) => nodeName)]);
   const found = new Map<string, PlanNode>();
   for (const node of plans.nodes.values()) {
-    const labels = cache.nodes.get(node.key)?.labels;
-    if (labels === undefined || (!wanted.has(node.key) && !matches(plan.nodeSelector, labels))) continue;
-    for (const one of planNodeOf(plan, inputs, node, now)) found.set(node.key, one);
+    const known = cache.nodes.get(node.key);
+    // The two watches are not at the same place: what only one of them knows has its turn when both do.
+    if (known === undefined || known.uid !== node.uid) continue;
+    if (!wanted.has(node.key) && !matches(plan.nodeSelector, known.labels)) continue;
+    found.set(node.key, planNodeOf(plan, known, node, expressions, now));
   }
   return found;
 };

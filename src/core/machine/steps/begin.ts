@@ -1,4 +1,4 @@
-import { conditionOf } from '../../hold/node.ts';
+import { isReady } from '../../hold/node.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import {
   atEndOf,
@@ -93,7 +93,7 @@ const isTaken = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
   const deadline = deadlineFor(snapshot);
   const { strategy } = strategyOf(snapshot);
   const isReplaced = strategy === 'Replace' || strategy === 'ReplaceWithSurge';
-  const isSilent = snapshot.node !== undefined && conditionOf(snapshot.node, 'Ready')?.status !== 'True';
+  const isSilent = snapshot.node !== undefined && !isReady(snapshot.node);
   return isReplaced && isSilent && deadline !== undefined && !isBefore(now, deadline);
 };
 

@@ -1,4 +1,4 @@
-import { conditionOf } from '../../hold/node.ts';
+import { isReady } from '../../hold/node.ts';
 import { isBefore, secondsAfter, timeText } from '../../time.ts';
 import { hookName, type Machine } from '../machine.ts';
 import type { MachineRequest } from '../request.ts';
@@ -77,11 +77,11 @@ export const surge: MachineStep = snapshot => {
 /** Seconds past its deadline after which a machine that its cloud wanted back and whose node is silent counts as lost. */
 const lostAfter = 30;
 
-const isReady = ({ node }: MachineSnapshot): boolean => node !== undefined && conditionOf(node, 'Ready')?.status === 'True';
+const hasReadyNode = ({ node }: MachineSnapshot): boolean => node !== undefined && isReady(node);
 
 const isLost = (snapshot: MachineSnapshot, now: Temporal.Instant): boolean => {
   const deadline = deadlineFor(snapshot);
-  return isTakenAway(snapshot) && deadline !== undefined && !isReady(snapshot) && isBefore(secondsAfter(deadline, lostAfter), now);
+  return isTakenAway(snapshot) && deadline !== undefined && !hasReadyNode(snapshot) && isBefore(secondsAfter(deadline, lostAfter), now);
 };
 
 const childText = (snapshot: MachineSnapshot): string => {

@@ -1,4 +1,4 @@
-import { conditionOf, type Node } from '../../hold/node.ts';
+import { isReady, type Node } from '../../hold/node.ts';
 import type { Write } from '../../maintenance/decision.ts';
 import type { MaintenanceRequest } from '../../request/request.ts';
 import type { InFlight, NodeState, Outcome, VerdictWord } from '../in-flight.ts';
@@ -33,7 +33,12 @@ export const viewOfNode = (snapshot: PlanSnapshot, one: InFlight, withdrawn: boo
   return { snapshot, one, withdrawn, ...(node?.node.uid === one.uid && { node }), ...(child && { child }) };
 };
 
-export const isReady = (node: Node): boolean => !node.deleting && conditionOf(node, 'Ready')?.status === 'True';
+/** It is well, and it stays. */
+export const isSound = (node: Node): boolean => !node.deleting && isReady(node);
+
+/** How often this node has been given back already in this run, because its drain was stuck. */
+export const requeuesOf = ({ snapshot, one }: NodeView): number =>
+  snapshot.slices.flatMap(({ verdicts }) => verdicts).find(({ uid }) => uid === one.uid)?.requeues ?? 0;
 
 /** It goes on to another state. */
 export const become = (one: InFlight, state: NodeState, now: Temporal.Instant, more: Partial<InFlight> = {}): Step => {

@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter } from '../../time.ts';
 import { createChildWrite } from '../writes.ts';
-import { become, end, type NodeView, type State, type Step } from './common.ts';
+import { become, end, type NodeView, requeuesOf, type State, type Step } from './common.ts';
 
 /** The slot is written; now the Maintenance that holds the node is made. */
 export const starting: State = (view, now) => {
@@ -23,10 +23,6 @@ const stuck = ({ one, snapshot }: NodeView): Temporal.Instant | undefined => {
   const { drainStuck } = snapshot.plan;
   return drainStuck && secondsAfter(one.since, drainStuck.afterSeconds);
 };
-
-/** How often this node has been given back already, because its drain was stuck. */
-const requeuesOf = ({ snapshot, one }: NodeView): number =>
-  snapshot.slices.flatMap(({ verdicts }) => verdicts).find(({ uid }) => uid === one.uid)?.requeues ?? 0;
 
 const drainEnds = (view: NodeView, now: Temporal.Instant): Step => {
   const { one, child, snapshot } = view;

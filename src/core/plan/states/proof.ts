@@ -1,12 +1,12 @@
 import { isBefore, secondsAfter } from '../../time.ts';
-import { become, end, fail, isReady, isRebooted, type NodeView, type State, type Step } from './common.ts';
+import { become, end, fail, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
 
 /** What is not as it should be; undefined when the node is well and done. `final`: it will not become so by waiting. */
 const missing = (view: NodeView): { readonly what: string; readonly final: boolean } | undefined => {
   const { node, snapshot } = view;
   const rebooted = isRebooted(view);
   if (snapshot.plan.rebooted === 'Required' && !rebooted) return { what: 'it has not booted since the work began', final: true };
-  if (node === undefined || !isReady(node.node)) return { what: 'it is not Ready', final: false };
+  if (node === undefined || !isSound(node.node)) return { what: 'it is not Ready', final: false };
   if (node.done === true) return undefined;
   if (typeof node.done === 'object') return { what: `whether it is done cannot be said: ${node.done.error}`, final: false };
   return { what: snapshot.plan.expressions.done !== undefined ? 'spec.done.expression is false' : 'it is still due', final: rebooted };
@@ -16,7 +16,7 @@ const missing = (view: NodeView): { readonly what: string; readonly final: boole
 export const verifying: State = (view, now) => {
   const { one, node, snapshot } = view;
   // What was changed meanwhile asks for other work: this node has finished its own, and has its turn again.
-  if (one.revision !== snapshot.plan.run?.revision && node !== undefined && isReady(node.node)) {
+  if (one.revision !== snapshot.plan.run?.revision && node !== undefined && isSound(node.node)) {
     return end(one, now, 'Skipped', 'The plan was edited while it was worked on');
   }
   const lack = missing(view);

@@ -1,14 +1,13 @@
 import { deleteChildWrite } from '../../maintenance/delete-child.ts';
 import type { NodeVerdict } from '../in-flight.ts';
 import { deletePodWrite, recordWrite } from '../writes.ts';
-import { become, end, isRebooted, type NodeView, type State, type Step } from './common.ts';
+import { become, end, isRebooted, type NodeView, requeuesOf, type State, type Step } from './common.ts';
 import { settle } from './proof.ts';
 import { podNamesOf } from './work.ts';
 
 const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefined => {
-  const { one, snapshot } = view;
+  const { one } = view;
   if (one.outcome === undefined) return undefined;
-  const before = snapshot.slices.flatMap(({ verdicts }) => verdicts).find(({ uid }) => uid === one.uid);
   return {
     node: one.node,
     uid: one.uid,
@@ -18,7 +17,7 @@ const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefin
     completedAt: now,
     attempts: one.attempt,
     rebooted: one.rebooted ?? isRebooted(view),
-    requeues: (before?.requeues ?? 0) + (one.outcome.verdict === 'Requeued' ? 1 : 0),
+    requeues: requeuesOf(view) + (one.outcome.verdict === 'Requeued' ? 1 : 0),
   };
 };
 

@@ -2,7 +2,7 @@ import { isBefore, secondsAfter } from '../../time.ts';
 import type { Work } from '../plan.ts';
 import type { WorkPod } from '../snapshot.ts';
 import { createPodWrite, podNameOf } from '../writes.ts';
-import { become, fail, isReady, isRebooted, type NodeView, type State, type Step } from './common.ts';
+import { become, fail, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
 
 type PodWork = Extract<Work, { kind: 'job' }>;
 
@@ -33,7 +33,7 @@ const ended = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instan
   const { one } = view;
   if (pod.phase === 'Succeeded') return become(one, work.rebootsNode ? 'Rebooting' : 'Verifying', now);
   // A node that goes down takes its pods with it: whether the work is done, its next boot will say.
-  if (work.rebootsNode && view.node !== undefined && !isReady(view.node.node)) return become(one, 'Rebooting', now);
+  if (work.rebootsNode && view.node !== undefined && !isSound(view.node.node)) return become(one, 'Rebooting', now);
   return again(view, work, now, `The work has failed: ${pod.message}`);
 };
 
@@ -70,7 +70,7 @@ export const working: State = (view, now) => {
 
 const timeoutOf = (work: Work): number => (work.kind === 'none' ? 0 : work.timeoutSeconds);
 
-const proofOf = ({ node }: NodeView): boolean => node !== undefined && isReady(node.node);
+const proofOf = ({ node }: NodeView): boolean => node !== undefined && isSound(node.node);
 
 /** The node goes down and comes back. Only another boot ID says that it has. */
 export const rebooting: State = (view, now) => {
