@@ -109,6 +109,8 @@ func main() {
 		get(os.Args[2])
 		return
 	}
+	// When a node shuts down, whoever reads its output may be gone before it: a broken pipe is no reason to end without a word.
+	signal.Ignore(syscall.SIGPIPE)
 	say("started")
 	go serve(time.Now())
 	after := os.Getenv("TERM_SECONDS")
