@@ -31,18 +31,25 @@ const revisionOf = ({ due, done, work, template }: MaintenancePlanSpec): string 
   short(canonical({ due, done, work, template } as unknown as JsonObject));
 
 const workOf = ({ work }: MaintenancePlanSpec): Work => {
-  const { job, external } = work;
+  const { job, reboot, external, replace } = work;
   if (job !== undefined) {
     const { podSpec, rebootsNode = false, timeoutSeconds = 1800, attempts = 1 } = job;
     return { kind: 'job', podSpec, rebootsNode, timeoutSeconds, attempts };
   }
+  if (reboot !== undefined) {
+    const { image, timeoutSeconds = 900 } = reboot;
+    return { kind: 'reboot', timeoutSeconds, ...(image !== undefined && { image }) };
+  }
   if (external !== undefined) {
     return { kind: 'external', annotations: external.annotations ?? {}, timeoutSeconds: external.timeoutSeconds ?? 7200 };
+  }
+  if (replace !== undefined) {
+    return { kind: 'replace', strategy: replace.strategy ?? 'Replace', timeoutSeconds: replace.timeoutSeconds ?? 7200 };
   }
   return { kind: 'none' };
 };
 
-const reboots = (work: Work): boolean => work.kind === 'job' && work.rebootsNode;
+const reboots = (work: Work): boolean => work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode);
 
 const concurrencyOf = ({ concurrency = {} }: MaintenancePlanSpec): Concurrency => {
   const { maxInFlight = 1, maxUnavailable, perTopology = [], foreignCordon = 'Wait', ramp } = concurrency;
@@ -138,7 +145,8 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     ...proofOf(spec, work),
     expressions: expressionsOf(spec),
     nodeSelector: spec.nodeSelector as LabelSelector,
-    membership: spec.membership ?? 'Follow',
+    // Else the machine that replaces one would be replaced in its turn, without end.
+    membership: work.kind === 'replace' ? 'Snapshot' : (spec.membership ?? 'Follow'),
     concurrency: concurrencyOf(spec),
     order: spec.order?.by ?? ['Zone', 'Name'],
     stages: (spec.stages ?? []).map(stageOf),

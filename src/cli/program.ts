@@ -130,6 +130,11 @@ const agentCommand = (env: Env): Command =>
     )
     .action(async (flags: AgentFlags) => (await import('./agent.ts')).agent(flags, env));
 
+const rebootNodeCommand = (): Command =>
+  new Command('reboot-node')
+    .description('in the pod of a plan with work.reboot: reboot the node that it runs on')
+    .action(async () => (await import('./reboot-node.ts')).rebootNode());
+
 const novaCommand = (env: Env): Command =>
   novaFlags(new Command('nova'))
     .description('on an OpenStack hypervisor: move all servers off it, once or while its node is out of service')
@@ -171,6 +176,7 @@ const program = (env: Env): Command => {
   ];
   for (const command of [...maintenanceCommands(env), ...rehearsalCommands(env), ...nodeCommands(env), ...diagnoseCommands(env), ...own])
     root.addCommand(command);
+  root.addCommand(rebootNodeCommand(), { hidden: true });
   for (const command of withInner(root)) command.exitOverride().showHelpAfterError('(--help shows what there is)');
   return root;
 };

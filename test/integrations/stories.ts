@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MachineEventSourceStatus } from '../../src/apis/schema/machine-event-source.ts';
 import type { MachineMaintenanceSpec, MachineMaintenanceStatus } from '../../src/apis/schema/machine-maintenance.ts';
+import type { MaintenancePlanRecordSpec } from '../../src/apis/schema/maintenance-plan-status.ts';
 import type { Api } from '../control-plane/api.ts';
 import { budgetAllows, create, getNode, podsReady } from '../control-plane/cluster.ts';
 import { budget, deployment, type Manifest, namespace } from '../control-plane/manifests.ts';
 import { isReady, type List, type Metadata, type Node, type Pod } from '../control-plane/objects.ts';
 import { until, waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, type OperatorProcess, startHarness } from '../operator/harness.ts';
+import { planPath, untilPlan } from '../operator/plan-work.ts';
 import { type LeftOut, skipOf } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
 import { instanceIn } from './fake-kubelets.ts';
@@ -33,6 +35,8 @@ export type Pools = {
   poolReady(name: string, replicas: number): Promise<readonly Machine[]>;
   stop(): Promise<void>;
 };
+
+type Recorded = { readonly metadata: Metadata; readonly spec: MaintenancePlanRecordSpec };
 
 type MachineMaintenance = {
   readonly metadata: Metadata;
@@ -64,7 +68,7 @@ export const startScene = async (
 ): Promise<Scene | LeftOut> => {
   const ec2 = await startEc2();
   if (ec2.kind === 'left-out') return ec2;
-  const harness = await startHarness({ roles: ['machine-api'] });
+  const harness = await startHarness({ roles: ['machine-api', 'plans'] });
   if (harness.kind === 'left-out') {
     await ec2.stop();
     return harness;
@@ -186,6 +190,11 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       );
       return nodes.filter(node => node !== undefined && isReady(node) && node.spec.unschedulable !== true).length;
     };
+    const nodesWithout = async (machines: readonly Machine[]): Promise<readonly string[]> => {
+      const named = new Set(machines.map(({ status }) => status?.nodeRef?.name));
+      const { items } = await api.get<List<Node>>('/api/v1/nodes');
+      return items.map(({ metadata }) => metadata.name).filter(name => !named.has(name));
+    };
     const assertClean = async (): Promise<void> => {
       for (const { metadata, spec } of await pools.machines(pool)) {
         assert.deepEqual(
@@ -262,6 +271,45 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       assert.ok(least >= 3, `${least} nodes could take pods`);
       await assertClean();
       await api.patch(source, { spec: { responses: null } });
+    });
+
+    test('a plan replaces all machines, one after the other with a surge, and each verdict is proven', async context => {
+      const before = (await pools.poolReady(pool, 3)).map(({ metadata }) => metadata.name);
+      let least = 3;
+      const state = { on: true };
+      const looking = (async () => {
+        while (state.on) least = Math.min(least, await usable());
+      })();
+      const since = performance.now();
+      await create(api, {
+        apiVersion: 'drydock.dev/v1alpha1',
+        kind: 'MaintenancePlan',
+        metadata: { name: 'replace' },
+        spec: {
+          nodeSelector: {},
+          // Nodes that belong to no machine are waited for by name; of these there are none in a fleet that replaces its machines.
+          skipNodes: (await nodesWithout(await pools.machines())).map(name => ({ name })),
+          concurrency: { maxInFlight: 2, maxUnavailable: 1 },
+          work: { replace: { strategy: 'ReplaceWithSurge' } },
+        },
+      });
+      await untilPlan(api, 'replace', 'complete', ({ phase }) => phase === 'Complete', { deadlineMs: 400_000, everyMs: 200 });
+      state.on = false;
+      await looking;
+      context.diagnostic(`three machines replaced by a plan: ${((performance.now() - since) / 1000).toFixed(1)} s`);
+      const after = (await pools.poolReady(pool, 3)).map(({ metadata }) => metadata.name);
+      assert.deepEqual(
+        after.filter(name => before.includes(name)),
+        [],
+        'all of them are others',
+      );
+      assert.ok(least >= 3, `${least} nodes could take pods`);
+      const { items } = await api.get<List<Recorded>>('/apis/drydock.dev/v1alpha1/maintenanceplanrecords');
+      const verdicts = items.flatMap(({ spec }) => Object.values(spec.verdicts).map(({ verdict }) => verdict));
+      assert.deepEqual(verdicts, ['Done', 'Done', 'Done']);
+      await podsReady(api, shop, 6);
+      await assertClean();
+      await api.delete(planPath('replace'));
     });
 
     test('a reboot: drained before, held through it, released when EC2 says that it is over', async () => {

@@ -153,6 +153,12 @@ export class RealNode {
     await waitFor(`the cgroups of ${this.name} to be empty`, gone, { deadlineMs: 20_000 });
   }
 
+  /** Waits until it goes down by itself, as one that was told to reboot, and switches it on again. */
+  async rebootsItself(): Promise<void> {
+    await this.#off();
+    await this.boot();
+  }
+
   async reboot(): Promise<void> {
     await this.crash();
     await this.boot();

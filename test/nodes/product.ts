@@ -36,7 +36,7 @@ export const helm = async (bed: NodeBed, ...args: readonly string[]): Promise<Ou
 export const installByChart = async (bed: NodeBed): Promise<Outcome> => {
   const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
   await bed.api.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: home, labels } });
-  const values = ['--set', `image.repository=${productRepository}`];
+  const values = ['--set', `image.repository=${productRepository}`, '--set', 'plans.enabled=true'];
   const done = await helm(bed, 'install', 'drydock', join(bed.product, 'chart.tgz'), ...values);
   await untilSettled(bed);
   return done;

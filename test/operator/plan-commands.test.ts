@@ -65,7 +65,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
         'group=made',
         '--image',
         'example.test/kernel:1',
-        '--reboots',
+        '--reboot',
         '--due',
         due,
         '--canary',
@@ -202,7 +202,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
     test('what is wrong is said in one line, with what to do', async () => {
       assert.match((await wrong('plan', 'create', 'x', '--image', 'y')).stderr, /say which nodes with --selector/);
       assert.match((await wrong('plan', 'create', 'x', '-l', 'a=b', '--image', 'y', '--max-in-flight', 'many')).stderr, /--max-in-flight/);
-      assert.match((await wrong('plan', 'create', 'x', '-l', 'a=b', '--reboots')).stderr, /name it with --image/);
+      assert.match((await wrong('plan', 'create', 'x', '-l', 'a=b', '--command')).stderr, /name it with --image/);
       assert.match((await wrong('plan', 'status', '-w')).stderr, /name the plan/);
       assert.match((await wrong('plan', 'halt')).stderr, /--reason.*--release/);
       const none = await harness.drydock('plan', 'pause', 'nothing');

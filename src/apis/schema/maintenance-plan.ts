@@ -99,6 +99,13 @@ const job = z
 const work = z
   .object({
     job: job.optional(),
+    reboot: z
+      .object({
+        image: z.string().min(1).max(1024).optional().describe('Image of Drydock for the pod. Defaults to that of the operator.'),
+        timeoutSeconds: z.int32().min(1).default(900).describe('How long it may take until the node is Ready again.'),
+      })
+      .optional()
+      .describe('Drydock reboots the node, by systemd, and waits for its new boot ID.'),
     external: z
       .object({
         annotations: z.record(z.string(), z.string().max(1024)).optional().describe('On the Maintenance, for whoever does the work.'),
@@ -107,13 +114,23 @@ const work = z
       })
       .optional()
       .describe('Somebody else does the work, from the moment that the Maintenance of the node is Drained.'),
+    replace: z
+      .object({
+        strategy: z
+          .enum(['Replace', 'ReplaceWithSurge'])
+          .default('Replace')
+          .describe('ReplaceWithSurge: another machine is Ready before the node is drained.'),
+        timeoutSeconds: z.int32().min(1).default(7200).describe('How long it may take until as many machines are Ready as should be.'),
+      })
+      .optional()
+      .describe('The machine of the node is replaced, by a MachineMaintenance. Nodes that come after the run began have no part in it.'),
     none: z.object({}).optional().describe('The node is drained and released.'),
   })
   .meta(
     rules(
       rule(
-        '[has(self.job), has(self.external), has(self.none)].filter(one, one).size() == 1',
-        'exactly one of job, external and none is the work',
+        '[has(self.job), has(self.reboot), has(self.external), has(self.replace), has(self.none)].filter(one, one).size() == 1',
+        'exactly one of job, reboot, external, replace and none is the work',
       ),
     ),
   )

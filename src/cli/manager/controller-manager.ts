@@ -30,6 +30,8 @@ type ControllerManagerOptions = Omit<NodeReconcilerOptions, 'readWindow' | 'deci
   readonly haltLease: PlanReconcilerOptions['haltLease'];
   /** The node that this process runs on. */
   readonly ownNode?: string;
+  /** `namespace/name` of the pod that it runs in. */
+  readonly ownPod?: string;
   readonly openStack?: OpenStackTerms | undefined;
   readonly novaMeter?: NovaMeter;
 };
@@ -71,6 +73,16 @@ const injectorOf = (
 /** The pods of plans have a namespace of their own: what they may do there is nothing that may be done beside the operator. */
 const workNamespace = 'drydock-plans';
 
+const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: PlanReconciler): Overview => {
+  const { maintenances, unsynced, ...rest } = operator.overview();
+  return {
+    ...rest,
+    maintenances: [...maintenances, ...countedByState([...manager.states(), ...plans.states()])],
+    planNodes: plans.nodes(),
+    unsynced: [...unsynced, ...manager.unsynced, ...plans.plans.unsynced],
+  };
+};
+
 /** Puts it together. */
 export const controllerManager = (all: ControllerManagerOptions): ControllerManager => {
   const { machines, openStack, novaMeter: _meter, haltLease, ...options } = all;
@@ -91,22 +103,22 @@ export const controllerManager = (all: ControllerManagerOptions): ControllerMana
     cache: operator.cache,
     adapter: machineAdapter,
     signals,
+    changed: () => plans.everything(),
   });
-  const plans = new PlanReconciler({ ...options, cache: operator.cache, adapter: planAdapter, workNamespace, haltLease });
+  const plans = new PlanReconciler({
+    ...options,
+    cache: operator.cache,
+    machines: manager.forPlans,
+    adapter: planAdapter,
+    workNamespace,
+    haltLease,
+  });
   return {
     run: async signal => {
       await Promise.all([operator.run(signal), manager.run(signal), plans.run(signal), injector?.run(signal)]);
     },
     receive: events => manager.receive(events),
-    overview: () => {
-      const { maintenances, unsynced, ...rest } = operator.overview();
-      return {
-        ...rest,
-        maintenances: [...maintenances, ...countedByState([...manager.states(), ...plans.states()])],
-        planNodes: plans.nodes(),
-        unsynced: [...unsynced, ...manager.unsynced, ...plans.plans.unsynced],
-      };
-    },
+    overview: () => overviewOf(operator, manager, plans),
   };
 };
 

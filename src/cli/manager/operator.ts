@@ -108,6 +108,7 @@ const controllerManagerOf = (
     terms: { durationSeconds: settings.leaseSeconds, renewEverySeconds: settings.leaseSeconds / renewals },
     machines: { ...settings.machines, namespace },
     ...(settings.ownNode !== undefined && { ownNode: settings.ownNode }),
+    ...(settings.ownPod !== undefined && { ownPod: settings.ownPod }),
     haltLease: { namespace: leaderNamespace, name: leaderLease },
     openStack: settings.openStack,
     novaMeter: metrics.novaMeter,

@@ -18,7 +18,8 @@ export type CreateFlags = ConnectionFlags & {
   readonly image?: string;
   readonly command?: boolean;
   readonly external?: string;
-  readonly reboots?: boolean;
+  readonly reboot?: boolean;
+  readonly replace?: boolean;
   readonly due?: string;
   readonly maxInFlight?: string;
   readonly maxUnavailable?: string;
@@ -57,16 +58,20 @@ const containerOf = (image: string, words: readonly string[], isCommand: boolean
   securityContext: { privileged: true },
 });
 
-const workOf = (words: readonly string[], { image, command, external, reboots }: CreateFlags): JsonObject => {
+const workOf = (words: readonly string[], { image, command, external, reboot, replace }: CreateFlags): JsonObject => {
   if (image !== undefined && external !== undefined) throw new UsageError('the work is an image or external: give --image or --external');
-  if (image === undefined && (words.length > 0 || command === true || reboots === true)) {
-    throw new UsageError('words behind --, --command and --reboots are about the image of the work: name it with --image');
+  if (replace === true && (image !== undefined || external !== undefined || reboot === true))
+    throw new UsageError('a machine that is replaced is not worked on: give --replace without --image, --external and --reboot');
+  if (image === undefined && (words.length > 0 || command === true)) {
+    throw new UsageError('words behind -- and --command are about the image of the work: name it with --image');
   }
+  if (external !== undefined && reboot === true) throw new UsageError('the work is external or a reboot: give --external or --reboot');
   if (command === true && words.length === 0) throw new UsageError('--command takes the command behind --, for example -- /bin/update now');
   if (external !== undefined) return { external: { finished: { expression: external } } };
-  if (image === undefined) return { none: {} };
+  if (replace === true) return { replace: { strategy: 'ReplaceWithSurge' } };
+  if (image === undefined) return reboot === true ? { reboot: {} } : { none: {} };
   const podSpec = { hostPID: true, containers: [containerOf(image, words, command === true)] };
-  return { job: { podSpec, ...(reboots === true && { rebootsNode: true }) } };
+  return { job: { podSpec, ...(reboot === true && { rebootsNode: true }) } };
 };
 
 const concurrencyOf = ({ maxInFlight, maxUnavailable }: CreateFlags): JsonObject => ({

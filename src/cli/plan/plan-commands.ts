@@ -84,17 +84,21 @@ const haltCommand = (env: Env): Command =>
     .action(async (flags: HaltFlags) => (await import('./halt.ts')).halt(flags, env));
 
 const afterCreate = `
-Without --image and --external the nodes are drained and released. Anything more is a file: --dry-run=client -o yaml prints one to begin with.
-${needs('drydock-plan-author')} A plan with an image runs a privileged pod on every selected node.`;
+Without --image, --reboot, --replace and --external the nodes are drained and released. Anything more is a file: --dry-run=client -o yaml prints one to begin with.
+${needs('drydock-plan-author')} A plan with --image runs a privileged pod on every selected node.`;
 
 const createCommand = (env: Env): Command =>
-  named('create', 'create a plan: run an image on the selected nodes, drained, within limits, one after the other')
+  named(
+    'create',
+    'create a plan: reboot the selected nodes, run an image on them or replace their machines, drained, within limits, one after the other',
+  )
     .usage('[options] <name> [-- words...]')
     .argument('[words...]', 'arguments of the image, behind --')
     .option('-l, --selector <selector>', "labels of the nodes, for example pool=blue,!gpu ('': all nodes)")
     .option('--image <image>', 'image of the work; it runs privileged in the PID namespace of the node')
     .option('--command', 'take the words behind -- as the command of the image instead of its arguments')
-    .option('--reboots', 'the work reboots its node: only a new boot ID counts')
+    .option('--reboot', 'reboot each node; with --image, the image does so: only a new boot ID counts')
+    .option('--replace', 'replace the machine of each node by another one, which comes first')
     .option('--external <expression>', 'somebody else does the work; CEL over node: whether it has ended')
     .option('--due <expression>', 'CEL over node: whether the node is due (default: each node once a run)')
     .option('--max-in-flight <n>', 'how many nodes at once, as a number or a percent (default: 1)')

@@ -19,7 +19,9 @@ const states: Readonly<Record<NodeState, State>> = {
 /** The next step of one node in flight. Nothing but a verdict, or that the node is gone, ever frees its slot. */
 export const advance = (snapshot: PlanSnapshot, one: InFlight, withdrawn: boolean, now: Temporal.Instant): Step => {
   const view = viewOfNode(snapshot, one, withdrawn);
-  if (view.node === undefined && one.state !== 'Releasing') {
+  // A machine that is replaced takes its node with it: that is the work.
+  const mayBeGone = one.state === 'Releasing' || (one.state === 'Working' && snapshot.plan.work.kind === 'replace');
+  if (view.node === undefined && !mayBeGone) {
     return end(one, now, 'Gone', `Node ${one.node} (${one.uid}) does not exist any more`);
   }
   return states[one.state](view, now);

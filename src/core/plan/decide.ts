@@ -6,6 +6,7 @@ import { haltedBy } from './halt.ts';
 import type { InFlight } from './in-flight.ts';
 import { type Plan, planFinalizer, type Run } from './plan.ts';
 import type { PlanDecision, PlanSnapshot, StageCount, Waiting } from './snapshot.ts';
+import { isUsed } from './stages.ts';
 import { nextStart, type Start } from './start.ts';
 import type { Step } from './states/common.ts';
 import { isOver, type PlanView, viewOf } from './view.ts';
@@ -65,12 +66,12 @@ const stateOf = (view: PlanView, now: Temporal.Instant): PlanState => {
 };
 
 const stageCounts = ({ stages, verdicts, snapshot }: PlanView, current: string | undefined): readonly StageCount[] => {
-  const used = stages.filter(({ nodes }) => nodes.length > 0);
+  const used = stages.filter(isUsed);
   const at = used.findIndex(({ stage }) => stage.name === current);
-  return used.map(({ stage, nodes }, index) => {
+  return used.map(({ stage, nodes, past }, index) => {
     const over = nodes.filter(({ node }) => isOver(verdicts.get(node.uid)) || snapshot.plan.skips.has(node.name)).length;
     const phase = over === nodes.length ? (index === at ? 'Soaking' : 'Complete') : index === at ? 'Running' : 'Pending';
-    return { name: stage.name, selected: nodes.length, done: over, phase };
+    return { name: stage.name, selected: nodes.length + past.length, done: over + past.length, phase };
   });
 };
 

@@ -1,5 +1,6 @@
 import { resolveAmount } from './amount.ts';
 import { inOrder } from './ramp.ts';
+import { isUsed } from './stages.ts';
 import type { PlanView } from './view.ts';
 
 /** How many of the last verdicts are failures. */
@@ -25,7 +26,7 @@ export const haltedBy = (view: PlanView): string | undefined => {
   }
   const row = inARow(view);
   if (consecutive !== undefined && consecutive > 0 && row >= consecutive) return `${row} nodes in a row have failed: ${remedy}`;
-  const [first, ...more] = stages.filter(({ nodes }) => nodes.length > 0);
+  const [first, ...more] = stages.filter(isUsed);
   const early = failures.filter(({ stage }) => stage === first?.stage.name).length;
   if (inFirstStage !== undefined && inFirstStage > 0 && more.length > 0 && early >= inFirstStage) {
     return `${early} of stage ${first?.stage.name} have failed: ${remedy}`;

@@ -7,7 +7,7 @@ import type { Stage, TopologyLimit } from './plan.ts';
 import { rampOf } from './ramp.ts';
 import type { OtherPlan, Waiting } from './snapshot.ts';
 import type { StageNodes } from './stages.ts';
-import type { PlanView } from './view.ts';
+import { outOfService, type PlanView } from './view.ts';
 
 /** Whether one more node may go: each limit answers with a word when it may not. */
 
@@ -91,14 +91,14 @@ const quorumLimit = ({ snapshot }: PlanView): NodeLimit => {
 
 /** The last node that is in service stays there. A plan of one node has no other. */
 const lastHealthy = ({ selected }: PlanView, out: readonly string[]): NodeLimit => {
-  const isLast = selected.size > 1 && selected.size - out.length <= 1;
+  const isLast = selected.size > 1 && selected.size - out.filter(name => selected.has(name)).length <= 1;
   return () => (isLast ? { word: 'LastHealthy', who: 'no other selected node is in service' } : undefined);
 };
 
 /** What keeps one node from being taken out of service. A node that is out already costs nothing. */
 export const outageLimits = (view: PlanView): NodeLimit => {
   const { snapshot, selected } = view;
-  const out = unavailableOf(selected.keys(), snapshot.outages);
+  const out = outOfService(selected, snapshot);
   const limits: readonly NodeLimit[] = [
     ownLimit(view, out),
     ...snapshot.others.map(other => otherLimit(view, other)),

@@ -26,7 +26,21 @@ export type Work =
       readonly attempts: number;
     }
   | { readonly kind: 'external'; readonly annotations: Readonly<Record<string, string>>; readonly timeoutSeconds: number }
+  | {
+      readonly kind: 'reboot';
+      /** Of Drydock; the operator's own when left out. */
+      readonly image?: string;
+      readonly timeoutSeconds: number;
+    }
+  | {
+      readonly kind: 'replace';
+      readonly strategy: 'Replace' | 'ReplaceWithSurge';
+      readonly timeoutSeconds: number;
+    }
   | { readonly kind: 'none' };
+
+/** A pod on the node does it. */
+export type PodWork = Extract<Work, { kind: 'job' }>;
 
 export type Stage = {
   readonly name: string;

@@ -1,4 +1,5 @@
 import type { Node } from '../hold/node.ts';
+import type { MachineRequest } from '../machine/request.ts';
 import type { Write } from '../maintenance/decision.ts';
 import type { Member } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
@@ -9,6 +10,15 @@ import type { Plan, PlanPhase } from './plan.ts';
 
 /** What an expression says of a node: it may fail, for example where a field is missing. */
 export type Said = boolean | { readonly error: string };
+
+/** The Machine of a node. */
+export type MachineLink = {
+  readonly apiVersion: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** As the cloud calls it; the name of the Machine where it has no such name. */
+  readonly instance: string;
+};
 
 /** One node that the plan selects, or works on. */
 export type PlanNode = {
@@ -23,6 +33,8 @@ export type PlanNode = {
   readonly finished: Said;
   /** spec.order.expression: a lower one comes first. */
   readonly rank: number;
+  /** Missing: none is known. */
+  readonly machine?: MachineLink;
 };
 
 /** The pod that works on a node. */
@@ -37,6 +49,8 @@ export type WorkPod = {
   readonly plan: string;
   readonly deleting: boolean;
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
+  /** It has failed because it was ended from outside, as by a node that shuts down: it says nothing of the work. */
+  readonly killed: boolean;
   /** Why it has failed: reason, exit code and the end of its log. */
   readonly message: string;
 };
@@ -84,6 +98,8 @@ export type PlanSnapshot = {
   readonly outages: ReadonlyMap<string, readonly Outage[]>;
   /** The Maintenances of this plan, by their name. */
   readonly children: ReadonlyMap<string, MaintenanceRequest>;
+  /** MachineMaintenances in the operator's namespace, by their name; none where the work is no replacement. */
+  readonly replacements: ReadonlyMap<string, MachineRequest>;
   /** Pods in the namespace of the work, by their name. */
   readonly pods: ReadonlyMap<string, WorkPod>;
   /** Of this run. */
@@ -105,6 +121,10 @@ export type PlanSnapshot = {
 export type PlanSettings = {
   /** Of the pods that work on nodes. */
   readonly workNamespace: string;
+  /** That the operator runs, for what it does on nodes itself; missing where it runs in no pod. */
+  readonly image?: string;
+  /** Of the MachineMaintenances that replace nodes. */
+  readonly machineNamespace: string;
 };
 
 /** What keeps the plan, or one of its nodes, from going on. */

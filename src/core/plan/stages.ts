@@ -7,7 +7,15 @@ import { type Plan, restStage, type Stage } from './plan.ts';
 import type { PlanNode } from './snapshot.ts';
 
 /** A stage with the nodes that it has taken, in the plan's order. */
-export type StageNodes = { readonly stage: Stage; readonly nodes: readonly PlanNode[] };
+export type StageNodes = {
+  readonly stage: Stage;
+  readonly nodes: readonly PlanNode[];
+  /** Verdicts of this stage about nodes whose machines were replaced. */
+  readonly past: readonly NodeVerdict[];
+};
+
+/** It has, or has had, nodes. */
+export const isUsed = ({ nodes, past }: StageNodes): boolean => nodes.length + past.length > 0;
 
 /** The control plane has a stage of its own where it comes first or last: one at a time. */
 const controlPlaneStage: Stage = { name: 'control-plane', maxInFlight: 1, soakSeconds: 0, approveAfter: false };
@@ -26,12 +34,25 @@ type Taken = Pick<InFlight | NodeVerdict, 'node' | 'uid' | 'stage'>;
  * Which node belongs to which stage: the one that it was begun or recorded in, however the order has changed since; else the first whose selector it matches and
  * that has room. Every node of the run has one: the last takes what is left.
  */
-export const stagesOf = (plan: Plan, nodes: Iterable<PlanNode>, taken: readonly Taken[]): readonly StageNodes[] => {
+export const stagesOf = (
+  plan: Plan,
+  nodes: Iterable<PlanNode>,
+  taken: readonly Taken[],
+  past: readonly NodeVerdict[],
+): readonly StageNodes[] => {
   const stages = allStages(plan);
   const owned = stages.some(({ name }) => name === controlPlaneStage.name);
   const before = new Map(taken.map(({ uid, stage }) => [uid, stage]));
-  const rooms = stages.map(stage => ({ stage, nodes: [] as PlanNode[] }));
   const sorted = inPlanOrder(nodes, plan);
+  const here = new Set(sorted.map(({ node }) => node.uid));
+  // The machine of one in flight may be gone already, and its node with it.
+  const gone = [...past, ...plan.inFlight.filter(({ uid }) => !here.has(uid))];
+  const rooms = stages.map(stage => ({
+    stage,
+    nodes: [] as PlanNode[],
+    past: past.filter(one => one.stage === stage.name),
+    others: gone.filter(one => one.stage === stage.name).length,
+  }));
   const rest: PlanNode[] = [];
   for (const one of sorted) {
     const room = rooms.find(({ stage }) => stage.name === before.get(one.node.uid));
@@ -40,16 +61,16 @@ export const stagesOf = (plan: Plan, nodes: Iterable<PlanNode>, taken: readonly 
   }
   for (const one of rest) {
     const isOwned = owned && isControlPlane(one.node);
-    const room = rooms.find(({ stage, nodes: inside }) =>
+    const room = rooms.find(({ stage, nodes: inside, others }) =>
       isOwned
         ? stage.name === controlPlaneStage.name
         : stage.name !== controlPlaneStage.name &&
           (stage.nodeSelector === undefined || matches(stage.nodeSelector, one.node.labels)) &&
-          (stage.limit === undefined || inside.length < stage.limit),
+          (stage.limit === undefined || inside.length + others < stage.limit),
     );
     room?.nodes.push(one);
   }
-  return rooms.map(({ stage, nodes: inside }) => ({ stage, nodes: inPlanOrder(inside, plan) }));
+  return rooms.map(({ stage, nodes: inside, past: replaced }) => ({ stage, nodes: inPlanOrder(inside, plan), past: replaced }));
 };
 
 /** When the quiet time after a stage is over. */

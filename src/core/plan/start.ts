@@ -37,6 +37,12 @@ const unfit = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined 
     ? undefined
     : { word: 'NotReady', who: `Node ${node.name} is not Ready`, node: node.name };
 
+/** Nothing would come in the place of a node without a Machine. */
+const irreplaceable = ({ node, machine }: PlanNode, { snapshot }: PlanView): Waiting | undefined =>
+  snapshot.plan.work.kind !== 'replace' || machine !== undefined
+    ? undefined
+    : { word: 'NoMachine', who: `no Machine of node ${node.name} is known: nothing would replace it`, node: node.name };
+
 /** The node of the operator itself goes last in its stage. */
 const ownNode = ({ node }: PlanNode, { snapshot }: PlanView, alone: boolean): Waiting | undefined =>
   snapshot.ownNode !== node.name || (alone && snapshot.plan.inFlight.length === 0)
@@ -108,6 +114,7 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
   for (const one of candidates) {
     const no =
       unfit(one, view) ??
+      irreplaceable(one, view) ??
       heldBy(one, view) ??
       ownNode(one, view, candidates.length === 1) ??
       domain(one.node) ??
@@ -121,9 +128,9 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
 };
 
 /** What keeps the plan from going on behind a stage whose nodes all have their verdict. */
-const afterStage = ({ stage, nodes }: StageNodes, view: PlanView, now: Temporal.Instant): Start | undefined => {
+const afterStage = ({ stage, nodes, past }: StageNodes, view: PlanView, now: Temporal.Instant): Start | undefined => {
   const { plan, approvals } = view.snapshot;
-  const ends = nodes.flatMap(({ node }) => view.verdicts.get(node.uid)?.completedAt ?? []);
+  const ends = [...nodes.flatMap(({ node }) => view.verdicts.get(node.uid) ?? []), ...past].map(({ completedAt }) => completedAt);
   const last = ends.toSorted((one, other) => Temporal.Instant.compare(one, other)).at(-1);
   if (last === undefined) return undefined;
   const until = soakEnd(stage, last);
@@ -147,8 +154,12 @@ const blocked = ({ selected }: PlanView): readonly Waiting[] => {
   return [];
 };
 
-const isUnderWay = ({ nodes }: StageNodes, view: PlanView): boolean =>
-  nodes.some(one => isOpen(one, view) || view.snapshot.plan.inFlight.some(({ uid }) => uid === one.node.uid));
+const isUnderWay = ({ stage, nodes }: StageNodes, view: PlanView): boolean => {
+  const { inFlight } = view.snapshot.plan;
+  const uids = new Set(nodes.map(({ node }) => node.uid));
+  // The machine of one in flight may be gone already, and its node with it.
+  return inFlight.some(one => one.stage === stage.name || uids.has(one.uid)) || nodes.some(one => isOpen(one, view));
+};
 
 /** The first stage that is not over decides. */
 export const nextStart = (view: PlanView, now: Temporal.Instant): Start => {

@@ -8,6 +8,7 @@ import { advance } from './advance.ts';
 import { decidePlan } from './decide.ts';
 import type { InFlight, NodeState } from './in-flight.ts';
 import type { Plan, Work } from './plan.ts';
+import { rebootPodSpec } from './reboot.ts';
 import type { PlanNode, PlanSnapshot, WorkPod } from './snapshot.ts';
 import type { Step } from './states/common.ts';
 import { childNameOf, podNameOf } from './writes.ts';
@@ -34,9 +35,21 @@ type Given = {
   readonly pod?: Partial<WorkPod>;
   readonly others?: PlanSnapshot['others'];
   readonly withdrawn?: boolean;
+  readonly image?: string;
 };
 
-const step = ({ state, plan = {}, one = {}, node = {}, of = held, child = {}, pod, others = [], withdrawn = false }: Given): Step => {
+const step = ({
+  state,
+  plan = {},
+  one = {},
+  node = {},
+  of = held,
+  child = {},
+  pod,
+  others = [],
+  withdrawn = false,
+  image,
+}: Given): Step => {
   const full = makePlan({ work, rebooted: 'Required', ...plan });
   const slot = makeInFlight('n1', { state, attempt: 1, bootIdBefore: 'n1-boot-1', ...one });
   const name = childNameOf(full, slot.uid);
@@ -54,13 +67,14 @@ const step = ({ state, plan = {}, one = {}, node = {}, of = held, child = {}, po
     resourceVersion: '1',
     nodeName: 'n1',
   };
-  const worker: WorkPod = { ...common, plan: 'kernel', deleting: false, phase: 'Running', message: 'exit code 1', ...pod };
+  const worker: WorkPod = { ...common, plan: 'kernel', deleting: false, phase: 'Running', killed: false, message: 'exit code 1', ...pod };
   const snapshot = makePlanSnapshot({
     plan: full,
     nodes: [makePlanNode(makeReadyNode('n1', of), node)],
     children: child === 'none' ? new Map() : new Map([[name, request]]),
     pods: pod === undefined ? new Map() : new Map([[podName, worker]]),
     others,
+    settings: { workNamespace: 'drydock-plans', machineNamespace: 'drydock-system', ...(image !== undefined && { image }) },
   });
   return advance(snapshot, slot, withdrawn, now);
 };
@@ -127,12 +141,25 @@ describe('a node in flight', () => {
     assert.equal(to({ state: 'Working', pod: { phase: 'Succeeded' }, one: seen }), 'Rebooting');
     assert.equal(to({ state: 'Working', pod: { phase: 'Failed' }, one: seen, of: { ...held, conditions: [] } }), 'Rebooting');
     assert.equal(to({ state: 'Working', pod: { phase: 'Failed' }, one: seen, of: { ...held, bootId: 'next' } }), 'Rebooting');
+    assert.equal(to({ state: 'Working', pod: { phase: 'Failed', killed: true }, one: seen }), 'Rebooting', 'ended by the shutdown');
     assert.equal(to({ state: 'Rebooting' }), 'Rebooting, Rebooting');
     assert.equal(to({ state: 'Rebooting', of: { ...held, bootId: 'next', conditions: [] } }), 'Rebooting, Rebooting');
     assert.equal(to({ state: 'Rebooting', of: { ...held, bootId: 'next' } }), 'Verifying');
     assert.equal(to({ state: 'Rebooting', one: { since: at(-100) } }), 'Failed held', 'exit code 0 without the reboot');
     const still = { ...work, rebootsNode: false } as const;
     assert.equal(to({ state: 'Working', pod: { phase: 'Succeeded' }, one: seen, plan: { work: still } }), 'Verifying');
+  });
+
+  test('is rebooted by a pod of Drydock where that is the work', () => {
+    const plan = { work: { kind: 'reboot', timeoutSeconds: 100 } } as const;
+    const [rebootContainer] = rebootPodSpec('drydock:1')['containers'] as readonly object[];
+    const [write] = step({ state: 'Working', plan, image: 'drydock:1' }).writes ?? [];
+    const spec = (write?.body['spec'] ?? {}) as ReturnType<typeof rebootPodSpec>;
+    assert.deepEqual(spec['containers'], [{ ...rebootContainer, terminationMessagePolicy: 'FallbackToLogsOnError' }]);
+    assert.equal(to({ state: 'Working', plan }), 'Working, Working', 'its image is not known: nothing is done');
+    assert.equal(to({ state: 'Working', plan: { work: { ...plan.work, image: 'own:1' } } }), 'Working, create the pod, Working');
+    const failed = { pod: { phase: 'Failed' }, one: { podUid: 'pod-1' }, image: 'drydock:1', plan } as const;
+    assert.equal(to({ state: 'Working', ...failed }), 'Failed held', 'one attempt');
   });
 
   test('is done when it is Ready, has booted, and says so itself', () => {

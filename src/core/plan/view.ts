@@ -51,24 +51,38 @@ export const isOver = (verdict: NodeVerdict | undefined): boolean => verdict !==
 const takesPart = ({ node, due }: PlanNode, verdicts: ReadonlyMap<string, NodeVerdict>, inFlight: readonly InFlight[]): boolean =>
   due === true || verdicts.has(node.uid) || inFlight.some(({ uid }) => uid === node.uid);
 
+/**
+ * Of nodes whose machines were replaced: each has a successor, which has no part in the run, so that they still belong to it. Without them its first stage would never
+ * end, and its percents would be of ever fewer nodes.
+ */
+const replacedOf = ({ plan }: PlanSnapshot, verdicts: PlanView['verdicts'], selected: PlanView['selected']): readonly NodeVerdict[] => {
+  const uids = new Set([...selected.values()].map(({ node }) => node.uid));
+  return plan.work.kind !== 'replace' ? [] : [...verdicts.values()].filter(({ uid, verdict }) => verdict === 'Done' && !uids.has(uid));
+};
+
+/** Of the nodes of the run, those that are out of service; one whose machine is being replaced is until the other one is there. */
+export const outOfService = (selected: PlanView['selected'], { plan, outages }: PlanSnapshot): readonly string[] =>
+  unavailableOf(new Set([...selected.keys(), ...plan.inFlight.map(({ node }) => node)]), outages);
+
 const countsOf = (snapshot: PlanSnapshot, selected: PlanView['selected'], verdicts: PlanView['verdicts']): PlanCounts => {
-  const { plan, outages } = snapshot;
+  const { plan } = snapshot;
   const all = [...selected.values()];
   const words = [...verdicts.values()].map(({ verdict }) => verdict);
   const many = (word: NodeVerdict['verdict']): number => words.filter(one => one === word).length;
   const open = all.filter(({ node }) => !isOver(verdicts.get(node.uid)) && !plan.skips.has(node.name));
   const { maxInFlight, maxUnavailable } = plan.concurrency;
-  const most = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, selected.size);
+  const size = selected.size + replacedOf(snapshot, verdicts, selected).length;
+  const most = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, size);
   return {
-    selected: selected.size,
+    selected: size,
     due: open.filter(({ due }) => due === true).length,
     blocked: open.filter(({ due }) => typeof due !== 'boolean').length,
     done: many('Done'),
     failed: many('Failed'),
     skipped: many('Skipped') + all.filter(({ node }) => plan.skips.has(node.name) && !verdicts.has(node.uid)).length,
-    maxInFlight: resolveAmount(maxInFlight, selected.size) ?? 0,
+    maxInFlight: resolveAmount(maxInFlight, size) ?? 0,
     ...(most !== undefined && { maxUnavailable: most }),
-    unavailable: unavailableOf(selected.keys(), outages).length,
+    unavailable: outOfService(selected, snapshot).length,
   };
 };
 
@@ -81,7 +95,7 @@ export const viewOf = (snapshot: PlanSnapshot): PlanView => {
     snapshot,
     verdicts,
     selected,
-    stages: stagesOf(plan, members, [...verdicts.values(), ...plan.inFlight]),
+    stages: stagesOf(plan, members, [...verdicts.values(), ...plan.inFlight], replacedOf(snapshot, verdicts, selected)),
     failures: inOrder([...verdicts.values()]).filter(({ verdict }) => verdict === 'Failed'),
     counts: countsOf(snapshot, selected, verdicts),
   };

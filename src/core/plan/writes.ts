@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../json.ts';
 import type { KubeEvent, Write } from '../maintenance/decision.ts';
 import { timeText } from '../time.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
-import { type Plan, planAnnotation, planApi, plansPath, type Run, type Work } from './plan.ts';
+import { type Plan, type PodWork, planAnnotation, planApi, plansPath, type Run } from './plan.ts';
 import type { PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from './snapshot.ts';
 
 /** The objects that a plan makes, each under a name that is computed: what was begun is found again after a crash. */
@@ -85,7 +85,7 @@ const withLogTail = (containers: Json | undefined): readonly Json[] =>
   );
 
 /** Creates the pod that works on the node: bound to it, past every taint, and never restarted. */
-export const createPodWrite = ({ plan, settings }: PlanSnapshot, { podSpec }: Extract<Work, { kind: 'job' }>, one: InFlight): Write => ({
+export const createPodWrite = ({ plan, settings }: PlanSnapshot, { podSpec }: PodWork, one: InFlight): Write => ({
   what: 'create the pod that works on the node',
   method: 'POST',
   path: podsPath(settings.workNamespace),

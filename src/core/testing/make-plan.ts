@@ -99,6 +99,7 @@ export const makePlanSnapshot = ({ nodes = [], verdicts = [], ...over }: Snapsho
   nodes: new Map(nodes.map(one => [one.node.name, one])),
   outages: new Map(),
   children: new Map(),
+  replacements: new Map(),
   pods: new Map(),
   slices: [{ key: 's', name: 's', uid: 's', resourceVersion: '1', planUid: 'uid-kernel', run: '1', revision: 'r1', slice: 0, verdicts }],
   outdated: [],
@@ -106,6 +107,6 @@ export const makePlanSnapshot = ({ nodes = [], verdicts = [], ...over }: Snapsho
   others: [],
   members: [],
   windows: [],
-  settings: { workNamespace: 'drydock-plans' },
+  settings: { workNamespace: 'drydock-plans', machineNamespace: 'drydock-system' },
   ...over,
 });

@@ -63,6 +63,7 @@ export class PlanWorld {
       nodes,
       outages: outagesOf({ nodes: this.nodes.values(), requests: this.children.values(), plans: this.plans.values() }),
       children: this.children,
+      replacements: new Map(),
       pods: this.pods,
       ...sortRecords(
         [...this.slices.values()].filter(one => one.planUid === plan.uid),
@@ -72,7 +73,7 @@ export class PlanWorld {
       others: [...others].filter(({ name }) => name !== plan.name).map(other => this.#other(other)),
       members: membersOf([...this.nodes.values()]),
       windows: this.windows,
-      settings: { workNamespace: 'drydock-plans' },
+      settings: { workNamespace: 'drydock-plans', machineNamespace: 'drydock-system' },
       ...(this.halted !== undefined && { halted: this.halted }),
       ...(this.ownNode !== undefined && { ownNode: this.ownNode }),
     };
@@ -166,7 +167,14 @@ export class PlanWorld {
     if (this.pods.has(name)) return;
     const uid = `uid-${name}-${(this.#version += 1)}`;
     const common = { key: `drydock-plans/${name}`, name, namespace: 'drydock-plans', uid, resourceVersion: '1', nodeName };
-    this.pods.set(name, { ...common, plan: annotations[planAnnotation] ?? '', deleting: false, phase: 'Pending', message: '' });
+    this.pods.set(name, {
+      ...common,
+      plan: annotations[planAnnotation] ?? '',
+      deleting: false,
+      phase: 'Pending',
+      killed: false,
+      message: '',
+    });
   }
 
   #record({ method, path, body }: Write): void {

@@ -36,6 +36,12 @@ export class MachineManager {
     this.#windows = new WindowReconciler({ cache, writer, clock, defects, windowStatus: adapter.windowStatus });
   }
 
+  /** What plans know of machines, and how they tell of what they have written. */
+  get forPlans(): Pick<MachineReconciler, 'cacheUpdater'> & { readonly cache: MachineReconciler['machines']; readonly namespace: string } {
+    const { machines: cache, cacheUpdater } = this.#machines;
+    return { cache, cacheUpdater, namespace: this.#options.namespace };
+  }
+
   /** Collections that have not been read yet. */
   get unsynced(): readonly string[] {
     return this.#machines.machines.unsynced;

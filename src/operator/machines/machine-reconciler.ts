@@ -30,6 +30,8 @@ export type MachinesOptions = Ports & {
   readonly limits: Limits;
   /** A node is drained this long before the cloud may begin, in seconds, where no window says otherwise. */
   readonly drainLeadSeconds: number;
+  /** Something has changed that plans may wait for. */
+  readonly changed?: () => void;
 };
 
 /** One at a time: what one has begun, the next one sees, so that limits hold exactly. Each is a few calls. */
@@ -39,6 +41,8 @@ const atOnce = 1;
 export class MachineReconciler {
   readonly machines: MachineCache;
   readonly writer: Writer;
+  /** For others who write machine maintenances. */
+  readonly cacheUpdater: CacheUpdater;
   readonly defects: Defects;
   readonly #options: MachinesOptions;
   readonly #queue: WorkQueue;
@@ -56,15 +60,20 @@ export class MachineReconciler {
         maintenance: request => this.#changed(request),
         // Nothing waits for it, and the writer never rejects.
         foreign: request => void this.#tell(request, 'ForeignNamespace', options.namespaces.remedy),
-        machine: machine => this.#touch(request => request.machineName === machine.name || isUnderWay(request)),
+        machine: machine => {
+          this.#touch(request => request.machineName === machine.name || isUnderWay(request));
+          options.changed?.();
+        },
         set: () => this.#touch(isUnderWay),
         complete: () => {
           this.everything();
+          options.changed?.();
           told.complete();
         },
       },
     });
-    this.writer = new Writer({ api, cacheUpdater: this.#cacheUpdater(), recorder, meter, fence, log, clock });
+    this.cacheUpdater = this.#cacheUpdater();
+    this.writer = new Writer({ api, cacheUpdater: this.cacheUpdater, recorder, meter, fence, log, clock });
     this.#decisions = new DecisionWriter({
       writer: this.writer,
       clock,
@@ -121,6 +130,7 @@ export class MachineReconciler {
   /** One that begins or ends may let others have their turn. */
   #changed(request: MachineRequest): void {
     this.#queue.add(request.key);
+    this.#options.changed?.();
     this.#touch(({ history, status }) => history.phase === 'Scheduled' && status['waitingFor'] === 'Turn');
   }
 

@@ -6,7 +6,7 @@ import type { Log } from '../../support/log.ts';
 import { Cache } from '../cache/cache.ts';
 import { InformerSet } from '../cache/informer-set.ts';
 import type { Change, Watcher } from '../ports.ts';
-import { type Halt, type NodeObject, readHalt, readNodeObject, readWorkPod } from './plan-objects.ts';
+import { type Halt, type NodeObject, type OwnPod, readHalt, readNodeObject, readOwnPod, readWorkPod } from './plan-objects.ts';
 
 export type PlanCacheOptions = {
   readonly watcher: Watcher;
@@ -16,6 +16,8 @@ export type PlanCacheOptions = {
   readonly workNamespace: string;
   /** The lease whose annotation stops all plans. */
   readonly haltLease: { readonly namespace: string; readonly name: string };
+  /** `namespace/name` of the pod that this process runs in, where it runs in one. */
+  readonly ownPod?: string;
 };
 
 /** What is told of the plans. */
@@ -32,6 +34,7 @@ const kinds = {
   nodes: 'nodes as expressions see them',
   pods: 'pods that work on nodes',
   halt: 'the lease of the leader',
+  ownPod: 'the pod of the operator',
 };
 
 /** Everything that plans look at beside what the loop of the nodes knows. What costs memory is read only when there is a plan. */
@@ -42,6 +45,7 @@ export class PlanCache {
   readonly nodes = new Cache<NodeObject>(() => '');
   readonly pods = new Cache<WorkPod>(({ plan }) => plan);
   readonly halts = new Cache<Halt>(() => '');
+  readonly ownPods = new Cache<OwnPod>(() => '');
   readonly #options: PlanCacheOptions;
   readonly #changes: PlanChanges;
   readonly #informers: InformerSet;
@@ -74,6 +78,11 @@ export class PlanCache {
     return [...this.halts.values()].find(({ reason }) => reason !== undefined)?.reason;
   }
 
+  /** The image that this process runs, as its pod names it. */
+  get image(): string | undefined {
+    return [...this.ownPods.values()].find(({ image }) => image !== undefined)?.image;
+  }
+
   /** Watches until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { readPlan } = this.#options.adapter;
@@ -103,7 +112,18 @@ export class PlanCache {
       informers.followInto(this.nodes, kinds.nodes, { path: '/api/v1/nodes' }, readNodeObject, change => this.#nodeChanged(change), signal),
       informers.followInto(this.pods, kinds.pods, pods, readWorkPod, anything, signal),
       informers.followInto(this.halts, kinds.halt, leases, readHalt, change => this.#haltChanged(change), signal),
+      this.#followOwnPod(signal),
     ]);
+  }
+
+  async #followOwnPod(signal: AbortSignal): Promise<void> {
+    const [namespace = '', name = ''] = this.#options.ownPod?.split('/') ?? [];
+    if (name === '') return;
+    const own = { path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`, fieldSelector: `metadata.name=${name}` };
+    const changed = (change: Change<OwnPod>): void => {
+      if (change.type === 'added') this.#changes.anything();
+    };
+    await this.#informers.followInto(this.ownPods, kinds.ownPod, own, readOwnPod, changed, signal);
   }
 
   #nodeChanged(change: Change<NodeObject>): void {

@@ -101,6 +101,21 @@ const messageOf = ({ reason, message, initContainerStatuses = [], containerStatu
   return all.join('; ').slice(0, 2 * longestMessage) || 'no reason is known';
 };
 
+/** Reasons of kubelet for a pod that it has ended because its node shuts down. */
+const shutdownReasons: readonly (string | undefined)[] = ['Terminated', 'NodeShutdown', 'Shutdown'];
+
+/** Ended by a signal that asks for the end, or lost with its node, of which containerd says Unknown; not for want of memory. */
+const isKilled = ({ state }: { readonly state?: RawState }): boolean => {
+  const { exitCode = 0, reason } = state?.terminated ?? {};
+  return exitCode === 143 || (exitCode === 137 && reason !== 'OOMKilled') || (exitCode === 255 && reason === 'Unknown');
+};
+
+const wasKilled = ({ phase, reason, initContainerStatuses = [], containerStatuses = [] }: NonNullable<RawPod['status']>): boolean => {
+  if (phase !== 'Failed' || reason !== undefined) return phase === 'Failed' && shutdownReasons.includes(reason);
+  const failed = [...initContainerStatuses, ...containerStatuses].filter(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
+  return failed.length > 0 && failed.every(isKilled);
+};
+
 /** Reads the pod that works on a node. */
 export const readWorkPod = (raw: unknown): WorkPod => {
   const { metadata, spec, status = {} } = raw as RawPod;
@@ -115,8 +130,21 @@ export const readWorkPod = (raw: unknown): WorkPod => {
     plan: metadata.annotations?.[planAnnotation] ?? '',
     deleting: metadata.deletionTimestamp !== undefined,
     phase: phases.find(phase => phase === status.phase) ?? 'Unknown',
+    killed: wasKilled(status),
     message: messageOf(status),
   };
+};
+
+/** The pod that this process runs in. */
+export type OwnPod = { readonly key: string; readonly uid: string; readonly resourceVersion: string; readonly image?: string };
+
+export const readOwnPod = (raw: unknown): OwnPod => {
+  const { metadata, spec } = raw as {
+    readonly metadata: RawMetadata;
+    readonly spec?: { readonly containers?: readonly { readonly image?: string }[] };
+  };
+  const image = spec?.containers?.[0]?.image;
+  return { key: metadata.name, uid: metadata.uid, resourceVersion: metadata.resourceVersion, ...(image !== undefined && { image }) };
 };
 
 /** The annotation of the leader's lease that stops all plans; its value says why. */

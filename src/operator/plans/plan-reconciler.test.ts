@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { machineAdapter } from '../../apis/machine-adapter.ts';
 import { maintenance } from '../../apis/maintenance.ts';
 import { planAdapter } from '../../apis/plan-adapter.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import { namespacesOf } from '../cache/namespaces.ts';
+import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';
 import type { ApiResponse } from '../ports.ts';
 import { Cluster } from '../testing/cluster.ts';
@@ -39,15 +42,28 @@ const bench = (spec: object = {}, prepare: (cluster: Cluster) => void = () => {}
   prepare(cluster);
   const operator = new NodeReconciler({ ...common, terms: { durationSeconds: 1e8, renewEverySeconds: 1e7 } });
   const haltLease = { namespace: 'drydock-system', name: 'leader' };
-  const reconciler = new PlanReconciler({
+  const machines = new MachineManager({
     ...common,
     cache: operator.cache,
+    adapter: machineAdapter,
+    limits: { perSet: 1, perZone: 0 },
+    drainLeadSeconds: 0,
+    namespace: 'drydock-system',
+    namespaces: namespacesOf('drydock-system', []),
+    scanner: { scan: () => Promise.reject(new Error('there is no source')) },
+    signals: () => [],
+    changed: () => reconciler.everything(),
+  });
+  const reconciler: PlanReconciler = new PlanReconciler({
+    ...common,
+    cache: operator.cache,
+    machines: machines.forPlans,
     adapter: planAdapter,
     workNamespace: 'drydock-plans',
     haltLease,
   });
   const stop = new AbortController();
-  void Promise.all([operator.run(stop.signal), reconciler.run(stop.signal)]);
+  void Promise.all([operator.run(stop.signal), machines.run(stop.signal), reconciler.run(stop.signal)]);
   const calm = async (): Promise<void> => {
     for (let turn = 0; turn < 60; turn += 1) await settle();
   };

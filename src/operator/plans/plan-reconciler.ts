@@ -3,12 +3,13 @@ import type { Write } from '../../core/maintenance/decision.ts';
 import type { PlanAdapter } from '../../core/plan/adapter.ts';
 import { decidePlan } from '../../core/plan/decide.ts';
 import type { Plan } from '../../core/plan/plan.ts';
-import type { PlanDecision } from '../../core/plan/snapshot.ts';
+import type { PlanDecision, PlanSettings } from '../../core/plan/snapshot.ts';
 import { announce, pathOfPlan, recordsPath } from '../../core/plan/writes.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { earliest, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { Defects } from '../defects.ts';
+import type { MachineCache } from '../machines/machine-cache.ts';
 import type { Overview, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { type CacheUpdater, cacheUpdaterOf, isRemoved, objectPath } from '../write/cache-updater.ts';
@@ -23,6 +24,13 @@ export type PlanReconcilerOptions = Ports &
   PlanCacheOptions & {
     /** Nodes, maintenances and windows: the loop of the nodes keeps it up to date. */
     readonly cache: ClusterCache;
+    readonly machines: {
+      /** Machines and their maintenances: the loop of the machines keeps it up to date. */
+      readonly cache: MachineCache;
+      readonly cacheUpdater: CacheUpdater;
+      /** Where new MachineMaintenances are made. */
+      readonly namespace: string;
+    };
     readonly adapters: readonly KindAdapter[];
     readonly adapter: PlanAdapter;
     /** The node that this process runs on. */
@@ -58,21 +66,22 @@ export class PlanReconciler {
   #acting = false;
 
   constructor(options: PlanReconcilerOptions) {
-    const { cache, clock, workNamespace, ownNode } = options;
+    const { cache, clock, ownNode, machines } = options;
     this.#options = options;
-    this.plans = new PlanCache(options, { plan: () => this.#everything(), anything: () => this.#everything() });
+    this.plans = new PlanCache(options, { plan: () => this.everything(), anything: () => this.everything() });
     this.#writer = new Writer({ ...options, cacheUpdater: this.#cacheUpdater() });
     this.#inputs = {
       plans: this.plans,
       cache,
+      machines: machines.cache,
       expressionsOf: plan => this.#expressionsOf(plan),
-      settings: { workNamespace },
+      settings: () => this.#settings(),
       ...(ownNode !== undefined && { ownNode }),
     };
     this.#decisions = new DecisionWriter({
       writer: this.#writer,
       clock,
-      stored: () => this.#everything(),
+      stored: () => this.everything(),
       again: (name, at) => this.#queue.addAt(name, at),
     });
     this.#queue = new WorkQueue({
@@ -89,7 +98,7 @@ export class PlanReconciler {
   /** Watches and acts until the signal is aborted, and ends what it has begun. */
   async run(signal: AbortSignal): Promise<void> {
     this.#acting = true;
-    const anything = (): void => this.#everything();
+    const anything = (): void => this.everything();
     const end = this.#options.cache.subscribe({ node: anything, request: anything, window: anything, complete: anything });
     try {
       await this.plans.run(signal);
@@ -116,8 +125,14 @@ export class PlanReconciler {
   }
 
   /** Whatever happens, any of them may have waited for it: the ledger is one. */
-  #everything(): void {
+  everything(): void {
     for (const { name } of this.plans.plans.values()) this.#queue.add(name);
+  }
+
+  #settings(): PlanSettings {
+    const { workNamespace, machines } = this.#options;
+    const { image } = this.plans;
+    return { workNamespace, machineNamespace: machines.namespace, ...(image !== undefined && { image }) };
   }
 
   #expressionsOf(plan: Plan): PlanExpressions {
@@ -133,10 +148,11 @@ export class PlanReconciler {
 
   /** Looks at one plan and does what is to be done. Rejects for defects only. */
   async #pass(name: string): Promise<void> {
-    const { fence, cache } = this.#options;
+    const { fence, cache, machines } = this.#options;
     if (!this.#acting || !fence.mayAct() || cache.unsynced.length > 0 || this.plans.unsynced.length > 0) return;
     const plan = this.plans.plans.get(name);
-    if (plan !== undefined) await this.#carryOut(plan);
+    if (plan === undefined || (plan.work.kind === 'replace' && machines.cache.unsynced.length > 0)) return;
+    await this.#carryOut(plan);
   }
 
   /** What cannot be read keeps every start: of expressions, and of objects that the operator has no right to. */
@@ -144,6 +160,10 @@ export class PlanReconciler {
     const { withheld } = this.plans;
     if (withheld.length > 0)
       return `Drydock may not read ${withheld.join(', ')}: install the rights of plans (drydock install --with plans)`;
+    const { work } = plan;
+    if (work.kind === 'reboot' && work.image === undefined && this.plans.image === undefined) {
+      return 'spec.work.reboot: the image of the operator is not known, since it runs in no pod: name an image of Drydock in spec.work.reboot.image';
+    }
     return expressions.problem ?? plan.problem;
   }
 
@@ -181,10 +201,11 @@ export class PlanReconciler {
 
   /** What the server answers to our writes is seen at once. */
   #cacheUpdater(): CacheUpdater {
-    const { cache, adapters, adapter } = this.#options;
+    const { cache, adapters, adapter, machines } = this.#options;
     const ofNodes = cacheUpdaterOf(cache, adapters);
     return {
       learn: (write, body) => {
+        if (write.store === 'machineMaintenances') return machines.cacheUpdater.learn(write, body);
         if (body === undefined) return this.#forget(write, ofNodes);
         if (write.store === 'plans') return this.#learnPlan(adapter.readPlan(body));
         // Of a record that is deleted the watch tells.

@@ -1,13 +1,15 @@
 import type { Node } from '../../core/hold/node.ts';
+import { instanceOf } from '../../core/machine/machine.ts';
 import { resolveAmount } from '../../core/plan/amount.ts';
 import { outagesOf } from '../../core/plan/ledger.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { sortRecords } from '../../core/plan/records.ts';
-import type { OtherPlan, PlanNode, PlanSettings, PlanSnapshot, Said } from '../../core/plan/snapshot.ts';
+import type { MachineLink, OtherPlan, PlanNode, PlanSettings, PlanSnapshot, Said } from '../../core/plan/snapshot.ts';
 import { matches } from '../../core/pod/selector.ts';
 import { isControlPlane, membersOf } from '../../core/quorum/quorum.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { MachineCache } from '../machines/machine-cache.ts';
 import type { PlanCache } from './plan-cache.ts';
 import type { NodeObject } from './plan-objects.ts';
 
@@ -27,8 +29,9 @@ export type PlanExpressions = {
 export type SnapshotInputs = {
   readonly plans: PlanCache;
   readonly cache: ClusterCache;
+  readonly machines: MachineCache;
   readonly expressionsOf: (plan: Plan) => PlanExpressions;
-  readonly settings: PlanSettings;
+  readonly settings: () => PlanSettings;
   readonly ownNode?: string;
 };
 
@@ -39,7 +42,14 @@ const dueOf = (plan: Plan, { due }: PlanExpressions, node: NodeObject, now: Temp
   return said === true && isYoung ? false : said;
 };
 
-const planNodeOf = (plan: Plan, known: Node, node: NodeObject, expressions: PlanExpressions, now: Temporal.Instant): PlanNode => {
+const planNodeOf = (
+  plan: Plan,
+  known: Node,
+  node: NodeObject,
+  expressions: PlanExpressions,
+  machine: MachineLink | undefined,
+  now: Temporal.Instant,
+): PlanNode => {
   const due = dueOf(plan, expressions, node, now);
   return {
     node: known,
@@ -49,6 +59,7 @@ const planNodeOf = (plan: Plan, known: Node, node: NodeObject, expressions: Plan
     done: expressions.done?.(node, now) ?? (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
     finished: expressions.finished?.(node, now) ?? false,
     rank: expressions.rank?.(node, now) ?? 0,
+    ...(machine && { machine }),
   };
 };
 
@@ -64,15 +75,32 @@ const isOver = ({ status, inFlight }: Plan): boolean =>
   inFlight.length === 0 && (status['phase'] === 'Complete' || status['phase'] === 'Aborted');
 
 const otherOf = (plan: Plan, inputs: SnapshotInputs): OtherPlan => {
-  const selected = selectedBy(plan, inputs);
+  // The machine of one in flight may be gone, and its node with it: it is out until there is another.
+  const selected = new Set([...selectedBy(plan, inputs), ...plan.inFlight.map(({ node }) => node)]);
   const { maxUnavailable } = plan.concurrency;
   const most = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, selected.size);
   return { name: plan.name, selected, inFlight: plan.inFlight, ...(most !== undefined && { maxUnavailable: most }) };
 };
 
+const machinesByNode = ({ machines }: SnapshotInputs): ReadonlyMap<string, MachineLink> =>
+  new Map(
+    [...machines.machines.values()].flatMap(({ apiVersion, namespace, name, nodeName, providerId, deleting }): [string, MachineLink][] => {
+      if (nodeName === undefined || deleting) return [];
+      return [[nodeName, { apiVersion, namespace, name, instance: instanceOf(providerId) ?? name }]];
+    }),
+  );
+
+/** Where they are made, so that nobody without rights in that namespace can put one in their place. */
+const replacementsOf = (plan: Plan, { machines, settings }: SnapshotInputs): PlanSnapshot['replacements'] => {
+  if (plan.work.kind !== 'replace') return new Map();
+  const { machineNamespace } = settings();
+  return new Map([...machines.requests.values()].flatMap(one => (one.namespace === machineNamespace ? [[one.name, one] as const] : [])));
+};
+
 const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['children'], now: Temporal.Instant): PlanSnapshot['nodes'] => {
   const { plans, cache, expressionsOf } = inputs;
   const expressions = expressionsOf(plan);
+  const machines = plan.work.kind === 'replace' ? machinesByNode(inputs) : new Map<string, MachineLink>();
   const wanted = new Set([...plan.inFlight.map(({ node }) => node), ...[...children.values()].map(({ nodeName }) => nodeName)]);
   const found = new Map<string, PlanNode>();
   for (const node of plans.nodes.values()) {
@@ -80,7 +108,7 @@ const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['chi
     // The two watches are not at the same place: what only one of them knows has its turn when both do.
     if (known === undefined || known.uid !== node.uid) continue;
     if (!wanted.has(node.key) && !matches(plan.nodeSelector, known.labels)) continue;
-    found.set(node.key, planNodeOf(plan, known, node, expressions, now));
+    found.set(node.key, planNodeOf(plan, known, node, expressions, machines.get(node.key), now));
   }
   return found;
 };
@@ -96,13 +124,14 @@ export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Tempor
     nodes: nodesOf(plan, inputs, children, now),
     outages: outagesOf({ nodes: cache.nodes.values(), requests: cache.requests.values(), plans: plans.plans.values() }),
     children,
+    replacements: replacementsOf(plan, inputs),
     pods: new Map(plans.pods.in(plan.name).map(pod => [pod.name, pod])),
     ...sortRecords(plans.records.in(plan.uid), plan.run ?? { id: plan.runId, revision: plan.revision }),
     approvals: plans.approvals.in(plan.name),
     others: [...plans.plans.values()].filter(other => other.name !== plan.name && !isOver(other)).map(other => otherOf(other, inputs)),
     members: membersOf([...cache.nodes.values()]),
     windows: [...cache.windows.values()],
-    settings,
+    settings: settings(),
     ...(ownNode !== undefined && { ownNode }),
     ...(halted !== undefined && { halted }),
   };

@@ -3,6 +3,7 @@ import type { NodeVerdict } from '../in-flight.ts';
 import { deletePodWrite, recordWrite } from '../writes.ts';
 import { become, end, isRebooted, type NodeView, requeuesOf, type State, type Step } from './common.ts';
 import { settle } from './proof.ts';
+import { withdrawReplacement } from './replace.ts';
 import { podNamesOf } from './work.ts';
 
 const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefined => {
@@ -46,6 +47,8 @@ const record = (view: NodeView, now: Temporal.Instant): Step => {
 export const releasing: State = (view, now) => {
   const { one, child, snapshot } = view;
   if (one.outcome?.held === true) return record(view, now);
+  const withdrawn = snapshot.plan.work.kind === 'replace' ? withdrawReplacement(view) : undefined;
+  if (withdrawn !== undefined) return withdrawn;
   const [pod] = podNamesOf(view).flatMap(name => snapshot.pods.get(name) ?? []);
   const isOurs = pod !== undefined && pod.plan === snapshot.plan.name && pod.nodeName === one.node;
   if (isOurs && !pod.deleting) return { one, writes: [deletePodWrite(pod)] };

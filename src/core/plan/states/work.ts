@@ -1,10 +1,22 @@
 import { isBefore, secondsAfter } from '../../time.ts';
-import type { Work } from '../plan.ts';
-import type { WorkPod } from '../snapshot.ts';
+import type { PodWork, Work } from '../plan.ts';
+import { rebootPodSpec } from '../reboot.ts';
+import type { PlanSnapshot, WorkPod } from '../snapshot.ts';
 import { createPodWrite, podNameOf } from '../writes.ts';
 import { become, fail, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
+import { replacing } from './replace.ts';
 
-type PodWork = Extract<Work, { kind: 'job' }>;
+/** The plan has a problem then, and begins with no node; this one was begun before. */
+const noImage = 'the image of the operator is not known';
+
+/** The work as a pod, where it is one: the built-in reboot is a pod like any other. */
+const podWorkOf = ({ plan, settings }: PlanSnapshot): PodWork | undefined => {
+  const { work } = plan;
+  if (work.kind === 'job') return work;
+  const image = work.kind === 'reboot' ? (work.image ?? settings.image) : undefined;
+  if (work.kind !== 'reboot' || image === undefined) return undefined;
+  return { kind: 'job', podSpec: rebootPodSpec(image), rebootsNode: true, timeoutSeconds: work.timeoutSeconds, attempts: 1 };
+};
 
 /** The attempt is over; the next one, while there is one left. */
 const again = (view: NodeView, work: PodWork, now: Temporal.Instant, message: string): Step => {
@@ -33,7 +45,8 @@ const ended = (view: NodeView, work: PodWork, pod: WorkPod, now: Temporal.Instan
   const { one } = view;
   if (pod.phase === 'Succeeded') return become(one, work.rebootsNode ? 'Rebooting' : 'Verifying', now);
   // A node that goes down takes its pods with it: whether the work is done, its next boot will say.
-  if (work.rebootsNode && view.node !== undefined && !isSound(view.node.node)) return become(one, 'Rebooting', now);
+  const goesDown = pod.killed || (view.node !== undefined && !isSound(view.node.node));
+  if (work.rebootsNode && goesDown) return become(one, 'Rebooting', now);
   return again(view, work, now, `The work has failed: ${pod.message}`);
 };
 
@@ -63,9 +76,12 @@ const byOthers = (view: NodeView, work: Extract<Work, { kind: 'external' }>, now
 export const working: State = (view, now) => {
   const { one, child, snapshot } = view;
   const { work } = snapshot.plan;
+  if (work.kind === 'replace') return replacing(view, work, now);
   if (child === undefined || child.deleting) return fail(view, now, 'Somebody has deleted its Maintenance in the middle of the work');
   if (work.kind === 'none') return become(one, 'Verifying', now);
-  return work.kind === 'external' ? byOthers(view, work, now) : byPod(view, work, now);
+  if (work.kind === 'external') return byOthers(view, work, now);
+  const pod = podWorkOf(snapshot);
+  return pod === undefined ? { one, waiting: { word: 'Working', who: noImage, node: one.node } } : byPod(view, pod, now);
 };
 
 const timeoutOf = (work: Work): number => (work.kind === 'none' ? 0 : work.timeoutSeconds);

@@ -21,6 +21,8 @@ func initialize(c config) error {
 		func() error { return mountAll(c, root) },
 		func() error { return maskKernel(c, root) },
 		func() error { return syscall.Sethostname([]byte(c.Name)) },
+		// It heeds the signals of systemd, and is known by its name.
+		func() error { return os.WriteFile("/proc/self/comm", []byte("systemd"), 0) },
 		func() error { return enterRoot(root) },
 		func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0) },
 	} {

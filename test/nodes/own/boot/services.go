@@ -14,6 +14,9 @@ type service struct {
 	Command []string
 }
 
+// reboot is the signal by which systemd is told to: SIGRTMIN+5, systemd(1). The node goes off, and whoever has switched it on does so again.
+const reboot = syscall.Signal(39)
+
 // supervisor is the only one that waits for processes once it runs: what loses its parent in a node comes to it as well.
 type supervisor struct {
 	pids map[string]int
@@ -77,7 +80,7 @@ func (s *supervisor) tick(services []service) error {
 // run starts containerd, the first of the services, fills it with images, and then keeps all of them running until it is told to end.
 func run(services []service) error {
 	ended := make(chan os.Signal, 1)
-	signal.Notify(ended, syscall.SIGTERM)
+	signal.Notify(ended, syscall.SIGTERM, reboot)
 	s := &supervisor{pids: map[string]int{}}
 	if err := s.start(services[0]); err != nil {
 		return err

@@ -1,0 +1,51 @@
+import { nameWith } from '../child-name.ts';
+import type { MachineRequest } from '../machine/request.ts';
+import { machineMaintenanceApi, pathOfRequest } from '../machine/writes.ts';
+import type { Write } from '../maintenance/decision.ts';
+import type { InFlight } from './in-flight.ts';
+import { type Plan, planAnnotation, type Work } from './plan.ts';
+import type { MachineLink, PlanSnapshot } from './snapshot.ts';
+import { announce } from './writes.ts';
+
+/** The MachineMaintenance by which a plan replaces the machine of a node. */
+
+/** Computed, so that what was begun is found again after a crash. */
+export const replacementNameOf = ({ name }: Pick<Plan, 'name'>, nodeUid: string): string => nameWith(name.replaceAll('.', '-'), nodeUid);
+
+/** Creates it. The drain is the plan's, and so are windows and approval: they were asked before the node was begun with. */
+export const createReplacementWrite = (
+  { plan, settings }: PlanSnapshot,
+  { strategy }: Extract<Work, { kind: 'replace' }>,
+  { node, uid }: InFlight,
+  machine: MachineLink,
+): Write => ({
+  what: 'create the machine maintenance that replaces the node',
+  method: 'POST',
+  path: `/apis/${machineMaintenanceApi}/namespaces/${encodeURIComponent(settings.machineNamespace)}/machinemaintenances`,
+  body: {
+    apiVersion: machineMaintenanceApi,
+    kind: 'MachineMaintenance',
+    metadata: { name: replacementNameOf(plan, uid), annotations: { [planAnnotation]: plan.name } },
+    spec: {
+      maintenancescheduled: false,
+      machineid: machine.instance,
+      machinelink: machine.name,
+      machineRef: { apiVersion: machine.apiVersion, kind: 'Machine', namespace: machine.namespace, name: machine.name },
+      nodeName: node,
+      strategy,
+      drain: plan.drain,
+    },
+  },
+  store: 'machineMaintenances',
+  announce: [announce(plan, 'Normal', 'NodeBegun', `Machine ${machine.name} of node ${node} is replaced`)],
+});
+
+/** Deletes it, as long as it is the one that was seen. */
+export const deleteReplacementWrite = (request: MachineRequest): Write => ({
+  what: 'delete the machine maintenance',
+  method: 'DELETE',
+  path: pathOfRequest(request),
+  body: { preconditions: { uid: request.uid } },
+  store: 'machineMaintenances',
+  announce: [],
+});

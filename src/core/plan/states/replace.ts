@@ -1,0 +1,73 @@
+import type { MachinePhase, MachineRequest } from '../../machine/request.ts';
+import { isBefore, secondsAfter } from '../../time.ts';
+import type { Work } from '../plan.ts';
+import { createReplacementWrite, deleteReplacementWrite, replacementNameOf } from '../replacement.ts';
+import { become, end, type NodeView, type Step } from './common.ts';
+
+/** A node whose machine is replaced: its MachineMaintenance holds, drains and deletes, and says when another machine is there. */
+
+type Replace = Extract<Work, { kind: 'replace' }>;
+
+/** Nothing has been done for it yet. */
+const idlePhases: readonly (MachinePhase | undefined)[] = [undefined, 'Pending', 'AwaitingApproval', 'Scheduled'];
+
+const requestOf = ({ snapshot, one }: NodeView): MachineRequest | undefined =>
+  snapshot.replacements.get(replacementNameOf(snapshot.plan, one.uid));
+
+/** An object of this name that is about something else. */
+const isForeign = (request: MachineRequest, { one }: NodeView): boolean => request.nodeName !== one.node;
+
+const foreignText = ({ key }: MachineRequest): string =>
+  `MachineMaintenance ${key} exists and is not part of this plan: delete or rename it`;
+
+/** The slot is written; now the MachineMaintenance is made. */
+export const beginReplacement = (view: NodeView, work: Replace, now: Temporal.Instant): Step => {
+  const { one, node, snapshot } = view;
+  const request = requestOf(view);
+  const waiting = { word: 'Holding', who: 'its MachineMaintenance is being made', node: one.node };
+  if (request === undefined) {
+    const machine = node?.machine;
+    if (machine === undefined) return end(one, now, 'Failed', `No Machine is known for node ${one.node}: nothing would replace it`);
+    return { one, waiting, writes: [createReplacementWrite(snapshot, work, one, machine)] };
+  }
+  if (isForeign(request, view)) return end(one, now, 'Failed', foreignText(request));
+  // Of an earlier attempt that somebody has called off.
+  if (request.history.phase === 'Cancelled' || request.deleting) {
+    return { one, waiting, ...(!request.deleting && { writes: [deleteReplacementWrite(request)] }) };
+  }
+  return become(one, 'Working', now, { attempt: 1 });
+};
+
+const late = (view: NodeView, { timeoutSeconds }: Replace, now: Temporal.Instant, what: string): Step => {
+  const { one } = view;
+  const until = secondsAfter(one.since, timeoutSeconds);
+  if (isBefore(now, until)) return { one, waiting: { word: 'Replacing', who: what, node: one.node, ends: until }, again: until };
+  return end(one, now, 'Failed', `Its machine has not been replaced within ${timeoutSeconds} s, and is still being: ${what}`, true);
+};
+
+/** The machine goes, and its node with it: done when as many machines are Ready as should be, and this node is gone. */
+export const replacing = (view: NodeView, work: Replace, now: Temporal.Instant): Step => {
+  const { one, node, withdrawn } = view;
+  const request = requestOf(view);
+  if (request === undefined || request.deleting) {
+    if (node === undefined) return end(one, now, 'Gone', `Node ${one.node} (${one.uid}) and its MachineMaintenance do not exist any more`);
+    return end(one, now, 'Failed', 'Somebody has deleted its MachineMaintenance before the machine was replaced');
+  }
+  const { phase } = request.history;
+  if (withdrawn && idlePhases.includes(phase)) return end(one, now, 'Skipped', 'The plan was given up before anything was done');
+  const said = typeof request.status['message'] === 'string' ? request.status['message'] : 'its MachineMaintenance has not begun';
+  if (phase === 'Cancelled') return end(one, now, 'Failed', `Its MachineMaintenance was called off: ${said}`);
+  if (phase !== 'Succeeded') return late(view, work, now, said);
+  return node === undefined
+    ? end(one, now, 'Done', 'Done')
+    : late(view, work, now, 'its machine is replaced, and its Node object is still there');
+};
+
+/** What was made and has not begun is taken away again. */
+export const withdrawReplacement = (view: NodeView): Step | undefined => {
+  const request = requestOf(view);
+  const isIdle = request !== undefined && !isForeign(request, view) && idlePhases.includes(request.history.phase);
+  if (!isIdle || view.one.outcome?.verdict !== 'Skipped') return undefined;
+  const waiting = { word: 'Releasing', who: 'its MachineMaintenance is being deleted', node: view.one.node };
+  return { one: view.one, waiting, ...(!request.deleting && { writes: [deleteReplacementWrite(request)] }) };
+};
