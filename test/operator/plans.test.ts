@@ -189,7 +189,7 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
     assert.equal(await refused({}), '');
     assert.match(
       await refused({ work: { none: {}, external: { finished: { expression: 'true' } } } }),
-      /exactly one of job, external and none/,
+      /exactly one of job, reboot, external, replace and none/,
     );
     assert.match(await refused({ work: {} }), /exactly one of/);
     assert.match(await refused({ concurrency: { maxInFlight: '0%' } }), /maxInFlight/);
