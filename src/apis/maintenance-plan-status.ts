@@ -67,7 +67,7 @@ const nodesJson = ({ counts, inFlight, stages }: PlanDecision): NonNullable<Main
 /** The status that says this. Times are whole seconds, UTC. */
 export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): JsonObject => {
   const stored = plan.status as MaintenancePlanStatus;
-  const { phase, message, counts, stages, run, stage, failures } = decision;
+  const { phase, message, counts, stages, run, stage, failures, gates, gateHalt } = decision;
   const waiting = waitingJson(decision.waiting, stored, now);
   const status = {
     phase,
@@ -88,6 +88,11 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
       time: timeText(completedAt),
       held,
     })),
+    gates:
+      gates.length === 0
+        ? undefined
+        : gates.map(({ name, value, since, message: text }) => ({ name, value, since: timeText(since), message: cut(text) })),
+    haltedBy: gateHalt && { gate: gateHalt.gate, message: cut(gateHalt.message), time: timeText(gateHalt.at) },
     completionTime: phase === 'Complete' ? (stored.completionTime ?? timeText(now)) : undefined,
     conditions: withTransitions(conditionsOf(decision, plan), stored.conditions, plan.generation, now),
   } satisfies { readonly [Field in keyof MaintenancePlanStatus]: unknown };

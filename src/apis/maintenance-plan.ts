@@ -5,6 +5,7 @@ import type { Approval, RecordSlice } from '../core/plan/snapshot.ts';
 import { short } from '../core/plan/writes.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import { readTime } from '../core/time.ts';
+import { gatesOf } from './maintenance-plan-gates.ts';
 import type { RawMetadata } from './read.ts';
 import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
 import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
@@ -154,6 +155,7 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     windows: spec.windows ?? 'Respect',
     drain: isObject(maintenance.drain) ? maintenance.drain : {},
     work,
+    ...gatesOf(spec, status),
     soakSeconds: spec.soakSeconds ?? 0,
     soakAfterReleaseSeconds: spec.soakAfterReleaseSeconds ?? 0,
     needsApproval: spec.approval?.run === 'Required',

@@ -51,3 +51,6 @@ export const conditions = z
   .array(condition)
   .optional()
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
+
+/** CEL of a plan over a node. */
+export const expression = (what: string) => z.string().min(1).max(2048).describe(`${what} CEL over node, plan and now.`);

@@ -52,6 +52,12 @@ export const maintenancePlanStatus = z
       .optional()
       .describe('What keeps the plan, or a node, from going on.'),
     waitingFor: z.string().optional().describe('The first word of waiting.'),
+    gates: z
+      .array(z.object({ name: z.string(), value: z.enum(['True', 'False', 'Unknown']), since: time, message: z.string() }))
+      .max(16)
+      .optional()
+      .describe('What each gate says, and since when.'),
+    haltedBy: z.object({ gate: z.string(), message: z.string(), time }).optional().describe('The gate that has stopped the plan.'),
     failures: z.array(failure).max(50).optional().describe('The latest failures; all verdicts are in MaintenancePlanRecords.'),
     completionTime: time.optional(),
     conditions,

@@ -1,6 +1,8 @@
 import { z } from 'zod';
-import { labelSelector, objectName, rule, rules, time, withoutDefaults } from './common.ts';
+import { gatePlaces } from '../../core/plan/gate.ts';
+import { expression, labelSelector, objectName, rule, rules, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';
+import { work } from './maintenance-plan-work.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan: the source of its CRD, of the types of its reader and of its reference. */
 
@@ -9,8 +11,6 @@ const amount = (what: string) =>
     .union([z.int(), z.string()])
     .meta({ 'x-kubernetes-int-or-string': true, minimum: 0, pattern: '^(100|[1-9][0-9]?)%$' })
     .describe(`${what} A number, or a percent of the selected nodes: rounded down, at least 1.`);
-
-const expression = (what: string) => z.string().min(1).max(2048).describe(`${what} CEL over node, plan and now.`);
 
 const seconds = z.int32().min(0);
 
@@ -78,63 +78,49 @@ const stage = z
   })
   .describe('One stage after the other. A last stage, rest, takes what is left.');
 
-const container = z
-  .object({ name: z.string().min(1).max(63), image: z.string().min(1).max(1024) })
-  .meta({ 'x-kubernetes-preserve-unknown-fields': true });
+const gateCommon = {
+  name: stageName,
+  at: z
+    .array(z.enum(gatePlaces))
+    .max(2)
+    .optional()
+    .describe('Where it is asked. Defaults to both: before a node is begun with, and while it soaks.'),
+  onFalse: z
+    .enum(['Wait', 'Halt'])
+    .default('Wait')
+    .describe('Wait: until it is true again. Halt: once a node has been begun with, the plan stops until it is set aside by spec.retries.'),
+  forSeconds: seconds.default(0).describe('It must have been true for so long without a break before a node is begun with.'),
+};
 
-const job = z
+const gate = z
   .object({
-    podSpec: z
-      .object({
-        containers: z.array(container).min(1).max(32),
-      })
-      .meta({ 'x-kubernetes-preserve-unknown-fields': true })
-      .describe('PodSpec of the work. nodeName, restartPolicy and tolerations are set by Drydock.'),
-    rebootsNode: z.boolean().default(false).describe('The work reboots its own node: its pod may die, only a new boot ID counts.'),
-    timeoutSeconds: z.int32().min(1).default(1800),
-    attempts: z.int32().min(1).max(10).default(1),
-  })
-  .describe('A pod on the node, which tolerates every taint.');
-
-const work = z
-  .object({
-    job: job.optional(),
-    reboot: z
-      .object({
-        image: z.string().min(1).max(1024).optional().describe('Image of Drydock for the pod. Defaults to that of the operator.'),
-        timeoutSeconds: z.int32().min(1).default(900).describe('How long it may take until the node is Ready again.'),
-      })
+    ...gateCommon,
+    workloads: z
+      .object({ namespaces: z.array(z.string().min(1).max(63)).max(100).optional().describe('Defaults to all namespaces.') })
       .optional()
-      .describe('Drydock reboots the node, by systemd, and waits for its new boot ID.'),
-    external: z
+      .describe('True when no PodDisruptionBudget has fewer healthy pods than it wants.'),
+    object: z
       .object({
-        annotations: z.record(z.string(), z.string().max(1024)).optional().describe('On the Maintenance, for whoever does the work.'),
-        finished: z.object({ expression: expression('Whether the work on the node has ended.') }),
-        timeoutSeconds: z.int32().min(1).default(7200),
+        apiVersion: z
+          .string()
+          .max(316)
+          .regex(/^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?v[0-9][a-z0-9]*$/),
+        resource: z
+          .string()
+          .max(63)
+          .regex(/^[a-z][-a-z0-9]*$/)
+          .describe('Plural, as in its path, for example cephclusters.'),
+        namespace: z.string().min(1).max(63).optional(),
+        name: objectName,
+        expression: z.string().min(1).max(2048).describe('Whether it is as it should be. CEL over object and now.'),
       })
+      .meta(rules(rule("!(self.apiVersion == 'v1' && self.resource == 'secrets')", 'a gate reads no Secrets')))
       .optional()
-      .describe('Somebody else does the work, from the moment that the Maintenance of the node is Drained.'),
-    replace: z
-      .object({
-        strategy: z
-          .enum(['Replace', 'ReplaceWithSurge'])
-          .default('Replace')
-          .describe('ReplaceWithSurge: another machine is Ready before the node is drained.'),
-        timeoutSeconds: z.int32().min(1).default(7200).describe('How long it may take until as many machines are Ready as should be.'),
-      })
-      .optional()
-      .describe('The machine of the node is replaced, by a MachineMaintenance. Nodes that come after the run began have no part in it.'),
-    none: z.object({}).optional().describe('The node is drained and released.'),
+      .describe('True when the expression is, over one object that Drydock has the right to read.'),
   })
   .meta(
-    rules(
-      rule(
-        '[has(self.job), has(self.reboot), has(self.external), has(self.replace), has(self.none)].filter(one, one).size() == 1',
-        'exactly one of job, reboot, external, replace and none is the work',
-      ),
-    ),
-  )
-  .describe('What is done on each node while it is held.');
+    rules(rule('[has(self.workloads), has(self.object)].filter(one, one).size() == 1', 'exactly one of workloads and object is the gate')),
+  );
 
 const halt = z
   .object({
@@ -187,6 +173,12 @@ export const maintenancePlanSpec = z
       .optional()
       .describe('The Maintenance that is made for each node.'),
     work,
+    gates: z
+      .array(gate)
+      .max(16)
+      .optional()
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+      .describe('What must be true beside the nodes themselves. What cannot be told is waited for, and said.'),
     soakSeconds: seconds.default(0).describe('Everything must stay well this long without a break before the node is released.'),
     soakAfterReleaseSeconds: seconds.default(0).describe('The same after the release, with pods on the node.'),
     approval: z

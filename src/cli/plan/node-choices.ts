@@ -2,7 +2,7 @@ import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
 import type { MaintenancePlanSpec } from '../../apis/schema/maintenance-plan.ts';
 import type { NodeVerdict } from '../../core/plan/in-flight.ts';
 import { isSetAside } from '../../core/plan/view.ts';
-import { isBefore, timeText } from '../../core/time.ts';
+import { isBefore, readTime, timeText } from '../../core/time.ts';
 import { refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -29,6 +29,11 @@ export const mergedRetries = (stored: readonly Retry[], names: readonly string[]
 const timeAfter = (failures: readonly NodeVerdict[], now: Temporal.Instant): string =>
   timeText(failures.reduce((latest, { completedAt }) => (isBefore(latest, completedAt) ? completedAt : latest), now));
 
+const atLeast = (now: Temporal.Instant, time: string | undefined): Temporal.Instant => {
+  const other = readTime(time);
+  return other !== undefined && isBefore(now, other) ? other : now;
+};
+
 const failuresThatCount = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonly NodeVerdict[] => {
   const read = readMaintenancePlan(plan);
   return verdicts.filter(one => one.verdict === 'Failed' && !isSetAside(one, read));
@@ -52,10 +57,13 @@ export const retry = async (name: string, nodes: readonly string[], flags: Retry
         `node ${lacking} has not failed in this run of plan ${name}; drydock plan status ${name} --nodes lists the verdicts`,
       );
     }
-    if (failures.length === 0) return plainOutput.line(`no node of plan ${name} has failed: there is nothing to retry`);
-    const before = timeAfter(failures, Temporal.Now.instant());
+    const { haltedBy } = plan.status ?? {};
+    if (failures.length === 0 && (!all || haltedBy === undefined))
+      return plainOutput.line(`no node of plan ${name} has failed: there is nothing to retry`);
+    const before = timeAfter(failures, atLeast(Temporal.Now.instant(), haltedBy?.time));
     await changePlan(api, name, ({ spec }) => ({ retries: mergedRetries(spec.retries ?? [], all ? ['*'] : names, before) }));
     const chosen = all ? [...new Set(failures.map(({ node }) => node))] : names;
+    if (all && haltedBy !== undefined) plainOutput.line(`gate ${haltedBy.gate} is set aside: the plan goes on when it is true`);
     for (const node of chosen) plainOutput.line(`node/${node} has its turn again`);
   });
 };

@@ -108,6 +108,8 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
     counts: view.counts,
     stages: stageCounts(view, start?.stage),
     failures: view.failures.slice(-mostFailures),
+    gates: view.gates,
+    ...(view.gateHalt && { gateHalt: view.gateHalt }),
     writes: [
       ...strayWrites(view.snapshot),
       ...view.snapshot.outdated.slice(0, 1).map(deleteRecordWrite),
@@ -128,7 +130,7 @@ export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanD
   const run = runOf(snapshot.plan, now);
   const isNew = run !== snapshot.plan.run;
   const known = isNew ? { ...snapshot, slices: [], plan: { ...snapshot.plan, run } } : snapshot;
-  const view = viewOf(known);
+  const view = viewOf(known, now);
   const steps = known.plan.inFlight.map(one => advance(known, one, isWithdrawn(known.plan), now));
   // A slot that is free counts as free from the next look on, when that is stored.
   return decisionOf(view, run, steps, now);

@@ -20,6 +20,7 @@ export const haltedBy = (view: PlanView): string | undefined => {
   const { snapshot, failures, selected, stages } = view;
   const { maxFailures, consecutive, inFirstStage } = snapshot.plan.halt;
   if (snapshot.halted !== undefined) return `all plans are halted: ${snapshot.halted}`;
+  if (view.gateHalt !== undefined) return `gate ${view.gateHalt.gate} was false: ${view.gateHalt.message}: ${remedy}`;
   const allowed = maxFailures === undefined ? undefined : resolveAmount(maxFailures, selected.size);
   if (allowed !== undefined && failures.length > allowed) {
     return `${failures.length} nodes have failed, and halt.maxFailures allows ${allowed}: ${remedy}`;

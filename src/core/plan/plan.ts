@@ -1,6 +1,7 @@
 import type { JsonObject } from '../json.ts';
 import type { LabelSelector } from '../pod/selector.ts';
 import type { Amount } from './amount.ts';
+import type { Gate, GateHalt, GateState } from './gate.ts';
 import type { InFlight } from './in-flight.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan as the core sees it. */
@@ -105,6 +106,10 @@ export type Plan = {
   /** spec.drain of the child, as it was given. */
   readonly drain: JsonObject;
   readonly work: Work;
+  readonly gates: readonly Gate[];
+  /** As they were stored, by name. */
+  readonly gateStates: ReadonlyMap<string, GateState>;
+  readonly gateHalt?: GateHalt;
   readonly soakSeconds: number;
   readonly soakAfterReleaseSeconds: number;
   readonly needsApproval: boolean;

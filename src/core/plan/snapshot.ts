@@ -4,6 +4,7 @@ import type { Write } from '../maintenance/decision.ts';
 import type { Member } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
+import type { GateHalt, GateState, GateValue } from './gate.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
 import type { Outage } from './ledger.ts';
 import type { Plan, PlanPhase } from './plan.ts';
@@ -106,6 +107,8 @@ export type PlanSnapshot = {
   readonly slices: readonly RecordSlice[];
   /** Of runs so long ago that nobody asks for them. */
   readonly outdated: readonly RecordSlice[];
+  /** What each gate says, by its name. */
+  readonly gates: ReadonlyMap<string, GateValue>;
   readonly approvals: readonly Approval[];
   readonly others: readonly OtherPlan[];
   /** Of the quorum of the control plane. */
@@ -153,6 +156,8 @@ export type PlanDecision = {
   readonly counts: PlanCounts;
   readonly stages: readonly StageCount[];
   readonly failures: readonly NodeVerdict[];
+  readonly gates: readonly GateState[];
+  readonly gateHalt?: GateHalt;
   /** After the status has been stored, one after the other. */
   readonly writes: readonly Write[];
   /** A write of the plan itself: its status is written the next time. */

@@ -1,6 +1,7 @@
 import { earliest, isBefore, secondsBetween, timeText } from '../time.ts';
 import { calendarOf, expectedIn, freezeAt, startOf } from '../window/calendar.ts';
 import { appliesTo } from '../window/window.ts';
+import { gateBeforeNode } from './ask-gates.ts';
 import type { InFlight } from './in-flight.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
 import type { Plan } from './plan.ts';
@@ -109,6 +110,8 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
   if (candidates.length === 0) return { stage: name, waiting: [] };
   const full = inFlightLimit(view, stage);
   if (full !== undefined) return { stage: name, waiting: [full] };
+  const gate = gateBeforeNode(view.snapshot, view.gates, now);
+  if (gate !== undefined) return { stage: name, waiting: [gate], ...(gate.ends && { again: gate.ends }) };
   const [outage, domain] = [outageLimits(view), domainLimit(view)];
   const waiting = new Map<string, Waiting>();
   for (const one of candidates) {

@@ -1,5 +1,7 @@
 import { isControlPlane } from '../quorum/quorum.ts';
 import { resolveAmount } from './amount.ts';
+import { gateHaltOf, gateStates } from './ask-gates.ts';
+import type { GateHalt, GateState } from './gate.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
 import { unavailableOf } from './ledger.ts';
 import { inOrder } from './ramp.ts';
@@ -16,6 +18,8 @@ export type PlanView = {
   readonly stages: readonly StageNodes[];
   readonly failures: readonly NodeVerdict[];
   readonly counts: PlanCounts;
+  readonly gates: readonly GateState[];
+  readonly gateHalt?: GateHalt;
 };
 
 /** It does not count any more: somebody has said that the node has its turn again. */
@@ -86,10 +90,12 @@ const countsOf = (snapshot: PlanSnapshot, selected: PlanView['selected'], verdic
   };
 };
 
-export const viewOf = (snapshot: PlanSnapshot): PlanView => {
+export const viewOf = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanView => {
   const { plan } = snapshot;
   const verdicts = verdictsOf(snapshot);
   const selected = selectedOf(snapshot);
+  const gates = gateStates(snapshot, now);
+  const gateHalt = gateHaltOf(snapshot, gates, verdicts, now);
   const members = [...selected.values()].filter(one => takesPart(one, verdicts, plan.inFlight));
   return {
     snapshot,
@@ -98,5 +104,7 @@ export const viewOf = (snapshot: PlanSnapshot): PlanView => {
     stages: stagesOf(plan, members, [...verdicts.values(), ...plan.inFlight], replacedOf(snapshot, verdicts, selected)),
     failures: inOrder([...verdicts.values()]).filter(({ verdict }) => verdict === 'Failed'),
     counts: countsOf(snapshot, selected, verdicts),
+    gates,
+    ...(gateHalt && { gateHalt }),
   };
 };

@@ -2,6 +2,7 @@ import type { Node } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
 import type { Write } from '../maintenance/decision.ts';
 import { decidePlan } from '../plan/decide.ts';
+import type { GateValue } from '../plan/gate.ts';
 import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
 import { outagesOf } from '../plan/ledger.ts';
 import { type Plan, planAnnotation } from '../plan/plan.ts';
@@ -38,6 +39,7 @@ export class PlanWorld {
   readonly expressions = new Map<string, Expressions>();
   approvals: Approval[] = [];
   windows: MaintenanceWindow[] = [];
+  readonly gates = new Map<string, GateValue>();
   halted: string | undefined;
   ownNode: string | undefined;
   seconds = 0;
@@ -69,6 +71,7 @@ export class PlanWorld {
         [...this.slices.values()].filter(one => one.planUid === plan.uid),
         run,
       ),
+      gates: this.gates,
       approvals: this.approvals,
       others: [...others].filter(({ name }) => name !== plan.name).map(other => this.#other(other)),
       members: membersOf([...this.nodes.values()]),
@@ -80,7 +83,7 @@ export class PlanWorld {
   }
 
   #other(plan: Plan): OtherPlan {
-    const { maxUnavailable } = viewOf(this.snapshotOf(plan, [])).counts;
+    const { maxUnavailable } = viewOf(this.snapshotOf(plan, []), this.now).counts;
     return {
       name: plan.name,
       selected: new Set(this.nodes.keys()),

@@ -278,6 +278,7 @@ export class ClusterCache {
   #budgetChanged(change: Change<Budget>): void {
     this.budgetIndex.changed(this.budgets.apply(change), change.object);
     this.#events.budgetChanged(change.object, change.type);
+    this.#tell(listener => listener.budget?.(change));
   }
 
   #leaseChanged(change: Change<Lease>): void {

@@ -20,6 +20,7 @@ export type ClusterCacheEvents = {
 export type Listener = {
   readonly node?: (node: Node) => void;
   readonly request?: (request: MaintenanceRequest) => void;
+  readonly budget?: (change: Change<Budget>) => void;
   readonly window?: (window: MaintenanceWindow) => void;
   /** All that decides has been read (again). */
   readonly complete?: () => void;

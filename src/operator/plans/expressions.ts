@@ -4,14 +4,29 @@ import type { JsonObject } from '../../core/json.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { Said } from '../../core/plan/snapshot.ts';
 import type { NodeObject } from './plan-objects.ts';
-import type { PlanExpressions } from './take-plan-snapshot.ts';
 
-/** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `plan`, its name and runID; and `now`. */
+/** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `plan`, its name and runID; and `now`; of gates over `object` and `now`. */
 
 const variables = ['node', 'plan', 'now'];
+const gateVariables = ['object', 'now'];
 
 type Name = keyof Plan['expressions'];
 type Program = Extract<ReturnType<typeof compile>, { readonly kind: 'program' }>['program'];
+
+/** The expressions of one plan, compiled. */
+export type PlanExpressions = {
+  /** What of them cannot be read, with its place; undefined when all can. */
+  readonly problem?: string;
+  /** One of them looks at `now`: it may say something else only because time has passed. */
+  readonly readsNow: boolean;
+  readonly due?: (node: NodeObject, now: Temporal.Instant) => Said;
+  readonly done?: (node: NodeObject, now: Temporal.Instant) => Said;
+  readonly finished?: (node: NodeObject, now: Temporal.Instant) => Said;
+  /** A number; where it fails the node comes last. */
+  readonly rank?: (node: NodeObject, now: Temporal.Instant) => number;
+  /** Of gates of kind object, by the gate's name. */
+  readonly gates: ReadonlyMap<string, Program>;
+};
 
 const places: Readonly<Record<Name, string>> = {
   due: 'spec.due.expression',
@@ -57,6 +72,8 @@ const ranking = (evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<nu
   };
 };
 
+const wrong = (place: string, message: string): PlanExpressions => ({ problem: `${place}: ${message}`, readsNow: false, gates: new Map() });
+
 /** Compiles the expressions of a plan. What cannot be read is told with its place; nothing of the plan is evaluated then. */
 export const planExpressions = (plan: Plan): PlanExpressions => {
   const names = Object.keys(places) as readonly Name[];
@@ -65,8 +82,15 @@ export const planExpressions = (plan: Plan): PlanExpressions => {
     const source = plan.expressions[name];
     if (source === undefined) continue;
     const compiled = compile(source, variables);
-    if (compiled.kind === 'wrong') return { problem: `${places[name]}: ${compiled.message}`, readsNow: false };
+    if (compiled.kind === 'wrong') return wrong(places[name], compiled.message);
     programs.set(name, compiled.program);
+  }
+  const gates = new Map<string, Program>();
+  for (const gate of plan.gates) {
+    if (gate.kind !== 'object') continue;
+    const compiled = compile(gate.expression, gateVariables);
+    if (compiled.kind === 'wrong') return wrong(`spec.gates[${gate.name}].object.expression`, compiled.message);
+    gates.set(gate.name, compiled.program);
   }
   const on = <T>(name: Name, make: (evaluateOn: Evaluate<ReturnType<typeof evaluate>>) => Evaluate<T>): Evaluate<T> | undefined => {
     const program = programs.get(name);
@@ -74,7 +98,8 @@ export const planExpressions = (plan: Plan): PlanExpressions => {
   };
   const [due, done, finished, rank] = [on('due', saying), on('done', saying), on('finished', saying), on('rank', ranking)];
   return {
-    readsNow: [...programs.values()].some(program => mentions(program, 'now')) || plan.dueAfterSeconds !== undefined,
+    gates,
+    readsNow: [...programs.values(), ...gates.values()].some(program => mentions(program, 'now')) || plan.dueAfterSeconds !== undefined,
     ...(due && { due }),
     ...(done && { done }),
     ...(finished && { finished }),

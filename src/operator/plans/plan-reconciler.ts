@@ -1,3 +1,4 @@
+import type { Budget } from '../../core/drain/budget.ts';
 import { isObject, type JsonObject, mergePatch } from '../../core/json.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { PlanAdapter } from '../../core/plan/adapter.ts';
@@ -10,15 +11,17 @@ import { earliest, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { Defects } from '../defects.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
-import type { Overview, Ports } from '../ports.ts';
+import type { Change, Overview, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { type CacheUpdater, cacheUpdaterOf, isRemoved, objectPath } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
 import { Writer } from '../write/writer.ts';
-import { planExpressions } from './expressions.ts';
+import { type PlanExpressions, planExpressions } from './expressions.ts';
+import { GateObjects } from './gate-objects.ts';
+import { isShort } from './gates.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
 import { readWorkPod } from './plan-objects.ts';
-import { type PlanExpressions, type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
+import { type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
 
 export type PlanReconcilerOptions = Ports &
   PlanCacheOptions & {
@@ -63,17 +66,20 @@ export class PlanReconciler {
   /** By uid: compiled once a generation, whatever becomes of the status. */
   readonly #expressions = new Map<string, { readonly generation: number; readonly expressions: PlanExpressions }>();
   readonly #decisions: DecisionWriter;
+  readonly #gateObjects: GateObjects;
   #acting = false;
 
   constructor(options: PlanReconcilerOptions) {
     const { cache, clock, ownNode, machines } = options;
     this.#options = options;
-    this.plans = new PlanCache(options, { plan: () => this.everything(), anything: () => this.everything() });
+    this.plans = new PlanCache(options, { plan: () => this.#planChanged(), anything: () => this.everything() });
+    this.#gateObjects = new GateObjects(options.watcher, () => this.everything());
     this.#writer = new Writer({ ...options, cacheUpdater: this.#cacheUpdater() });
     this.#inputs = {
       plans: this.plans,
       cache,
       machines: machines.cache,
+      gateObjects: this.#gateObjects,
       expressionsOf: plan => this.#expressionsOf(plan),
       settings: () => this.#settings(),
       ...(ownNode !== undefined && { ownNode }),
@@ -99,13 +105,15 @@ export class PlanReconciler {
   async run(signal: AbortSignal): Promise<void> {
     this.#acting = true;
     const anything = (): void => this.everything();
-    const end = this.#options.cache.subscribe({ node: anything, request: anything, window: anything, complete: anything });
+    const budget = (change: Change<Budget>): void => this.#budgetChanged(change);
+    const end = this.#options.cache.subscribe({ node: anything, request: anything, window: anything, budget, complete: anything });
+    this.#gateObjects.begin(signal);
     try {
       await this.plans.run(signal);
     } finally {
       this.#acting = false;
       end();
-      await this.#queue.close();
+      await Promise.all([this.#queue.close(), this.#gateObjects.ended()]);
     }
   }
 
@@ -127,6 +135,19 @@ export class PlanReconciler {
   /** Whatever happens, any of them may have waited for it: the ledger is one. */
   everything(): void {
     for (const { name } of this.plans.plans.values()) this.#queue.add(name);
+  }
+
+  #planChanged(): void {
+    const gates = [...this.plans.plans.values()].flatMap(plan => plan.gates);
+    this.#gateObjects.follow(gates.filter(gate => gate.kind === 'object'));
+    this.everything();
+  }
+
+  /** Budgets change with every pod; what they say to gates seldom does. */
+  #budgetChanged(change: Change<Budget>): void {
+    if (change.type === 'changed' && isShort(change.before) === isShort(change.object) && change.before.fresh === change.object.fresh)
+      return;
+    for (const { name, gates } of this.plans.plans.values()) if (gates.some(({ kind }) => kind === 'workloads')) this.#queue.add(name);
   }
 
   #settings(): PlanSettings {

@@ -10,26 +10,17 @@ import { isControlPlane, membersOf } from '../../core/quorum/quorum.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
+import type { PlanExpressions } from './expressions.ts';
+import type { GateObjects } from './gate-objects.ts';
+import { gateValues } from './gates.ts';
 import type { PlanCache } from './plan-cache.ts';
 import type { NodeObject } from './plan-objects.ts';
-
-/** The expressions of one plan, compiled. */
-export type PlanExpressions = {
-  /** What of them cannot be read, with its place; undefined when all can. */
-  readonly problem?: string;
-  /** One of them looks at `now`: it may say something else only because time has passed. */
-  readonly readsNow: boolean;
-  readonly due?: (node: NodeObject, now: Temporal.Instant) => Said;
-  readonly done?: (node: NodeObject, now: Temporal.Instant) => Said;
-  readonly finished?: (node: NodeObject, now: Temporal.Instant) => Said;
-  /** A number; where it fails the node comes last. */
-  readonly rank?: (node: NodeObject, now: Temporal.Instant) => number;
-};
 
 export type SnapshotInputs = {
   readonly plans: PlanCache;
   readonly cache: ClusterCache;
   readonly machines: MachineCache;
+  readonly gateObjects: GateObjects;
   readonly expressionsOf: (plan: Plan) => PlanExpressions;
   readonly settings: () => PlanSettings;
   readonly ownNode?: string;
@@ -127,6 +118,7 @@ export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Tempor
     replacements: replacementsOf(plan, inputs),
     pods: new Map(plans.pods.in(plan.name).map(pod => [pod.name, pod])),
     ...sortRecords(plans.records.in(plan.uid), plan.run ?? { id: plan.runId, revision: plan.revision }),
+    gates: gateValues(plan, inputs.expressionsOf(plan), { budgets: () => cache.budgets.values(), objects: inputs.gateObjects }, now),
     approvals: plans.approvals.in(plan.name),
     others: [...plans.plans.values()].filter(other => other.name !== plan.name && !isOver(other)).map(other => otherOf(other, inputs)),
     members: membersOf([...cache.nodes.values()]),

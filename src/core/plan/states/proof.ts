@@ -1,4 +1,5 @@
 import { isBefore, secondsAfter } from '../../time.ts';
+import { gateAtSoak } from '../ask-gates.ts';
 import { become, end, fail, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
 
 /** What is not as it should be; undefined when the node is well and done. `final`: it will not become so by waiting. */
@@ -28,10 +29,11 @@ export const verifying: State = (view, now) => {
 
 const soak = (view: NodeView, seconds: number, now: Temporal.Instant, done: () => Step): Step => {
   const { one } = view;
-  const lack = missing(view);
+  const gate = gateAtSoak(view.snapshot);
+  const lack = missing(view)?.what ?? gate;
   if (lack !== undefined) {
     const { soakSince: _soakSince, ...broken } = one;
-    return { one: broken, waiting: { word: 'SoakBroken', who: `${lack.what}: its quiet time begins anew`, node: one.node } };
+    return { one: broken, waiting: { word: 'SoakBroken', who: `${lack}: its quiet time begins anew`, node: one.node } };
   }
   if (one.soakSince === undefined) return { one: { ...one, soakSince: now } };
   const until = secondsAfter(one.soakSince, seconds);

@@ -1,0 +1,38 @@
+import { type Gate, type GatePlace, type GateState, gatePlaces } from '../core/plan/gate.ts';
+import type { Plan } from '../core/plan/plan.ts';
+import { readTime } from '../core/time.ts';
+import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
+import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
+
+/** The gates of a MaintenancePlan, and what is stored of them. */
+
+type RawGate = NonNullable<MaintenancePlanSpec['gates']>[number];
+
+const gateOf = ({ name, at = [...gatePlaces], onFalse = 'Wait', forSeconds = 0, workloads, object }: RawGate): Gate => {
+  const common = { name, at: at as readonly GatePlace[], onFalse, forSeconds };
+  if (object === undefined) return { ...common, kind: 'workloads', namespaces: workloads?.namespaces ?? [] };
+  const { apiVersion, resource, namespace, name: of, expression } = object;
+  return { ...common, kind: 'object', apiVersion, resource, object: of, expression, ...(namespace !== undefined && { namespace }) };
+};
+
+const statesOf = ({ gates = [] }: MaintenancePlanStatus): ReadonlyMap<string, GateState> =>
+  new Map(
+    gates.flatMap(({ since, ...rest }): [string, GateState][] => {
+      const at = readTime(since);
+      return at === undefined ? [] : [[rest.name, { ...rest, since: at }]];
+    }),
+  );
+
+/** Reads them, with the defaults of the CRD. */
+export const gatesOf = (
+  { gates = [] }: MaintenancePlanSpec,
+  status: MaintenancePlanStatus,
+): Pick<Plan, 'gates' | 'gateStates' | 'gateHalt'> => {
+  const { haltedBy } = status;
+  const at = readTime(haltedBy?.time);
+  return {
+    gates: gates.map(gateOf),
+    gateStates: statesOf(status),
+    ...(haltedBy && at && { gateHalt: { gate: haltedBy.gate, message: haltedBy.message, at } }),
+  };
+};

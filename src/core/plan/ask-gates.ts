@@ -1,0 +1,74 @@
+import { isBefore, secondsAfter } from '../time.ts';
+import type { Gate, GateHalt, GateState, GateValue } from './gate.ts';
+import type { NodeVerdict } from './in-flight.ts';
+import type { Plan } from './plan.ts';
+import type { PlanSnapshot, Waiting } from './snapshot.ts';
+
+/** What the gates of a plan let through. */
+
+const unknown: GateValue = { value: 'Unknown', message: 'it has not been asked yet' };
+
+const valueOf = ({ gates }: Pick<PlanSnapshot, 'gates'>, { name }: Gate): GateValue => gates.get(name) ?? unknown;
+
+/** Every gate now, and since when it says what it says. */
+export const gateStates = (snapshot: PlanSnapshot, now: Temporal.Instant): readonly GateState[] =>
+  snapshot.plan.gates.map(gate => {
+    const { value, message } = valueOf(snapshot, gate);
+    const before = snapshot.plan.gateStates.get(gate.name);
+    return { name: gate.name, value, message, since: before?.value === value ? before.since : now };
+  });
+
+const notTrue = ({ name }: Gate, { value, message }: GateValue): Waiting => ({
+  word: value === 'False' ? 'Gate' : 'GateUnknown',
+  who: value === 'False' ? `gate ${name}: ${message}` : `gate ${name} cannot be told: ${message}`,
+});
+
+/** What keeps nodes from being begun with: a gate that is not true, or not for long enough. */
+export const gateBeforeNode = (
+  { plan }: Pick<PlanSnapshot, 'plan'>,
+  states: readonly GateState[],
+  now: Temporal.Instant,
+): Waiting | undefined => {
+  for (const gate of plan.gates) {
+    const state = states.find(({ name }) => name === gate.name);
+    if (state === undefined || !gate.at.includes('BeforeNode')) continue;
+    if (state.value !== 'True') return notTrue(gate, state);
+    const until = secondsAfter(state.since, gate.forSeconds);
+    if (isBefore(now, until)) return { word: 'Gate', who: `gate ${gate.name} has not been true for ${gate.forSeconds} s yet`, ends: until };
+  }
+  return undefined;
+};
+
+/** What breaks the quiet time of a node; undefined when every gate that is asked there is true. */
+export const gateAtSoak = (snapshot: PlanSnapshot): string | undefined => {
+  for (const gate of snapshot.plan.gates) {
+    const value = valueOf(snapshot, gate);
+    if (gate.at.includes('Soak') && value.value !== 'True') return notTrue(gate, value).who;
+  }
+  return undefined;
+};
+
+/** Somebody has said that it does not count any more: with the failures of before that time. */
+const isSetAside = ({ at }: GateHalt, { retries }: Plan): boolean => {
+  const since = retries.get('*');
+  return since !== undefined && Temporal.Instant.compare(at, since) <= 0;
+};
+
+/**
+ * The gate that has stopped the plan, until somebody sets it aside: true again is not enough. A gate that is false before any node was begun with is waited for: it
+ * says nothing of what the plan has done.
+ */
+export const gateHaltOf = (
+  { plan }: Pick<PlanSnapshot, 'plan'>,
+  states: readonly GateState[],
+  verdicts: ReadonlyMap<string, NodeVerdict>,
+  now: Temporal.Instant,
+): GateHalt | undefined => {
+  if (plan.gateHalt !== undefined && !isSetAside(plan.gateHalt, plan)) return plan.gateHalt;
+  if (verdicts.size === 0 && plan.inFlight.length === 0) return undefined;
+  const closed = plan.gates.find(
+    ({ name, onFalse }) => onFalse === 'Halt' && states.some(one => one.name === name && one.value === 'False'),
+  );
+  const state = states.find(({ name }) => name === closed?.name);
+  return state && { gate: state.name, message: state.message, at: now };
+};

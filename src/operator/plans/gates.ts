@@ -1,0 +1,55 @@
+import { evaluate } from '../../cel/evaluate.ts';
+import { fewOf } from '../../core/drain/blocker.ts';
+import type { Budget } from '../../core/drain/budget.ts';
+import type { GateValue, WorkloadGate } from '../../core/plan/gate.ts';
+import type { Plan } from '../../core/plan/plan.ts';
+import type { PlanExpressions } from './expressions.ts';
+import type { GateObjects, Sight } from './gate-objects.ts';
+
+/** What the gates of a plan say now. */
+
+type Program = Parameters<typeof evaluate>[0];
+
+/** The disruption controller is behind, or could not count: what it says is not of now. */
+const isUntold = ({ fresh, syncFailure }: Budget): boolean => !fresh || syncFailure !== undefined;
+
+/** It has fewer healthy pods than it wants. One that has no pods says nothing. */
+export const isShort = ({ expectedPods, currentHealthy, desiredHealthy }: Budget): boolean =>
+  expectedPods > 0 && currentHealthy < desiredHealthy;
+
+const few = (budgets: readonly Budget[], text: (budget: Budget) => string): string => fewOf(budgets.map(text).toSorted(), 3);
+
+const ofWorkloads = ({ namespaces }: WorkloadGate, all: Iterable<Budget>): GateValue => {
+  const budgets = [...all].filter(({ namespace }) => namespaces.length === 0 || namespaces.includes(namespace));
+  const short = budgets.filter(budget => !isUntold(budget) && isShort(budget));
+  if (short.length > 0) {
+    const text = few(short, ({ key, currentHealthy, desiredHealthy }) => `${key} has ${currentHealthy} healthy pods of ${desiredHealthy}`);
+    return { value: 'False', message: `budget ${text}` };
+  }
+  const untold = budgets.filter(isUntold);
+  if (untold.length === 0) return { value: 'True', message: '' };
+  return { value: 'Unknown', message: `the disruption controller has not counted the pods of ${few(untold, ({ key }) => key)}` };
+};
+
+const ofObject = (program: Program, sight: Sight, now: Temporal.Instant): GateValue => {
+  if ('problem' in sight) return { value: 'Unknown', message: sight.problem };
+  const result = evaluate(program, { object: sight.object, now });
+  if (result.kind === 'error') return { value: 'Unknown', message: `its expression fails: ${result.message}`.slice(0, 300) };
+  if (typeof result.value !== 'boolean') return { value: 'Unknown', message: 'its expression is not true or false' };
+  return result.value ? { value: 'True', message: '' } : { value: 'False', message: 'its expression is false' };
+};
+
+/** By the gate's name. One that cannot be told is Unknown, never true. */
+export const gateValues = (
+  plan: Plan,
+  expressions: PlanExpressions,
+  { budgets, objects }: { readonly budgets: () => Iterable<Budget>; readonly objects: Pick<GateObjects, 'sightOf'> },
+  now: Temporal.Instant,
+): ReadonlyMap<string, GateValue> =>
+  new Map(
+    plan.gates.flatMap((gate): [string, GateValue][] => {
+      if (gate.kind === 'workloads') return [[gate.name, ofWorkloads(gate, budgets())]];
+      const program = expressions.gates.get(gate.name);
+      return program === undefined ? [] : [[gate.name, ofObject(program, objects.sightOf(gate), now)]];
+    }),
+  );
