@@ -1,5 +1,5 @@
 import type { JsonObject } from '../core/json.ts';
-import type { InFlight } from '../core/plan/in-flight.ts';
+import type { InFlight, Preparing } from '../core/plan/in-flight.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
 import { timeText } from '../core/time.ts';
@@ -22,6 +22,14 @@ const inFlightJson = ({ uid, startedAt, since, bootIdBefore, podUid, soakSince, 
   ...(podUid !== undefined && { podUID: podUid }),
   ...(soakSince && { soakSince: timeText(soakSince) }),
   ...(outcome && { outcome: { ...outcome, message: cut(outcome.message) } }),
+});
+
+const preparingJson = ({ uid, podUid, since, message, ...rest }: Preparing): JsonObject => ({
+  ...rest,
+  nodeUID: uid,
+  since: timeText(since),
+  ...(podUid !== undefined && { podUID: podUid }),
+  message: cut(message),
 });
 
 const waitingJson = (waiting: readonly Waiting[], stored: MaintenancePlanStatus, now: Temporal.Instant): readonly JsonObject[] =>
@@ -78,6 +86,7 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
     resolved: { maxInFlight: counts.maxInFlight, maxUnavailable: counts.maxUnavailable },
     stages: stages.map(one => ({ ...one })),
     inFlight: decision.inFlight.map(inFlightJson),
+    preparing: decision.preparing.length === 0 ? undefined : decision.preparing.map(preparingJson),
     waiting,
     waitingFor: decision.waiting[0]?.word,
     failures: failures.map(({ node, stage: of, step, message: text, completedAt, held }) => ({

@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
-import type { InFlight, NodeVerdict } from '../core/plan/in-flight.ts';
-import type { Concurrency, Plan, Run, Stage, Work } from '../core/plan/plan.ts';
+import type { InFlight, NodeVerdict, Preparing } from '../core/plan/in-flight.ts';
+import type { Concurrency, Plan, Prepare, Run, Stage, Work } from '../core/plan/plan.ts';
 import type { Approval, RecordSlice } from '../core/plan/snapshot.ts';
 import { short } from '../core/plan/writes.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
@@ -28,8 +28,8 @@ const canonical = (value: Json | undefined): string => {
 };
 
 /** What changes a node: due, done, work and template. Limits, order, stages, windows and pacing are not in it. */
-const revisionOf = ({ due, done, work, template }: MaintenancePlanSpec): string =>
-  short(canonical({ due, done, work, template } as unknown as JsonObject));
+const revisionOf = ({ due, done, prepare, work, template }: MaintenancePlanSpec): string =>
+  short(canonical({ due, done, prepare, work, template } as unknown as JsonObject));
 
 const workOf = ({ work }: MaintenancePlanSpec): Work => {
   const { job, reboot, external, replace } = work;
@@ -94,6 +94,19 @@ const inFlightOf = (one: RawInFlight): InFlight => {
   };
 };
 
+const preparingOf = ({ nodeUID, podUID, since, ...rest }: NonNullable<MaintenancePlanStatus['preparing']>[number]): Preparing => ({
+  ...rest,
+  uid: nodeUID,
+  since: readTime(since) ?? epoch,
+  ...(podUID !== undefined && { podUid: podUID }),
+});
+
+const prepareOf = ({ job, refusalCode = 3 }: NonNullable<MaintenancePlanSpec['prepare']>): Prepare => ({
+  podSpec: job.podSpec,
+  timeoutSeconds: job.timeoutSeconds ?? 1800,
+  refusalCode,
+});
+
 const runOf = ({ run }: MaintenancePlanStatus): Run | undefined =>
   run && { id: run.id, revision: run.revision, startedAt: readTime(run.startTime) ?? epoch };
 
@@ -136,10 +149,20 @@ const expressionsOf = ({ due, done, order, work }: MaintenancePlanSpec): Plan['e
   };
 };
 
+const storedOf = (status: MaintenancePlanStatus): Pick<Plan, 'inFlight' | 'preparing' | 'status' | 'run'> => {
+  const run = runOf(status);
+  return {
+    inFlight: (status.inFlight ?? []).map(inFlightOf),
+    preparing: (status.preparing ?? []).map(preparingOf),
+    status: isObject(status) ? status : {},
+    ...(run && { run }),
+  };
+};
+
 /** Reads a plan. Its expressions are compiled by whoever evaluates them. */
 export const readMaintenancePlan = (raw: unknown): Plan => {
   const { metadata, spec, status = {} } = raw as Raw<MaintenancePlanSpec>;
-  const [work, run] = [workOf(spec), runOf(status)];
+  const work = workOf(spec);
   const { maintenance = {} } = spec.template ?? {};
   return {
     ...metadataOf(metadata),
@@ -167,14 +190,13 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     revision: revisionOf(spec),
     skips: new Map((spec.skipNodes ?? []).map(({ name, reason = '' }) => [name, reason])),
     retries: retriesOf(spec),
-    inFlight: (status.inFlight ?? []).map(inFlightOf),
-    status: isObject(status) ? status : {},
+    ...storedOf(status),
+    ...(spec.prepare && { prepare: prepareOf(spec.prepare) }),
     ...(maintenance.reason !== undefined && { reason: maintenance.reason }),
     ...(spec.expectedSeconds !== undefined && { expectedSeconds: spec.expectedSeconds }),
     ...(spec.onFailure?.drainStuck && {
       drainStuck: { afterSeconds: spec.onFailure.drainStuck.afterSeconds, times: spec.onFailure.drainStuck.times ?? 1 },
     }),
-    ...(run && { run }),
   };
 };
 

@@ -68,13 +68,13 @@ const space = '/api/v1/namespaces/drydock-plans/pods';
 export class Work {
   readonly counts = new Map<string, number>();
   readonly #api: Api;
-  readonly #deedOf: (node: string) => Deed;
+  readonly #deedOf: (node: string, pod: string) => Deed;
   readonly #seen = new Set<string>();
   #boots = 0;
   #stopped = false;
   readonly #loop: Promise<void>;
 
-  constructor(api: Api, deedOf: (node: string) => Deed = () => ({ kernel: '6.12.9' })) {
+  constructor(api: Api, deedOf: (node: string, pod: string) => Deed = () => ({ kernel: '6.12.9' })) {
     this.#api = api;
     this.#deedOf = deedOf;
     this.#loop = this.#run();
@@ -97,7 +97,7 @@ export class Work {
     const { nodeName } = spec;
     this.#seen.add(metadata.uid);
     this.counts.set(nodeName, (this.counts.get(nodeName) ?? 0) + 1);
-    const { kernel, exitCode = 0, hangs } = this.#deedOf(nodeName);
+    const { kernel, exitCode = 0, hangs } = this.#deedOf(nodeName, metadata.name);
     if (hangs === true) return;
     const state = {
       terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: exitCode === 0 ? '' : 'no space left on /boot' },

@@ -29,7 +29,10 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
   let work: Work;
   before(async () => {
     await harness.startOperator();
-    work = new Work(api, name => deeds.get(name) ?? { kernel: '6.12.9' });
+    work = new Work(
+      api,
+      (name, pod) => deeds.get(`${name} ${pod.endsWith('-ready') ? 'ready' : 'work'}`) ?? deeds.get(name) ?? { kernel: '6.12.9' },
+    );
   });
   after(async () => {
     await work.stop();
@@ -154,6 +157,31 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
     );
     for (const name of ['pair-kernel', 'pair-sweep']) await untilPlan(api, name, 'complete', ({ phase }) => phase === 'Complete');
     assert.equal(await most(), 1, 'the stricter limit counts for both');
+  });
+
+  test('nodes are got ready before they are held; one that refuses is named, costs nothing, and is tried again', async () => {
+    const [first = '', second = '', third = ''] = await nodesOf('ready', 3);
+    for (const name of [second, third]) deeds.set(`${name} ready`, { exitCode: 0 });
+    deeds.set(`${first} ready`, { exitCode: 3 });
+    const podSpec = { containers: [{ name: 'up', image: 'example.test/check:1' }] };
+    await create(api, plan('ready', 'ready', { prepare: { job: { podSpec } }, order: { by: ['Name'] } }));
+    const passed = await untilPlan(api, 'ready', 'past the first', ({ nodes }) => nodes?.done === 2);
+    assert.deepEqual([passed.nodes?.blocked, passed.preparing?.map(({ node, state }) => [node, state])], [1, [[first, 'Refused']]]);
+    const why = passed.waiting?.find(({ word }) => word === 'Blocked');
+    assert.match(why?.who ?? '', /refuses: container up: Error, exit code 3: no space left on \/boot; drydock plan retry ready /);
+    assert.equal(isHeld(await getNode(api, first), ourTaints), false);
+    deeds.set(`${first} ready`, { exitCode: 0 });
+    const { code, stderr } = await harness.drydock('plan', 'retry', 'ready', first);
+    assert.equal(code, 0, stderr);
+    const done = await untilPlan(api, 'ready', 'complete', ({ phase }) => phase === 'Complete');
+    assert.deepEqual([done.nodes?.done, done.preparing], [3, undefined]);
+    await waitFor('no pod to be left', async () => {
+      const { items } = await api.get<{ readonly items: readonly { readonly metadata: { readonly name: string } }[] }>(
+        '/api/v1/namespaces/drydock-plans/pods',
+      );
+      const left = items.filter(({ metadata }) => metadata.name.startsWith('ready-'));
+      return left.length === 0 ? { done: undefined } : { yet: String(left.length) };
+    });
   });
 
   test('an expression that cannot be read is told with its place, and nothing begins', async () => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nodeStates, verdictWords } from '../../core/plan/in-flight.ts';
+import { nodeStates, preparingStates, verdictWords } from '../../core/plan/in-flight.ts';
 import { planPhases } from '../../core/plan/plan.ts';
 import { conditions, objectName, rule, rules, time } from './common.ts';
 import { stageName } from './maintenance-plan.ts';
@@ -20,6 +20,16 @@ const inFlight = z.object({
   soakSince: time.optional(),
   rebooted: z.boolean().optional(),
   outcome: z.object({ verdict: z.enum(verdictWords), step: z.enum(nodeStates), message: z.string(), held: z.boolean() }).optional(),
+});
+
+const preparing = z.object({
+  node: z.string(),
+  nodeUID: z.string(),
+  state: z.enum(preparingStates),
+  since: time,
+  pod: z.string(),
+  podUID: z.string().optional(),
+  message: z.string(),
 });
 
 const failure = z.object({ node: z.string(), stage: z.string(), step: z.enum(nodeStates), message: z.string(), time, held: z.boolean() });
@@ -46,6 +56,7 @@ export const maintenancePlanStatus = z
     resolved: z.object({ maxInFlight: z.int(), maxUnavailable: z.int().optional() }).optional().describe('What percents come to.'),
     stages: z.array(z.object({ name: z.string(), selected: z.int(), done: z.int(), phase: z.string() })).optional(),
     inFlight: z.array(inFlight).max(1000).optional(),
+    preparing: z.array(preparing).max(1000).optional().describe('Nodes that are got ready before they are held.'),
     waiting: z
       .array(z.object({ word: z.string(), who: z.string(), node: z.string().optional(), since: time, ends: time.optional() }))
       .max(50)

@@ -7,14 +7,22 @@ const container = z
   .object({ name: z.string().min(1).max(63), image: z.string().min(1).max(1024) })
   .meta({ 'x-kubernetes-preserve-unknown-fields': true });
 
+const podSpec = (what: string) =>
+  z
+    .object({ containers: z.array(container).min(1).max(32) })
+    .meta({ 'x-kubernetes-preserve-unknown-fields': true })
+    .describe(`PodSpec of ${what}. nodeName, restartPolicy and tolerations are set by Drydock.`);
+
+export const prepare = z
+  .object({
+    job: z.object({ podSpec: podSpec('what gets a node ready'), timeoutSeconds: z.int32().min(1).default(1800) }),
+    refusalCode: z.int32().min(1).max(255).default(3).describe('Exit code that says: not this node. It is Blocked, and others pass it.'),
+  })
+  .describe('What is done on the next nodes before they are held, for example pulling an image or checking a firmware. It costs no limit.');
+
 const job = z
   .object({
-    podSpec: z
-      .object({
-        containers: z.array(container).min(1).max(32),
-      })
-      .meta({ 'x-kubernetes-preserve-unknown-fields': true })
-      .describe('PodSpec of the work. nodeName, restartPolicy and tolerations are set by Drydock.'),
+    podSpec: podSpec('the work'),
     rebootsNode: z.boolean().default(false).describe('The work reboots its own node: its pod may die, only a new boot ID counts.'),
     timeoutSeconds: z.int32().min(1).default(1800),
     attempts: z.int32().min(1).max(10).default(1),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { gatePlaces } from '../../core/plan/gate.ts';
 import { expression, labelSelector, objectName, rule, rules, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';
-import { work } from './maintenance-plan-work.ts';
+import { prepare, work } from './maintenance-plan-work.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan: the source of its CRD, of the types of its reader and of its reference. */
 
@@ -172,6 +172,7 @@ export const maintenancePlanSpec = z
       })
       .optional()
       .describe('The Maintenance that is made for each node.'),
+    prepare: prepare.optional(),
     work,
     gates: z
       .array(gate)

@@ -2,7 +2,7 @@ import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
 import type { MaintenancePlanSpec } from '../../apis/schema/maintenance-plan.ts';
 import type { NodeVerdict } from '../../core/plan/in-flight.ts';
 import { isSetAside } from '../../core/plan/view.ts';
-import { isBefore, readTime, timeText } from '../../core/time.ts';
+import { isBefore, timeText } from '../../core/time.ts';
 import { refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -25,19 +25,23 @@ export const mergedRetries = (stored: readonly Retry[], names: readonly string[]
   return [...kept, ...names.map(name => ({ name, before }))];
 };
 
-/** Now, or the time of the last failure: the clock here may be behind that of the operator. */
-const timeAfter = (failures: readonly NodeVerdict[], now: Temporal.Instant): string =>
-  timeText(failures.reduce((latest, { completedAt }) => (isBefore(latest, completedAt) ? completedAt : latest), now));
+/** What a retry sets aside: a node that has failed, one whose preparation has, or a gate that has stopped the plan. */
+type Trouble = { readonly at: Temporal.Instant; readonly node?: string; readonly gate?: string };
 
-const atLeast = (now: Temporal.Instant, time: string | undefined): Temporal.Instant => {
-  const other = readTime(time);
-  return other !== undefined && isBefore(now, other) ? other : now;
-};
-
-const failuresThatCount = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonly NodeVerdict[] => {
+const troublesOf = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonly Trouble[] => {
   const read = readMaintenancePlan(plan);
-  return verdicts.filter(one => one.verdict === 'Failed' && !isSetAside(one, read));
+  const failed = verdicts.filter(one => one.verdict === 'Failed' && !isSetAside(one, read));
+  const unprepared = read.preparing.filter(({ state }) => state === 'Refused' || state === 'Failed');
+  return [
+    ...failed.map(({ node, completedAt: at }) => ({ node, at })),
+    ...unprepared.map(({ node, since: at }) => ({ node, at })),
+    ...(read.gateHalt === undefined ? [] : [read.gateHalt]),
+  ];
 };
+
+/** Now, or the time of the last of them: the clock here may be behind that of the operator. */
+const timeAfter = (troubles: readonly Trouble[], now: Temporal.Instant): string =>
+  timeText(troubles.reduce((latest, { at }) => (isBefore(latest, at) ? at : latest), now));
 
 /** `drydock plan retry NAME NODE…|--failed`: sets failures aside. Throws a UsageError for a node that has none. */
 export const retry = async (name: string, nodes: readonly string[], flags: RetryFlags, env: Env): Promise<void> => {
@@ -46,24 +50,23 @@ export const retry = async (name: string, nodes: readonly string[], flags: Retry
   await withCluster(flags, env, async api => {
     const plan = await planNamed(api, name);
     const slices = ofThisRun(await recordsOf(api, plan), plan);
-    const failures = failuresThatCount(
+    const troubles = troublesOf(
       plan,
       slices.flatMap(({ verdicts }) => verdicts),
     );
     const names = [...new Set(nodes.map(plainName))];
-    const lacking = names.find(node => !failures.some(one => one.node === node));
+    const lacking = names.find(node => !troubles.some(one => one.node === node));
     if (lacking !== undefined) {
       throw new UsageError(
         `node ${lacking} has not failed in this run of plan ${name}; drydock plan status ${name} --nodes lists the verdicts`,
       );
     }
-    const { haltedBy } = plan.status ?? {};
-    if (failures.length === 0 && (!all || haltedBy === undefined))
-      return plainOutput.line(`no node of plan ${name} has failed: there is nothing to retry`);
-    const before = timeAfter(failures, atLeast(Temporal.Now.instant(), haltedBy?.time));
+    if (troubles.length === 0) return plainOutput.line(`no node of plan ${name} has failed: there is nothing to retry`);
+    const before = timeAfter(troubles, Temporal.Now.instant());
     await changePlan(api, name, ({ spec }) => ({ retries: mergedRetries(spec.retries ?? [], all ? ['*'] : names, before) }));
-    const chosen = all ? [...new Set(failures.map(({ node }) => node))] : names;
-    if (all && haltedBy !== undefined) plainOutput.line(`gate ${haltedBy.gate} is set aside: the plan goes on when it is true`);
+    const chosen = all ? new Set(troubles.flatMap(({ node = [] }) => node)) : names;
+    for (const { gate } of all ? troubles : [])
+      if (gate !== undefined) plainOutput.line(`gate ${gate} is set aside: the plan goes on when it is true`);
     for (const node of chosen) plainOutput.line(`node/${node} has its turn again`);
   });
 };

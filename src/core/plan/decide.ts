@@ -5,6 +5,7 @@ import { advance } from './advance.ts';
 import { haltedBy } from './halt.ts';
 import type { InFlight } from './in-flight.ts';
 import { type Plan, planFinalizer, type Run } from './plan.ts';
+import { type Preparation, prepareAhead } from './prepare.ts';
 import type { PlanDecision, PlanSnapshot, StageCount, Waiting } from './snapshot.ts';
 import { isUsed } from './stages.ts';
 import { nextStart, type Start } from './start.ts';
@@ -29,7 +30,7 @@ const claim = (plan: Plan): Write | undefined => {
 
 /** A deleted plan is gone when no node is in flight any more: what it has begun, it finishes. */
 const letGo = ({ plan }: PlanSnapshot): Write | undefined => {
-  if (!plan.deleting || plan.inFlight.length > 0 || !plan.finalizers.includes(planFinalizer)) return undefined;
+  if (!plan.deleting || plan.inFlight.length + plan.preparing.length > 0 || !plan.finalizers.includes(planFinalizer)) return undefined;
   const finalizers = plan.finalizers.filter(one => one !== planFinalizer);
   return ownWrite(plan, 'let go', finalizers, [announce(plan, 'Normal', 'PlanEnded', 'The plan is over')]);
 };
@@ -88,6 +89,13 @@ const strayWrites = ({ plan, children, nodes }: PlanSnapshot): readonly Write[] 
   });
 };
 
+/** A plan that is stopped for a while keeps what it has got ready. */
+const preparationOf = (view: PlanView, start: Start | undefined, now: Temporal.Instant): Preparation => {
+  const { plan } = view.snapshot;
+  if (start === undefined && !isWithdrawn(plan)) return { preparing: plan.preparing, writes: [] };
+  return prepareAhead(view, start?.candidates ?? [], now);
+};
+
 /** The failures that are shown; all are recorded. */
 const mostFailures = 50;
 
@@ -95,15 +103,17 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
   const { phase, message, warning, start } = stateOf(view, now);
   const kept = steps.flatMap(({ one }) => one ?? []);
   const begun = start?.one;
+  const preparation = preparationOf(view, start, now);
   const waiting: readonly Waiting[] = [...(start?.waiting ?? []), ...steps.flatMap(({ waiting }) => waiting ?? [])];
   const own = claim(view.snapshot.plan) ?? letGo(view.snapshot);
-  const again = earliest([start?.again, ...steps.map(step => step.again)]);
+  const again = earliest([start?.again, preparation.again, ...steps.map(step => step.again)]);
   const first = begun && advance(view.snapshot, begun, false, now);
   return {
     phase,
     message,
     run,
     inFlight: begun === undefined ? kept : [...kept, begun],
+    preparing: preparation.preparing,
     waiting,
     counts: view.counts,
     stages: stageCounts(view, start?.stage),
@@ -112,6 +122,7 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
     ...(view.gateHalt && { gateHalt: view.gateHalt }),
     writes: [
       ...strayWrites(view.snapshot),
+      ...preparation.writes,
       ...view.snapshot.outdated.slice(0, 1).map(deleteRecordWrite),
       ...[...steps, ...(first ? [first] : [])].flatMap(({ writes }) => writes ?? []),
     ],

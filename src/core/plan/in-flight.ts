@@ -41,6 +41,24 @@ export type InFlight = {
   readonly outcome?: Outcome;
 };
 
+/** One node that is got ready before it is held: an entry of status.preparing. */
+export type Preparing = {
+  readonly node: string;
+  readonly uid: string;
+  /** Refused: by the exit code that says so. Failed: in any other way. */
+  readonly state: PreparingState;
+  /** Of this state. */
+  readonly since: Temporal.Instant;
+  /** Name of its pod: another one in each run. */
+  readonly pod: string;
+  /** It has been seen: it is not made again when it is gone. */
+  readonly podUid?: string;
+  readonly message: string;
+};
+
+export const preparingStates = ['Running', 'Prepared', 'Refused', 'Failed'] as const;
+type PreparingState = (typeof preparingStates)[number];
+
 /** One verdict, as it is recorded. */
 export type NodeVerdict = {
   readonly node: string;

@@ -2,7 +2,7 @@ import type { JsonObject } from '../json.ts';
 import type { LabelSelector } from '../pod/selector.ts';
 import type { Amount } from './amount.ts';
 import type { Gate, GateHalt, GateState } from './gate.ts';
-import type { InFlight } from './in-flight.ts';
+import type { InFlight, Preparing } from './in-flight.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan as the core sees it. */
 
@@ -42,6 +42,14 @@ export type Work =
 
 /** A pod on the node does it. */
 export type PodWork = Extract<Work, { kind: 'job' }>;
+
+/** What is done on a node before it is held. */
+export type Prepare = {
+  readonly podSpec: JsonObject;
+  readonly timeoutSeconds: number;
+  /** The exit code that says: not this node. */
+  readonly refusalCode: number;
+};
 
 export type Stage = {
   readonly name: string;
@@ -105,6 +113,9 @@ export type Plan = {
   readonly reason?: string;
   /** spec.drain of the child, as it was given. */
   readonly drain: JsonObject;
+  readonly prepare?: Prepare;
+  /** As it was stored. */
+  readonly preparing: readonly Preparing[];
   readonly work: Work;
   readonly gates: readonly Gate[];
   /** As they were stored, by name. */

@@ -5,7 +5,7 @@ import type { Member } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { GateHalt, GateState, GateValue } from './gate.ts';
-import type { InFlight, NodeVerdict } from './in-flight.ts';
+import type { InFlight, NodeVerdict, Preparing } from './in-flight.ts';
 import type { Outage } from './ledger.ts';
 import type { Plan, PlanPhase } from './plan.ts';
 
@@ -52,6 +52,8 @@ export type WorkPod = {
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
   /** It has failed because it was ended from outside, as by a node that shuts down: it says nothing of the work. */
   readonly killed: boolean;
+  /** Of the first container that has failed. */
+  readonly exitCode?: number;
   /** Why it has failed: reason, exit code and the end of its log. */
   readonly message: string;
 };
@@ -152,6 +154,7 @@ export type PlanDecision = {
   /** Missing: as it is stored. */
   readonly run?: Plan['run'];
   readonly inFlight: readonly InFlight[];
+  readonly preparing: readonly Preparing[];
   readonly waiting: readonly Waiting[];
   readonly counts: PlanCounts;
   readonly stages: readonly StageCount[];

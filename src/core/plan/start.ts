@@ -5,6 +5,7 @@ import { gateBeforeNode } from './ask-gates.ts';
 import type { InFlight } from './in-flight.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
 import type { Plan } from './plan.ts';
+import { unprepared } from './prepare.ts';
 import type { PlanNode, Waiting } from './snapshot.ts';
 import { type StageNodes, soakEnd } from './stages.ts';
 import { isSound } from './states/common.ts';
@@ -19,6 +20,8 @@ export type Start = {
   /** All stages are over. */
   readonly over?: true;
   readonly again?: Temporal.Instant;
+  /** The nodes of the stage that have not begun, in their order. */
+  readonly candidates?: readonly PlanNode[];
 };
 
 /** Seconds that a node takes, as long as this plan has seen none. */
@@ -104,9 +107,8 @@ const begun = ({ plan }: PlanView['snapshot'], { node }: PlanNode, stage: string
   attempt: 0,
 });
 
-const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Start => {
+const amongCandidates = (stage: StageNodes, view: PlanView, candidates: readonly PlanNode[], now: Temporal.Instant): Start => {
   const { name } = stage.stage;
-  const candidates = candidatesOf(stage, view);
   if (candidates.length === 0) return { stage: name, waiting: [] };
   const full = inFlightLimit(view, stage);
   if (full !== undefined) return { stage: name, waiting: [full] };
@@ -120,6 +122,7 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
       irreplaceable(one, view) ??
       heldBy(one, view) ??
       ownNode(one, view, candidates.length === 1) ??
+      unprepared(one, view) ??
       domain(one.node) ??
       outage(one.node) ??
       windowLimit(one, view, now);
@@ -128,6 +131,11 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
   }
   const again = earliest([...waiting.values()].map(({ ends }) => ends));
   return { stage: name, waiting: [...waiting.values()], ...(again && { again }) };
+};
+
+const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Start => {
+  const candidates = candidatesOf(stage, view);
+  return { ...amongCandidates(stage, view, candidates, now), candidates };
 };
 
 /** What keeps the plan from going on behind a stage whose nodes all have their verdict. */

@@ -80,7 +80,9 @@ const countsOf = (snapshot: PlanSnapshot, selected: PlanView['selected'], verdic
   return {
     selected: size,
     due: open.filter(({ due }) => due === true).length,
-    blocked: open.filter(({ due }) => typeof due !== 'boolean').length,
+    blocked:
+      open.filter(({ due }) => typeof due !== 'boolean').length +
+      plan.preparing.filter(({ state }) => state === 'Refused' || state === 'Failed').length,
     done: many('Done'),
     failed: many('Failed'),
     skipped: many('Skipped') + all.filter(({ node }) => plan.skips.has(node.name) && !verdicts.has(node.uid)).length,

@@ -32,6 +32,10 @@ export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string =
 export const podNameOf = (plan: Pick<Plan, 'name' | 'uid'>, { uid, startedAt, attempt }: InFlight): string =>
   nameWith(plan.name.replaceAll('.', '-'), `${short(`${plan.uid}/${uid}/${timeText(startedAt)}`)}-${attempt}`);
 
+/** Of the pod that gets a node ready: once a run, unless somebody has it tried again. */
+export const preparePodNameOf = ({ name, uid, run }: Pick<Plan, 'name' | 'uid' | 'run'>, nodeUid: string): string =>
+  nameWith(name.replaceAll('.', '-'), `${short(`${uid}/${nodeUid}/${run === undefined ? '' : timeText(run.startedAt)}`)}-ready`);
+
 /** A few characters that stand for a text (FNV-1a, 64 bits, over its UTF-16 units). */
 export const short = (text: string): string => {
   let hash = 0xcbf29ce484222325n;
@@ -84,30 +88,42 @@ const withLogTail = (containers: Json | undefined): readonly Json[] =>
     isObject(container) ? { terminationMessagePolicy: 'FallbackToLogsOnError', ...container } : container,
   );
 
+type PodPlace = {
+  readonly name: string;
+  readonly node: string;
+  /** What it does there, as a part of a sentence. */
+  readonly what: string;
+  readonly announces?: readonly KubeEvent[];
+};
+
 /** Creates the pod that works on the node: bound to it, past every taint, and never restarted. */
-export const createPodWrite = ({ plan, settings }: PlanSnapshot, { podSpec }: PodWork, one: InFlight): Write => ({
-  what: 'create the pod that works on the node',
+export const createPodWrite = (
+  { plan, settings }: PlanSnapshot,
+  { podSpec }: Pick<PodWork, 'podSpec'>,
+  { name, node, what, announces = [] }: PodPlace,
+): Write => ({
+  what: `create the pod that ${what}`,
   method: 'POST',
   path: podsPath(settings.workNamespace),
   body: {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      name: podNameOf(plan, one),
+      name,
       labels: { [planAnnotation]: labelOf(plan.name) },
       annotations: { [planAnnotation]: plan.name },
     },
     spec: {
       priorityClassName: 'system-node-critical',
       ...podSpec,
-      nodeName: one.node,
+      nodeName: node,
       restartPolicy: 'Never',
       tolerations: [{ operator: 'Exists' }],
       containers: withLogTail(podSpec['containers']),
     },
   },
   store: 'planPods',
-  announce: [announce(plan, 'Normal', 'WorkBegun', `The work on node ${one.node} begins (attempt ${one.attempt})`)],
+  announce: announces,
 });
 
 /** Labels have 63 characters at most. */

@@ -28,6 +28,7 @@ export const makePlan = (over: Partial<Plan> = {}): Plan => ({
   drain: {},
   work: { kind: 'none' },
   gates: [],
+  preparing: [],
   gateStates: new Map(),
   soakSeconds: 0,
   soakAfterReleaseSeconds: 0,

@@ -110,6 +110,9 @@ const isKilled = ({ state }: { readonly state?: RawState }): boolean => {
   return exitCode === 143 || (exitCode === 137 && reason !== 'OOMKilled') || (exitCode === 255 && reason === 'Unknown');
 };
 
+const exitCodeOf = ({ initContainerStatuses = [], containerStatuses = [] }: NonNullable<RawPod['status']>): number | undefined =>
+  [...initContainerStatuses, ...containerStatuses].map(({ state }) => state?.terminated?.exitCode ?? 0).find(code => code !== 0);
+
 const wasKilled = ({ phase, reason, initContainerStatuses = [], containerStatuses = [] }: NonNullable<RawPod['status']>): boolean => {
   if (phase !== 'Failed' || reason !== undefined) return phase === 'Failed' && shutdownReasons.includes(reason);
   const failed = [...initContainerStatuses, ...containerStatuses].filter(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
@@ -120,6 +123,7 @@ const wasKilled = ({ phase, reason, initContainerStatuses = [], containerStatuse
 export const readWorkPod = (raw: unknown): WorkPod => {
   const { metadata, spec, status = {} } = raw as RawPod;
   const { name, namespace = '', uid, resourceVersion } = metadata;
+  const exitCode = exitCodeOf(status);
   return {
     key: `${namespace}/${name}`,
     name,
@@ -131,6 +135,7 @@ export const readWorkPod = (raw: unknown): WorkPod => {
     deleting: metadata.deletionTimestamp !== undefined,
     phase: phases.find(phase => phase === status.phase) ?? 'Unknown',
     killed: wasKilled(status),
+    ...(exitCode !== undefined && { exitCode }),
     message: messageOf(status),
   };
 };

@@ -2,7 +2,7 @@ import { isBefore, secondsAfter } from '../../time.ts';
 import type { PodWork, Work } from '../plan.ts';
 import { rebootPodSpec } from '../reboot.ts';
 import type { PlanSnapshot, WorkPod } from '../snapshot.ts';
-import { createPodWrite, podNameOf } from '../writes.ts';
+import { announce, createPodWrite, podNameOf } from '../writes.ts';
 import { become, fail, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
 import { replacing } from './replace.ts';
 
@@ -55,7 +55,9 @@ const byPod = (view: NodeView, work: PodWork, now: Temporal.Instant): Step => {
   const pod = podOf(view);
   if (work.rebootsNode && isRebooted(view)) return become(one, 'Rebooting', now);
   if (pod === undefined && one.podUid === undefined) {
-    const write = createPodWrite(snapshot, work, one);
+    const announces = [announce(snapshot.plan, 'Normal', 'WorkBegun', `The work on node ${one.node} begins (attempt ${one.attempt})`)];
+    const place = { name: podNameOf(snapshot.plan, one), node: one.node, what: 'works on the node', announces };
+    const write = createPodWrite(snapshot, work, place);
     return { ...late(view, work, now, 'its pod is being made'), writes: [write] };
   }
   if (pod === undefined) return again(view, work, now, 'Somebody has deleted the pod of the work');

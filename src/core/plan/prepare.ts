@@ -1,0 +1,118 @@
+import type { Write } from '../maintenance/decision.ts';
+import { earliest, isBefore, secondsAfter } from '../time.ts';
+import type { Preparing } from './in-flight.ts';
+import type { Prepare } from './plan.ts';
+import type { PlanNode, Waiting, WorkPod } from './snapshot.ts';
+import type { PlanView } from './view.ts';
+import { createPodWrite, deletePodWrite, preparePodNameOf } from './writes.ts';
+
+/** What is done on nodes before they are held: it costs nobody anything, so several are got ready at once, ahead of their turn. */
+
+/** What is to be stored of it, and what is to be done then. */
+export type Preparation = {
+  readonly preparing: readonly Preparing[];
+  readonly writes: readonly Write[];
+  readonly again?: Temporal.Instant;
+};
+
+/** So many nodes ahead, for each that may be in flight at once. */
+const aheadOfEach = 2;
+
+/** At most so many at once, and so many that are not ready: the status stays small. */
+const mostAhead = 50;
+const mostRefused = 200;
+
+const isRefused = ({ state }: Preparing): boolean => state === 'Refused' || state === 'Failed';
+
+/** Somebody has said that it has its turn again. */
+const isSetAside = (one: Preparing, { snapshot }: PlanView): boolean => {
+  const since = snapshot.plan.retries.get(one.node) ?? snapshot.plan.retries.get('*');
+  return isRefused(one) && since !== undefined && Temporal.Instant.compare(one.since, since) <= 0;
+};
+
+const podOf = ({ snapshot }: PlanView, { node, pod: name }: Preparing): WorkPod | undefined => {
+  const pod = snapshot.pods.get(name);
+  return pod?.plan === snapshot.plan.name && pod.nodeName === node ? pod : undefined;
+};
+
+const because = (one: Preparing, state: Preparing['state'], message: string, now: Temporal.Instant): Preparing => ({
+  ...one,
+  state,
+  message,
+  since: now,
+});
+
+/** The next step of one that is being got ready. Its entry is stored before its pod is made. */
+const advanceOne = (
+  view: PlanView,
+  one: Preparing,
+  prepare: Prepare,
+  now: Temporal.Instant,
+): Pick<Preparation, 'writes'> & { readonly next: Preparing } => {
+  if (one.state !== 'Running') return { next: one, writes: [] };
+  const pod = podOf(view, one);
+  if (!isBefore(now, secondsAfter(one.since, prepare.timeoutSeconds))) {
+    return { next: because(one, 'Failed', `it was not ready within ${prepare.timeoutSeconds} s`, now), writes: [] };
+  }
+  if (pod === undefined) {
+    if (one.podUid !== undefined) return { next: because(one, 'Failed', 'somebody has deleted its pod', now), writes: [] };
+    return { next: one, writes: [createPodWrite(view.snapshot, prepare, { name: one.pod, node: one.node, what: 'gets the node ready' })] };
+  }
+  if (one.podUid === undefined) return { next: { ...one, podUid: pod.uid }, writes: [] };
+  if (pod.phase === 'Succeeded') return { next: because(one, 'Prepared', '', now), writes: [] };
+  if (pod.phase !== 'Failed') return { next: one, writes: [] };
+  const state = pod.exitCode === prepare.refusalCode ? 'Refused' : 'Failed';
+  return { next: because(one, state, pod.message.slice(0, 300), now), writes: [] };
+};
+
+/** One that has begun, is over or is not due any more: its pod goes first, then its entry. */
+const leave = (view: PlanView, one: Preparing): Preparation => {
+  const pod = podOf(view, one);
+  return { preparing: pod === undefined ? [] : [one], writes: pod === undefined || pod.deleting ? [] : [deletePodWrite(pod)] };
+};
+
+const fresh = ({ node }: PlanNode, { snapshot }: PlanView, now: Temporal.Instant): Preparing => ({
+  node: node.name,
+  uid: node.uid,
+  state: 'Running',
+  since: now,
+  pod: preparePodNameOf(snapshot.plan, node.uid),
+  message: '',
+});
+
+/** It is of this run, its node has not begun, and nobody wants it tried again. */
+const counts = (one: Preparing, view: PlanView, open: ReadonlySet<string>): boolean =>
+  open.has(one.uid) && one.pod === preparePodNameOf(view.snapshot.plan, one.uid) && !isSetAside(one, view);
+
+/** The next candidates are got ready, as many as may soon have their turn; what is there for others is taken away. */
+export const prepareAhead = (view: PlanView, candidates: readonly PlanNode[], now: Temporal.Instant): Preparation => {
+  const { prepare, preparing } = view.snapshot.plan;
+  const open = new Set(prepare === undefined ? [] : candidates.map(({ node }) => node.uid));
+  const { true: kept = [], false: left = [] } = Object.groupBy(preparing, one => `${counts(one, view, open)}` as const);
+  const leaving = left.map(one => leave(view, one));
+  const steps = prepare === undefined ? [] : kept.map(one => advanceOne(view, one, prepare, now));
+  const known = new Set(preparing.map(({ uid }) => uid));
+  const ahead = Math.min(mostAhead, Math.max(1, aheadOfEach * view.counts.maxInFlight)) - kept.filter(one => !isRefused(one)).length;
+  const room = kept.filter(isRefused).length >= mostRefused ? 0 : Math.max(0, ahead);
+  const more = prepare === undefined ? [] : candidates.filter(({ node }) => !known.has(node.uid)).slice(0, room);
+  const next = [...steps.map(step => step.next), ...more.map(one => fresh(one, view, now))];
+  const again =
+    prepare && earliest(next.map(({ state, since }) => (state === 'Running' ? secondsAfter(since, prepare.timeoutSeconds) : undefined)));
+  return {
+    preparing: [...next, ...leaving.flatMap(one => one.preparing)],
+    writes: [...leaving.flatMap(({ writes }) => writes), ...steps.flatMap(({ writes }) => writes)],
+    ...(again && { again }),
+  };
+};
+
+/** A node that is not ready yet, or will not be: others pass it. */
+export const unprepared = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
+  const { prepare, preparing } = snapshot.plan;
+  if (prepare === undefined) return undefined;
+  const one = preparing.find(({ uid }) => uid === node.uid);
+  if (one?.state === 'Prepared') return undefined;
+  if (one === undefined || one.state === 'Running')
+    return { word: 'Preparing', who: `node ${node.name} is being got ready`, node: node.name };
+  const who = one.state === 'Refused' ? `its preparation refuses: ${one.message}` : `its preparation has failed: ${one.message}`;
+  return { word: 'Blocked', who: `${who}; drydock plan retry ${snapshot.plan.name} ${node.name} tries again`, node: node.name };
+};
