@@ -1,4 +1,12 @@
-import type { ApprovalOrder, DrainPreview, HostOrder, MaintainOrder, ReleaseOrder } from '../web/dashboard/scene.ts';
+import type {
+  ApprovalOrder,
+  DrainPreview,
+  HostOrder,
+  MaintainOrder,
+  PlanApprovalOrder,
+  PlanOrder,
+  ReleaseOrder,
+} from '../web/dashboard/scene.ts';
 import { credentials } from './link.ts';
 
 /** What became of an order: words for people, either way. */
@@ -12,7 +20,9 @@ const messageIn = (body: unknown): string => {
 const unreachable = (error: unknown): string =>
   `failed to reach the dashboard's server: ${error instanceof Error ? error.message : String(error)}`;
 
-const send = async (path: string, order: MaintainOrder | ReleaseOrder | ApprovalOrder | HostOrder): Promise<Said> => {
+type Order = MaintainOrder | ReleaseOrder | ApprovalOrder | PlanOrder | PlanApprovalOrder | HostOrder;
+
+const send = async (path: string, order: Order): Promise<Said> => {
   try {
     const headers = { ...credentials(), 'content-type': 'application/json' };
     const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(order) });
@@ -28,6 +38,10 @@ export const release = ({ store, namespace, name }: ReleaseOrder): Promise<Said>
   send('/api/release', { store, name, ...(namespace !== undefined && { namespace }) });
 
 export const approve = ({ key }: ApprovalOrder): Promise<Said> => send('/api/approve', { key });
+
+export const steerPlan = (order: PlanOrder): Promise<Said> => send('/api/steer-plan', order);
+
+export const approvePlan = (order: PlanApprovalOrder): Promise<Said> => send('/api/approve-plan', order);
 
 /** Only a simulated cloud does as it is told. */
 export const announce = (order: HostOrder): Promise<Said> => send('/api/announce', order);

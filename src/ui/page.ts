@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { HoldView, MachineView } from '../web/dashboard/scene.ts';
+import type { HoldView, MachineView, PlanApprovalView, PlanView } from '../web/dashboard/scene.ts';
 import { Follower } from './connection.ts';
 import { expectFlight } from './flights.ts';
 import { Store } from './model/store.ts';
@@ -16,7 +16,9 @@ export const selected = signal<string | undefined>(undefined);
 export type Asking =
   | { readonly kind: 'maintain'; readonly node: string }
   | { readonly kind: 'release'; readonly node: string; readonly hold: HoldView }
-  | { readonly kind: 'approve'; readonly node: string; readonly machine: MachineView };
+  | { readonly kind: 'approve'; readonly node: string; readonly machine: MachineView }
+  | { readonly kind: 'resume-plan'; readonly plan: PlanView }
+  | { readonly kind: 'approve-plan'; readonly plan: PlanView; readonly approval: PlanApprovalView };
 
 /** The dialog that is open. */
 export const asking = signal<Asking | undefined>(undefined);

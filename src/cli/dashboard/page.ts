@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { machineAdapter } from '../../apis/machine-adapter.ts';
+import { planAdapter } from '../../apis/plan-adapter.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import type { Api, Watcher } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
@@ -41,7 +42,7 @@ const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in
  */
 export const openPage = async ({ ports, adapters, cluster, port, hosts, log }: PageOptions): Promise<Dashboard> => {
   const token = randomBytes(24).toString('base64url');
-  const common = { watcher: ports, adapters, machines: machineAdapter, hosts, cluster, clock: systemClock, log };
+  const common = { watcher: ports, adapters, machines: machineAdapter, plans: planAdapter, hosts, cluster, clock: systemClock, log };
   const on = (port: number): Promise<Dashboard> => startDashboard({ ...common, access: { kind: 'link', token, api: ports }, port });
   try {
     return await on(port ?? usualPort);

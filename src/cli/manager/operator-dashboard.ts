@@ -1,4 +1,5 @@
 import { machineAdapter } from '../../apis/machine-adapter.ts';
+import { planAdapter } from '../../apis/plan-adapter.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
@@ -24,7 +25,15 @@ export const openOperatorDashboard = async (
   const adapters = await kindsHere({ api: connection, clock: systemClock, log, signal }, settings);
   if (adapters === undefined) return closed;
   const { host, port } = address;
-  const common = { watcher: connection, adapters, machines: machineAdapter, cluster: connection.server, clock: systemClock, log };
+  const common = {
+    watcher: connection,
+    adapters,
+    machines: machineAdapter,
+    plans: planAdapter,
+    cluster: connection.server,
+    clock: systemClock,
+    log,
+  };
   try {
     const dashboard = await startDashboard({ ...common, access: { kind: 'read-only' }, host, port });
     log.info('serving the dashboard', { url: dashboard.url });

@@ -1,7 +1,8 @@
 import { groupBlockers } from '../../core/drain/blocker-groups.ts';
-import type { Delta, MachineView, NodeView } from '../../web/dashboard/scene.ts';
+import type { Delta, MachineView, NodeView, PlanView } from '../../web/dashboard/scene.ts';
 import { kindsOf, phaseOf } from './machine-words.ts';
 import type { Move } from './moves.ts';
+import { planBadge } from './plan-words.ts';
 import { nameOf, nodeBadge, plural } from './words.ts';
 
 /** What this page has seen happen, in words. Pure. */
@@ -79,6 +80,15 @@ export const machineNews = (before: ReadonlyMap<string, MachineView>, { machines
       return machine.over ? [] : line(at, about, `announced for its machine: ${kindsOf(machine)}`, { warning: true });
     if (known.phase === machine.phase) return [];
     return line(at, about, `${kindsOf(machine)}: ${phaseOf(machine)}`, { warning, recorded: true });
+  });
+
+/** What becomes of plans. Every change of phase is an event of the operator's too. */
+export const planNews = (before: ReadonlyMap<string, PlanView>, { plans = [] }: Delta, at: string): readonly News[] =>
+  plans.flatMap(plan => {
+    const known = before.get(plan.key);
+    if (known === undefined || known.phase === plan.phase) return [];
+    const warning = plan.phase === 'Halted' || plan.phase === 'AwaitingApproval';
+    return line(at, `plan ${plan.key}`, planBadge(plan).word.toLowerCase(), { warning, recorded: true });
   });
 
 /** Which pods have taken another's place: one line for those of a workload between the same nodes. */

@@ -55,6 +55,7 @@ const makeScene = (over: Partial<Scene> = {}): Scene => ({
   budgets: [],
   machines: [],
   windows: [],
+  plans: [],
   moments: [],
   ...over,
 });

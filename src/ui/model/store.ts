@@ -1,7 +1,18 @@
 import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals';
-import type { BudgetView, Delta, Facts, MachineView, MomentView, NodeView, PodView, Scene, WindowView } from '../../web/dashboard/scene.ts';
+import type {
+  BudgetView,
+  Delta,
+  Facts,
+  MachineView,
+  MomentView,
+  NodeView,
+  PlanView,
+  PodView,
+  Scene,
+  WindowView,
+} from '../../web/dashboard/scene.ts';
 import { type Move, Moves } from './moves.ts';
-import { machineNews, type News, nodeNews, podNews } from './news.ts';
+import { machineNews, type News, nodeNews, planNews, podNews } from './news.ts';
 import { isControlPlane } from './words.ts';
 
 const collator = new Intl.Collator('en', { numeric: true });
@@ -11,6 +22,11 @@ const byName = (one: { readonly key: string }, other: { readonly key: string }):
 /** Control plane first, then by name, numbers as numbers. */
 const byRank = (one: NodeView, other: NodeView): number =>
   Number(isControlPlane(other)) - Number(isControlPlane(one)) || byName(one, other);
+
+/** Those that are over come last. */
+const byEnd = (one: PlanView, other: PlanView): number => Number(isOver(one)) - Number(isOver(other)) || byName(one, other);
+
+const isOver = ({ phase }: PlanView): boolean => phase === 'Complete' || phase === 'Aborted';
 
 const byWorkload = (one: PodView, other: PodView): number =>
   Number(one.stays) - Number(other.stays) || collator.compare(one.workload, other.workload) || byName(one, other);
@@ -34,6 +50,8 @@ export class Store {
   /** Machine maintenances that are not over, the longest known first. */
   readonly machines = signal<readonly MachineView[]>([]);
   readonly windows = signal<readonly WindowView[]>([]);
+  /** Those that are over last, by name. */
+  readonly plans = signal<readonly PlanView[]>([]);
   /** Newest first. */
   readonly news = signal<readonly News[]>([]);
   readonly podCount = signal(0);
@@ -43,6 +61,7 @@ export class Store {
   readonly #machines = new Map<string, MachineView>();
   readonly #machinesOn = new Map<string, Signal<readonly MachineView[]>>();
   readonly #windows = new Map<string, WindowView>();
+  readonly #plans = new Map<string, PlanView>();
   readonly #budgets = new Map<string, BudgetView>();
   readonly #moments = new Map<string, MomentView>();
   readonly #moves = new Moves();
@@ -93,6 +112,7 @@ export class Store {
         moments: gone(this.#moments, scene.moments),
         machines: gone(this.#machines, scene.machines),
         windows: gone(this.#windows, scene.windows),
+        plans: gone(this.#plans, scene.plans),
       },
     });
   }
@@ -101,17 +121,19 @@ export class Store {
   apply(delta: Delta): void {
     const at = new Date(this.#now()).toISOString();
     const before = new Map((delta.nodes ?? []).map(({ key }) => [key, this.#nodeSignal(key).peek()]));
-    const machines = new Map(this.#machines);
+    const [machines, plans] = [new Map(this.#machines), new Map(this.#plans)];
     const isRead = this.facts.peek()?.loading.length === 0;
     batch(() => {
       const moves = this.#apply(delta);
-      const lines = isRead ? [...machineNews(machines, delta, at), ...nodeNews(before, delta, at), ...podNews(moves, at)] : [];
+      const lines = isRead
+        ? [...planNews(plans, delta, at), ...machineNews(machines, delta, at), ...nodeNews(before, delta, at), ...podNews(moves, at)]
+        : [];
       if (lines.length > 0) this.news.value = [...lines.reverse(), ...this.news.value].slice(0, mostNews);
     });
   }
 
   #apply(delta: Delta): readonly Move[] {
-    const { facts, nodes = [], pods = [], budgets = [], moments = [], machines = [], windows = [], gone = {} } = delta;
+    const { facts, nodes = [], pods = [], budgets = [], moments = [], machines = [], windows = [], plans = [], gone = {} } = delta;
     return batch(() => {
       if (facts !== undefined) this.facts.value = facts;
       for (const node of nodes) this.#nodeSignal(node.key).value = node;
@@ -125,6 +147,9 @@ export class Store {
       });
       put(this.#windows, windows, gone.windows, all => {
         this.windows.value = [...all].sort(byName);
+      });
+      put(this.#plans, plans, gone.plans, all => {
+        this.plans.value = [...all].sort(byEnd);
       });
       put(this.#machines, machines, gone.machines, all => this.#showMachines([...all].filter(({ over }) => !over)));
       return this.#applyPods(pods, gone.pods ?? []);

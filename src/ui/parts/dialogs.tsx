@@ -1,8 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { asking } from '../page.ts';
+import { approvalText } from '../model/plan-words.ts';
+import { type Asking, asking } from '../page.ts';
 import { ApproveForm } from './approve-form.tsx';
 import { MaintainForm } from './maintain-form.tsx';
+import { ApprovePlanForm, ResumeForm } from './plan-forms.tsx';
 import { ReleaseForm } from './release-form.tsx';
 
 const shut = (): void => {
@@ -28,28 +30,35 @@ const Modal = ({ title, children }: { readonly title: string; readonly children:
   );
 };
 
+/** What it is about, and what is asked. */
+const questionOf = (asked: Asking): readonly [title: string, form: ComponentChildren] => {
+  switch (asked.kind) {
+    case 'maintain':
+      return [`Take ${asked.node} out of service`, <MaintainForm key={asked.node} node={asked.node} shut={shut} />];
+    case 'release':
+      return [`Release ${asked.node}`, <ReleaseForm key={asked.node} asked={asked} shut={shut} />];
+    case 'approve':
+      return [`Approve the maintenance of ${asked.node}`, <ApproveForm key={asked.node} asked={asked} shut={shut} />];
+    case 'resume-plan':
+      return [`Resume plan ${asked.plan.key}`, <ResumeForm key={asked.plan.uid} asked={asked} shut={shut} />];
+    case 'approve-plan':
+      return [
+        `Approve ${approvalText(asked.approval)} of plan ${asked.plan.key}`,
+        <ApprovePlanForm key={asked.plan.uid} asked={asked} shut={shut} />,
+      ];
+    default:
+      return asked satisfies never;
+  }
+};
+
 /** The question that is open, if one is. */
 export const Dialogs = () => {
   const { value } = asking;
   if (value === undefined) return null;
-  const key = `${value.kind} ${value.node}`;
-  if (value.kind === 'maintain') {
-    return (
-      <Modal key={key} title={`Take ${value.node} out of service`}>
-        <MaintainForm node={value.node} shut={shut} />
-      </Modal>
-    );
-  }
-  if (value.kind === 'approve') {
-    return (
-      <Modal key={key} title={`Approve the maintenance of ${value.node}`}>
-        <ApproveForm asked={value} shut={shut} />
-      </Modal>
-    );
-  }
+  const [title, form] = questionOf(value);
   return (
-    <Modal key={key} title={`Release ${value.node}`}>
-      <ReleaseForm asked={value} shut={shut} />
+    <Modal key={title} title={title}>
+      {form}
     </Modal>
   );
 };

@@ -65,7 +65,7 @@ const Facts = ({ hold }: { readonly hold: HoldView }) => (
     <dd>
       {hold.kind} {hold.namespace === undefined ? '' : `${hold.namespace}/`}
       {hold.name}
-      {hold.requester !== undefined && ` for ${hold.requester}`}
+      {hold.plan !== undefined ? ` for plan ${hold.plan}` : hold.requester !== undefined && ` for ${hold.requester}`}
     </dd>
     <dt>since</dt>
     <dd>{since(hold.since, now.value)}</dd>

@@ -16,6 +16,11 @@ export const ReleaseForm = ({ asked: { node, hold }, shut }: Form) => {
           ? 'Others still hold the node: it stays out of service.'
           : 'The node returns to its earlier state, and pods can be scheduled on it again.'}
       </p>
+      {hold.plan !== undefined && (
+        <p>
+          It is part of plan <strong>{hold.plan}</strong>: a node that the plan has not finished with counts as failed.
+        </p>
+      )}
     </OrderForm>
   );
 };

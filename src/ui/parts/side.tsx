@@ -5,6 +5,7 @@ import { mayAct, selected, store } from '../page.ts';
 import { Announced, Windows } from './announced.tsx';
 import { Details } from './details.tsx';
 import { HoldCard } from './hold-card.tsx';
+import { Plans } from './plans.tsx';
 
 /** More cards are no list that anybody reads; the nodes above have them all. */
 const mostCards = 40;
@@ -77,6 +78,7 @@ export const Side = () => (
   <div class="side">
     <Details />
     <Announced />
+    <Plans />
     <Held />
     <Windows />
     <Budgets />

@@ -2,6 +2,8 @@ import type { BlockerSummary } from '../../core/drain/blocker-groups.ts';
 import type { EventKind, EventState } from '../../core/machine/event.ts';
 import type { MachinePhase, Strategy } from '../../core/machine/request.ts';
 import type { StoredVm } from '../../core/maintenance/vms-now.ts';
+import type { NodeState } from '../../core/plan/in-flight.ts';
+import type { PlanPhase } from '../../core/plan/plan.ts';
 
 /** What the dashboard shows, as plain data: shared by the server that keeps it and the dashboard that draws it. */
 
@@ -20,6 +22,8 @@ export type HoldView = {
   readonly stage: string;
   readonly reason?: string;
   readonly requester?: string;
+  /** The MaintenancePlan that it is part of. */
+  readonly plan?: string;
   /** RFC 3339, when it was made. */
   readonly since: string;
   readonly toEvict: number;
@@ -136,6 +140,72 @@ export type WindowView = {
   readonly problem?: string;
 };
 
+/** What keeps a plan, or one of its nodes, from going on. */
+export type PlanWaitView = {
+  /** For example `MaxUnavailable`. */
+  readonly word: string;
+  /** Who or what, in a sentence. */
+  readonly who: string;
+  /** The node that it is about; missing where it is about the plan. */
+  readonly node?: string;
+  /** RFC 3339. It may end then by itself. */
+  readonly ends?: string;
+};
+
+/** A node that a plan has in flight. */
+export type PlanNodeView = {
+  readonly node: string;
+  readonly stage: string;
+  readonly state: NodeState;
+  /** RFC 3339, when it came to this state. */
+  readonly since: string;
+  readonly wait?: PlanWaitView;
+};
+
+export type PlanStageView = { readonly name: string; readonly phase: string; readonly selected: number; readonly done: number };
+
+export type PlanFailureView = {
+  readonly node: string;
+  readonly stage: string;
+  readonly step: string;
+  readonly message: string;
+  /** RFC 3339; empty where nobody knows it. */
+  readonly at: string;
+  /** The node stays held. */
+  readonly held: boolean;
+};
+
+/** What a plan asks somebody to agree to: the run, or what follows a stage of it. */
+export type PlanApprovalView = { readonly run: string; readonly revision: string; readonly stage?: string };
+
+/** How many nodes of a plan are how far, as its status counts them. */
+export type PlanCountsView = Readonly<Record<'due' | 'blocked' | 'inFlight' | 'done' | 'failed' | 'skipped', number>>;
+
+/** A MaintenancePlan: as its operator has last said of it. */
+export type PlanView = {
+  /** Its name. */
+  readonly key: string;
+  readonly uid: string;
+  readonly phase: PlanPhase;
+  readonly message: string;
+  /** As the spec has it: the operator may not have seen it yet. */
+  readonly paused: boolean;
+  readonly aborted: boolean;
+  readonly deleting: boolean;
+  /** Missing as long as no operator has looked at it. */
+  readonly counts?: PlanCountsView;
+  /** How many nodes may be in flight at once. */
+  readonly atOnce?: number;
+  readonly stages: readonly PlanStageView[];
+  /** The first of them; `counts` has all. */
+  readonly inFlight: readonly PlanNodeView[];
+  /** What no node in flight waits for. */
+  readonly waiting: readonly PlanWaitView[];
+  /** The latest, newest first. */
+  readonly failures: readonly PlanFailureView[];
+  readonly approval?: PlanApprovalView;
+};
+
 /** One line of the time line: a Kubernetes Event. */
 export type MomentView = {
   readonly key: string;
@@ -171,6 +241,7 @@ export type Scene = {
   readonly budgets: readonly BudgetView[];
   readonly machines: readonly MachineView[];
   readonly windows: readonly WindowView[];
+  readonly plans: readonly PlanView[];
   readonly moments: readonly MomentView[];
 };
 
@@ -204,3 +275,9 @@ export type HostOrder = { readonly node: string; readonly what: 'retirement' | '
 
 /** What it asks for when somebody agrees to a machine maintenance: which one, by the key of its view. */
 export type ApprovalOrder = { readonly key: string };
+
+/** What it asks for when a plan is to start no more nodes, or to go on: the plan that its view shows, and no other of its name. */
+export type PlanOrder = { readonly plan: string; readonly uid: string; readonly what: 'pause' | 'resume' };
+
+/** What it asks for when somebody agrees to what a plan waits for: exactly that. */
+export type PlanApprovalOrder = Omit<PlanOrder, 'what'> & PlanApprovalView;

@@ -9,6 +9,7 @@ import { readAssets } from '../assets.ts';
 import { SseClients } from '../stream/sse-clients.ts';
 import type { MachineClient } from '../watch/machine-watch.ts';
 import { Observer } from '../watch/observer.ts';
+import type { PlanClient } from '../watch/plan-watch.ts';
 import { answerJson } from './answer.ts';
 import { hostsOf } from './guard.ts';
 import { type Access, answer, type Served } from './routes.ts';
@@ -19,6 +20,8 @@ export type DashboardOptions = {
   readonly adapters: readonly KindAdapter[];
   /** Reads what is announced about machines; they are not looked at when left out. */
   readonly machines?: MachineClient;
+  /** Reads plans; they are not looked at when left out. */
+  readonly plans?: PlanClient;
   /** The hosts of a simulated cloud: whoever may act has something announced about them. */
   readonly hosts?: DemoCloud | undefined;
   readonly access: Access;
@@ -63,10 +66,9 @@ const urlOf = (host: string, port: number, access: Access): string => {
 
 /** Serves the dashboard and follows the cluster for it. Rejects when the address cannot be had. */
 export const startDashboard = async (options: DashboardOptions): Promise<Dashboard> => {
-  const { watcher, adapters, machines, hosts, access, cluster, host = '127.0.0.1', clock, log } = options;
+  const { hosts, access, host = '127.0.0.1', clock, log } = options;
   const assets = readAssets();
-  const simulated = hosts !== undefined;
-  const observer = new Observer({ watcher, adapters, ...(machines && { machines }), simulated, access: access.kind, cluster, clock, log });
+  const observer = new Observer({ ...options, simulated: hosts !== undefined, access: access.kind });
   const clients = new SseClients(observer, clock);
   let names: ReadonlySet<string> = new Set();
   const server = createServer((request, response) => {

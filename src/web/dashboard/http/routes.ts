@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Api } from '../../../operator/ports.ts';
 import { approve, readApproval } from '../actions/approval.ts';
 import { announce, type DemoCloud } from '../actions/demo-cloud.ts';
+import { approvePlan, noSuchPlan, readPlanApproval, readPlanOrder, steer } from '../actions/plans.ts';
 import { maintain, type Reply, readOrder, readRelease, release, reply } from '../actions/wishes.ts';
 import type { Asset } from '../assets.ts';
 import type { SseClients } from '../stream/sse-clients.ts';
@@ -71,6 +72,20 @@ const approvalOrder = async (observer: Observer, api: Api, value: unknown): Prom
   return request === undefined ? reply(404, `there is no machine maintenance "${order.key}" any more`) : approve(api, request);
 };
 
+const planOrder = async (observer: Observer, api: Api, value: unknown): Promise<Reply> => {
+  const order = readPlanOrder(value);
+  if (typeof order === 'string') return reply(400, order);
+  const plan = observer.findPlan(order.plan, order.uid);
+  return plan === undefined ? noSuchPlan(order) : steer(api, plan, order.what);
+};
+
+const planApproval = async (observer: Observer, api: Api, value: unknown): Promise<Reply> => {
+  const order = readPlanApproval(value);
+  if (typeof order === 'string') return reply(400, order);
+  const plan = observer.findPlan(order.plan, order.uid);
+  return plan === undefined ? noSuchPlan(order) : approvePlan(api, plan, order);
+};
+
 const hostOrder: Work = async (_observer, _api, value, hosts) => announce(hosts, value);
 
 /** Whatever changes something: only with the link. */
@@ -89,6 +104,8 @@ const routes: ReadonlyMap<string, Route> = new Map([
   ['/api/maintain', { method: 'POST', answer: write(maintainOrder) }],
   ['/api/release', { method: 'POST', answer: write(releaseOrder) }],
   ['/api/approve', { method: 'POST', answer: write(approvalOrder) }],
+  ['/api/steer-plan', { method: 'POST', answer: write(planOrder) }],
+  ['/api/approve-plan', { method: 'POST', answer: write(planApproval) }],
   ['/api/announce', { method: 'POST', answer: write(hostOrder) }],
 ]);
 

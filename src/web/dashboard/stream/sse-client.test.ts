@@ -12,6 +12,7 @@ const scene: Scene = {
   budgets: [],
   machines: [],
   windows: [],
+  plans: [],
   moments: [],
 };
 

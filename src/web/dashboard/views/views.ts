@@ -70,6 +70,7 @@ export const holdView = (request: MaintenanceRequest, blockers: readonly Blocker
     stage: request.stage,
     ...(reason !== undefined && reason !== '' && { reason }),
     ...(requester !== undefined && requester !== '' && { requester }),
+    ...(request.plan !== undefined && { plan: request.plan }),
     since: timeText(request.createdAt),
     toEvict: history.toEvict,
     gone: history.gone,

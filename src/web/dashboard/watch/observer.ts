@@ -17,6 +17,7 @@ import { budgetView, holdView, missingNodeView, nodeView, podView } from '../vie
 import { Collections } from './collections.ts';
 import { type MachineClient, MachineWatch } from './machine-watch.ts';
 import { ObjectIndex } from './object-index.ts';
+import { type PlanClient, PlanWatch } from './plan-watch.ts';
 
 /** What is told at once: more often would be faster than anybody can look. */
 const batchMs = 100;
@@ -26,6 +27,8 @@ export type ObserverOptions = {
   readonly adapters: readonly KindAdapter[];
   /** Reads what is announced about machines; they are not looked at when left out. */
   readonly machines?: MachineClient;
+  /** Reads plans; they are not looked at when left out. */
+  readonly plans?: PlanClient;
   /** The machines are a simulation. */
   readonly simulated?: boolean;
   readonly access: AccessKind;
@@ -49,6 +52,7 @@ export class Observer {
   readonly #budgets = new ViewStore<BudgetView>();
   readonly #moments = new Moments();
   readonly #machines = new MachineWatch(node => this.#stale.add(node));
+  readonly #plans = new PlanWatch();
   readonly #collections: Collections;
   readonly #stale = new Set<string>();
   readonly #listeners = new Set<Listener>();
@@ -71,7 +75,7 @@ export class Observer {
   /** Follows everything until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true;
-    const { adapters, machines } = this.#options;
+    const { adapters, machines, plans } = this.#options;
     const components = [...new Set(adapters.map(({ component }) => component))];
     const follow = <T extends CachedObject>(
       what: string,
@@ -86,6 +90,7 @@ export class Observer {
       ...adapters.map(adapter => this.#followKind(adapter, signal)),
       ...components.map(component => this.#followEvents(component, signal)),
       ...(machines ? [this.#machines.run(this.#collections, machines, signal)] : []),
+      ...(plans ? [this.#plans.run(this.#collections, plans, signal)] : []),
     ]);
     this.#cancel?.();
     this.#collections.stop();
@@ -106,6 +111,7 @@ export class Observer {
       budgets: this.#budgets.values(),
       machines: this.#machines.machines.values(),
       windows: this.#machines.windows.values(),
+      plans: this.#plans.plans.values(),
       moments: this.#moments.newest(),
     };
   }
@@ -118,6 +124,11 @@ export class Observer {
   /** A machine maintenance that is there at this moment, by `namespace/name`. */
   findMachine(key: string): ReturnType<MachineWatch['find']> {
     return this.#machines.find(key);
+  }
+
+  /** A plan that is there at this moment. */
+  findPlan(name: string, uid: string): ReturnType<PlanWatch['find']> {
+    return this.#plans.find(name, uid);
   }
 
   hasNode(name: string): boolean {
@@ -237,6 +248,7 @@ export class Observer {
       budgets: this.#budgets.take(),
       machines: this.#machines.machines.take(),
       windows: this.#machines.windows.take(),
+      plans: this.#plans.plans.take(),
       moments: this.#moments.take(),
     };
     const parts = Object.entries(taken);

@@ -1,0 +1,96 @@
+import type { NodeState } from '../../core/plan/in-flight.ts';
+import type { PlanPhase } from '../../core/plan/plan.ts';
+import type { PlanApprovalView, PlanCountsView, PlanFailureView, PlanNodeView, PlanView, PlanWaitView } from '../../web/dashboard/scene.ts';
+import { type NodeBadge, since, until } from './words.ts';
+
+/** What the dashboard says of plans, as text. Pure. */
+
+const phaseWords: Readonly<Record<PlanPhase, string>> = {
+  Pending: 'Not begun',
+  AwaitingApproval: 'Waits for approval',
+  Running: 'Running',
+  Paused: 'Paused',
+  Halted: 'Halted',
+  Complete: 'Complete',
+  Aborted: 'Aborted',
+  Deleting: 'Being deleted',
+};
+
+const tones: Readonly<Record<PlanPhase, NodeBadge['tone']>> = {
+  Pending: 'service',
+  AwaitingApproval: 'unready',
+  Running: 'draining',
+  Paused: 'cordoned',
+  Halted: 'failed',
+  Complete: 'held',
+  Aborted: 'cordoned',
+  Deleting: 'returning',
+};
+
+const stateWords: Readonly<Record<NodeState, string>> = {
+  Starting: 'begins',
+  Holding: 'being drained',
+  Working: 'being worked on',
+  Rebooting: 'rebooting',
+  Verifying: 'being verified',
+  Soaking: 'has its quiet time',
+  Releasing: 'coming back',
+};
+
+/** How a plan stands: how it looks, and what is said of it. */
+export const planBadge = ({ phase }: PlanView): NodeBadge => ({ tone: tones[phase], word: phaseWords[phase] });
+
+/** How far a node in flight is, and since when. */
+export const nodeStateText = ({ state, since: at }: PlanNodeView, nowMs: number): string => {
+  const long = since(at, nowMs);
+  return long === '' ? stateWords[state] : `${stateWords[state]}, for ${long}`;
+};
+
+const countWords: readonly (readonly [keyof PlanCountsView, string])[] = [
+  ['due', 'due'],
+  ['blocked', 'blocked'],
+  ['inFlight', 'in flight'],
+  ['done', 'done'],
+  ['failed', 'failed'],
+  ['skipped', 'skipped'],
+];
+
+/** `5 due, 1 in flight`: what there is nothing of is not said. */
+export const countsText = ({ counts }: PlanView): string => {
+  if (counts === undefined) return 'no operator has looked at it yet';
+  const said = countWords.flatMap(([name, word]) => (counts[name] > 0 ? [`${counts[name].toLocaleString('en')} ${word}`] : []));
+  return said.length === 0 ? 'no node is due' : said.join(', ');
+};
+
+/** Nodes of all stages, and how many of them are done: what takes part in this run. */
+export const progressOf = ({ counts, stages }: PlanView): { readonly done: number; readonly all: number } => ({
+  done: counts?.done ?? 0,
+  all: stages.reduce((sum, { selected }) => sum + selected, 0),
+});
+
+/** The state in a sentence, where it says more than the counts and what the plan waits for. */
+export const messageOf = ({ phase, message, waiting }: PlanView): string => {
+  const isSaid = phase === 'Running' || phase === 'Complete' || phase === 'Paused' || waiting.some(({ who }) => who === message);
+  return isSaid ? '' : message;
+};
+
+/** Who or what it waits for, and when that may end. */
+export const waitText = ({ who, ends }: PlanWaitView, nowMs: number): string => {
+  const end = ends === undefined ? '' : `ends ${until(ends, nowMs)}`;
+  return [who, end].filter(text => text !== '').join('; ');
+};
+
+/** Where a node has failed, why, and whether it is still held. */
+export const failureText = ({ step, message, held }: PlanFailureView): string => {
+  const at = stateWords[step as NodeState] ?? step;
+  return `${at === '' ? '' : `${at}: `}${message}${held ? '; the node stays held' : ''}`;
+};
+
+/** What somebody is asked to agree to. */
+export const approvalText = ({ stage }: PlanApprovalView): string => (stage === undefined ? 'the run' : `what follows stage ${stage}`);
+
+/** What can be done to a plan. Paused or not is as the spec has it, whether the operator has seen it or not. */
+export const switchOf = ({ paused, aborted, deleting }: PlanView): 'pause' | 'resume' | undefined => {
+  if (deleting || aborted) return undefined;
+  return paused ? 'resume' : 'pause';
+};

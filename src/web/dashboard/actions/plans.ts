@@ -1,0 +1,81 @@
+import { isObject, type JsonObject } from '../../../core/json.ts';
+import { type Plan, planAnnotation, planApi } from '../../../core/plan/plan.ts';
+import { approvalNameOf, approvalsPath, labelOf, pathOfPlan } from '../../../core/plan/writes.ts';
+import { saidBy } from '../../../core/status.ts';
+import type { Api, ApiResponse } from '../../../operator/ports.ts';
+import type { PlanApprovalOrder, PlanApprovalView, PlanOrder } from '../scene.ts';
+import { approvalOf } from '../views/plan-views.ts';
+import { asked, isGood, isReply, type Reply, reply } from './wishes.ts';
+
+const readPlan = (raw: JsonObject): Omit<PlanOrder, 'what'> | string => {
+  const { plan, uid } = raw;
+  if (typeof plan !== 'string' || typeof uid !== 'string' || plan === '' || uid === '') return 'plan and uid are missing: name the plan';
+  return { plan, uid };
+};
+
+/** Reads which plan is to be paused or resumed; a string says what is wrong with it. */
+export const readPlanOrder = (raw: unknown): PlanOrder | string => {
+  if (!isObject(raw)) return 'the body must be an object such as {"plan": "kernel", "uid": "…", "what": "pause"}';
+  const order = readPlan(raw);
+  if (typeof order === 'string') return order;
+  const { what } = raw;
+  return what === 'pause' || what === 'resume' ? { ...order, what } : 'what must be pause or resume';
+};
+
+/** Reads what is agreed to; a string says what is wrong with it. */
+export const readPlanApproval = (raw: unknown): PlanApprovalOrder | string => {
+  if (!isObject(raw)) return 'the body must be an object such as {"plan": "kernel", "uid": "…", "run": "1", "revision": "…"}';
+  const order = readPlan(raw);
+  if (typeof order === 'string') return order;
+  const { run, revision, stage } = raw;
+  if (typeof run !== 'string' || typeof revision !== 'string') return 'run and revision are missing: name what is approved';
+  if (stage !== undefined && typeof stage !== 'string') return 'stage must be a string';
+  return { ...order, run, revision, ...(stage !== undefined && { stage }) };
+};
+
+/** There is no such plan, or another one has its name by now. */
+export const noSuchPlan = ({ plan }: Pick<PlanOrder, 'plan'>): Reply => reply(404, `there is no such plan "${plan}" any more`);
+
+/** Has it start no more nodes, or go on: the very plan that was seen. */
+export const steer = async (api: Api, { name, uid, aborted }: Plan, what: PlanOrder['what']): Promise<Reply> => {
+  if (what === 'resume' && aborted) return reply(409, `plan ${name} is aborted: drydock plan rerun ${name} begins again`);
+  const answer = await asked(api, {
+    method: 'PATCH',
+    path: pathOfPlan({ name }),
+    query: { fieldManager: 'drydock' },
+    contentType: 'application/merge-patch+json',
+    body: { metadata: { uid }, spec: { paused: what === 'pause' } },
+  });
+  if (isReply(answer)) return answer;
+  if (answer.status === 404) return noSuchPlan({ plan: name });
+  return isGood(answer) ? reply(200, `plan ${name} is ${what === 'pause' ? 'paused' : 'resumed'}`) : reply(answer.status, saidBy(answer));
+};
+
+const sameApproval = (one: PlanApprovalView, other: PlanApprovalView): boolean =>
+  one.run === other.run && one.revision === other.revision && one.stage === other.stage;
+
+/** It goes with its plan. Its name is computed: whoever agrees twice has agreed once. */
+const approvalObject = ({ name, uid }: Plan, { run, revision, stage }: PlanApprovalView): JsonObject => ({
+  apiVersion: planApi,
+  kind: 'MaintenanceApproval',
+  metadata: {
+    name: approvalNameOf({ name, uid }, { id: run, revision }, stage),
+    labels: { [planAnnotation]: labelOf(name) },
+    ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name, uid }],
+  },
+  spec: { planName: name, runID: run, revision, ...(stage !== undefined && { stage }) },
+});
+
+const isThereAlready = ({ status, body }: ApiResponse): boolean => status === 409 && isObject(body) && body['reason'] === 'AlreadyExists';
+
+/** Agrees to what the plan waits for, if that is what was seen: nobody agrees to something else than was shown. */
+export const approvePlan = async (api: Api, plan: Plan, order: PlanApprovalView): Promise<Reply> => {
+  const waits = approvalOf(plan);
+  if (waits === undefined || !sameApproval(waits, order)) return reply(409, `plan ${plan.name} does not wait for this approval (any more)`);
+  const body = approvalObject(plan, waits);
+  const answer = await asked(api, { method: 'POST', path: approvalsPath, query: { fieldManager: 'drydock' }, body });
+  if (isReply(answer)) return answer;
+  const what = waits.stage === undefined ? `run ${waits.run}` : `what follows stage ${waits.stage}`;
+  if (isGood(answer) || isThereAlready(answer)) return reply(200, `plan ${plan.name}: ${what} is approved`);
+  return reply(answer.status, saidBy(answer));
+};

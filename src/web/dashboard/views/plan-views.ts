@@ -1,0 +1,125 @@
+import { isObject, type JsonObject } from '../../../core/json.ts';
+import { nodeStates } from '../../../core/plan/in-flight.ts';
+import { type Plan, planPhases } from '../../../core/plan/plan.ts';
+import { readTime, timeText } from '../../../core/time.ts';
+import type { PlanApprovalView, PlanCountsView, PlanFailureView, PlanNodeView, PlanStageView, PlanView, PlanWaitView } from '../scene.ts';
+
+/** What is shown of plans, from their statuses. A status may be long, and of an operator that is older or newer than this page. Pure. */
+
+/** More are no list that anybody reads; the whole is told at every change. */
+const mostStages = 40;
+const mostInFlight = 12;
+const mostWaiting = 8;
+const mostFailures = 5;
+const longestText = 512;
+
+const cut = (text: string): string => (text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`);
+
+const textIn = (object: JsonObject, name: string): string => {
+  const value = object[name];
+  return typeof value === 'string' ? cut(value) : '';
+};
+
+/** Counts of what there is. */
+const numberIn = (object: JsonObject, name: string): number => {
+  const value = object[name];
+  return typeof value === 'number' && value > 0 ? value : 0;
+};
+
+const partIn = (object: JsonObject, name: string): JsonObject | undefined => {
+  const value = object[name];
+  return isObject(value) ? value : undefined;
+};
+
+const listIn = (object: JsonObject, name: string): readonly JsonObject[] => {
+  const value = object[name];
+  return Array.isArray(value) ? (value as readonly unknown[]).filter(isObject) : [];
+};
+
+const timeIn = (object: JsonObject, name: string): string => {
+  const time = readTime(object[name]);
+  return time === undefined ? '' : timeText(time);
+};
+
+const waitView = (raw: JsonObject): PlanWaitView => {
+  const [node, ends] = [textIn(raw, 'node'), timeIn(raw, 'ends')];
+  return { word: textIn(raw, 'word'), who: textIn(raw, 'who'), ...(node !== '' && { node }), ...(ends !== '' && { ends }) };
+};
+
+const nodeInFlight = (raw: JsonObject, waiting: readonly PlanWaitView[]): PlanNodeView => {
+  const node = textIn(raw, 'node');
+  const wait = waiting.find(one => one.node === node);
+  return {
+    node,
+    stage: textIn(raw, 'stage'),
+    state: nodeStates.find(state => state === raw['state']) ?? 'Starting',
+    since: timeIn(raw, 'since'),
+    ...(wait && { wait }),
+  };
+};
+
+const stageView = (raw: JsonObject): PlanStageView => ({
+  name: textIn(raw, 'name'),
+  phase: textIn(raw, 'phase'),
+  selected: numberIn(raw, 'selected'),
+  done: numberIn(raw, 'done'),
+});
+
+const failureView = (raw: JsonObject): PlanFailureView => ({
+  node: textIn(raw, 'node'),
+  stage: textIn(raw, 'stage'),
+  step: textIn(raw, 'step'),
+  message: textIn(raw, 'message'),
+  at: timeIn(raw, 'time'),
+  held: raw['held'] === true,
+});
+
+const countsView = (raw: JsonObject): PlanCountsView => ({
+  due: numberIn(raw, 'due'),
+  blocked: numberIn(raw, 'blocked'),
+  inFlight: numberIn(raw, 'inFlight'),
+  done: numberIn(raw, 'done'),
+  failed: numberIn(raw, 'failed'),
+  skipped: numberIn(raw, 'skipped'),
+});
+
+/** What it waits for somebody to agree to. Undefined when nothing is, and when the status is about another plan than the one that is there now. */
+export const approvalOf = ({ status, generation, deleting }: Plan): PlanApprovalView | undefined => {
+  const isAsked = listIn(status, 'waiting').some(({ word }) => word === 'Approval');
+  if (!isAsked || deleting || status['observedGeneration'] !== generation) return undefined;
+  const { id, revision, stage } = partIn(status, 'run') ?? {};
+  if (typeof id !== 'string' || typeof revision !== 'string') return undefined;
+  return { run: id, revision, ...(typeof stage === 'string' && { stage }) };
+};
+
+/** The part of the view that its lists make. */
+const listsOf = ({ status }: Plan): Pick<PlanView, 'stages' | 'inFlight' | 'waiting' | 'failures'> => {
+  const waiting = listIn(status, 'waiting').map(waitView);
+  const flying = listIn(status, 'inFlight');
+  const names = new Set(flying.map(({ node }) => node));
+  return {
+    stages: listIn(status, 'stages').slice(0, mostStages).map(stageView),
+    inFlight: flying.slice(0, mostInFlight).map(raw => nodeInFlight(raw, waiting)),
+    waiting: waiting.filter(({ node }) => !names.has(node)).slice(0, mostWaiting),
+    failures: listIn(status, 'failures').slice(-mostFailures).toReversed().map(failureView),
+  };
+};
+
+/** What is shown of a plan. */
+export const planView = (plan: Plan): PlanView => {
+  const { name, uid, paused, aborted, deleting, status } = plan;
+  const [counts, resolved, approval] = [partIn(status, 'nodes'), partIn(status, 'resolved'), approvalOf(plan)];
+  return {
+    key: name,
+    uid,
+    phase: planPhases.find(phase => phase === status['phase']) ?? 'Pending',
+    message: textIn(status, 'message'),
+    paused,
+    aborted,
+    deleting,
+    ...(counts && { counts: countsView(counts) }),
+    ...(resolved && { atOnce: numberIn(resolved, 'maxInFlight') }),
+    ...listsOf(plan),
+    ...(approval && { approval }),
+  };
+};
