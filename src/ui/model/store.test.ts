@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { effect } from '@preact/signals';
-import type { BlockerView, HoldView, MachineView, NodeView, PodView, Scene } from '../../web/dashboard/scene.ts';
+import type { BlockerView, HoldView, MachineView, NodeView, PlanView, PodView, Scene } from '../../web/dashboard/scene.ts';
 import type { Move } from './moves.ts';
 import { Store } from './store.ts';
 
@@ -202,6 +202,34 @@ test('what is announced is known with its node until it is over, and each of its
   assert.deepEqual([shown()[1], store.windows.value.length], [['Draining'], 1]);
   store.replace(makeScene());
   assert.deepEqual([shown()[0], store.windows.value.length, told().length], [[], 0, 3]);
+});
+
+const makePlan = (key: string, over: Partial<PlanView> = {}): PlanView => ({
+  key,
+  uid: `uid-${key}`,
+  phase: 'Running',
+  message: '',
+  paused: false,
+  aborted: false,
+  deleting: false,
+  stages: [],
+  inFlight: [],
+  waiting: [],
+  failures: [],
+  ...over,
+});
+
+test('plans that are over come last, and each phase is told once', () => {
+  const { store, told } = storeOf(makeScene({ plans: [makePlan('b', { phase: 'Complete' }), makePlan('d'), makePlan('c')] }));
+  const shown = (): readonly string[] => store.plans.value.map(({ key }) => key);
+  assert.deepEqual(shown(), ['c', 'd', 'b']);
+  store.apply({ plans: [makePlan('c', { phase: 'AwaitingApproval' }), makePlan('a', { phase: 'Paused' })] });
+  store.apply({ plans: [makePlan('c', { phase: 'AwaitingApproval', message: 'still' })] });
+  store.apply({ plans: [makePlan('c', { phase: 'Complete' })], gone: { plans: ['d'] } });
+  assert.deepEqual(shown(), ['a', 'b', 'c']);
+  assert.deepEqual(told().toReversed(), ['plan c waits for approval', 'plan c complete']);
+  store.replace(makeScene());
+  assert.deepEqual(shown(), []);
 });
 
 test('a node that is being replaced is not said to come back', () => {

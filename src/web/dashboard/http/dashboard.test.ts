@@ -98,6 +98,8 @@ describe('the page', { timeout: 30_000 }, () => {
     ['/api/maintain', 'POST'],
     ['/api/release', 'POST'],
     ['/api/approve', 'POST'],
+    ['/api/steer-plan', 'POST'],
+    ['/api/approve-plan', 'POST'],
     ['/api/announce', 'POST'],
   ] as const;
 
@@ -184,6 +186,17 @@ describe('the page', { timeout: 30_000 }, () => {
       404,
       /no maintenance "w9"/,
     ],
+    ['an empty order to a plan', '/api/steer-plan', 'POST', json, '{}', 400, /plan and uid are missing/],
+    ['an unknown plan', '/api/steer-plan', 'POST', json, '{"plan":"kernel","uid":"u","what":"pause"}', 404, /no such plan "kernel"/],
+    [
+      'the approval of an unknown plan',
+      '/api/approve-plan',
+      'POST',
+      json,
+      '{"plan":"kernel","uid":"u","run":"1","revision":"r"}',
+      404,
+      /no such plan "kernel"/,
+    ],
     ['the outlook of an unknown node', '/api/outlook?node=w9', 'GET', bearer, undefined, 404, /no node "w9"/],
   ];
 
@@ -217,7 +230,7 @@ describe('the page', { timeout: 30_000 }, () => {
     const read = await ask(looking.port, '/api/scene');
     assert.equal(read.status, 200);
     for (const headers of [{ 'content-type': 'application/json' }, json]) {
-      for (const path of ['/api/maintain', '/api/approve', '/api/announce']) {
+      for (const path of ['/api/maintain', '/api/approve', '/api/steer-plan', '/api/approve-plan', '/api/announce']) {
         const refused = await ask(looking.port, path, headers, 'POST', '{"node":"w1","what":"reboot"}');
         assert.equal(refused.status, 403, path);
         assert.match(messageIn(refused), /is read-only/);

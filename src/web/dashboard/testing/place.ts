@@ -25,6 +25,8 @@ const crds = {
   nodeMaintenance: 'nodemaintenances.nodemaintenance.medik8s.io',
   machineMaintenance: 'machinemaintenances.machinemaintenance.managed.openshift.io',
   window: 'maintenancewindows.drydock.dev',
+  plan: 'maintenanceplans.drydock.dev',
+  planApproval: 'maintenanceapprovals.drydock.dev',
 } as const;
 
 const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: null, lastTransitionTime: null };
