@@ -21,17 +21,26 @@ import { crdTexts, usualGroups } from '../install/crds.ts';
 import { controllerManager } from '../manager/controller-manager.ts';
 import { leaseNamespaces } from '../shared/kinds.ts';
 import { hostsOf, startAgents } from './hosts.ts';
+import { startKernels } from './kernels.ts';
 import { furnishMachines, ownNamespace } from './machines.ts';
+import { furnishPlans, oldKernel } from './plans.ts';
 import { startServers } from './servers.ts';
 import { town } from './town.ts';
 import { furnishVms } from './vms.ts';
 
-/** How long pods take here: long enough to be seen. */
-const pace = { startMs: 2000, stopMs: 3000, spread: 0.4 };
-
-/** From the order of a machine to its node, and from the end of one to its new beginning: long enough to be seen. */
-const launchMs = 20_000;
-const rebootMs = 20_000;
+/**
+ * How long things take here: long enough to be seen. Pods; VMs that move; a machine from its order to its node, and from its end to its new beginning; a kernel, from the
+ * start of its pod to the restart of the machine, and until that is back.
+ */
+const timesAt = (speed: number) => ({
+  pods: { startMs: 2000 / speed, stopMs: 3000 / speed, spread: 0.4 },
+  migrations: { baseMs: 2000 / speed, perGiMs: 2000 / speed },
+  launchMs: 20_000 / speed,
+  rebootMs: 20_000 / speed,
+  kernels: { installMs: 3000 / speed, rebootMs: 8000 / speed },
+  /** Seconds that the plan waits for a budget that never allows anything. */
+  patienceSeconds: Math.ceil(40 / speed),
+});
 
 /** Events that are still on their way at the end get this long. */
 const flushMs = 500;
@@ -52,6 +61,8 @@ export type DemoOptions = {
   readonly empty?: boolean;
   /** Puts a node into maintenance by itself, once every pod is up. */
   readonly begins?: boolean;
+  /** So many times faster than what people can follow; 1 when left out. */
+  readonly speed?: number;
   readonly log: Log;
 };
 
@@ -61,21 +72,25 @@ const make = (cluster: EmbeddedCluster, resource: Resource, object: JsonObject):
   return written.object;
 };
 
-const settle = (cluster: EmbeddedCluster, cloud: SimulatedCloud): void => {
+const settle = (cluster: EmbeddedCluster, cloud: SimulatedCloud, patienceSeconds: number): void => {
   const add = (resource: Resource, object: JsonObject): Stored => make(cluster, resource, object);
   for (const text of crdTexts(usualGroups)) make(cluster, 'customresourcedefinitions.apiextensions.k8s.io', parse(text) as JsonObject);
   furnishMachines(add, cloud, systemClock.now());
   for (const [resource, object] of town) add(resource, object);
   furnishVms(add);
+  furnishPlans(add, patienceSeconds);
 };
 
 /** Starts one. Nothing of it is outside this process. */
-export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): Demo => {
-  const kubeVirt = new SimulatedKubeVirt();
+export const startDemo = ({ empty = false, begins = false, speed = 1, log }: DemoOptions): Demo => {
+  const { pods: pace, migrations, launchMs, rebootMs, kernels, patienceSeconds } = timesAt(speed);
+  const kubeVirt = new SimulatedKubeVirt(migrations);
   const cluster = createCluster({ clock: systemClock, random: Math.random, extensions: empty ? [] : [kubeVirt.extension()] });
   const { registry } = cluster;
   const cloud = new SimulatedCloud(systemClock, rebootMs);
-  const more = empty ? [] : [...machineControllers({ flavour: 'openshift', cloud, launchMs }), ...kubeVirt.controllers()];
+  const more = empty
+    ? []
+    : [...machineControllers({ flavour: 'openshift', cloud, launchMs, kernelVersion: oldKernel }), ...kubeVirt.controllers()];
   const runtime = new ClusterRuntime({
     registry,
     clock: systemClock,
@@ -88,15 +103,15 @@ export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): 
   const ports = inProcess(cluster, { userAgent: 'drydock' });
   const adapters = served(leaseNamespaces({}));
   if (empty) return { cluster, ports, adapters, stop: async () => runtime.stop() };
-  settle(cluster, cloud);
+  settle(cluster, cloud, patienceSeconds);
   const parts = { cloud, store: registry.store, writes: writesOn(registry), clock: systemClock };
-  const endAgents = startAgents(parts);
-  const end = startOperator({ ports, adapters, cloud, log });
+  const actors = [startAgents(parts), startKernels(parts, kernels)];
+  const end = startOperator({ ports, adapters, cloud, speed, log });
   const begin = (): void => void make(cluster, 'maintenances.drydock.dev', firstMaintenance(cluster));
   const forget = begins ? whenSettled(cluster, begin) : (): void => {};
   const stop = async (): Promise<void> => {
     forget();
-    endAgents();
+    for (const endActor of actors) endActor();
     cloud.stop();
     await end();
     runtime.stop();
@@ -104,10 +119,10 @@ export const startDemo = ({ empty = false, begins = false, log }: DemoOptions): 
   return { cluster, ports, adapters, hosts: hostsOf(parts), stop };
 };
 
-type Workplace = Pick<DemoOptions, 'log'> & Pick<Demo, 'ports' | 'adapters'> & { readonly cloud: SimulatedCloud };
+type Workplace = Required<Pick<DemoOptions, 'log' | 'speed'>> & Pick<Demo, 'ports' | 'adapters'> & { readonly cloud: SimulatedCloud };
 
 /** The operator as in any cluster, on ports of this process; whatever cloud it is told to ask, it asks the simulated one. The answer ends it. */
-const startOperator = ({ ports, adapters, cloud, log }: Workplace): (() => Promise<void>) => {
+const startOperator = ({ ports, adapters, cloud, speed, log }: Workplace): (() => Promise<void>) => {
   const recorder = new EventRecorder({ api: ports, clock: systemClock, log, random: Math.random, instance: 'demo' });
   const operator = controllerManager({
     api: ports,
@@ -119,7 +134,7 @@ const startOperator = ({ ports, adapters, cloud, log }: Workplace): (() => Promi
     log,
     adapters,
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
-    openStack: startServers(systemClock),
+    openStack: startServers(systemClock, speed),
     haltLease: { namespace: 'drydock-system', name: 'drydock' },
     machines: {
       limits: { perSet: 1, perZone: 0 },

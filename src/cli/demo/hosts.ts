@@ -20,7 +20,8 @@ const rebootSeconds = 60;
 
 type Parts = { readonly cloud: SimulatedCloud; readonly store: Store; readonly writes: Writes; readonly clock: Clock };
 
-const instanceOn = (node: Stored | undefined): string | undefined => instanceOf(text(node, 'spec', 'providerID'));
+/** The instance that a node runs on. */
+export const instanceOn = (node: Stored | undefined): string | undefined => instanceOf(text(node, 'spec', 'providerID'));
 
 /** As the agent of a node would: what its machine is told, written into its NodeNotice, which goes with the node. */
 const tell = ({ cloud, store, writes, clock }: Parts, node: Stored, instance: string): void => {

@@ -3,6 +3,7 @@ import type { SimulatedCloud } from '../../embedded/machines/cloud.ts';
 import { machineDefinitions, machineGroups } from '../../embedded/machines/definitions.ts';
 import type { Stored } from '../../embedded/object.ts';
 import type { Resource } from '../../embedded/store/store.ts';
+import { oldKernel } from './plans.ts';
 import { worker, workerLabels, zones } from './town.ts';
 
 /** The machines of the town: rented from a simulated cloud, in a set for each zone, as a cluster of OpenShift has them. */
@@ -39,7 +40,10 @@ const adopt = (make: Make, cloud: SimulatedCloud, set: Stored, name: string, zon
     spec: { ...machineSpec(zone), providerID },
   });
   const bootId = cloud.instance(providerID.split('/').at(-1) ?? '')?.bootId ?? '';
-  make('nodes', worker(name, zone, { providerID, bootId, annotations: { [`${group}/machine`]: `${namespace}/${name}` } }));
+  make(
+    'nodes',
+    worker(name, zone, { providerID, bootId, kernel: oldKernel, annotations: { [`${group}/machine`]: `${namespace}/${name}` } }),
+  );
 };
 
 const day = 24 * 3600 * 1000;

@@ -10,11 +10,14 @@ import type { OpenStackTerms } from '../manager/openstack.ts';
 const hosts = ['worker-1', 'worker-2', 'worker-3'] as const;
 
 /** Milliseconds that a server takes to move, by its memory: long enough to be seen. */
-const migrationMs = ({ memoryMiB }: { readonly memoryMiB: number }): number => 3000 + memoryMiB;
+const migrationMs =
+  (speed: number) =>
+  ({ memoryMiB }: { readonly memoryMiB: number }): number =>
+    (3000 + memoryMiB) / speed;
 
-/** An OpenStack in this process, with servers. */
-export const startServers = (clock: Clock): OpenStackTerms => {
-  const cloud = new OpenStack({ clock, hosts, migrationMs });
+/** An OpenStack in this process, with servers, which move `speed` times as fast as usually. */
+export const startServers = (clock: Clock, speed: number): OpenStackTerms => {
+  const cloud = new OpenStack({ clock, hosts, migrationMs: migrationMs(speed) });
   for (const [index, host] of hosts.entries()) {
     for (const name of ['web', 'batch', 'archive']) {
       const state = name === 'archive' ? { vmState: 'stopped' } : {};

@@ -19,9 +19,14 @@ type Extra = {
   readonly annotations?: JsonObject;
   readonly spec?: JsonObject;
   readonly bootId?: string;
+  readonly kernel?: string;
 };
 
-const node = (name: string, zone: string, { labels, annotations = {}, spec, bootId: bootID = '' }: Extra): JsonObject => ({
+const node = (
+  name: string,
+  zone: string,
+  { labels, annotations = {}, spec, bootId: bootID = '', kernel: kernelVersion = '' }: Extra,
+): JsonObject => ({
   kind: 'Node',
   metadata: {
     name,
@@ -33,7 +38,7 @@ const node = (name: string, zone: string, { labels, annotations = {}, spec, boot
     capacity: { cpu: '16', memory: '64Gi', pods: '110' },
     allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
     conditions: [ready],
-    nodeInfo: { kubeletVersion: kubernetesVersion, operatingSystem: 'linux', architecture: 'amd64', bootID },
+    nodeInfo: { kubeletVersion: kubernetesVersion, kernelVersion, operatingSystem: 'linux', architecture: 'amd64', bootID },
   },
 });
 
@@ -54,8 +59,8 @@ const nodes: readonly JsonObject[] = zones.map((zone, index) =>
 export const worker = (
   name: string,
   zone: string,
-  { providerID, bootId, annotations }: { readonly providerID: string; readonly bootId: string; readonly annotations: JsonObject },
-): JsonObject => node(name, zone, { labels: workerLabels, annotations, bootId, spec: { providerID } });
+  { providerID, ...more }: Required<Pick<Extra, 'bootId' | 'kernel' | 'annotations'>> & { readonly providerID: string },
+): JsonObject => node(name, zone, { labels: workerLabels, ...more, spec: { providerID } });
 
 type Workload = {
   readonly namespace?: string;

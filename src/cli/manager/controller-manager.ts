@@ -71,7 +71,7 @@ const injectorOf = (
   });
 
 /** The pods of plans have a namespace of their own: what they may do there is nothing that may be done beside the operator. */
-const workNamespace = 'drydock-plans';
+export const workNamespace = 'drydock-plans';
 
 const overviewOf = (operator: NodeReconciler, manager: MachineManager, plans: PlanReconciler): Overview => {
   const { maintenances, unsynced, ...rest } = operator.overview();

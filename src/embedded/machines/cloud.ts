@@ -88,6 +88,12 @@ export class SimulatedCloud {
     return id;
   }
 
+  /** Somebody restarts it from inside, which no cloud announces; it is back after so many milliseconds. */
+  restart(id: string, inMs = this.#rebootMs): void {
+    const instance = this.#instances.get(id);
+    if (instance?.state === 'running') this.#goDown(instance, `restart-${id}`, inMs, () => {});
+  }
+
   /** Calls it off. */
   cancel(id: string): void {
     this.#change(id, 'Cancelled');
@@ -144,12 +150,16 @@ export class SimulatedCloud {
   }
 
   #reboot(instance: Instance, event: string): void {
+    this.#goDown(instance, event, this.#rebootMs, () => this.#change(event, 'Completed'));
+  }
+
+  #goDown(instance: Instance, plan: string, forMs: number, back: () => void): void {
     this.#set({ ...instance, state: 'rebooting' });
-    this.#plan(event, this.#rebootMs, () => {
+    this.#plan(plan, forMs, () => {
       const current = this.#instances.get(instance.id);
       // Of two reboots that overlap, the first has started it anew for both.
       if (current?.state === 'rebooting') this.#set({ ...instance, state: 'running', bootId: `${instance.bootId}+` });
-      if (current !== undefined) this.#change(event, 'Completed');
+      if (current !== undefined) back();
     });
   }
 }

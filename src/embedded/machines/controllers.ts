@@ -5,7 +5,7 @@ import { report } from '../controllers/workload.ts';
 import { kubernetesVersion } from '../kubernetes-version.ts';
 import { at, objects, part, type Stored, strings, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
-import type { SimulatedCloud } from './cloud.ts';
+import type { Instance, SimulatedCloud } from './cloud.ts';
 import { type Flavour, machineGroups } from './definitions.ts';
 
 /**
@@ -19,6 +19,8 @@ export type MachineOptions = {
   readonly cloud: SimulatedCloud;
   /** From the order to a node that is Ready, in milliseconds. */
   readonly launchMs: number;
+  /** What new machines boot; `embedded` when left out, as with nodes that nobody has described. */
+  readonly kernelVersion?: string;
 };
 
 /** How soon a node follows what its machine does, in milliseconds. */
@@ -122,17 +124,21 @@ const condition = (status: 'True' | 'Unknown', now: string): JsonObject => ({
   lastTransitionTime: now,
 });
 
-const nodeFor = (machine: Stored, name: string, providerID: string, zone: string, bootID: string, now: string): JsonObject => ({
+const nodeFor = (machine: Stored, { zone, bootId: bootID }: Instance, kernelVersion: string, now: string): JsonObject => ({
   metadata: {
-    name,
-    labels: { 'kubernetes.io/hostname': name, 'topology.kubernetes.io/zone': zone, ...strings(at(machine, 'spec', 'metadata', 'labels')) },
+    name: machine.metadata.name,
+    labels: {
+      'kubernetes.io/hostname': machine.metadata.name,
+      'topology.kubernetes.io/zone': zone,
+      ...strings(at(machine, 'spec', 'metadata', 'labels')),
+    },
   },
-  spec: { providerID },
+  spec: { providerID: text(machine, 'spec', 'providerID') },
   status: {
     capacity: { cpu: '16', memory: '64Gi', pods: '110' },
     allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
     conditions: [condition('True', now)],
-    nodeInfo: { kubeletVersion: kubernetesVersion, operatingSystem: 'linux', architecture: 'amd64', bootID },
+    nodeInfo: { kubeletVersion: kubernetesVersion, kernelVersion, operatingSystem: 'linux', architecture: 'amd64', bootID },
   },
 });
 
@@ -182,7 +188,7 @@ class MachineLoop {
 
   /** The node joins when its time has come, unless it was there before its Machine, and follows its machine from then on. */
   #join(machine: Stored, cluster: Cluster): number | undefined {
-    const { cloud, launchMs } = this.#options;
+    const { cloud, launchMs, kernelVersion = 'embedded' } = this.#options;
     const instance = cloud.instance(instanceOf(machine));
     const { name } = machine.metadata;
     const joinsAt = Date.parse(machine.metadata.creationTimestamp) + launchMs;
@@ -195,7 +201,7 @@ class MachineLoop {
       return undefined;
     }
     if (node === undefined) {
-      const fresh = nodeFor(machine, name, text(machine, 'spec', 'providerID'), instance.zone, instance.bootId, now);
+      const fresh = nodeFor(machine, instance, kernelVersion, now);
       const annotations = { [`${this.#group}/machine`]: keyOf(machine) };
       cluster.writes.create('nodes', { ...fresh, metadata: { ...part(fresh, 'metadata'), annotations } });
     } else this.#follow(node, cluster, instance.state === 'running', instance.bootId, now);

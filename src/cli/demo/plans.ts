@@ -1,0 +1,56 @@
+import type { JsonObject } from '../../core/json.ts';
+import type { Stored } from '../../embedded/object.ts';
+import type { Resource } from '../../embedded/store/store.ts';
+import { workNamespace } from '../manager/controller-manager.ts';
+
+/** The plan of the town: another kernel for its workers. It is there from the beginning, and paused: somebody starts it from the dashboard. */
+
+type Make = (resource: Resource, object: JsonObject) => Stored;
+
+/** What the workers run at first, and what the plan gives them. */
+export const oldKernel = '6.12.8';
+const newKernel = '6.12.9';
+
+const inZone = (zone: string): JsonObject => ({ matchLabels: { 'topology.kubernetes.io/zone': zone } });
+
+const work: JsonObject = {
+  job: {
+    rebootsNode: true,
+    timeoutSeconds: 300,
+    podSpec: {
+      hostPID: true,
+      containers: [{ name: 'update', image: `example.test/kernel-update:${newKernel}`, securityContext: { privileged: true } }],
+    },
+  },
+};
+
+/** One node first, and then one zone after the other; last the zone with a budget that never allows an eviction, which is waited for so many seconds. */
+const plan = (patienceSeconds: number): JsonObject => ({
+  metadata: { name: 'kernel' },
+  spec: {
+    paused: true,
+    nodeSelector: { matchLabels: { 'node-role.kubernetes.io/worker': '' } },
+    due: { expression: `node.status.nodeInfo.kernelVersion != '${newKernel}'` },
+    concurrency: { maxInFlight: 2, maxUnavailable: 2 },
+    stages: [
+      { name: 'canary', nodeSelector: inZone('north'), limit: 1, approveAfter: true },
+      { name: 'north', nodeSelector: inZone('north') },
+      { name: 'south', nodeSelector: inZone('south') },
+      { name: 'middle', nodeSelector: inZone('middle') },
+    ],
+    template: {
+      maintenance: {
+        reason: `kernel ${newKernel}`,
+        drain: { force: true, deleteEmptyDirData: true, ladder: [{ afterSeconds: patienceSeconds, action: 'Delete' }] },
+      },
+    },
+    work,
+    soakSeconds: 1,
+  },
+});
+
+/** Makes the namespace of the work, and the plan. */
+export const furnishPlans = (make: Make, patienceSeconds: number): void => {
+  make('namespaces', { metadata: { name: workNamespace, labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } } });
+  make('maintenanceplans.drydock.dev', plan(patienceSeconds));
+};
