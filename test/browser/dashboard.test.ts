@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { machineAdapter } from '../../src/apis/machine-adapter.ts';
+import { planAdapter } from '../../src/apis/plan-adapter.ts';
 import { type Demo, startDemo } from '../../src/cli/demo/demo.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';
 import { inProcess } from '../../src/embedded/in-process.ts';
@@ -13,7 +14,7 @@ import { load } from '../../src/embedded/load.ts';
 import { many } from '../../src/embedded/testing/many.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { silentLog } from '../../src/support/log.ts';
-import { type Dashboard, startDashboard } from '../../src/web/dashboard/http/dashboard.ts';
+import { type Dashboard, type DashboardOptions, startDashboard } from '../../src/web/dashboard/http/dashboard.ts';
 import { launch, leftOut } from './browser.ts';
 import { attack, countFlights, faint, focus, nameless, sideways } from './in-page.ts';
 
@@ -55,6 +56,21 @@ const evilSite = async () => {
   return { port: (server.address() as AddressInfo).port, close };
 };
 
+/** A dashboard of the cluster of a demo. */
+const serveDemo = (demo: Demo, port: number, access?: DashboardOptions['access']): Promise<Dashboard> =>
+  startDashboard({
+    watcher: demo.ports,
+    adapters: demo.adapters,
+    machines: machineAdapter,
+    plans: planAdapter,
+    hosts: demo.hosts,
+    access: access ?? { kind: 'link', token, api: demo.ports },
+    cluster: 'demo',
+    port,
+    clock: systemClock,
+    log: silentLog,
+  });
+
 const isLive = (page: Page): Promise<void> => page.locator('.connection.live').waitFor({ timeout: patience });
 
 describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
@@ -66,18 +82,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
   /** Run at the end, whatever became of the tests: what stays open would keep the process from ending. */
   const closers: (() => Promise<void>)[] = [];
 
-  const serve = (port: number): Promise<Dashboard> =>
-    startDashboard({
-      watcher: demo.ports,
-      adapters: demo.adapters,
-      machines: machineAdapter,
-      hosts: demo.hosts,
-      access: { kind: 'link', token, api: demo.ports },
-      cluster: 'demo',
-      port,
-      clock: systemClock,
-      log: silentLog,
-    });
+  const serve = (port: number): Promise<Dashboard> => serveDemo(demo, port);
 
   const nodeNow = async (name: string): Promise<unknown> => {
     const { body } = await demo.ports.call({ method: 'GET', path: `/api/v1/nodes/${name}` });
@@ -401,5 +406,147 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
   test('the browser had nothing to complain of', () => {
     const own = complaints.filter(text => !text.includes('ERR_CONNECTION_REFUSED') && !text.includes('ERR_INCOMPLETE_CHUNKED_ENCODING'));
     assert.deepEqual(own, []);
+  });
+});
+
+describe('a plan in a browser', { skip: leftOut, timeout: 180_000 }, () => {
+  const plansPath = '/apis/drydock.dev/v1alpha1/maintenanceplans';
+  let demo: Demo;
+  let dashboard: Dashboard;
+  let browser: Browser;
+  let page: Page;
+  const complaints: string[] = [];
+
+  /** Kernel and boot of each worker. */
+  const boots = async (): Promise<ReadonlyMap<string, { readonly kernelVersion: string; readonly bootID: string }>> => {
+    const { body } = await demo.ports.call({ method: 'GET', path: '/api/v1/nodes' });
+    const { items } = body as {
+      readonly items: readonly {
+        readonly metadata: { readonly name: string };
+        readonly status: { readonly nodeInfo: { readonly kernelVersion: string; readonly bootID: string } };
+      }[];
+    };
+    const workers = items.filter(({ metadata }) => metadata.name.startsWith('worker-'));
+    return new Map(workers.map(({ metadata, status }) => [metadata.name, status.nodeInfo]));
+  };
+
+  before(async () => {
+    // Ten times as fast as what people can follow.
+    demo = startDemo({ log: silentLog, speed: 10 });
+    dashboard = await serveDemo(demo, 0);
+    browser = await launch();
+    page = await browser.newPage({ viewport: desktop, colorScheme: 'light' });
+    page.setDefaultTimeout(patience);
+    page.on('pageerror', error => complaints.push(String(error)));
+    page.on('console', message => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+  });
+
+  after(async () => {
+    await browser?.close();
+    await dashboard?.close();
+    await demo?.stop();
+  });
+
+  const cardOn = (of: Page) => of.locator('.card.plan', { has: of.getByRole('heading', { name: 'kernel', exact: true }) });
+
+  /** Everything that a page of any size and colour has to be. */
+  const isSound = async (of: Page, what: string): Promise<void> => {
+    assert.deepEqual([await of.evaluate(nameless), await of.evaluate(faint), await of.evaluate(sideways)], [[], [], 0], what);
+  };
+
+  test('it waits to be started, and is started with the keyboard: one node goes first, and then somebody has to agree', async () => {
+    await page.goto(dashboard.url);
+    const card = cardOn(page);
+    await card.locator('.chip', { hasText: 'Paused' }).waitFor();
+    await card.locator('.plan-counts', { hasText: /^6 due$/ }).waitFor();
+    assert.deepEqual(await card.locator('.plan-stage').allInnerTexts(), [
+      'canary\nto come, 0 of 1',
+      'north\nto come, 0 of 1',
+      'south\nto come, 0 of 2',
+      'middle\nto come, 0 of 2',
+    ]);
+    await pressUntil(page, 'Tab', ({ text }) => text === 'Resume plan kernel…');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Resume plan kernel' });
+    assert.match(await dialog.innerText(), /6 due[^]*up to 2 at once[^]*canary: 1 node, then north: 1 node/);
+    await isSound(page, 'the question');
+    await pressUntil(page, 'Tab', ({ text }) => text === 'Resume kernel');
+    await page.keyboard.press('Enter');
+    await card.locator('.plan-node', { hasText: /worker-1\s+being drained/ }).waitFor();
+    await card.locator('.plan-node', { hasText: /being worked on|rebooting/ }).waitFor();
+    await card.locator('.chip', { hasText: 'Waits for approval' }).waitFor();
+    assert.match(
+      await card.innerText(),
+      /1 of 6 done[^]*canary\s+waits, 1 of 1[^]*Approval: stage canary is done, and somebody has to agree/,
+    );
+    await page.locator('.moment', { hasText: 'AwaitingApproval' }).waitFor();
+    assert.equal((await boots()).get('worker-1')?.kernelVersion, '6.12.9');
+  });
+
+  test('light, dark, on a phone, and with names without end', async () => {
+    const name = 'x'.repeat(240);
+    const spec = { paused: true, nodeSelector: {}, work: { none: {} }, stages: [{ name: 'y'.repeat(63) }] };
+    const body = { apiVersion: 'drydock.dev/v1alpha1', kind: 'MaintenancePlan', metadata: { name }, spec };
+    await page.locator('.notice').waitFor({ state: 'detached' });
+    await picture(page, 'dashboard-plan');
+    assert.equal((await demo.ports.call({ method: 'POST', path: plansPath, body })).status, 201);
+    await page.locator('.plan-stage', { hasText: 'yyy' }).waitFor();
+    await isSound(page, 'in the light');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await isSound(page, 'in the dark');
+    await page.setViewportSize(phone);
+    await isSound(page, 'on a phone');
+    await page.setViewportSize(desktop);
+    await page.emulateMedia({ colorScheme: 'light' });
+    assert.equal((await demo.ports.call({ method: 'DELETE', path: `${plansPath}/${name}` })).status, 200);
+    await page.locator('.plan-stage', { hasText: 'yyy' }).waitFor({ state: 'detached' });
+  });
+
+  test('whoever may only look sees all of it, and no button', async () => {
+    await using opened = new AsyncDisposableStack();
+    const looking = opened.adopt(await serveDemo(demo, 0, { kind: 'read-only' }), it => it.close());
+    const visitor = opened.adopt(await browser.newPage({ viewport: desktop }), it => it.close());
+    await visitor.goto(looking.url);
+    await cardOn(visitor).locator('.chip', { hasText: 'Waits for approval' }).waitFor({ timeout: patience });
+    assert.equal(await cardOn(visitor).locator('.button').count(), 0);
+  });
+
+  test('it is approved on a phone, paused and resumed on the way, and takes every worker through', async () => {
+    const was = await boots();
+    const small = await browser.newPage({ viewport: phone, colorScheme: 'dark', hasTouch: true, isMobile: true });
+    small.setDefaultTimeout(patience);
+    await small.goto(dashboard.url);
+    await cardOn(small)
+      .getByRole('button', { name: /^Approve what follows stage canary of plan kernel/ })
+      .tap();
+    await small.getByRole('dialog', { name: 'Approve what follows stage canary of plan kernel' }).waitFor();
+    await isSound(small, 'the question');
+    await small.getByRole('button', { name: 'Approve what follows stage canary', exact: true }).tap();
+    await small.locator('dialog').waitFor({ state: 'detached' });
+    await cardOn(small).locator('.plan-node', { hasText: 'worker-2' }).waitFor();
+    await isSound(small, 'on a phone, in flight');
+    await small.close();
+    await pressUntil(page, 'Tab', ({ text }) => text === 'Pause plan kernel');
+    await page.keyboard.press('Space');
+    const card = cardOn(page);
+    await card.locator('.chip', { hasText: 'Paused' }).waitFor();
+    await page.locator('.notice', { hasText: 'plan kernel is paused' }).waitFor();
+    assert.equal((await page.evaluate(focus)).text, 'Resume plan kernel…', 'the focus stays where it was');
+    await card.locator('.plan-nodes').waitFor({ state: 'detached' });
+    assert.match(await card.innerText(), /[2-5] of 6 done/, 'what was in flight went on');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Resume kernel', exact: true }).click();
+    await card.locator('.chip', { hasText: 'Complete' }).waitFor({ timeout: 60_000 });
+    assert.match(await card.innerText(), /6 of 6 done/);
+    await page.locator('.quiet', { hasText: 'Every node is in service.' }).waitFor();
+    const now = await boots();
+    assert.deepEqual(
+      [...now].map(([name, { kernelVersion, bootID }]) => [kernelVersion, name === 'worker-1' || bootID !== was.get(name)?.bootID]),
+      [...was].map(() => ['6.12.9', true]),
+    );
+    await isSound(page, 'complete');
+    assert.deepEqual(complaints, []);
   });
 });

@@ -9,6 +9,7 @@ import {
   nodeStateText,
   planBadge,
   progressOf,
+  stageText,
   switchOf,
   waitText,
 } from './plan-words.ts';
@@ -45,6 +46,8 @@ test('progress counts the nodes of all stages', () => {
   ];
   assert.deepEqual(progressOf(makePlan({ counts, stages })), { done: 1, all: 6 });
   assert.deepEqual(progressOf(makePlan()), { done: 0, all: 0 });
+  assert.deepEqual(stages.map(stageText), ['complete, 1 of 1', 'running, 0 of 5']);
+  assert.equal(stageText({ name: 'x', phase: 'constructor', selected: 1, done: 0 }), 'constructor, 0 of 1');
 });
 
 test('how far a node is, and what is waited for', () => {

@@ -1,6 +1,15 @@
+import { own } from '../../core/json.ts';
 import type { NodeState } from '../../core/plan/in-flight.ts';
 import type { PlanPhase } from '../../core/plan/plan.ts';
-import type { PlanApprovalView, PlanCountsView, PlanFailureView, PlanNodeView, PlanView, PlanWaitView } from '../../web/dashboard/scene.ts';
+import type {
+  PlanApprovalView,
+  PlanCountsView,
+  PlanFailureView,
+  PlanNodeView,
+  PlanStageView,
+  PlanView,
+  PlanWaitView,
+} from '../../web/dashboard/scene.ts';
 import { type NodeBadge, since, until } from './words.ts';
 
 /** What the dashboard says of plans, as text. Pure. */
@@ -36,6 +45,13 @@ const stateWords: Readonly<Record<NodeState, string>> = {
   Soaking: 'has its quiet time',
   Releasing: 'coming back',
 };
+
+/** A stage whose nodes are done waits for its quiet time, or for somebody. */
+const stageWords: Readonly<Record<string, string>> = { Pending: 'to come', Running: 'running', Soaking: 'waits', Complete: 'complete' };
+
+/** How far a stage is: `running, 1 of 3`. */
+export const stageText = ({ phase, done, selected }: PlanStageView): string =>
+  `${own(stageWords, phase) ?? phase.toLowerCase()}, ${done} of ${selected}`;
 
 /** How a plan stands: how it looks, and what is said of it. */
 export const planBadge = ({ phase }: PlanView): NodeBadge => ({ tone: tones[phase], word: phaseWords[phase] });
@@ -82,7 +98,7 @@ export const waitText = ({ who, ends }: PlanWaitView, nowMs: number): string => 
 
 /** Where a node has failed, why, and whether it is still held. */
 export const failureText = ({ step, message, held }: PlanFailureView): string => {
-  const at = stateWords[step as NodeState] ?? step;
+  const at = own(stateWords, step) ?? step;
   return `${at === '' ? '' : `${at}: `}${message}${held ? '; the node stays held' : ''}`;
 };
 

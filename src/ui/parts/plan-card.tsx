@@ -8,6 +8,7 @@ import {
   nodeStateText,
   planBadge,
   progressOf,
+  stageText,
   switchOf,
   waitText,
 } from '../model/plan-words.ts';
@@ -40,11 +41,19 @@ const Progress = ({ plan }: { readonly plan: PlanView }) => {
 const Stage = ({ stage }: { readonly stage: PlanStageView }) => (
   <li class={`plan-stage ${stage.phase.toLowerCase()}`}>
     <span class="plan-stage-name">{stage.name}</span>
-    <span class="quiet">
-      {stage.phase.toLowerCase()}, {stage.done} of {stage.selected}
-    </span>
+    <span class="quiet">{stageText(stage)}</span>
   </li>
 );
+
+/** Of a plan that is complete they say nothing any more. */
+const Stages = ({ plan }: { readonly plan: PlanView }) =>
+  plan.stages.length === 0 || plan.phase === 'Complete' ? null : (
+    <ol class="plan-stages" aria-label={`Stages of plan ${plan.key}`}>
+      {plan.stages.map(stage => (
+        <Stage key={stage.name} stage={stage} />
+      ))}
+    </ol>
+  );
 
 const Flying = ({ one }: { readonly one: PlanNodeView }) => (
   <li class={one.state.toLowerCase()}>
@@ -175,11 +184,7 @@ export const PlanCard = ({ plan }: { readonly plan: PlanView }) => {
       {message !== '' && <p class="message">{message}</p>}
       {plan.stages.length > 0 && <Progress plan={plan} />}
       <p class="plan-counts">{countsText(plan)}</p>
-      <ol class="plan-stages" aria-label={`Stages of plan ${plan.key}`}>
-        {plan.stages.map(stage => (
-          <Stage key={stage.name} stage={stage} />
-        ))}
-      </ol>
+      <Stages plan={plan} />
       <InFlight plan={plan} />
       <Waiting plan={plan} />
       <Failures plan={plan} />
