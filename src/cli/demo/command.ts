@@ -38,14 +38,14 @@ const openApi = async (cluster: EmbeddedCluster): Promise<Open> => {
 /** In ten lines: where everything is, and what to try. */
 const welcome = (count: number, page: string, file: string): readonly string[] => [
   `A demo cluster of ${count} nodes runs in this process, with Drydock, which drains one of them in a moment. No other cluster is touched.`,
-  `Open the dashboard, choose a worker and retire its host:  ${page}`,
+  `Open the dashboard, retire the host of a worker, or resume the plan:  ${page}`,
   'Or use another terminal, in the clone, or your own kubectl:',
   `  export KUBECONFIG=${file}`,
   '  bin/drydock status                       held nodes, what blocks them, how to fix it',
   '  bin/drydock maintain worker-1 --reason "new memory" --wait',
   '  bin/drydock release worker-1             the node is as it was before',
   '  bin/drydock drain worker-2 --ignore-daemonsets --delete-emptydir-data',
-  '  kubectl get nodes,pods,maintenances,machines,machinesets,mm,mw,mes -A',
+  '  kubectl get nodes,pods,maintenances,machines,machinesets,mm,mw,mes,mplan -A',
   'Press Ctrl-C to stop; nothing is left behind.',
 ];
 

@@ -109,7 +109,7 @@ test('a status of another operator, or of nobody, is shown as far as it can be u
     inFlight: [{ ...inFlight('w1'), state: 'Dancing', since: 'yesterday' }],
     waiting: [null, { word: 'Window', ends: 'tomorrow' }],
     failures: 'none',
-  } as unknown as JsonObject);
+  });
   assert.deepEqual([strange.phase, strange.message, strange.atOnce], ['Pending', '', undefined]);
   assert.deepEqual(strange.counts, { due: 0, blocked: 0, inFlight: 0, done: 0, failed: 2, skipped: 0 });
   assert.deepEqual(strange.stages, [{ name: '', phase: '', selected: 0, done: 0 }]);
