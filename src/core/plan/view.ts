@@ -74,12 +74,13 @@ const countsOf = (snapshot: PlanSnapshot, selected: PlanView['selected'], verdic
   const words = [...verdicts.values()].map(({ verdict }) => verdict);
   const many = (word: NodeVerdict['verdict']): number => words.filter(one => one === word).length;
   const open = all.filter(({ node }) => !isOver(verdicts.get(node.uid)) && !plan.skips.has(node.name));
+  const begun = new Set(plan.inFlight.map(({ uid }) => uid));
   const { maxInFlight, maxUnavailable } = plan.concurrency;
   const size = selected.size + replacedOf(snapshot, verdicts, selected).length;
   const most = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, size);
   return {
     selected: size,
-    due: open.filter(({ due }) => due === true).length,
+    due: open.filter(({ node, due }) => due === true && !begun.has(node.uid)).length,
     blocked:
       open.filter(({ due }) => typeof due !== 'boolean').length +
       plan.preparing.filter(({ state }) => state === 'Refused' || state === 'Failed').length,
