@@ -22,7 +22,7 @@ const calm = (seed: number): Story => ({
 });
 
 /** Not every story has what a fault needs; one of so many has. */
-const tries = 60;
+const tries = 120;
 
 /** Stories in which it can be seen. */
 const fits: Readonly<Record<string, (story: Story) => boolean>> = {

@@ -42,7 +42,18 @@ const isPlanDone = (one: Stored): boolean => {
 };
 
 /** Of these words only people make an end. */
-const lasting = new Set(['HeldBy', 'Draining', 'Quorum', 'LastHealthy', 'NotReady', 'MaxUnavailable', 'OtherPlanLimit']);
+const lasting = new Set([
+  'HeldBy',
+  'Draining',
+  'Quorum',
+  'LastHealthy',
+  'NotReady',
+  'MaxUnavailable',
+  'OtherPlanLimit',
+  'Blocked',
+  'Gate',
+  'GateUnknown',
+]);
 
 const isOver = (one: Stored): boolean => ['Succeeded', 'Cancelled', 'Notified'].includes(text(one, 'status', 'phase'));
 

@@ -230,6 +230,15 @@ const withResponders = (dice: Dice, workloads: readonly Workload[]): readonly Wo
   });
 
 /** One of three stories has plans, of dice of their own: the rest is the same with them and without. */
+const podSpec = { containers: [{ name: 'work', image: 'example.test/work:1' }] };
+
+/** Work that pods do, nodes that are got ready before, and a gate over budgets. */
+const workOf = (dice: Dice): JsonObject => ({
+  ...(dice.is(60) && { work: { job: { podSpec, rebootsNode: dice.is(50), timeoutSeconds: 120, attempts: dice.whole(1, 2) } } }),
+  ...(dice.is(30) && { prepare: { job: { podSpec, timeoutSeconds: 90 } } }),
+  ...(dice.is(30) && { gates: [{ name: 'healthy', workloads: {}, forSeconds: dice.of([0, 10]) }] }),
+});
+
 const plansOf = (dice: Dice, faultyMs: number): readonly PlanWish[] =>
   dice.is(33)
     ? dice.times(dice.whole(1, 2), index => ({
@@ -247,6 +256,7 @@ const plansOf = (dice: Dice, faultyMs: number): readonly PlanWish[] =>
             foreignCordon: dice.of(['Wait', 'TakeFirst', 'Skip']),
           },
           ...(dice.is(40) && { onFailure: { drainStuck: { afterSeconds: 60, times: 1 } } }),
+          ...workOf(dice),
         },
         ...(dice.is(20) && { deleteAtMs: dice.share() * faultyMs }),
       }))

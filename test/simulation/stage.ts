@@ -12,6 +12,7 @@ import { machineControllers, runsOn } from '../../src/embedded/machines/controll
 import { machineDefinitions, machineGroups } from '../../src/embedded/machines/definitions.ts';
 import { type Stored, text } from '../../src/embedded/object.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
+import { planNamespace, startPlanPods } from './plan-pods.ts';
 import { leaseNamespace, operatorNamespace } from './process.ts';
 import { lifecycleDefinitions, Responders } from './responders.ts';
 import type { SimClock } from './sim-clock.ts';
@@ -84,7 +85,8 @@ const furnish = ({ make, runtime }: Stage, story: Story, clock: SimClock): void 
     ...(machines === undefined ? [] : machineDefinitions(machines.flavour)),
   ];
   for (const one of [...definitions, ...more]) make(crds, one);
-  for (const name of [leaseNamespace, operatorNamespace, 'shop', 'bank', 'machines']) make('namespaces', { metadata: { name } });
+  for (const name of [leaseNamespace, operatorNamespace, planNamespace, 'shop', 'bank', 'machines'])
+    make('namespaces', { metadata: { name } });
   if (vms.length > 0) for (const one of kubeVirtObjects()) make(kubeVirtResources[text(one, 'kind')] ?? '', one);
   make('priorityclasses.scheduling.k8s.io', { metadata: { name: 'high' }, value: 1000 });
   runtime.start();
@@ -133,6 +135,7 @@ export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedC
   };
   const responders = story.responders && new Responders(story.responders, cluster, clock, clock.nowMs);
   const stage = { cluster, responders, cloud, writes, runtime, silent, make };
+  startPlanPods({ cluster, writes, clock }, story.seed);
   furnish(stage, story, clock);
   return stage;
 };

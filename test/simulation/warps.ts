@@ -31,6 +31,8 @@ const withStatus = (call: ApiCall, more: JsonObject): ApiCall => ({
   body: { ...bodyOf(call), status: { ...statusOf(call), ...more } },
 });
 
+const isPlanStatus = ({ method, path }: ApiCall): boolean => method === 'PATCH' && /\/maintenanceplans\/[^/]+\/status$/.test(path);
+
 const list = (world: World, resource: string): readonly Stored[] => world.cluster.registry.store.list(resource);
 
 /** Its pods go whatever their budgets say: the budgets are told to allow it first. */
@@ -242,11 +244,30 @@ export const warps = {
   'begins with two nodes of a plan in one decision': {
     invariant: 'plans',
     warp: changing(call => {
-      if (call.method !== 'PATCH' || !/\/maintenanceplans\/[^/]+\/status$/.test(call.path)) return undefined;
+      if (!isPlanStatus(call)) return undefined;
       const status = part(bodyOf(call), 'status');
       const [one] = objects(status['inFlight']);
       const inFlight = [one, { ...one, node: 'n0', nodeUID: 'x' }];
       return one && { ...call, body: { ...bodyOf(call), status: { ...status, inFlight } } };
+    }),
+  },
+  'begins with a node of a plan past a gate that is false': {
+    invariant: 'plans',
+    warp: changing(call => {
+      const status = isPlanStatus(call) ? part(bodyOf(call), 'status') : {};
+      if (objects(status['inFlight']).length === 0) return undefined;
+      const gates = [{ name: 'closed', value: 'False', since: '2026-01-01T00:00:00Z', message: '' }];
+      return { ...call, body: { ...bodyOf(call), status: { ...status, gates } } };
+    }),
+  },
+  'deletes the pod of a plan in the middle of its work': {
+    invariant: 'plans',
+    warp: adding(isPlanStatus, (call, world) => {
+      const [one] = objects(at(bodyOf(call), 'status', 'inFlight')).filter(each => text(each, 'podUID') !== '');
+      const pod = list(world, 'pods').find(({ metadata }) => metadata.uid === text(one ?? {}, 'podUID'));
+      if (pod === undefined || text(one ?? {}, 'state') !== 'Working') return undefined;
+      const { namespace = '', name, uid } = pod.metadata;
+      return { method: 'DELETE', path: `/api/v1/namespaces/${namespace}/pods/${name}`, body: { preconditions: { uid } } };
     }),
   },
   'asks VMs to move again and again': {

@@ -1,5 +1,7 @@
+import { planAnnotation } from '../../../src/core/plan/plan.ts';
 import { at, objects, part, type Stored, strings, text } from '../../../src/embedded/object.ts';
 import type { Store } from '../../../src/embedded/store/store.ts';
+import { planNamespace } from '../plan-pods.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
 import { isFinished, isReady, isTerminating, judge, nodeOfPod, ownerOf } from './judgement.ts';
 import { drainTaints, idOf, isCordoned, isHeld, taintsOf } from './marks.ts';
@@ -115,6 +117,16 @@ export const evictionChecker = (around: Around): Checker => {
       fail('held first', `${key} is asked to go, and node ${name} is not cordoned and tainted`);
   };
 
+  /** The pods of plans go when their work is over, or given up. */
+  const checkPlanPod = (pod: Stored): void => {
+    const { name, annotations = {} } = pod.metadata;
+    const plan = store.get('maintenanceplans.drydock.dev', '', annotations[planAnnotation] ?? '');
+    const working = objects(at(plan, 'status', 'inFlight')).some(
+      one => text(one, 'podUID') === pod.metadata.uid && text(one, 'state') === 'Working',
+    );
+    if (working && !isFinished(pod)) fail('plans', `pod ${name} is deleted in the middle of its work`);
+  };
+
   const before = (served: Served): void => {
     const { call, target } = served;
     const isEviction = target.resource === 'pods' && target.sub === 'eviction' && call.method === 'POST';
@@ -124,6 +136,7 @@ export const evictionChecker = (around: Around): Checker => {
     const options = part(call.body as Stored, ...(isEviction ? ['deleteOptions'] : []));
     const uid = text(options, 'preconditions', 'uid');
     if (uid === '') fail('policy', `${target.namespace}/${target.name} is asked to go whoever it is`);
+    if (isDeletion && target.namespace === planNamespace && pod !== undefined) return checkPlanPod(pod);
     if (pod === undefined || uid !== pod.metadata.uid) return;
     checkPolicy(pod, isDeletion);
     checkHold(pod);

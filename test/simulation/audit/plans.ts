@@ -31,6 +31,13 @@ export const planChecker = ({ store, fail }: Around): Checker => ({
     const begun = inFlight(object).filter(node => !known.has(node));
     if (begun.length > 1) fail('plans', `plan ${object.metadata.name} begins with ${begun.join(', ')} in one decision`);
     const [node = ''] = begun;
+    if (node !== '') {
+      const closed = objects(at(object, 'status', 'gates')).find(gate => text(gate, 'value') !== 'True');
+      if (closed !== undefined) fail('plans', `plan ${object.metadata.name} begins with ${node} past gate ${text(closed, 'name')}`);
+      const prepared = objects(at(before ?? object, 'status', 'preparing')).find(one => text(one, 'node') === node);
+      if (at(object, 'spec', 'prepare') !== undefined && text(prepared ?? {}, 'state') !== 'Prepared')
+        fail('plans', `plan ${object.metadata.name} begins with ${node}, which was not got ready`);
+    }
     // A node that is out already costs nothing.
     if (node === '' || isOut(store.get('nodes', '', node))) return;
     const all = store.list(plans);
