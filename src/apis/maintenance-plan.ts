@@ -173,6 +173,7 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     membership: work.kind === 'replace' ? 'Snapshot' : (spec.membership ?? 'Follow'),
     concurrency: concurrencyOf(spec),
     order: spec.order?.by ?? ['Zone', 'Name'],
+    first: spec.order?.first ?? [],
     stages: (spec.stages ?? []).map(stageOf),
     controlPlane: spec.controlPlane ?? 'First',
     windows: spec.windows ?? 'Respect',

@@ -162,7 +162,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
     });
 
     test('pause, resume, abort, and a rerun of what was aborted', async () => {
-      const [first = '', second = ''] = await nodesOf('steered', 3);
+      const [first = '', second = '', third = ''] = await nodesOf('steered', 3);
       deeds.set(first, { hangs: true });
       await create(api, plan('steered', 'steered', { order: { by: ['Name'] } }));
       await untilPlan(api, 'steered', 'working', ({ inFlight }) => inFlight?.[0]?.state === 'Working');
@@ -173,6 +173,11 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
       assert.match(
         await run('why', second),
         /MaintenancePlan steered \(Running\) selects it .* It waits for MaxInFlight: .* What helps: nodes in flight come back/,
+      );
+      assert.match((await wrong('plan', 'next', 'steered', first)).stderr, /node steered-1 is in flight in plan steered already/);
+      assert.equal(
+        await run('plan', 'next', 'steered', third),
+        `maintenanceplan.drydock.dev/steered has node/${third} at the front of its stage\n`,
       );
       const paused = await harness.drydock('plan', 'pause', 'steered');
       assert.deepEqual([paused.code, paused.stdout], [0, 'maintenanceplan.drydock.dev/steered paused\n']);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { gatePlaces } from '../../core/plan/gate.ts';
+import { mostFirst } from '../../core/plan/plan.ts';
 import { expression, labelSelector, objectName, rule, rules, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';
 import { prepare, work } from './maintenance-plan-work.ts';
@@ -148,6 +149,11 @@ export const maintenancePlanSpec = z
           .optional()
           .describe('Defaults to Zone, Name. Oldest first, names in order.'),
         expression: expression('A number for each node; lower ones first, before anything else.').optional(),
+        first: z
+          .array(objectName)
+          .max(mostFirst)
+          .optional()
+          .describe('Nodes that come before the others of their stage, in this order. No node changes its stage by that.'),
       })
       .optional(),
     stages: z

@@ -59,6 +59,12 @@ const skipCommand = (env: Env): Command =>
     .addHelpText('after', runner)
     .action(async (name: string, node: string, flags: SkipFlags) => (await import('./node-choices.ts')).skip(name, node, flags, env));
 
+const nextCommand = (env: Env): Command =>
+  named('next', 'move a node to the front of its stage; limits, windows and approvals hold it all the same')
+    .argument('<node>', 'name of the node')
+    .addHelpText('after', runner)
+    .action(async (name: string, node: string, flags: ConnectionFlags) => (await import('./next.ts')).next(name, node, flags, env));
+
 const approveCommand = (env: Env): Command =>
   named('approve', 'agree to what the plan waits for: that the run begins, or goes on after a stage')
     .argument('[stage]', 'stage after which the plan may go on (default: what it waits for now)')
@@ -123,6 +129,7 @@ export const planCommand = (env: Env): Command => {
     approveCommand(env),
     retryCommand(env),
     skipCommand(env),
+    nextCommand(env),
     switchCommand('abort', 'start no more nodes, and give back those that no work was done on', env),
     rerunCommand(env),
     haltCommand(env),

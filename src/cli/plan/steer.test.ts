@@ -7,6 +7,7 @@ import { approvedBy } from './approve.ts';
 import { nextRunId } from './control.ts';
 import { type CreateFlags, planFor } from './create.ts';
 import { historyTable, runsOf } from './history.ts';
+import { movedToFront, noTurnOf } from './next.ts';
 import { mergedRetries } from './node-choices.ts';
 import type { PlanObject } from './plan-object.ts';
 import { endOf } from './status.ts';
@@ -42,6 +43,18 @@ test('retries are merged by node, and the one of all nodes replaces what would c
     { name: 'b', before: later },
     { name: '*', before: now },
   ]);
+});
+
+test('the node that comes next is at the front once, and a full list loses its last', () => {
+  assert.deepEqual(movedToFront(['a', 'b'], 'b'), ['b', 'a']);
+  assert.deepEqual(movedToFront([], 'a'), ['a']);
+  const many = Array.from({ length: 100 }, (_, index) => `n${index}`);
+  assert.deepEqual(movedToFront(many, 'a'), ['a', ...many.slice(0, 99)]);
+  const since = '2026-05-01T10:00:00Z';
+  const flying = { node: 'a', nodeUID: 'a', stage: 'rest', revision: 'r', state: 'Holding', startTime: since, since, attempt: 0 } as const;
+  assert.match(noTurnOf(planOf({ inFlight: [flying] }), 'a') ?? '', /is in flight/);
+  assert.match(noTurnOf(planOf({}, { skipNodes: [{ name: 'a' }] }), 'a') ?? '', /leaves node a out/);
+  assert.equal(noTurnOf(planOf({}), 'a'), undefined);
 });
 
 test('what the plan waits for is approved, anything else only ahead', () => {

@@ -31,6 +31,8 @@ const out = (...names: readonly string[]): PlanSnapshot['outages'] =>
 const cordoned = (...names: readonly string[]): PlanSnapshot['outages'] =>
   new Map(names.map(name => [name, [{ cause: 'ForeignCordon', by: `a cordon of ${name} that is not ours` }] satisfies readonly Outage[]]));
 
+const takeFirst = { maxInFlight: 1, perTopology: [], foreignCordon: 'TakeFirst' } as const;
+
 describe('the plan itself', () => {
   test('is claimed before anything is begun', () => {
     assert.deepEqual(decided({}, { finalizers: ['other/x'] }).own?.body, {
@@ -120,6 +122,18 @@ describe('which node is begun with', () => {
     assert.deepEqual(begun({ nodes: zoned.map((one, index) => ({ ...one, rank: -index })) }), ['n4'], 'the expression decides first');
     assert.deepEqual(begun({ nodes: nodesOf(2), ownNode: 'n1' }), ['n2']);
     assert.deepEqual(begun({ nodes: nodesOf(2), ownNode: 'n1', verdicts: [makeVerdict('n2')] }), ['n1']);
+  });
+
+  test('what somebody has moved to the front comes first in its stage, and changes no stage by that', () => {
+    const first = ['n3', 'n2'];
+    assert.deepEqual(begun({}, { first }), ['n3']);
+    assert.deepEqual(begun({ verdicts: [makeVerdict('n3')] }, { first }), ['n2']);
+    assert.deepEqual(begun({ verdicts: [makeVerdict('n3', { verdict: 'Requeued' })] }, { first }), ['n3'], 'it was given back before');
+    assert.deepEqual(begun({ outages: cordoned('n1') }, { first, concurrency: takeFirst }), ['n3'], 'n1 would cost nothing');
+    assert.deepEqual(begun({}, { first: ['elsewhere', 'n2'] }), ['n2']);
+    const stages = [{ name: 'canary', limit: 1, soakSeconds: 0, approveAfter: false }];
+    assert.deepEqual(begun({}, { first, stages }), ['n1'], 'n3 is no canary');
+    assert.deepEqual(begun({ nodes: nodesOf(3).map((one, index) => ({ ...one, rank: index })) }, { first }), ['n3'], 'whatever its rank');
   });
 
   test('none that is not Ready, and none that somebody else has cordoned, unless the plan says so', () => {

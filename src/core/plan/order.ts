@@ -24,3 +24,11 @@ export const inPlanOrder = (nodes: Iterable<PlanNode>, { order }: Pick<Plan, 'or
     return 0;
   });
 };
+
+/** Those that somebody has moved to the front, as they stand there; then the others as they were. */
+export const firstFirst = (nodes: readonly PlanNode[], { first }: Pick<Plan, 'first'>): readonly PlanNode[] => {
+  if (first.length === 0) return nodes;
+  const places = new Map(first.map((name, place) => [name, place]));
+  const placeOf = ({ node }: PlanNode): number => places.get(node.name) ?? first.length;
+  return nodes.toSorted((one, other) => placeOf(one) - placeOf(other));
+};

@@ -65,6 +65,9 @@ export type Stage = {
 /** The stage of whatever no other stage has taken. */
 export const restStage: Stage = { name: 'rest', soakSeconds: 0, approveAfter: false };
 
+/** Names that `order.first` may have. */
+export const mostFirst = 100;
+
 export type TopologyLimit = { readonly key: string; readonly maxUnavailable?: number; readonly maxDomains?: number };
 
 export type Concurrency = {
@@ -105,6 +108,8 @@ export type Plan = {
   readonly provenWithinSeconds: number;
   readonly concurrency: Concurrency;
   readonly order: readonly ('Zone' | 'Age' | 'Name')[];
+  /** Names of nodes that come before the others of their stage. */
+  readonly first: readonly string[];
   readonly stages: readonly Stage[];
   readonly controlPlane: 'First' | 'Last' | 'Never' | 'AsSelected';
   readonly windows: 'Respect' | 'Ignore';

@@ -2,7 +2,7 @@ import { matches } from '../pod/selector.ts';
 import { isControlPlane } from '../quorum/quorum.ts';
 import { secondsAfter } from '../time.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
-import { inPlanOrder } from './order.ts';
+import { firstFirst, inPlanOrder } from './order.ts';
 import { type Plan, restStage, type Stage } from './plan.ts';
 import type { PlanNode } from './snapshot.ts';
 
@@ -70,7 +70,7 @@ export const stagesOf = (
     );
     room?.nodes.push(one);
   }
-  return rooms.map(({ stage, nodes: inside, past: replaced }) => ({ stage, nodes: inPlanOrder(inside, plan), past: replaced }));
+  return rooms.map(({ stage, nodes: inside, past: replaced }) => ({ stage, nodes: firstFirst(inPlanOrder(inside, plan), plan), past: replaced }));
 };
 
 /** When the quiet time after a stage is over. */

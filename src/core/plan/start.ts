@@ -86,10 +86,16 @@ const isOpen = ({ node, due }: PlanNode, { snapshot, verdicts }: PlanView): bool
 const isCordoned = (name: string, outages: PlanView['snapshot']['outages']): boolean =>
   (outages.get(name) ?? []).some(({ cause }) => cause === 'ForeignCordon');
 
-/** First those that are out already, by another plan: they share its drain; last those that were given back before. */
+/**
+ * First those that somebody has moved to the front; then those that are out already, by another plan: they share its drain; last those that were given back before.
+ */
 const candidatesOf = (stage: StageNodes, view: PlanView): readonly PlanNode[] => {
-  const { outages } = view.snapshot;
-  const rank = ({ node }: PlanNode): number => (view.verdicts.has(node.uid) ? 2 : outages.has(node.name) ? 0 : 1);
+  const { outages, plan } = view.snapshot;
+  const first = new Set(plan.first);
+  const rank = ({ node }: PlanNode): number => {
+    if (first.has(node.name)) return 0;
+    return view.verdicts.has(node.uid) ? 3 : outages.has(node.name) ? 1 : 2;
+  };
   return stage.nodes.filter(one => isOpen(one, view)).toSorted((one, other) => rank(one) - rank(other));
 };
 

@@ -22,6 +22,7 @@ export const makePlan = (over: Partial<Plan> = {}): Plan => ({
   provenWithinSeconds: 600,
   concurrency: { maxInFlight: 1, perTopology: [], foreignCordon: 'Wait' },
   order: ['Name'],
+  first: [],
   stages: [],
   controlPlane: 'AsSelected',
   windows: 'Respect',
