@@ -217,6 +217,15 @@ export const readPlanRecord = (raw: unknown): RecordSlice => {
 export const readMaintenanceApproval = (raw: unknown): Approval => {
   const { metadata, spec } = raw as Raw<MaintenanceApprovalSpec>;
   const { name, uid, resourceVersion } = metadata;
-  const { planName, runID, revision, stage } = spec;
-  return { key: name, uid, resourceVersion, plan: planName, run: runID, revision, ...(stage !== undefined && { stage }) };
+  const { planName, runID, revision, stage, promote } = spec;
+  return {
+    key: name,
+    uid,
+    resourceVersion,
+    plan: planName,
+    run: runID,
+    revision,
+    ...(stage !== undefined && { stage }),
+    ...(promote && { promote }),
+  };
 };

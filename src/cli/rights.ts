@@ -5,7 +5,10 @@ const roles: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['drain', 'cordon', 'uncordon'].map(command => [command, 'drydock-drainer'])),
   ...Object.fromEntries(['plan status', 'plan history'].map(command => [command, 'drydock-plan-viewer'])),
   ...Object.fromEntries(
-    ['pause', 'resume', 'abort', 'rerun', 'retry', 'skip', 'next', 'approve'].map(word => [`plan ${word}`, 'drydock-plan-operator']),
+    ['pause', 'resume', 'abort', 'rerun', 'retry', 'skip', 'next', 'approve', 'promote'].map(word => [
+      `plan ${word}`,
+      'drydock-plan-operator',
+    ]),
   ),
   'plan create': 'drydock-plan-author',
 };

@@ -204,6 +204,23 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
       );
     });
 
+    test('a quiet time ends by a promotion, and all of them by a full one', async () => {
+      await nodesOf('quiet', 4);
+      const stage = { limit: 1, soakSeconds: 3600, approveAfter: true };
+      const stages = ['one', 'two', 'three'].map(name => ({ name, ...stage }));
+      await create(api, plan('quiet', 'quiet', { stages }));
+      await untilPlan(api, 'quiet', 'quiet', ({ waitingFor, run: now }) => waitingFor === 'StageSoak' && now?.stage === 'one');
+      await wrong('plan', 'approve', 'quiet');
+      assert.match(
+        await run('plan', 'promote', 'quiet'),
+        /^maintenanceapproval\.drydock\.dev\/quiet-\w+ created\nrun 1 of plan quiet: stage one is over, and the next one begins$/m,
+      );
+      await untilPlan(api, 'quiet', 'quiet again', ({ waitingFor, run: now }) => waitingFor === 'StageSoak' && now?.stage === 'two');
+      assert.match(await run('plan', 'promote', 'quiet', '--full'), /run 1 of plan quiet: it goes through all its stages without/);
+      assert.equal((await harness.drydock('plan', 'status', 'quiet', '-w')).code, 0);
+      assert.match((await wrong('plan', 'promote', 'quiet')).stderr, /waits for no quiet time and no approval: it is Complete/);
+    });
+
     test('what is wrong is said in one line, with what to do', async () => {
       assert.match((await wrong('plan', 'create', 'x', '--image', 'y')).stderr, /say which nodes with --selector/);
       assert.match((await wrong('plan', 'create', 'x', '-l', 'a=b', '--image', 'y', '--max-in-flight', 'many')).stderr, /--max-in-flight/);

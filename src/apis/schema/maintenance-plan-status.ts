@@ -106,8 +106,22 @@ export const maintenanceApprovalSpec = z
     runID: z.string().min(1).max(63).describe('status.run.id of the plan.'),
     revision: z.string().min(1).max(63).describe('status.run.revision of the plan: an edit of the work makes the approval void.'),
     stage: stageName.optional().describe('The stage after which the plan may go on. Left out: the run may begin.'),
+    promote: z
+      .enum(['Stage', 'Full'])
+      .optional()
+      .describe(
+        'Stage: the quiet time after the stage is over too. Full: the run may begin, and goes on after all of its stages, without their quiet times.',
+      ),
   })
-  .meta(rules(rule('self == oldSelf', 'an approval cannot be changed: create another one')))
+  .meta(
+    rules(
+      rule('self == oldSelf', 'an approval cannot be changed: create another one'),
+      rule(
+        "!has(self.promote) || (self.promote == 'Stage') == has(self.stage)",
+        'promote Stage names a stage, and promote Full names none',
+      ),
+    ),
+  )
   .describe('Somebody agrees that a MaintenancePlan goes on.');
 
 export type MaintenancePlanStatus = z.input<typeof maintenancePlanStatus>;

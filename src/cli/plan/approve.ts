@@ -1,14 +1,9 @@
-import type { JsonObject } from '../../core/json.ts';
-import { planAnnotation, planApi } from '../../core/plan/plan.ts';
-import { approvalNameOf, approvalsPath, labelOf } from '../../core/plan/writes.ts';
-import type { Api } from '../../operator/ports.ts';
-import { systemClock } from '../../support/clock.ts';
-import { refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
-import { isUpToDate, type PlanObject, planNamed } from './plan-object.ts';
+import { giveApproval, runToApprove, untilSeen } from './give-approval.ts';
+import { type PlanObject, planNamed } from './plan-object.ts';
 
 export type ApproveFlags = ConnectionFlags & { readonly yes?: boolean };
 
@@ -46,33 +41,6 @@ export const approvedBy = (plan: PlanObject, stage: string | undefined, ahead: b
   return stage === undefined ? {} : { stage };
 };
 
-type Run = { readonly id: string; readonly revision: string };
-
-/** It goes with its plan. */
-const approvalObject = (approval: string, { metadata: { name, uid } }: PlanObject, { id, revision }: Run, asked: Asked): JsonObject => ({
-  apiVersion: planApi,
-  kind: 'MaintenanceApproval',
-  metadata: {
-    name: approval,
-    labels: { [planAnnotation]: labelOf(name) },
-    ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name, uid }],
-  },
-  spec: { planName: name, runID: id, revision, ...asked },
-});
-
-const pauseMs = 200;
-const mostPauses = 50;
-
-/** Waits until the operator has seen the approval, so that whoever follows the plan next does not find it waiting. Resolves with false when that takes long. */
-const isSeen = async (api: Api, name: string, { stage }: Asked): Promise<boolean> => {
-  for (let pauses = 0; pauses < mostPauses; pauses += 1) {
-    const asked = askedBy(await planNamed(api, name));
-    if (asked === undefined || asked.stage !== stage) return true;
-    await systemClock.sleep(pauseMs);
-  }
-  return false;
-};
-
 /** `drydock plan approve NAME [STAGE]`: creates the MaintenanceApproval. Throws a UsageError where nothing waits for it. */
 export const approve = (
   name: string,
@@ -82,20 +50,10 @@ export const approve = (
 ): Promise<void> =>
   withCluster(flags, env, async api => {
     const plan = await planNamed(api, name);
-    const { run } = plan.status ?? {};
-    if (run === undefined || !isUpToDate(plan)) {
-      throw new Error(
-        `the operator has not seen plan ${name} as it is now, and an approval is for one run: try again, or see drydock check`,
-      );
-    }
+    const run = runToApprove(plan);
     const asked = approvedBy(plan, stage, yes === true);
-    const approval = approvalNameOf({ name, uid: plan.metadata.uid }, run, asked.stage);
-    const body = approvalObject(approval, plan, run, asked);
-    const response = await api.call({ method: 'POST', path: approvalsPath, query: { fieldManager: 'drydock' }, body });
-    if (response.status !== 201 && response.status !== 409) throw refusedError(response);
-    plainOutput.line(`maintenanceapproval.drydock.dev/${approval} ${response.status === 409 ? 'is there already' : 'created'}`);
+    await giveApproval(api, plan, run, asked);
     plainOutput.line(`run ${run.id} of plan ${name}: ${words(asked)} is approved`);
-    const isAwaited = askedBy(plan)?.stage === asked.stage && askedBy(plan) !== undefined;
-    if (isAwaited && !(await isSeen(api, name, asked)))
-      plainOutput.note(`the operator has not gone on with plan ${name} yet; drydock check says whether one works`);
+    const isWaiting = (one: PlanObject): boolean => askedBy(one) !== undefined && askedBy(one)?.stage === asked.stage;
+    if (isWaiting(plan)) await untilSeen(api, name, isWaiting);
   });

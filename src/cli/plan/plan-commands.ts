@@ -7,6 +7,7 @@ import type { CreateFlags } from './create.ts';
 import type { HaltFlags } from './halt.ts';
 import type { HistoryFlags } from './history.ts';
 import type { RetryFlags, SkipFlags } from './node-choices.ts';
+import type { PromoteFlags } from './promote.ts';
 import type { PlanStatusFlags } from './status.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -74,6 +75,16 @@ const approveCommand = (env: Env): Command =>
       (await import('./approve.ts')).approve(name, stage, flags, env),
     );
 
+const afterPromote = `
+It makes a MaintenanceApproval, as drydock plan approve does, for one run of one revision of the work. Limits, windows and halting hold the plan all the same.
+${runner}`;
+
+const promoteCommand = (env: Env): Command =>
+  named('promote', 'end the quiet time of the stage, and agree to what follows it: the plan goes on at once')
+    .option('--full', 'go through all stages of this run without quiet times and approvals')
+    .addHelpText('after', afterPromote)
+    .action(async (name: string, flags: PromoteFlags) => (await import('./promote.ts')).promote(name, flags, env));
+
 const historyCommand = (env: Env): Command =>
   named('history', 'show the runs of a plan: how many nodes had which verdict, and when')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'))
@@ -127,6 +138,7 @@ export const planCommand = (env: Env): Command => {
     switchCommand('pause', 'start no more nodes; nodes in flight are finished', env),
     switchCommand('resume', 'let a paused plan go on', env),
     approveCommand(env),
+    promoteCommand(env),
     retryCommand(env),
     skipCommand(env),
     nextCommand(env),

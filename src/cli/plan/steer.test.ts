@@ -10,6 +10,7 @@ import { historyTable, runsOf } from './history.ts';
 import { movedToFront, noTurnOf } from './next.ts';
 import { mergedRetries } from './node-choices.ts';
 import type { PlanObject } from './plan-object.ts';
+import { promotionOf } from './promote.ts';
 import { endOf } from './status.ts';
 
 /** What the commands about plans write, and refuse. */
@@ -76,6 +77,17 @@ test('what the plan waits for is approved, anything else only ahead', () => {
   assert.throws(() => approvedBy(running, undefined, true), /asks for no approval of its run/);
   assert.throws(() => approvedBy(running, 'rack', true), /stage rack of plan kernel asks for no approval; those that do: canary/);
   assert.deepEqual(approvedBy(running, 'canary', true), { stage: 'canary' });
+});
+
+test('what keeps the plan between two stages is promoted, or all of it', () => {
+  const [since, run] = ['2026-05-01T10:00:00Z', { id: '1', revision: 'r', startTime: '2026-05-01T10:00:00Z' }];
+  const waits = (word: string, stage?: string): PlanObject =>
+    planOf({ phase: 'Running', waiting: [{ word, who: 'x', since }], run: { ...run, ...(stage !== undefined && { stage }) } });
+  assert.deepEqual(promotionOf(waits('StageSoak', 'canary'), false), { stage: 'canary', promote: 'Stage' });
+  assert.deepEqual(promotionOf(waits('Approval', 'canary'), false), { stage: 'canary', promote: 'Stage' });
+  assert.deepEqual(promotionOf(waits('Approval'), false), {}, 'the run');
+  assert.deepEqual(promotionOf(waits('MaxInFlight', 'canary'), true), { promote: 'Full' });
+  assert.throws(() => promotionOf(waits('MaxInFlight', 'canary'), false), /waits for no quiet time and no approval: it is Running; --full/);
 });
 
 test('a plan that is followed ends when its status is about the spec as it is', () => {

@@ -254,6 +254,22 @@ describe('stages', () => {
     assert.deepEqual(begun({ ...over, approvals: [{ ...approval, run: '0' }] }, { stages }), []);
   });
 
+  test('a promotion ends the quiet time of one stage, or of all, and is the approval of them', () => {
+    const given = { key: 'a', uid: 'a', resourceVersion: '1', plan: 'kernel', run: '1', revision: 'r1' };
+    const verdicts = [makeVerdict('n1', { stage: 'canary' })];
+    for (const [more, word] of [
+      [{ stage: 'canary' }, 'Running StageSoak'],
+      [{ stage: 'canary', promote: 'Stage' }, 'Running'],
+      [{ stage: 'second', promote: 'Stage' }, 'Running StageSoak'],
+      [{ promote: 'Full' }, 'Running'],
+      [{ promote: 'Full', revision: 'r0' }, 'Running StageSoak'],
+      [{}, 'Running StageSoak'],
+    ] as const)
+      assert.equal(words(decided({ verdicts, approvals: [{ ...given, ...more }] }, { stages })), word, JSON.stringify(more));
+    assert.deepEqual(begun({ approvals: [{ ...given, promote: 'Full' }] }, { needsApproval: true }), ['n1']);
+    assert.deepEqual(begun({ approvals: [{ ...given, stage: 'canary', promote: 'Stage' }] }, { needsApproval: true, stages }), []);
+  });
+
   test('a node stays in the stage that it was begun in, whatever comes before it in the order', () => {
     const done = makeVerdict('n1', { stage: 'canary', completedAt: at(-6000) });
     const nodes = [...nodesOf(3), makePlanNode(makeReadyNode('a0'))];

@@ -81,6 +81,8 @@ export type Approval = {
   readonly revision: string;
   /** The stage after which the plan may go on; missing for the beginning of the run. */
   readonly stage?: string;
+  /** Stage: the quiet time after the stage is over too. Full: the same of the run and of all its stages. */
+  readonly promote?: 'Stage' | 'Full';
 };
 
 /** Another plan that is under way, as far as it may be in the way. */

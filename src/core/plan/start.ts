@@ -1,10 +1,10 @@
 import { earliest, isBefore, secondsBetween, timeText } from '../time.ts';
 import { calendarOf, expectedIn, freezeAt, startOf } from '../window/calendar.ts';
 import { appliesTo } from '../window/window.ts';
+import { isApproved, isPromoted } from './approvals.ts';
 import { gateBeforeNode } from './ask-gates.ts';
 import type { InFlight } from './in-flight.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
-import type { Plan } from './plan.ts';
 import { unprepared } from './prepare.ts';
 import type { PlanNode, Waiting } from './snapshot.ts';
 import { type StageNodes, soakEnd } from './stages.ts';
@@ -146,23 +146,19 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
 
 /** What keeps the plan from going on behind a stage whose nodes all have their verdict. */
 const afterStage = ({ stage, nodes, past }: StageNodes, view: PlanView, now: Temporal.Instant): Start | undefined => {
-  const { plan, approvals } = view.snapshot;
+  const { plan } = view.snapshot;
   const ends = [...nodes.flatMap(({ node }) => view.verdicts.get(node.uid) ?? []), ...past].map(({ completedAt }) => completedAt);
   const last = ends.toSorted((one, other) => Temporal.Instant.compare(one, other)).at(-1);
   if (last === undefined) return undefined;
   const until = soakEnd(stage, last);
-  if (isBefore(now, until)) {
+  if (isBefore(now, until) && !isPromoted(view.snapshot, stage.name)) {
     const who = `stage ${stage.name} is done, and its quiet time is not over`;
     return { stage: stage.name, waiting: [{ word: 'StageSoak', who, ends: until }], again: until };
   }
-  if (!stage.approveAfter || approvals.some(approval => approval.stage === stage.name && isFor(approval, plan))) return undefined;
+  if (!stage.approveAfter || isApproved(view.snapshot, stage.name)) return undefined;
   const who = `stage ${stage.name} is done, and somebody has to agree: drydock plan approve ${plan.name} ${stage.name}`;
   return { stage: stage.name, waiting: [{ word: 'Approval', who }] };
 };
-
-/** It was given to this very run and revision: what was agreed to before an edit of the work is void. */
-const isFor = ({ plan: name, run, revision }: { plan: string; run: string; revision: string }, plan: Plan): boolean =>
-  name === plan.name && run === plan.run?.id && revision === plan.run.revision;
 
 const blocked = ({ selected }: PlanView): readonly Waiting[] => {
   for (const { node, due } of selected.values()) {
@@ -180,8 +176,8 @@ const isUnderWay = ({ stage, nodes }: StageNodes, view: PlanView): boolean => {
 
 /** The first stage that is not over decides. */
 export const nextStart = (view: PlanView, now: Temporal.Instant): Start => {
-  const { plan, approvals } = view.snapshot;
-  if (plan.needsApproval && !approvals.some(approval => approval.stage === undefined && isFor(approval, plan))) {
+  const { plan } = view.snapshot;
+  if (plan.needsApproval && !isApproved(view.snapshot)) {
     return { waiting: [{ word: 'Approval', who: `somebody has to agree to the run: drydock plan approve ${plan.name}` }] };
   }
   const more = (index: number): boolean => view.stages.slice(index + 1).some(stage => isUnderWay(stage, view));

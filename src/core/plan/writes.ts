@@ -4,7 +4,7 @@ import type { KubeEvent, Write } from '../maintenance/decision.ts';
 import { timeText } from '../time.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
 import { type Plan, type PodWork, planAnnotation, planApi, plansPath, type Run } from './plan.ts';
-import type { PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from './snapshot.ts';
+import type { Approval, PlanSettings, PlanSnapshot, RecordSlice, WorkPod } from './snapshot.ts';
 
 /** The objects that a plan makes, each under a name that is computed: what was begun is found again after a crash. */
 
@@ -189,8 +189,12 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict
 };
 
 /** Of the approval of a run, or of what follows one of its stages: whoever agrees twice has agreed once. */
-export const approvalNameOf = ({ name, uid }: Pick<Plan, 'name' | 'uid'>, run: Pick<Run, 'id' | 'revision'>, stage?: string): string =>
-  nameWith(name.replaceAll('.', '-'), short(`${uid}/${run.id}/${run.revision}/${stage ?? ''}`));
+export const approvalNameOf = (
+  { name, uid }: Pick<Plan, 'name' | 'uid'>,
+  run: Pick<Run, 'id' | 'revision'>,
+  { stage = '', promote }: Pick<Approval, 'stage' | 'promote'>,
+): string =>
+  nameWith(name.replaceAll('.', '-'), short(`${uid}/${run.id}/${run.revision}/${stage}${promote === undefined ? '' : `/${promote}`}`));
 
 /** The record of a run so long ago that nobody asks for it. */
 export const deleteRecordWrite = ({ name, uid }: RecordSlice): Write => ({

@@ -1,0 +1,59 @@
+import type { JsonObject } from '../../core/json.ts';
+import { planAnnotation, planApi } from '../../core/plan/plan.ts';
+import type { Approval } from '../../core/plan/snapshot.ts';
+import { approvalNameOf, approvalsPath, labelOf } from '../../core/plan/writes.ts';
+import type { Api } from '../../operator/ports.ts';
+import { systemClock } from '../../support/clock.ts';
+import { refusedError } from '../shared/api-error.ts';
+import { plainOutput } from '../shared/output.ts';
+import { isUpToDate, type PlanObject, planNamed } from './plan-object.ts';
+
+/** What `drydock plan approve` and `drydock plan promote` have in common: a MaintenanceApproval is made, and the operator sees it. */
+
+/** What an approval is for: the run, what follows a stage, or a quiet time that ends with it. */
+export type Given = Pick<Approval, 'stage' | 'promote'>;
+
+type Run = { readonly id: string; readonly revision: string };
+
+/** The run that the approval is for. Throws where the operator has not looked at the plan as it is now. */
+export const runToApprove = (plan: PlanObject): Run => {
+  const { run } = plan.status ?? {};
+  if (run !== undefined && isUpToDate(plan)) return run;
+  throw new Error(
+    `the operator has not seen plan ${plan.metadata.name} as it is now, and an approval is for one run: try again, or see drydock check`,
+  );
+};
+
+/** It goes with its plan. */
+const approvalObject = (approval: string, { metadata: { name, uid } }: PlanObject, { id, revision }: Run, given: Given): JsonObject => ({
+  apiVersion: planApi,
+  kind: 'MaintenanceApproval',
+  metadata: {
+    name: approval,
+    labels: { [planAnnotation]: labelOf(name) },
+    ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name, uid }],
+  },
+  spec: { planName: name, runID: id, revision, ...given },
+});
+
+/** Creates the approval; whoever agrees twice has agreed once. Throws an ApiError with what the server said. */
+export const giveApproval = async (api: Api, plan: PlanObject, run: Run, given: Given): Promise<void> => {
+  const { name, uid } = plan.metadata;
+  const approval = approvalNameOf({ name, uid }, run, given);
+  const body = approvalObject(approval, plan, run, given);
+  const response = await api.call({ method: 'POST', path: approvalsPath, query: { fieldManager: 'drydock' }, body });
+  if (response.status !== 201 && response.status !== 409) throw refusedError(response);
+  plainOutput.line(`maintenanceapproval.drydock.dev/${approval} ${response.status === 409 ? 'is there already' : 'created'}`);
+};
+
+const pauseMs = 200;
+const mostPauses = 50;
+
+/** Waits until the operator has seen the approval, so that whoever follows the plan next does not find it waiting; tells when that takes long. */
+export const untilSeen = async (api: Api, name: string, isWaiting: (plan: PlanObject) => boolean): Promise<void> => {
+  for (let pauses = 0; pauses < mostPauses; pauses += 1) {
+    if (!isWaiting(await planNamed(api, name))) return;
+    await systemClock.sleep(pauseMs);
+  }
+  plainOutput.note(`the operator has not gone on with plan ${name} yet; drydock check says whether one works`);
+};

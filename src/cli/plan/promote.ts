@@ -1,0 +1,48 @@
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { plainOutput } from '../shared/output.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+import { askedBy } from './approve.ts';
+import { type Given, giveApproval, runToApprove, untilSeen } from './give-approval.ts';
+import { type PlanObject, planNamed } from './plan-object.ts';
+
+export type PromoteFlags = ConnectionFlags & { readonly full?: boolean };
+
+/** The stage whose quiet time is under way. */
+const quietAfter = ({ status }: PlanObject): string | undefined =>
+  status?.waiting?.some(({ word }) => word === 'StageSoak') === true ? status.run?.stage : undefined;
+
+/** What keeps the plan between two stages now, as an approval that ends it. Throws a UsageError where nothing does. */
+export const promotionOf = (plan: PlanObject, full: boolean): Given => {
+  if (full) return { promote: 'Full' };
+  const quiet = quietAfter(plan);
+  if (quiet !== undefined) return { stage: quiet, promote: 'Stage' };
+  const asked = askedBy(plan);
+  if (asked !== undefined) return asked.stage === undefined ? {} : { ...asked, promote: 'Stage' };
+  const { metadata, status } = plan;
+  const state = `it is ${status?.phase ?? 'not begun'}`;
+  throw new UsageError(`plan ${metadata.name} waits for no quiet time and no approval: ${state}; --full lets it go through all its stages`);
+};
+
+const said = ({ stage, promote }: Given): string => {
+  if (promote === 'Full') return 'it goes through all its stages without quiet times and approvals';
+  return stage === undefined ? 'the run is approved' : `stage ${stage} is over, and the next one begins`;
+};
+
+/** Whether it waits for what such an approval ends. */
+const waitsFor = (plan: PlanObject, { stage, promote }: Given): boolean => {
+  const [quiet, asked] = [quietAfter(plan), askedBy(plan)];
+  if (promote === 'Full') return quiet !== undefined || asked !== undefined;
+  return (quiet !== undefined && quiet === stage) || (asked !== undefined && asked.stage === stage);
+};
+
+/** `drydock plan promote NAME [--full]`: ends the quiet time and approves, by a MaintenanceApproval. Throws a UsageError where nothing waits for it. */
+export const promote = (name: string, { full, ...flags }: PromoteFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
+  withCluster(flags, env, async api => {
+    const plan = await planNamed(api, name);
+    const run = runToApprove(plan);
+    const given = promotionOf(plan, full === true);
+    await giveApproval(api, plan, run, given);
+    plainOutput.line(`run ${run.id} of plan ${name}: ${said(given)}`);
+    if (waitsFor(plan, given)) await untilSeen(api, name, one => waitsFor(one, given));
+  });
