@@ -40,6 +40,10 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
     );
     const editsWork = (): Promise<Reply> => as('runner', 'PATCH', `${planPath('guarded')}?dryRun=All`, { spec: { due: null } });
     await until('the policy to be in force', async () => (await editsWork()).status === 403);
+    const asking = plan('probe', 'probe', { paused: true, approval: { run: 'Required' } });
+    await create(api, asking);
+    const takesAway = (): Promise<Reply> => as('author', 'PATCH', `${planPath('probe')}?dryRun=All`, { spec: { approval: null } });
+    await until('the policy of approvals to be in force', async () => (await takesAway()).status === 403);
   });
   after(() => harness.stop());
 
@@ -86,6 +90,32 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
     const createOne = (): Promise<Reply> => as('author', 'POST', `${plans}?dryRun=All`, plan('own', 'own', spec));
     await until('the right to be gone', async () => (await createOne()).status === 403);
     assert.match(failureIn(await createOne()).message, /needs the right delete-pods on maintenanceplans\.drydock\.dev/);
+  });
+
+  test('whoever writes a plan does not take away the approval that it asks for, and whoever may approve does', async () => {
+    const stages = [{ name: 'canary', limit: 1, soakSeconds: 3600, approveAfter: true }];
+    await create(api, plan('asking', 'asking', { paused: true, stages, approval: { run: 'Required' } }));
+    const edit = (user: 'author' | 'runner', spec: object): Promise<Reply> =>
+      as(user, 'PATCH', `${planPath('asking')}?dryRun=All`, { spec });
+    const [stage] = stages;
+    for (const spec of [
+      { approval: { run: 'NotRequired' } },
+      { approval: null },
+      { stages: [] },
+      { stages: null },
+      { stages: [{ ...stage, approveAfter: false }] },
+      { stages: [{ ...stage, soakSeconds: 0 }] },
+      { stages: [{ ...stage, limit: 100 }] },
+      { stages: [{ name: 'before' }, stage] },
+    ]) {
+      const reply = await edit('author', spec);
+      assert.equal(reply.status, 403, JSON.stringify(spec));
+      assert.match(failureIn(reply).message, /needs the right to create maintenanceapprovals\.drydock\.dev/);
+    }
+    assert.equal((await edit('author', { concurrency: { maxInFlight: 2 }, due: { expression: 'true' } })).status, 200);
+    assert.equal((await edit('runner', { stages: [{ ...stage, limit: 100 }] })).status, 200);
+    const free = await as('author', 'PATCH', `${planPath('guarded')}?dryRun=All`, { spec: { stages, approval: { run: 'Required' } } });
+    assert.equal(free.status, 200, 'whoever adds a question may');
   });
 
   test('nobody but the operator says that a Maintenance is part of a plan', async () => {
