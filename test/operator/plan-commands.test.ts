@@ -117,6 +117,9 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
       for (const name of names) assert.match(complete.stdout, new RegExp(`^${name} +Done +\\w+ +20`, 'm'));
       assert.match((await wrong('plan', 'approve', 'made')).stderr, /waits for no approval: it is Complete; --yes approves ahead/);
       assert.match(await run('plan', 'history', 'made'), /^1 +\w+ +Complete +3 +0 +0 +0 +0 +20\S+ +20\S+$/m);
+      const ofRun = await run('plan', 'history', 'made', '--run', '1');
+      for (const name of names) assert.match(ofRun, new RegExp(`^${name} +Done +\\w+ +20`, 'm'));
+      assert.match((await wrong('plan', 'history', 'made', '--run', '7')).stderr, /plan made has no record of run 7; those it has: 1$/m);
       assert.match(await run('why', names[0] ?? ''), /MaintenancePlan made is over with it in this run \(Done\), since 20/);
       assert.equal(await run('plan', 'rerun', 'made'), 'maintenanceplan.drydock.dev/made begins run 2\n');
       await untilPlan(api, 'made', 'in its second run', ({ run: now, phase }) => now?.id === '2' && phase === 'Complete');

@@ -1,14 +1,19 @@
 import { stringify } from 'yaml';
+import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
+import type { JsonObject } from '../../core/json.ts';
 import { type VerdictWord, verdictWords } from '../../core/plan/in-flight.ts';
 import type { RecordSlice } from '../../core/plan/snapshot.ts';
+import { isSetAside } from '../../core/plan/view.ts';
 import { timeText } from '../../core/time.ts';
 import { columns } from '../../support/columns.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { type PlanObject, planNamed, recordsOf } from './plan-object.ts';
+import { type ShownVerdict, shownVerdicts, verdictJson, verdictsTable } from './status-text.ts';
 
-export type HistoryFlags = ConnectionFlags & { readonly output: 'table' | 'json' | 'yaml' };
+export type HistoryFlags = ConnectionFlags & { readonly output: 'table' | 'json' | 'yaml'; readonly run?: string };
 
 /** One run as it is shown. */
 type ShownRun = {
@@ -67,12 +72,47 @@ export const historyTable = (runs: readonly ShownRun[]): string => {
   return columns([head, ...rows], 3).join('\n');
 };
 
-/** `drydock plan history NAME`: the runs of a plan, out of its records. Nothing is written. */
+const written = (value: JsonObject, text: string, { output }: HistoryFlags): string => {
+  if (output === 'json') return JSON.stringify(value, undefined, 2);
+  return output === 'yaml' ? stringify(value, { lineWidth: 0 }).trimEnd() : text;
+};
+
+/** One run with the verdicts of its nodes: of each revision of the work, where it was edited and the run kept its id. */
+type RunVerdicts = ShownRun & { readonly nodes: readonly ShownVerdict[] };
+
+/** The verdicts of the run of this id. Throws a UsageError where there is none: the records of old runs are deleted. */
+export const verdictsOfRun = (plan: PlanObject, slices: readonly RecordSlice[], id: string): readonly RunVerdicts[] => {
+  const runs = runsOf(plan, slices);
+  const found = runs.filter(({ run }) => run === id);
+  if (found.length === 0) {
+    const known = [...new Set(runs.map(({ run }) => run))].join(', ');
+    throw new UsageError(
+      `plan ${plan.metadata.name} has no record of run ${id}; ${known === '' ? 'it has none' : `those it has: ${known}`}`,
+    );
+  }
+  const read = readMaintenancePlan(plan);
+  const { run: now } = plan.status ?? {};
+  return found.map(one => {
+    const ofIt = slices.filter(({ run, revision }) => run === one.run && revision === one.revision);
+    const isNow = now?.id === one.run && now.revision === one.revision;
+    return { ...one, nodes: shownVerdicts(ofIt, verdict => isNow && isSetAside(verdict, read)) };
+  });
+};
+
+const runText = ({ nodes, ...run }: RunVerdicts): string =>
+  `${historyTable([run])}\n\n${nodes.length === 0 ? 'No node has a verdict in this run yet.' : verdictsTable(nodes)}`;
+
+/** `drydock plan history NAME`: the runs of a plan, out of its records; with --run the nodes of one. Nothing is written. */
 export const history = (name: string, flags: HistoryFlags, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
   withCluster(flags, env, async api => {
     const plan = await planNamed(api, name);
-    const runs = runsOf(plan, await recordsOf(api, plan));
-    if (flags.output === 'json') return plainOutput.line(JSON.stringify({ runs }, undefined, 2));
-    if (flags.output === 'yaml') return plainOutput.line(stringify({ runs }, { lineWidth: 0 }).trimEnd());
-    plainOutput.line(runs.length === 0 ? `Plan ${name} has not begun a run.` : historyTable(runs));
+    const slices = await recordsOf(api, plan);
+    if (flags.run !== undefined) {
+      const runs = verdictsOfRun(plan, slices, flags.run);
+      const value = { runs: runs.map(({ nodes, ...run }) => ({ ...run, nodes: nodes.map(verdictJson) })) };
+      return plainOutput.line(written(value, runs.map(runText).join('\n\n'), flags));
+    }
+    const runs = runsOf(plan, slices);
+    const text = runs.length === 0 ? `Plan ${name} has not begun a run.` : historyTable(runs);
+    plainOutput.line(written({ runs: [...runs] }, text, flags));
   });

@@ -87,6 +87,7 @@ const promoteCommand = (env: Env): Command =>
 
 const historyCommand = (env: Env): Command =>
   named('history', 'show the runs of a plan: how many nodes had which verdict, and when')
+    .option('--run <id>', 'the verdicts of the nodes of this run')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'))
     .addHelpText('after', viewer)
     .action(async (name: string, flags: HistoryFlags) => (await import('./history.ts')).history(name, flags, env));

@@ -1,4 +1,6 @@
+import type { JsonObject } from '../../core/json.ts';
 import type { NodeVerdict } from '../../core/plan/in-flight.ts';
+import type { RecordSlice } from '../../core/plan/snapshot.ts';
 import { timeText } from '../../core/time.ts';
 import { columns } from '../../support/columns.ts';
 import { isUpToDate, type PlanObject } from './plan-object.ts';
@@ -7,6 +9,21 @@ import { isUpToDate, type PlanObject } from './plan-object.ts';
 
 /** Verdicts of the present run; `setAside` are those that do not count any more. */
 export type ShownVerdict = NodeVerdict & { readonly setAside: boolean };
+
+/** Verdicts by the name of their node. */
+export const shownVerdicts = (slices: readonly RecordSlice[], isSetAside: (verdict: NodeVerdict) => boolean): readonly ShownVerdict[] =>
+  slices
+    .flatMap(({ verdicts }) => verdicts)
+    .map(verdict => ({ ...verdict, setAside: isSetAside(verdict) }))
+    .toSorted((one, other) => (one.node < other.node ? -1 : 1));
+
+/** One verdict, as programs read it. */
+export const verdictJson = ({ uid, startedAt, completedAt, ...rest }: ShownVerdict): JsonObject => ({
+  ...rest,
+  nodeUID: uid,
+  startTime: timeText(startedAt),
+  completionTime: timeText(completedAt),
+});
 
 const table = (rows: readonly (readonly string[])[]): string => columns(rows, 3).join('\n');
 
@@ -85,12 +102,11 @@ const failuresPart = ({ status = {} }: PlanObject): readonly string[] =>
     (status.failures ?? []).map(({ node, stage, step, time, held: isHeld, message }) => [node, stage, step, time, held(isHeld), message]),
   );
 
-const verdictsPart = (verdicts: readonly ShownVerdict[] | undefined): readonly string[] => {
-  if (verdicts === undefined) return [];
-  if (verdicts.length === 0) return ['\nNo node has a verdict in this run yet.'];
-  return part(
+/** Verdicts of one run, a line each. */
+export const verdictsTable = (verdicts: readonly ShownVerdict[]): string =>
+  table([
     ['NODE', 'VERDICT', 'STAGE', 'COMPLETED', 'ATTEMPTS', 'HELD', 'MESSAGE'],
-    verdicts.map(one => [
+    ...verdicts.map(one => [
       one.node,
       one.setAside ? `${one.verdict} (retried)` : one.verdict,
       one.stage,
@@ -99,7 +115,11 @@ const verdictsPart = (verdicts: readonly ShownVerdict[] | undefined): readonly s
       held(one.held),
       one.message,
     ]),
-  );
+  ]);
+
+const verdictsPart = (verdicts: readonly ShownVerdict[] | undefined): readonly string[] => {
+  if (verdicts === undefined) return [];
+  return [verdicts.length === 0 ? '\nNo node has a verdict in this run yet.' : `\n${verdictsTable(verdicts)}`];
 };
 
 /** All of the status; with the verdicts of the run where they are given. */

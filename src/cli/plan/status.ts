@@ -11,7 +11,7 @@ import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { followPlan } from './follow-plan.ts';
 import { isUpToDate, ofThisRun, type PlanObject, planNamed, plansOf, recordsOf } from './plan-object.ts';
-import { planLine, plansTable, planText, type ShownVerdict } from './status-text.ts';
+import { planLine, plansTable, planText, type ShownVerdict, shownVerdicts, verdictJson } from './status-text.ts';
 
 export type PlanStatusFlags = ConnectionFlags & {
   readonly output: 'table' | 'wide' | 'json' | 'yaml';
@@ -21,19 +21,8 @@ export type PlanStatusFlags = ConnectionFlags & {
 
 const verdictsOf = async (api: Api, plan: PlanObject): Promise<readonly ShownVerdict[]> => {
   const read = readMaintenancePlan(plan);
-  const slices = ofThisRun(await recordsOf(api, plan), plan);
-  return slices
-    .flatMap(({ verdicts }) => verdicts)
-    .map(verdict => ({ ...verdict, setAside: isSetAside(verdict, read) }))
-    .toSorted((one, other) => (one.node < other.node ? -1 : 1));
+  return shownVerdicts(ofThisRun(await recordsOf(api, plan), plan), verdict => isSetAside(verdict, read));
 };
-
-const verdictJson = ({ uid, startedAt, completedAt, ...rest }: ShownVerdict): JsonObject => ({
-  ...rest,
-  nodeUID: uid,
-  startTime: timeText(startedAt),
-  completionTime: timeText(completedAt),
-});
 
 const planJson = ({ metadata, status }: PlanObject, verdicts?: readonly ShownVerdict[]): JsonObject => ({
   name: metadata.name,

@@ -6,7 +6,7 @@ import { UsageError } from '../shared/fail.ts';
 import { approvedBy } from './approve.ts';
 import { nextRunId } from './control.ts';
 import { type CreateFlags, planFor } from './create.ts';
-import { historyTable, runsOf } from './history.ts';
+import { historyTable, runsOf, verdictsOfRun } from './history.ts';
 import { movedToFront, noTurnOf } from './next.ts';
 import { mergedRetries } from './node-choices.ts';
 import type { PlanObject } from './plan-object.ts';
@@ -176,4 +176,10 @@ test('history counts the verdicts of each run, and has the present one before it
       ['3', 'r', 'Running', '0', '0', '0', '0', '0', '2026-05-02T00:00:00Z', '-'],
     ],
   );
+  const plan = planOf(status, { retries: [{ name: '*', before: '2026-05-03T00:00:00Z' }] });
+  const slices = [slice('2', 'Failed', 5), slice('1', 'Done', 1)];
+  const nodesOf = (id: string): readonly (readonly unknown[])[] =>
+    verdictsOfRun(plan, slices, id).flatMap(({ nodes }) => nodes.map(({ node, verdict, setAside }) => [node, verdict, setAside]));
+  assert.deepEqual([nodesOf('2'), nodesOf('3')], [[['n', 'Failed', false]], []]);
+  assert.throws(() => verdictsOfRun(plan, slices, '7'), /plan kernel has no record of run 7; those it has: 1, 2, 3$/);
 });
