@@ -37,6 +37,7 @@ const concurrency = z
   .object({
     maxInFlight: amount('How many nodes of this plan may be in flight at once; 0 starts none.').default(1),
     maxUnavailable: amount('How many of the selected nodes may be out of service, whatever took them: no start passes it.').optional(),
+    maxUnavailableAbsolute: z.int32().min(1).optional().describe('The same as a number: of both the lower one binds.'),
     perTopology: z
       .array(
         z.object({

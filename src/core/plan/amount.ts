@@ -13,3 +13,13 @@ export const resolveAmount = (amount: Amount, total: number): number | undefined
   if (percent < 1 || percent > 100) return undefined;
   return Math.max(1, Math.floor((total * percent) / 100));
 };
+
+/** What `concurrency` allows of `total` nodes to be out of service: of a share and a number the lower one. Undefined: it sets no limit. */
+export const mostUnavailable = (
+  { maxUnavailable, maxUnavailableAbsolute }: { readonly maxUnavailable?: Amount; readonly maxUnavailableAbsolute?: number },
+  total: number,
+): number | undefined => {
+  const share = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, total);
+  if (share === undefined || maxUnavailableAbsolute === undefined) return share ?? maxUnavailableAbsolute;
+  return Math.min(share, maxUnavailableAbsolute);
+};

@@ -183,6 +183,21 @@ describe('limits', () => {
     assert.deepEqual(begun({ outages, nodes }, { inFlight, ...many(3, { maxUnavailable: 3 }) }), ['n2']);
   });
 
+  test('of a share and a number of nodes out of service the lower one binds, and is named', () => {
+    const nodes = [...nodesOf(10), ...['n11', 'n12'].map(name => makePlanNode(makeReadyNode(name, { conditions: [] })))];
+    const outages = out('n11', 'n12');
+    for (const [more, limit, who] of [
+      [{ maxUnavailable: '50%', maxUnavailableAbsolute: 2 }, 2, /concurrency\.maxUnavailableAbsolute allows 2/],
+      [{ maxUnavailable: '10%', maxUnavailableAbsolute: 5 }, 1, /concurrency\.maxUnavailable allows 1/],
+      [{ maxUnavailableAbsolute: 2 }, 2, /concurrency\.maxUnavailableAbsolute allows 2/],
+    ] as const) {
+      const { counts, waiting } = decided({ nodes, outages }, many(9, more));
+      assert.equal(counts.maxUnavailable, limit, JSON.stringify(more));
+      assert.match(waiting.find(({ word }) => word === 'MaxUnavailable')?.who ?? '', who);
+    }
+    assert.deepEqual(begun({ nodes, outages }, many(9, { maxUnavailable: '50%', maxUnavailableAbsolute: 3 })), ['n1']);
+  });
+
   test('no start breaks the limit of another plan; a node that the other has out already is shared', () => {
     const other = { name: 'firmware', selected: new Set(['n1', 'n2', 'n3']), maxUnavailable: 1, inFlight: [makeInFlight('n3')] };
     const outages = new Map([['n3', [{ cause: 'Plan', by: 'plan firmware' } as const]] as const]);

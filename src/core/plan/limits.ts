@@ -42,7 +42,9 @@ type NodeLimit = (node: Node) => Waiting | undefined;
 const ownLimit = (view: PlanView, out: readonly string[]): NodeLimit => {
   const { maxUnavailable } = view.counts;
   if (maxUnavailable === undefined || out.length + 1 <= maxUnavailable) return () => undefined;
-  const who = `${out.length} of the selected nodes are out of service, and concurrency.maxUnavailable allows ${maxUnavailable}: ${outBy(out, view)}`;
+  const { maxUnavailableAbsolute: absolute } = view.snapshot.plan.concurrency;
+  const field = absolute === maxUnavailable ? 'maxUnavailableAbsolute' : 'maxUnavailable';
+  const who = `${out.length} of the selected nodes are out of service, and concurrency.${field} allows ${maxUnavailable}: ${outBy(out, view)}`;
   return () => ({ word: 'MaxUnavailable', who });
 };
 

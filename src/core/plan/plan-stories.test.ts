@@ -85,6 +85,7 @@ class Story {
         foreignCordon: this.#pick(['Wait', 'TakeFirst', 'Skip']) ?? 'Wait',
         perTopology: this.#chance(0.3) ? [{ key: zone, maxUnavailable: 1 }] : [],
         ...(this.#chance(0.7) && { maxUnavailable: this.#pick([1, 2, 3, '25%']) ?? 1 }),
+        ...(this.#chance(0.3) && { maxUnavailableAbsolute: 1 + this.#below(3) }),
         ...(this.#chance(0.3) && { ramp: { start: 1, factor: 2 } }),
       },
       halt: this.#chance(0.3) ? { maxFailures: 2 } : {},
@@ -97,13 +98,14 @@ class Story {
   }
 
   /** What of a limit is used, and by whom. */
-  #used(plan: Plan): { readonly out: number; readonly limit: number | undefined; readonly names: readonly string[] } {
+  #used(plan: Plan): { readonly out: number; readonly limit: number; readonly names: readonly string[] } {
     const { world } = this;
     const outages = outagesOf({ nodes: world.nodes.values(), requests: world.children.values(), plans: world.plans.values() });
     const isMember = ({ labels }: Node): boolean => labels['node-role.kubernetes.io/control-plane'] !== undefined;
     const selected = [...world.nodes.values()].filter(node => plan.controlPlane !== 'Never' || !isMember(node)).map(({ name }) => name);
-    const { maxUnavailable } = plan.concurrency;
-    const limit = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, selected.length);
+    const { maxUnavailable, maxUnavailableAbsolute = Number.POSITIVE_INFINITY } = plan.concurrency;
+    const share = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, selected.length);
+    const limit = Math.min(share ?? Number.POSITIVE_INFINITY, maxUnavailableAbsolute);
     return { out: unavailableOf(selected, outages).length, limit, names: selected };
   }
 
@@ -128,13 +130,13 @@ class Story {
     }
   }
 
-  #startIsAllowed(name: string, before: readonly (readonly [Plan, { out: number; limit: number | undefined }])[]): void {
+  #startIsAllowed(name: string, before: readonly (readonly [Plan, { out: number }])[]): void {
     const plan = this.world.plans.get(name);
     const most = plan && resolveAmount(plan.concurrency.maxInFlight, this.#used(plan).names.length);
     assert.ok(plan !== undefined && plan.inFlight.length <= (most ?? 0), 'maxInFlight');
     for (const [other, { out }] of before) {
       const after = this.#used(other);
-      if (after.limit === undefined || after.out <= out) continue;
+      if (after.out <= out) continue;
       assert.ok(after.out <= after.limit, `${name} breaks the limit of ${other.name}: ${after.out} of ${after.limit}`);
     }
   }

@@ -73,6 +73,8 @@ export type TopologyLimit = { readonly key: string; readonly maxUnavailable?: nu
 export type Concurrency = {
   readonly maxInFlight: Amount;
   readonly maxUnavailable?: Amount;
+  /** A number beside the share: the lower one binds. */
+  readonly maxUnavailableAbsolute?: number;
   readonly perTopology: readonly TopologyLimit[];
   readonly foreignCordon: 'Wait' | 'TakeFirst' | 'Skip';
   readonly ramp?: { readonly start: number; readonly factor: number };

@@ -1,5 +1,5 @@
 import { isControlPlane } from '../quorum/quorum.ts';
-import { resolveAmount } from './amount.ts';
+import { mostUnavailable, resolveAmount } from './amount.ts';
 import { gateHaltOf, gateStates } from './ask-gates.ts';
 import type { GateHalt, GateState } from './gate.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
@@ -75,9 +75,8 @@ const countsOf = (snapshot: PlanSnapshot, selected: PlanView['selected'], verdic
   const many = (word: NodeVerdict['verdict']): number => words.filter(one => one === word).length;
   const open = all.filter(({ node }) => !isOver(verdicts.get(node.uid)) && !plan.skips.has(node.name));
   const begun = new Set(plan.inFlight.map(({ uid }) => uid));
-  const { maxInFlight, maxUnavailable } = plan.concurrency;
   const size = selected.size + replacedOf(snapshot, verdicts, selected).length;
-  const most = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, size);
+  const most = mostUnavailable(plan.concurrency, size);
   return {
     selected: size,
     due: open.filter(({ node, due }) => due === true && !begun.has(node.uid)).length,
@@ -87,7 +86,7 @@ const countsOf = (snapshot: PlanSnapshot, selected: PlanView['selected'], verdic
     done: many('Done'),
     failed: many('Failed'),
     skipped: many('Skipped') + all.filter(({ node }) => plan.skips.has(node.name) && !verdicts.has(node.uid)).length,
-    maxInFlight: resolveAmount(maxInFlight, size) ?? 0,
+    maxInFlight: resolveAmount(plan.concurrency.maxInFlight, size) ?? 0,
     ...(most !== undefined && { maxUnavailable: most }),
     unavailable: outOfService(selected, snapshot).length,
   };

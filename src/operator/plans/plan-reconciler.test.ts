@@ -101,6 +101,20 @@ describe('the loop of the plans', () => {
     end();
   });
 
+  test('keeps to the limits of other plans, shares and numbers', async () => {
+    const other = { ...planOf({ paused: true, concurrency: { maxUnavailable: '100%', maxUnavailableAbsolute: 1 } }) };
+    const metadata = { name: 'other', uid: 'uid-other', generation: 1, creationTimestamp: '2026-11-21T08:00:00Z' };
+    const { wait, status, end } = bench({ concurrency: { maxInFlight: 2 }, soakSeconds: 1000 }, cluster => {
+      cluster.put(`${plans}/other`, { ...other, metadata });
+      cluster.put('/api/v1/nodes/n3', nodeOf('n3'));
+    });
+    for (let turn = 0; turn < 20; turn += 1) await wait(1);
+    const { waiting, inFlight } = status() as { waiting: readonly { word: string; who: string }[]; inFlight: readonly unknown[] };
+    assert.equal(inFlight.length, 1);
+    assert.deepEqual([waiting[0]?.word, waiting[0]?.who.slice(0, 20)], ['OtherPlanLimit', 'plan other allows 1 ']);
+    end();
+  });
+
   test('starts nothing, and says what is missing, where it has no right to what plans need', async () => {
     const { cluster, wait, message, end } = bench({}, one => one.withheld.add(records));
     await wait(2);

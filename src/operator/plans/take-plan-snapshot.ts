@@ -1,6 +1,6 @@
 import type { Node } from '../../core/hold/node.ts';
 import { instanceOf } from '../../core/machine/machine.ts';
-import { resolveAmount } from '../../core/plan/amount.ts';
+import { mostUnavailable } from '../../core/plan/amount.ts';
 import { outagesOf } from '../../core/plan/ledger.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { sortRecords } from '../../core/plan/records.ts';
@@ -68,8 +68,7 @@ const isOver = ({ status, inFlight }: Plan): boolean =>
 const otherOf = (plan: Plan, inputs: SnapshotInputs): OtherPlan => {
   // The machine of one in flight may be gone, and its node with it: it is out until there is another.
   const selected = new Set([...selectedBy(plan, inputs), ...plan.inFlight.map(({ node }) => node)]);
-  const { maxUnavailable } = plan.concurrency;
-  const most = maxUnavailable === undefined ? undefined : resolveAmount(maxUnavailable, selected.size);
+  const most = mostUnavailable(plan.concurrency, selected.size);
   return { name: plan.name, selected, inFlight: plan.inFlight, ...(most !== undefined && { maxUnavailable: most }) };
 };
 

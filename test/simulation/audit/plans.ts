@@ -45,7 +45,7 @@ export const planChecker = ({ store, fail }: Around): Checker => ({
     if (inFlight(object).length > limitOf(object, 'maxInFlight'))
       fail('plans', `plan ${object.metadata.name} has ${inFlight(object).length} in flight`);
     for (const plan of all) {
-      const limit = limitOf(plan, 'maxUnavailable');
+      const limit = Math.min(limitOf(plan, 'maxUnavailable'), limitOf(plan, 'maxUnavailableAbsolute'));
       if (out.size > limit)
         fail(
           'plans',
