@@ -53,13 +53,15 @@ const workOf = ({ work }: MaintenancePlanSpec): Work => {
 const reboots = (work: Work): boolean => work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode);
 
 const concurrencyOf = ({ concurrency = {} }: MaintenancePlanSpec): Concurrency => {
-  const { maxInFlight = 1, maxUnavailable, maxUnavailableAbsolute, perTopology = [], foreignCordon = 'Wait', ramp } = concurrency;
+  const { maxInFlight = 1, perTopology = [], foreignCordon = 'Wait', ramp } = concurrency;
+  const { maxUnavailable, maxUnavailableAbsolute, startsPerWindow } = concurrency;
   return {
     maxInFlight,
     foreignCordon,
     perTopology: perTopology as Concurrency['perTopology'],
     ...(maxUnavailable !== undefined && { maxUnavailable }),
     ...(maxUnavailableAbsolute !== undefined && { maxUnavailableAbsolute }),
+    ...(startsPerWindow !== undefined && { startsPerWindow }),
     ...(ramp && { ramp: { start: ramp.start ?? 1, factor: ramp.factor ?? 2 } }),
   };
 };

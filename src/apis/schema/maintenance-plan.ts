@@ -54,6 +54,11 @@ const concurrency = z
       .describe(
         'Nodes that somebody else has cordoned. Wait: until they are uncordoned. TakeFirst: begin with them. Skip: leave them out.',
       ),
+    startsPerWindow: z
+      .int32()
+      .min(1)
+      .optional()
+      .describe('How many nodes of a run may begin in one opening of the windows. Without windows that are for the node it says nothing.'),
     ramp: z
       .object({ start: z.int32().min(1).default(1), factor: z.int32().min(1).max(10).default(2) })
       .optional()

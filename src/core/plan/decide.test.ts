@@ -1,29 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { begun, decided, nodesOf, words } from '../testing/decided.ts';
 import { at } from '../testing/make.ts';
-import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../testing/make-plan.ts';
+import { makeInFlight, makePlanNode, makeReadyNode, makeVerdict } from '../testing/make-plan.ts';
 import { makeWindow } from '../testing/make-window.ts';
-import { decidePlan } from './decide.ts';
 import type { Outage } from './ledger.ts';
 import type { Plan } from './plan.ts';
-import type { PlanDecision, PlanNode, PlanSnapshot } from './snapshot.ts';
-
-const now = at(0);
-
-const nodesOf = (many: number, over: Partial<PlanNode> = {}): readonly PlanNode[] =>
-  Array.from({ length: many }, (_, index) => makePlanNode(makeReadyNode(`n${index + 1}`), over));
-
-type Wish = Parameters<typeof makePlanSnapshot>[0];
-
-const decided = (over: Wish = {}, plan: Partial<Plan> = {}): PlanDecision =>
-  decidePlan(makePlanSnapshot({ nodes: nodesOf(3), ...over, plan: makePlan(plan) }), now);
-
-const begun = (over: Wish = {}, plan: Partial<Plan> = {}): readonly string[] => {
-  const before = new Set((plan.inFlight ?? []).map(({ node }) => node));
-  return decided(over, plan).inFlight.flatMap(({ node }) => (before.has(node) ? [] : node));
-};
-
-const words = ({ phase, waiting }: PlanDecision): string => [phase, ...waiting.map(({ word }) => word)].join(' ');
+import type { PlanNode, PlanSnapshot } from './snapshot.ts';
 
 const out = (...names: readonly string[]): PlanSnapshot['outages'] =>
   new Map(names.map(name => [name, [{ cause: 'NotReady', by: `Node ${name} is not Ready` }] satisfies readonly Outage[]]));

@@ -77,6 +77,8 @@ export type Concurrency = {
   readonly maxUnavailableAbsolute?: number;
   readonly perTopology: readonly TopologyLimit[];
   readonly foreignCordon: 'Wait' | 'TakeFirst' | 'Skip';
+  /** How many nodes of a run may begin in one opening of the windows. */
+  readonly startsPerWindow?: number;
   readonly ramp?: { readonly start: number; readonly factor: number };
 };
 

@@ -1,6 +1,4 @@
-import { earliest, isBefore, secondsBetween, timeText } from '../time.ts';
-import { calendarOf, expectedIn, freezeAt, startOf } from '../window/calendar.ts';
-import { appliesTo } from '../window/window.ts';
+import { earliest, isBefore } from '../time.ts';
 import { isApproved, isPromoted } from './approvals.ts';
 import { gateBeforeNode } from './ask-gates.ts';
 import type { InFlight } from './in-flight.ts';
@@ -10,6 +8,7 @@ import type { PlanNode, Waiting } from './snapshot.ts';
 import { type StageNodes, soakEnd } from './stages.ts';
 import { isSound } from './states/common.ts';
 import { isOver, type PlanView } from './view.ts';
+import { windowLimits } from './window-limits.ts';
 
 /** Which node is begun with now, if any: at most one, and the first word that keeps the others. */
 export type Start = {
@@ -23,9 +22,6 @@ export type Start = {
   /** The nodes of the stage that have not begun, in their order. */
   readonly candidates?: readonly PlanNode[];
 };
-
-/** Seconds that a node takes, as long as this plan has seen none. */
-const guess = 600;
 
 /** Outages by others than plans: nobody works on such a node beside whoever has it. */
 const heldBy = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
@@ -52,29 +48,6 @@ const ownNode = ({ node }: PlanNode, { snapshot }: PlanView, alone: boolean): Wa
   snapshot.ownNode !== node.name || (alone && snapshot.plan.inFlight.length === 0)
     ? undefined
     : { word: 'OwnNode', who: 'the operator runs on it: it goes last', node: node.name };
-
-/** The longest that a node of this run has taken, in seconds. */
-const seenSeconds = ({ verdicts }: PlanView): number | undefined => {
-  const done = [...verdicts.values()].filter(({ verdict }) => verdict === 'Done');
-  return done.length === 0 ? undefined : Math.max(...done.map(({ startedAt, completedAt }) => secondsBetween(startedAt, completedAt)));
-};
-
-const windowLimit = ({ node }: PlanNode, view: PlanView, now: Temporal.Instant): Waiting | undefined => {
-  const { plan, windows } = view.snapshot;
-  if (plan.windows === 'Ignore') return undefined;
-  const calendar = calendarOf(windows.filter(window => appliesTo(window, { kind: 'MaintenancePlan', labels: node.labels })));
-  if (calendar.windows.length === 0) return undefined;
-  const expectedSeconds = plan.expectedSeconds ?? expectedIn(calendar, seenSeconds(view), guess);
-  const start = startOf(calendar, { expectedSeconds }, now);
-  const names = calendar.names.join(', ');
-  if (start.kind === 'never') {
-    return { word: 'WouldNotFit', who: `no opening of ${names} is long enough for the ${expectedSeconds} s that a node takes` };
-  }
-  if (!isBefore(now, start.at)) return undefined;
-  const frozen = freezeAt(calendar, now);
-  const who = frozen === undefined ? `${names} allows it at ${timeText(start.at)}` : `frozen until ${timeText(frozen.until)}`;
-  return { word: frozen === undefined ? 'Window' : 'Frozen', who, ends: start.at };
-};
 
 const isOpen = ({ node, due }: PlanNode, { snapshot, verdicts }: PlanView): boolean =>
   due === true &&
@@ -120,7 +93,7 @@ const amongCandidates = (stage: StageNodes, view: PlanView, candidates: readonly
   if (full !== undefined) return { stage: name, waiting: [full] };
   const gate = gateBeforeNode(view.snapshot, view.gates, now);
   if (gate !== undefined) return { stage: name, waiting: [gate], ...(gate.ends && { again: gate.ends }) };
-  const [outage, domain] = [outageLimits(view), domainLimit(view)];
+  const [outage, domain, window] = [outageLimits(view), domainLimit(view), windowLimits(view, now)];
   const waiting = new Map<string, Waiting>();
   for (const one of candidates) {
     const no =
@@ -131,7 +104,7 @@ const amongCandidates = (stage: StageNodes, view: PlanView, candidates: readonly
       unprepared(one, view) ??
       domain(one.node) ??
       outage(one.node) ??
-      windowLimit(one, view, now);
+      window(one.node);
     if (no === undefined) return { stage: name, one: begun(view.snapshot, one, name, now), waiting: [...waiting.values()] };
     if (!waiting.has(no.word) && waiting.size < mostWaiting) waiting.set(no.word, no);
   }

@@ -17,6 +17,8 @@ import { at, makeRequest } from './make.ts';
 
 /** A cluster in memory that plans work on: what they decide is stored as the API stores it, and the test plays kubelets and drains. */
 
+const longAgo = at(-9000);
+
 /** What the API keeps of a time: whole seconds. */
 const whole = (time: Temporal.Instant): Temporal.Instant =>
   Temporal.Instant.fromEpochMilliseconds(Math.floor(time.epochMilliseconds / 1000) * 1000);
@@ -57,7 +59,7 @@ export class PlanWorld {
     for (const node of this.nodes.values()) {
       const isDue = due?.(node) ?? true;
       const isDone = done?.(node) ?? (due === undefined ? true : isDue === false);
-      nodes.set(node.name, { node, createdAt: at(-9000), selected: true, due: isDue, done: isDone, finished: false, rank: 0 });
+      nodes.set(node.name, { node, createdAt: longAgo, selected: true, due: isDue, done: isDone, finished: false, rank: 0 });
     }
     const run = plan.run ?? { id: plan.runId, revision: plan.revision };
     return {

@@ -93,6 +93,13 @@ export const openNow = (calendar: Calendar, now: Temporal.Instant): Span | undef
   return freeSpans(calendar, around).find(({ from, to }) => !isBefore(now, from) && isBefore(now, to));
 };
 
+/** The openings that are open now, each by itself and whatever is frozen in them. */
+export const openingsAt = ({ windows }: Calendar, now: Temporal.Instant): readonly Span[] =>
+  windows
+    .filter(({ problem }) => problem === undefined)
+    .flatMap(window => openSpans(window, { from: now, to: secondsAfter(now, 1) }))
+    .filter(({ from, to }) => !isBefore(now, from) && isBefore(now, to));
+
 /** Whether a freeze keeps everything from beginning now; answers when it ends and why. */
 export const freezeAt = (
   calendar: Calendar,

@@ -1,0 +1,98 @@
+import type { Plan, Work } from '../plan/plan.ts';
+import type { MaintenanceWindow } from '../window/window.ts';
+import { at } from './make.ts';
+import { makePlan } from './make-plan.ts';
+import { makeWindow } from './make-window.ts';
+
+/** Plans and windows of stories: drawn by dice, the same for the same seed. */
+
+export const zoneLabel = 'topology.kubernetes.io/zone';
+
+/** Park and Miller's generator: a story is told again by its number. */
+export class Dice {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = (seed * 48_271 + 11) % 2_147_483_647;
+    for (let warm = 0; warm < 5; warm += 1) this.#next();
+  }
+
+  #next(): number {
+    this.#state = (this.#state * 48_271) % 2_147_483_647;
+    return this.#state / 2_147_483_647;
+  }
+
+  below(limit: number): number {
+    return Math.floor(this.#next() * limit);
+  }
+
+  chance(share: number): boolean {
+    return this.#next() < share;
+  }
+
+  pick<T>(list: readonly T[]): T | undefined {
+    return list[this.below(list.length)];
+  }
+}
+
+const workOf = (dice: Dice): Work => {
+  const job = { kind: 'job', podSpec: { containers: [] }, timeoutSeconds: 60, attempts: 1 + dice.below(2) } as const;
+  return dice.pick<Work>([{ kind: 'none' }, { ...job, rebootsNode: false }, { ...job, rebootsNode: true }]) as Work;
+};
+
+const concurrencyOf = (dice: Dice): Plan['concurrency'] => ({
+  maxInFlight: dice.pick([1, 2, 5, '50%']) ?? 1,
+  foreignCordon: dice.pick(['Wait', 'TakeFirst', 'Skip']) ?? 'Wait',
+  perTopology: dice.chance(0.3) ? [{ key: zoneLabel, maxUnavailable: 1 }] : [],
+  ...(dice.chance(0.7) && { maxUnavailable: dice.pick([1, 2, 3, '25%']) ?? 1 }),
+  ...(dice.chance(0.3) && { maxUnavailableAbsolute: 1 + dice.below(3) }),
+  ...(dice.chance(0.4) && { startsPerWindow: 1 + dice.below(4) }),
+  ...(dice.chance(0.3) && { ramp: { start: 1, factor: 2 } }),
+});
+
+/** A plan that has not begun. */
+export const randomPlan = (dice: Dice, name: string): Plan => {
+  const work = workOf(dice);
+  const reboots = work.kind === 'job' && work.rebootsNode;
+  const { run: _run, ...plan } = makePlan({
+    key: name,
+    name,
+    uid: `uid-${name}`,
+    work,
+    expressions: dice.chance(0.5) ? { due: 'is it patched' } : {},
+    rebooted: reboots ? 'Required' : 'Optional',
+    provenWithinSeconds: 20,
+    soakSeconds: dice.pick([0, 5, 20]) ?? 0,
+    soakAfterReleaseSeconds: dice.pick([0, 10]) ?? 0,
+    onFailure: dice.chance(0.5) ? 'Hold' : 'GiveBack',
+    controlPlane: dice.pick(['First', 'Last', 'Never', 'AsSelected']) ?? 'First',
+    first: dice.chance(0.2) ? [`n${dice.below(9)}`, `n${dice.below(9)}`] : [],
+    stages: dice.chance(0.5) ? [{ name: 'canary', limit: 1, soakSeconds: dice.below(30), approveAfter: false }] : [],
+    concurrency: concurrencyOf(dice),
+    expectedSeconds: 5 + dice.below(40),
+    halt: dice.chance(0.3) ? { maxFailures: 2 } : {},
+    ...(dice.chance(0.3) && { drainStuck: { afterSeconds: 40, times: 1 } }),
+    finalizers: [],
+  });
+  return plan;
+};
+
+/** Openings every five minutes, one by one: a rule costs more to ask, and has tests of its own. */
+const openingsOf = (dice: Dice): MaintenanceWindow['openings'] => {
+  const [first, seconds] = [dice.below(100) - 100, dice.pick([60, 150, 300]) ?? 60];
+  return Array.from({ length: 5 }, (_, index) => ({ from: at(first + index * 300), to: at(first + index * 300 + seconds) }));
+};
+
+/** None in most stories; else windows that open every five minutes, for all nodes or those of a zone. */
+export const randomWindows = (dice: Dice): readonly MaintenanceWindow[] =>
+  dice.chance(0.6)
+    ? []
+    : Array.from({ length: 1 + dice.below(2) }, (_, index) =>
+        makeWindow({
+          key: `w${index}`,
+          name: `w${index}`,
+          kinds: ['MaintenancePlan'],
+          openings: openingsOf(dice),
+          ...(dice.chance(0.3) && { nodeSelector: { matchLabels: { [zoneLabel]: `z${dice.below(3)}` } } }),
+        }),
+      );

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import type { InFlight } from '../plan/in-flight.ts';
+import type { Plan } from '../plan/plan.ts';
+import type { MaintenanceWindow } from '../window/window.ts';
+import type { PlanWorld } from './plan-world.ts';
+import { zoneLabel } from './random-plan.ts';
+
+/** What has to hold whenever a node is begun with, by a log of its own: nothing is asked of the code that decides. */
+
+type Logged = { readonly run: string; readonly node: string; readonly seconds: number };
+
+/** The beginning of the opening that is open at this moment. */
+const openingAt = ({ openings }: MaintenanceWindow, epochSeconds: number): readonly number[] =>
+  openings.flatMap(opening => {
+    if ('cron' in opening) return [];
+    const [from, to] = [opening.from.epochMilliseconds / 1000, opening.to.epochMilliseconds / 1000];
+    return from <= epochSeconds && epochSeconds < to ? from : [];
+  });
+
+/** Who goes back to an earlier revision begins another run of it: what was in flight meanwhile is recorded nowhere. */
+const runOf = ({ uid, run }: Plan): string => `${uid}/${run?.id}/${run?.revision}/${run?.startedAt.epochMilliseconds}`;
+
+export class StartLaws {
+  readonly #log: Logged[] = [];
+
+  /** Nodes that were begun with. */
+  get count(): number {
+    return this.#log.length;
+  }
+
+  /** A plan has just begun with a node. */
+  begun(world: PlanWorld, plan: Plan, { node }: InFlight): void {
+    const seconds = Math.floor(world.now.epochMilliseconds / 1000);
+    this.#log.push({ run: runOf(plan), node, seconds });
+    this.#inWindow(world, plan, node, seconds);
+  }
+
+  #inWindow(world: PlanWorld, plan: Plan, node: string, seconds: number): void {
+    const labels = world.nodes.get(node)?.labels ?? {};
+    const own = world.windows.filter(
+      ({ nodeSelector }) => (nodeSelector?.matchLabels?.[zoneLabel] ?? labels[zoneLabel]) === labels[zoneLabel],
+    );
+    if (own.length === 0) return;
+    const open = own.flatMap(window => openingAt(window, seconds));
+    assert.ok(open.length > 0, `${node} begins outside of its windows`);
+    const { startsPerWindow = Number.POSITIVE_INFINITY } = plan.concurrency;
+    for (const from of open) {
+      const begun = new Set(this.#log.filter(one => one.run === runOf(plan) && one.seconds >= from).map(one => one.node));
+      assert.ok(begun.size <= startsPerWindow, `${begun.size} nodes begin in one opening, and ${startsPerWindow} may`);
+    }
+  }
+}
