@@ -197,6 +197,7 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     ...storedOf(status),
     ...(spec.prepare && { prepare: prepareOf(spec.prepare) }),
     ...(maintenance.reason !== undefined && { reason: maintenance.reason }),
+    ...(spec.approval?.expiresAfterSeconds !== undefined && { approvalExpiresAfter: spec.approval.expiresAfterSeconds }),
     ...(spec.expectedSeconds !== undefined && { expectedSeconds: spec.expectedSeconds }),
     ...(spec.onFailure?.drainStuck && {
       drainStuck: { afterSeconds: spec.onFailure.drainStuck.afterSeconds, times: spec.onFailure.drainStuck.times ?? 1 },
@@ -225,6 +226,7 @@ export const readMaintenanceApproval = (raw: unknown): Approval => {
     key: name,
     uid,
     resourceVersion,
+    createdAt: readTime(metadata.creationTimestamp) ?? epoch,
     plan: planName,
     run: runID,
     revision,

@@ -224,6 +224,22 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
       assert.match((await wrong('plan', 'promote', 'quiet')).stderr, /waits for no quiet time and no approval: it is Complete/);
     });
 
+    test('an approval that has expired is given anew', async () => {
+      await nodesOf('lapsed', 2);
+      const expires = { expiresAfterSeconds: 3 };
+      const stages = [{ name: 'canary', limit: 1, approveAfter: true }];
+      await create(api, plan('lapsed', 'lapsed', { stages, approval: expires, paused: true }));
+      await untilPlan(api, 'lapsed', 'paused', ({ phase }) => phase === 'Paused');
+      assert.match(await run('plan', 'approve', 'lapsed', 'canary', '--yes'), /created/);
+      await new Promise(resolve => setTimeout(resolve, 3500));
+      await run('plan', 'resume', 'lapsed');
+      const waiting = await harness.drydock('plan', 'status', 'lapsed', '-w');
+      assert.equal(waiting.code, 3, waiting.stdout);
+      assert.match(waiting.stdout, /the approval of 20\S+ has expired/);
+      assert.match(await run('plan', 'approve', 'lapsed'), /created/, 'in place of the one that has expired');
+      assert.equal((await harness.drydock('plan', 'status', 'lapsed', '-w')).code, 0);
+    });
+
     test('what is wrong is said in one line, with what to do', async () => {
       assert.match((await wrong('plan', 'create', 'x', '--image', 'y')).stderr, /say which nodes with --selector/);
       assert.match((await wrong('plan', 'create', 'x', '-l', 'a=b', '--image', 'y', '--max-in-flight', 'many')).stderr, /--max-in-flight/);

@@ -101,6 +101,7 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
     for (const spec of [
       { approval: { run: 'NotRequired' } },
       { approval: null },
+      { approval: { expiresAfterSeconds: 1_000_000 } },
       { stages: [] },
       { stages: null },
       { stages: [{ ...stage, approveAfter: false }] },

@@ -195,9 +195,19 @@ export const maintenancePlanSpec = z
     soakSeconds: seconds.default(0).describe('Everything must stay well this long without a break before the node is released.'),
     soakAfterReleaseSeconds: seconds.default(0).describe('The same after the release, with pods on the node.'),
     approval: z
-      .object({ run: z.enum(['NotRequired', 'Required']).default('NotRequired') })
+      .object({
+        run: z
+          .enum(['NotRequired', 'Required'])
+          .default('NotRequired')
+          .describe('Required: the run does not begin before there is a MaintenanceApproval for it.'),
+        expiresAfterSeconds: z
+          .int32()
+          .min(1)
+          .optional()
+          .describe('An approval that is older when the run or the next stage would begin is void. What has begun under it goes on.'),
+      })
       .optional()
-      .describe('Required: the run does not begin before there is a MaintenanceApproval for it.'),
+      .describe('What somebody has to agree to, and for how long that counts.'),
     onFailure: z
       .object({
         node: z

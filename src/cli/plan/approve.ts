@@ -52,8 +52,8 @@ export const approve = (
     const plan = await planNamed(api, name);
     const run = runToApprove(plan);
     const asked = approvedBy(plan, stage, yes === true);
-    await giveApproval(api, plan, run, asked);
-    plainOutput.line(`run ${run.id} of plan ${name}: ${words(asked)} is approved`);
     const isWaiting = (one: PlanObject): boolean => askedBy(one) !== undefined && askedBy(one)?.stage === asked.stage;
+    await giveApproval(api, plan, run, asked, isWaiting(plan));
+    plainOutput.line(`run ${run.id} of plan ${name}: ${words(asked)} is approved`);
     if (isWaiting(plan)) await untilSeen(api, name, isWaiting);
   });

@@ -36,12 +36,32 @@ const approvalObject = (approval: string, { metadata: { name, uid } }: PlanObjec
   spec: { planName: name, runID: id, revision, ...given },
 });
 
-/** Creates the approval; whoever agrees twice has agreed once. Throws an ApiError with what the server said. */
-export const giveApproval = async (api: Api, plan: PlanObject, run: Run, given: Given): Promise<void> => {
+type Stored = { readonly metadata: { readonly uid: string; readonly creationTimestamp?: string } };
+
+/** Deletes an approval of this name that counts no more, so that another one can be made. Resolves with whether it did. */
+const removedVoid = async (api: Api, path: string, { spec }: PlanObject, isAwaited: boolean): Promise<boolean> => {
+  const seconds = spec.approval?.expiresAfterSeconds;
+  if (seconds === undefined) return false;
+  const found = await api.call({ method: 'GET', path });
+  if (found.status !== 200) return found.status === 404;
+  const { uid, creationTimestamp } = (found.body as Stored).metadata;
+  const isOld = Date.parse(creationTimestamp ?? '') + seconds * 1000 <= Date.now();
+  // What the plan waits for although it is there counts no more, whatever the clock here says.
+  if (!isOld && !isAwaited) return false;
+  const removed = await api.call({ method: 'DELETE', path, body: { preconditions: { uid } } });
+  if (removed.status !== 200 && removed.status !== 404 && removed.status !== 409) throw refusedError(removed);
+  return true;
+};
+
+/** Creates the approval; whoever agrees twice has agreed once, unless the first one has expired. Throws an ApiError with what the server said. */
+export const giveApproval = async (api: Api, plan: PlanObject, run: Run, given: Given, isAwaited: boolean): Promise<void> => {
   const { name, uid } = plan.metadata;
   const approval = approvalNameOf({ name, uid }, run, given);
   const body = approvalObject(approval, plan, run, given);
-  const response = await api.call({ method: 'POST', path: approvalsPath, query: { fieldManager: 'drydock' }, body });
+  const create = () => api.call({ method: 'POST', path: approvalsPath, query: { fieldManager: 'drydock' }, body });
+  const first = await create();
+  const isVoid = first.status === 409 && (await removedVoid(api, `${approvalsPath}/${approval}`, plan, isAwaited));
+  const response = isVoid ? await create() : first;
   if (response.status !== 201 && response.status !== 409) throw refusedError(response);
   plainOutput.line(`maintenanceapproval.drydock.dev/${approval} ${response.status === 409 ? 'is there already' : 'created'}`);
 };

@@ -42,7 +42,7 @@ export const promote = (name: string, { full, ...flags }: PromoteFlags, env: Rea
     const plan = await planNamed(api, name);
     const run = runToApprove(plan);
     const given = promotionOf(plan, full === true);
-    await giveApproval(api, plan, run, given);
+    await giveApproval(api, plan, run, given, waitsFor(plan, given));
     plainOutput.line(`run ${run.id} of plan ${name}: ${said(given)}`);
     if (waitsFor(plan, given)) await untilSeen(api, name, one => waitsFor(one, given));
   });

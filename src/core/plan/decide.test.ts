@@ -242,7 +242,16 @@ describe('stages', () => {
     assert.equal(soaking.again?.toString(), at(300).toString());
     const over = { verdicts: [{ ...done, completedAt: at(-600) }] };
     assert.equal(words(decided(over, { stages })), 'AwaitingApproval Approval');
-    const approval = { key: 'a', uid: 'a', resourceVersion: '1', plan: 'kernel', run: '1', revision: 'r1', stage: 'canary' };
+    const approval = {
+      key: 'a',
+      uid: 'a',
+      resourceVersion: '1',
+      createdAt: at(-100),
+      plan: 'kernel',
+      run: '1',
+      revision: 'r1',
+      stage: 'canary',
+    };
     assert.deepEqual(begun({ ...over, approvals: [approval] }, { stages }), ['n2']);
     assert.deepEqual(
       begun({ ...over, approvals: [{ ...approval, revision: 'r0' }] }, { stages }),
@@ -253,7 +262,7 @@ describe('stages', () => {
   });
 
   test('a promotion ends the quiet time of one stage, or of all, and is the approval of them', () => {
-    const given = { key: 'a', uid: 'a', resourceVersion: '1', plan: 'kernel', run: '1', revision: 'r1' };
+    const given = { key: 'a', uid: 'a', resourceVersion: '1', createdAt: at(-100), plan: 'kernel', run: '1', revision: 'r1' };
     const verdicts = [makeVerdict('n1', { stage: 'canary' })];
     for (const [more, word] of [
       [{ stage: 'canary' }, 'Running StageSoak'],
@@ -284,7 +293,7 @@ describe('stages', () => {
 
   test('an approval of the whole run', () => {
     assert.equal(words(decided({}, { needsApproval: true })), 'AwaitingApproval Approval');
-    const approval = { key: 'a', uid: 'a', resourceVersion: '1', plan: 'kernel', run: '1', revision: 'r1' };
+    const approval = { key: 'a', uid: 'a', resourceVersion: '1', createdAt: at(-100), plan: 'kernel', run: '1', revision: 'r1' };
     assert.deepEqual(begun({ approvals: [approval] }, { needsApproval: true }), ['n1']);
   });
 });

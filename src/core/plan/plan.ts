@@ -133,6 +133,8 @@ export type Plan = {
   readonly soakSeconds: number;
   readonly soakAfterReleaseSeconds: number;
   readonly needsApproval: boolean;
+  /** An approval that is older than this, in seconds, when that would begin which it is for, is void. */
+  readonly approvalExpiresAfter?: number;
   readonly onFailure: 'Hold' | 'GiveBack';
   readonly drainStuck?: { readonly afterSeconds: number; readonly times: number };
   readonly halt: { readonly maxFailures?: Amount; readonly consecutive?: number; readonly inFirstStage?: number };

@@ -76,6 +76,7 @@ export type Approval = {
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
+  readonly createdAt: Temporal.Instant;
   readonly plan: string;
   readonly run: string;
   readonly revision: string;

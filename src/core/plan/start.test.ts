@@ -5,8 +5,11 @@ import { at } from '../testing/make.ts';
 import { makeInFlight, makeVerdict } from '../testing/make-plan.ts';
 import { makeWindow } from '../testing/make-window.ts';
 import type { Plan } from './plan.ts';
+import type { Approval } from './snapshot.ts';
 
-/** When nodes begin: how many in an opening of the windows, how fast, and who reserves what. */
+/** When nodes begin: how many in an opening of the windows, how fast, who reserves what, and for how long an approval counts. */
+
+const never = makeWindow({ openings: [{ from: at(5000), to: at(9000) }] });
 
 describe('how many begin in one opening of the windows', () => {
   const concurrency = (more: Partial<Plan['concurrency']> = {}): Plan['concurrency'] => ({
@@ -61,5 +64,69 @@ describe('how many begin in one opening of the windows', () => {
     assert.deepEqual(begun({ nodes, verdicts, windows: [mornings] }, { ...plan, windows: 'Ignore' }), ['n3']);
     const others = makeWindow({ openings: mornings.openings, nodeSelector: { matchLabels: { pool: 'blue' } } });
     assert.deepEqual(begun({ nodes, verdicts, windows: [others] }, plan), ['n3']);
+  });
+});
+
+describe('an approval that expires', () => {
+  const given = (more: Partial<Approval> = {}): Approval => ({
+    key: 'a',
+    uid: 'a',
+    resourceVersion: '1',
+    createdAt: at(-99),
+    plan: 'kernel',
+    run: '1',
+    revision: 'r1',
+    ...more,
+  });
+  const of = { needsApproval: true, approvalExpiresAfter: 100 };
+
+  test('is void for a run that has not begun, and says since when', () => {
+    assert.deepEqual(begun({ approvals: [given()] }, of), ['n1']);
+    assert.equal(
+      decided({ approvals: [given()], windows: [never] }, of).again?.toString(),
+      at(1).toString(),
+      'somebody looks when it expires',
+    );
+    const late = decided({ approvals: [given({ createdAt: at(-100) })] }, of);
+    assert.equal(words(late), 'AwaitingApproval Approval');
+    assert.match(late.waiting[0]?.who ?? '', /drydock plan approve kernel; the approval of 2026-11-21T07:58:20Z has expired$/);
+    assert.deepEqual(begun({ approvals: [given({ createdAt: at(-100) })] }, { needsApproval: true }), ['n1'], 'none expires by itself');
+    assert.deepEqual(begun({ approvals: [given({ createdAt: at(-100) }), given({ key: 'b' })] }, of), ['n1'], 'somebody has agreed again');
+  });
+
+  test('holds for what has begun under it: by verdicts, by nodes in flight, by failures that were set aside', () => {
+    const approvals = [given({ createdAt: at(-5000) })];
+    const begunInTime = at(-4901);
+    const run = { id: '1', revision: 'r1', startedAt: at(-6000) };
+    const concurrency = { maxInFlight: 2, perTopology: [], foreignCordon: 'Wait' } as const;
+    assert.deepEqual(begun({ approvals, verdicts: [makeVerdict('n1', { startedAt: begunInTime })] }, { ...of, run }), ['n2']);
+    assert.deepEqual(begun({ approvals, verdicts: [makeVerdict('n1', { startedAt: at(-4900) })] }, { ...of, run }), []);
+    const inFlight = [makeInFlight('n1', { startedAt: begunInTime })];
+    assert.deepEqual(begun({ approvals }, { ...of, run, concurrency, inFlight }), ['n2']);
+    const failed = makeVerdict('n1', { verdict: 'Failed', startedAt: begunInTime });
+    assert.deepEqual(begun({ approvals, verdicts: [failed] }, { ...of, run, retries: new Map([['*', at(0)]]) }), ['n1']);
+    for (const left of [{ revision: 'r0' }, { startedAt: at(-6001) }])
+      assert.deepEqual(
+        begun({ approvals }, { ...of, run, concurrency, inFlight: [{ ...makeInFlight('n1', { startedAt: begunInTime }), ...left }] }),
+        [],
+      );
+  });
+
+  test('counts for what follows its stage, and for a quiet time', () => {
+    const stages = [
+      { name: 'one', limit: 1, soakSeconds: 0, approveAfter: true },
+      { name: 'two', limit: 1, soakSeconds: 1000, approveAfter: false },
+    ];
+    const plan = { approvalExpiresAfter: 100, stages };
+    const one = makeVerdict('n1', { stage: 'one' });
+    const two = makeVerdict('n2', { stage: 'two', startedAt: at(-200) });
+    const old = given({ stage: 'one', createdAt: at(-250) });
+    assert.deepEqual(begun({ verdicts: [one], approvals: [given({ stage: 'one' })] }, plan), ['n2']);
+    assert.equal(words(decided({ verdicts: [one], approvals: [old] }, plan)), 'AwaitingApproval Approval');
+    assert.equal(words(decided({ verdicts: [one, two], approvals: [old] }, plan)), 'Running StageSoak', 'stage two has begun under it');
+    const full = given({ promote: 'Full' });
+    assert.deepEqual(begun({ verdicts: [one, two], approvals: [full] }, plan), ['n3']);
+    const oldFull = given({ promote: 'Full', createdAt: at(-250) });
+    assert.equal(words(decided({ verdicts: [one, two], approvals: [oldFull] }, plan)), 'Running StageSoak');
   });
 });

@@ -1,5 +1,5 @@
-import { earliest, isBefore } from '../time.ts';
-import { isApproved, isPromoted } from './approvals.ts';
+import { earliest, isBefore, timeText } from '../time.ts';
+import { type Agreement, approvalOf, promotionOf } from './approvals.ts';
 import { gateBeforeNode } from './ask-gates.ts';
 import type { InFlight } from './in-flight.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
@@ -117,20 +117,31 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
   return { ...amongCandidates(stage, view, candidates, now), candidates };
 };
 
-/** What keeps the plan from going on behind a stage whose nodes all have their verdict. */
-const afterStage = ({ stage, nodes, past }: StageNodes, view: PlanView, now: Temporal.Instant): Start | undefined => {
-  const { plan } = view.snapshot;
+/** Who has to agree to what, and by which command. */
+const asked = (what: string, { expired }: Agreement, { plan }: PlanView['snapshot'], stage = ''): Waiting => {
+  const before = expired === undefined ? '' : `; the approval of ${timeText(expired.createdAt)} has expired`;
+  return { word: 'Approval', who: `${what}: drydock plan approve ${plan.name}${stage}${before}` };
+};
+
+/** Nothing keeps it: when that may be another matter. */
+type GoesOn = { readonly waiting?: never; readonly again?: Temporal.Instant };
+
+/** What keeps the plan from going on behind a stage whose nodes all have their verdict, and until when nothing does. */
+const afterStage = ({ stage, nodes, past }: StageNodes, view: PlanView, now: Temporal.Instant): Start | GoesOn => {
   const ends = [...nodes.flatMap(({ node }) => view.verdicts.get(node.uid) ?? []), ...past].map(({ completedAt }) => completedAt);
   const last = ends.toSorted((one, other) => Temporal.Instant.compare(one, other)).at(-1);
-  if (last === undefined) return undefined;
-  const until = soakEnd(stage, last);
-  if (isBefore(now, until) && !isPromoted(view.snapshot, stage.name)) {
-    const who = `stage ${stage.name} is done, and its quiet time is not over`;
-    return { stage: stage.name, waiting: [{ word: 'StageSoak', who, ends: until }], again: until };
+  if (last === undefined) return {};
+  const { name } = stage;
+  const soak = soakEnd(stage, last);
+  const promotion = promotionOf(view, now, name);
+  if (isBefore(now, soak) && !promotion.isGiven) {
+    const who = `stage ${name} is done, and its quiet time is not over`;
+    return { stage: name, waiting: [{ word: 'StageSoak', who, ends: soak }], again: soak };
   }
-  if (!stage.approveAfter || isApproved(view.snapshot, stage.name)) return undefined;
-  const who = `stage ${stage.name} is done, and somebody has to agree: drydock plan approve ${plan.name} ${stage.name}`;
-  return { stage: stage.name, waiting: [{ word: 'Approval', who }] };
+  const agreed: Agreement = stage.approveAfter ? approvalOf(view, now, name) : { isGiven: true };
+  const again = earliest([agreed.until, promotion.until]);
+  if (agreed.isGiven) return { ...(again && { again }) };
+  return { stage: name, waiting: [asked(`stage ${name} is done, and somebody has to agree`, agreed, view.snapshot, ` ${name}`)] };
 };
 
 const blocked = ({ selected }: PlanView): readonly Waiting[] => {
@@ -148,16 +159,25 @@ const isUnderWay = ({ stage, nodes }: StageNodes, view: PlanView): boolean => {
 };
 
 /** The first stage that is not over decides. */
-export const nextStart = (view: PlanView, now: Temporal.Instant): Start => {
-  const { plan } = view.snapshot;
-  if (plan.needsApproval && !isApproved(view.snapshot)) {
-    return { waiting: [{ word: 'Approval', who: `somebody has to agree to the run: drydock plan approve ${plan.name}` }] };
-  }
+const inStages = (view: PlanView, now: Temporal.Instant): Start => {
   const more = (index: number): boolean => view.stages.slice(index + 1).some(stage => isUnderWay(stage, view));
+  const later: (Temporal.Instant | undefined)[] = [];
   for (const [index, stage] of view.stages.entries()) {
-    const start = isUnderWay(stage, view) ? inStage(stage, view, now) : more(index) ? afterStage(stage, view, now) : undefined;
-    if (start !== undefined) return { ...start, waiting: [...start.waiting, ...blocked(view)] };
+    const start: Start | GoesOn = isUnderWay(stage, view) ? inStage(stage, view, now) : more(index) ? afterStage(stage, view, now) : {};
+    later.push(start.again);
+    if (start.waiting === undefined) continue;
+    const again = earliest(later);
+    return { ...start, waiting: [...start.waiting, ...blocked(view)], ...(again && { again }) };
   }
   const waiting = blocked(view);
   return { waiting, ...(waiting.length === 0 && { over: true }) };
+};
+
+/** What is begun with next, if anything is. */
+export const nextStart = (view: PlanView, now: Temporal.Instant): Start => {
+  const agreed: Agreement = view.snapshot.plan.needsApproval ? approvalOf(view, now) : { isGiven: true };
+  if (!agreed.isGiven) return { waiting: [asked('somebody has to agree to the run', agreed, view.snapshot)] };
+  const start = inStages(view, now);
+  const again = earliest([start.again, agreed.until]);
+  return { ...start, ...(again && { again }) };
 };

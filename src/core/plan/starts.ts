@@ -1,10 +1,11 @@
 import { secondsBetween } from '../time.ts';
+import type { InFlight } from './in-flight.ts';
 import type { PlanSnapshot } from './snapshot.ts';
 import type { PlanView } from './view.ts';
 
 /** When nodes were begun with, and how long they took: counted anew each time from verdicts and nodes in flight. */
 
-export type NodeStart = { readonly node: string; readonly startedAt: Temporal.Instant };
+export type NodeStart = Pick<InFlight, 'node' | 'startedAt'>;
 
 /** Nodes that were begun with in this run, and those that are in flight; failures that were set aside have begun too. */
 export const startsOf = ({ slices, plan }: PlanSnapshot): readonly NodeStart[] => [
