@@ -2,7 +2,7 @@ import type { JsonObject } from '../core/json.ts';
 import type { InFlight, Preparing } from '../core/plan/in-flight.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
-import { timeText } from '../core/time.ts';
+import { instantAt, readTime, secondsBetween, timeText } from '../core/time.ts';
 import { type SaidCondition, withTransitions } from './conditions.ts';
 import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
 
@@ -45,7 +45,8 @@ const waitingJson = (waiting: readonly Waiting[], stored: MaintenancePlanStatus,
   });
 
 const conditionsOf = (decision: PlanDecision, plan: Plan): readonly SaidCondition[] => {
-  const { phase, message } = decision;
+  const { phase, message, forecast } = decision;
+  const { deadline } = forecast;
   const is = (type: string, yes: boolean, reason: string, text = ''): SaidCondition => ({
     type,
     status: yes ? 'True' : 'False',
@@ -62,8 +63,21 @@ const conditionsOf = (decision: PlanDecision, plan: Plan): readonly SaidConditio
     is('Paused', plan.paused, plan.paused ? 'Paused' : 'NotPaused'),
     is('AwaitingApproval', asked, asked ? 'Approval' : 'NotAsked', message),
     is('Halted', phase === 'Halted', phase === 'Halted' ? 'Failures' : 'NotHalted', message),
+    ...(deadline ? [{ ...is('Predicted', deadline.isMet, deadline.isMet ? 'OnTime' : 'MissesDeadline'), message: deadline.message }] : []),
     is('Complete', phase === 'Complete', phase === 'Complete' ? 'Complete' : phase),
   ];
+};
+
+/** What is expected may be off by so much of the time that is left before another time is told, and by a minute at least. */
+const slack = 0.05;
+
+/** Whole minutes, and as it is stored while that is near enough: else the status would change all the time. */
+const expectedEnd = ({ phase, forecast }: PlanDecision, stored: MaintenancePlanStatus, now: Temporal.Instant): string | undefined => {
+  if (phase !== 'Running' || forecast.end === undefined) return undefined;
+  const before = readTime(stored.expectedEndTime);
+  const left = secondsBetween(now, forecast.end);
+  const isNear = before !== undefined && Math.abs(secondsBetween(before, forecast.end)) <= Math.max(60, left * slack);
+  return isNear ? stored.expectedEndTime : timeText(instantAt(Math.ceil(forecast.end.epochMilliseconds / 60_000) * 60_000));
 };
 
 const nodesJson = ({ counts, inFlight, stages }: PlanDecision): NonNullable<MaintenancePlanStatus['nodes']> => {
@@ -102,6 +116,7 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
         ? undefined
         : gates.map(({ name, value, since, message: text }) => ({ name, value, since: timeText(since), message: cut(text) })),
     haltedBy: gateHalt && { gate: gateHalt.gate, message: cut(gateHalt.message), time: timeText(gateHalt.at) },
+    expectedEndTime: expectedEnd(decision, stored, now),
     completionTime: phase === 'Complete' ? (stored.completionTime ?? timeText(now)) : undefined,
     conditions: withTransitions(conditionsOf(decision, plan), stored.conditions, plan.generation, now),
   } satisfies { readonly [Field in keyof MaintenancePlanStatus]: unknown };

@@ -162,6 +162,22 @@ const storedOf = (status: MaintenancePlanStatus): Pick<Plan, 'inFlight' | 'prepa
   };
 };
 
+type WhenFields = 'order' | 'first' | 'pace' | 'windows' | 'expectedSeconds' | 'needsApproval' | 'approvalExpiresAfter';
+
+/** In which order nodes begin, how fast, and what is waited for. */
+const whenOf = ({ order, pace, windows = 'Respect', expectedSeconds, approval }: MaintenancePlanSpec): Pick<Plan, WhenFields> => {
+  const deadline = readTime(pace?.deadline);
+  return {
+    windows,
+    order: order?.by ?? ['Zone', 'Name'],
+    first: order?.first ?? [],
+    needsApproval: approval?.run === 'Required',
+    ...(deadline && { pace: { deadline, mode: pace?.mode ?? 'AsSoonAsPossible' } }),
+    ...(approval?.expiresAfterSeconds !== undefined && { approvalExpiresAfter: approval.expiresAfterSeconds }),
+    ...(expectedSeconds !== undefined && { expectedSeconds }),
+  };
+};
+
 /** Reads a plan. Its expressions are compiled by whoever evaluates them. */
 export const readMaintenancePlan = (raw: unknown): Plan => {
   const { metadata, spec, status = {} } = raw as Raw<MaintenancePlanSpec>;
@@ -170,22 +186,19 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
   return {
     ...metadataOf(metadata),
     ...proofOf(spec, work),
+    ...whenOf(spec),
     expressions: expressionsOf(spec),
     nodeSelector: spec.nodeSelector as LabelSelector,
     // Else the machine that replaces one would be replaced in its turn, without end.
     membership: work.kind === 'replace' ? 'Snapshot' : (spec.membership ?? 'Follow'),
     concurrency: concurrencyOf(spec),
-    order: spec.order?.by ?? ['Zone', 'Name'],
-    first: spec.order?.first ?? [],
     stages: (spec.stages ?? []).map(stageOf),
     controlPlane: spec.controlPlane ?? 'First',
-    windows: spec.windows ?? 'Respect',
     drain: isObject(maintenance.drain) ? maintenance.drain : {},
     work,
     ...gatesOf(spec, status),
     soakSeconds: spec.soakSeconds ?? 0,
     soakAfterReleaseSeconds: spec.soakAfterReleaseSeconds ?? 0,
-    needsApproval: spec.approval?.run === 'Required',
     onFailure: spec.onFailure?.node ?? 'Hold',
     halt: haltOf(spec),
     paused: spec.paused === true,
@@ -197,8 +210,6 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     ...storedOf(status),
     ...(spec.prepare && { prepare: prepareOf(spec.prepare) }),
     ...(maintenance.reason !== undefined && { reason: maintenance.reason }),
-    ...(spec.approval?.expiresAfterSeconds !== undefined && { approvalExpiresAfter: spec.approval.expiresAfterSeconds }),
-    ...(spec.expectedSeconds !== undefined && { expectedSeconds: spec.expectedSeconds }),
     ...(spec.onFailure?.drainStuck && {
       drainStuck: { afterSeconds: spec.onFailure.drainStuck.afterSeconds, times: spec.onFailure.drainStuck.times ?? 1 },
     }),

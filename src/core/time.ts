@@ -59,3 +59,10 @@ export const earliest = (moments: Iterable<Temporal.Instant | undefined>): Tempo
   for (const moment of moments) if (moment !== undefined && (first === undefined || isBefore(moment, first))) first = moment;
   return first;
 };
+
+/** The latest of the moments given; undefined when there is none. */
+export const latest = (moments: Iterable<Temporal.Instant>): Temporal.Instant | undefined => {
+  let last: Temporal.Instant | undefined;
+  for (const moment of moments) if (last === undefined || isBefore(last, moment)) last = moment;
+  return last;
+};

@@ -206,6 +206,31 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
     );
   });
 
+  test('a deadline that cannot be met is told at the start, and passes no limit', async () => {
+    const names = await nodesOf('late', 3);
+    const most = watchOut(names);
+    const pace = { deadline: new Date(Date.now() + 600_000).toISOString() };
+    await create(
+      api,
+      plan('late', 'late', { pace, expectedSeconds: 3600, concurrency: { maxUnavailable: '100%', maxUnavailableAbsolute: 1 } }),
+    );
+    const running = await untilPlan(
+      api,
+      'late',
+      'late',
+      ({ conditions }) => conditions?.some(({ type, reason }) => type === 'Predicted' && reason === 'MissesDeadline') === true,
+    );
+    assert.ok(Date.parse(running.expectedEndTime ?? '') > Date.now() + 3_000_000);
+    assert.equal(running.resolved?.maxUnavailable, 1);
+    const { expectedEndTime, conditions } = await untilPlan(api, 'late', 'complete', ({ phase }) => phase === 'Complete');
+    assert.equal(await most(), 1);
+    assert.deepEqual(
+      [expectedEndTime, conditions?.find(({ type }) => type === 'Predicted')?.reason],
+      [undefined, 'OnTime'],
+      'it was quicker than that',
+    );
+  });
+
   test('what contradicts itself is refused by the API server', async () => {
     const refused = async (spec: object): Promise<string> => {
       const { status, body } = await api.call('POST', '/apis/drydock.dev/v1alpha1/maintenanceplans?dryRun=All', {
@@ -219,6 +244,9 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
       await refused({ work: { none: {}, external: { finished: { expression: 'true' } } } }),
       /exactly one of job, reboot, external, replace and none/,
     );
+    assert.match(await refused({ pace: { mode: 'Spread' } }), /deadline/);
+    assert.match(await refused({ concurrency: { startsPerWindow: 0 } }), /startsPerWindow/);
+    assert.match(await refused({ order: { first: Array.from({ length: 101 }, (_, index) => `n${index}`) } }), /first/);
     assert.match(await refused({ work: {} }), /exactly one of/);
     assert.match(await refused({ concurrency: { maxInFlight: '0%' } }), /maxInFlight/);
     assert.match(await refused({ concurrency: { maxInFlight: -1 } }), /maxInFlight/);

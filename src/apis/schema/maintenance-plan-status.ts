@@ -70,6 +70,7 @@ export const maintenancePlanStatus = z
       .describe('What each gate says, and since when.'),
     haltedBy: z.object({ gate: z.string(), message: z.string(), time }).optional().describe('The gate that has stopped the plan.'),
     failures: z.array(failure).max(50).optional().describe('The latest failures; all verdicts are in MaintenancePlanRecords.'),
+    expectedEndTime: time.optional().describe('When the plan will be over, by what it has seen so far; whole minutes.'),
     completionTime: time.optional(),
     conditions,
   })

@@ -171,6 +171,18 @@ export const maintenancePlanSpec = z
       .enum(['First', 'Last', 'Never', 'AsSelected'])
       .default('First')
       .describe('When the nodes of the control plane have their turn, one at a time; the quorum is asked in any case.'),
+    pace: z
+      .object({
+        deadline: time.describe(
+          'When the plan should be over. No limit is passed for that; the condition Predicted says whether it will be.',
+        ),
+        mode: z
+          .enum(['AsSoonAsPossible', 'Spread'])
+          .default('AsSoonAsPossible')
+          .describe('Spread: nodes begin evenly over what is left of the open time until the deadline.'),
+      })
+      .optional()
+      .describe('How fast the plan goes.'),
     windows: z.enum(['Respect', 'Ignore']).default('Respect').describe('Whether nodes begin only when the MaintenanceWindows allow it.'),
     expectedSeconds: z.int32().min(1).optional().describe('How long one node takes. Defaults to the longest that this run has seen.'),
     template: z

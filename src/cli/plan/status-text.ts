@@ -28,7 +28,7 @@ export const verdictJson = ({ uid, startedAt, completedAt, ...rest }: ShownVerdi
 const table = (rows: readonly (readonly string[])[]): string => columns(rows, 3).join('\n');
 
 const usual = ['PLAN', 'PHASE', 'STAGE', 'DONE', 'FAILED', 'IN FLIGHT', 'WAITS FOR', 'MESSAGE'];
-const more = ['RUN', 'STARTED', 'SELECTED', 'DUE', 'SKIPPED', 'BLOCKED', 'OUT OF SERVICE'];
+const more = ['RUN', 'STARTED', 'ETA', 'SELECTED', 'DUE', 'SKIPPED', 'BLOCKED', 'OUT OF SERVICE'];
 
 const unseen = 'no operator has looked at it yet';
 
@@ -49,7 +49,12 @@ const usualCells = ({ metadata, status = {} }: PlanObject): readonly string[] =>
 const moreCells = ({ status = {} }: PlanObject): readonly string[] => {
   const { run, nodes } = status;
   const { selected, due, skipped, blocked, unavailable } = nodes ?? {};
-  return [run?.id ?? '-', run?.startTime ?? '-', ...[selected, due, skipped, blocked, unavailable].map(many => String(many ?? '-'))];
+  return [
+    run?.id ?? '-',
+    run?.startTime ?? '-',
+    status.expectedEndTime ?? '-',
+    ...[selected, due, skipped, blocked, unavailable].map(many => String(many ?? '-')),
+  ];
 };
 
 /** One line a plan. The message has no end that could be known, and comes last. */
@@ -65,13 +70,16 @@ const part = (head: readonly string[], rows: readonly (readonly string[])[]): re
   rows.length === 0 ? [] : [`\n${table([head, ...rows])}`];
 
 const summary = ({ status = {} }: PlanObject): readonly string[] => {
-  const { run, nodes, resolved, completionTime } = status;
+  const { run, nodes, resolved, completionTime, expectedEndTime } = status;
   if (run === undefined || nodes === undefined) return [];
-  const ended = completionTime === undefined ? '' : `, complete since ${completionTime}`;
+  const expected = expectedEndTime === undefined ? '' : `, expected to end at ${expectedEndTime}`;
+  const ended = completionTime === undefined ? expected : `, complete since ${completionTime}`;
+  const missed = status.conditions?.find(({ type, status: is }) => type === 'Predicted' && is === 'False');
   const flying = resolved === undefined ? `${nodes.inFlight}` : `${nodes.inFlight} of ${resolved.maxInFlight}`;
   const most = resolved?.maxUnavailable === undefined ? '' : ` of ${resolved.maxUnavailable}`;
   return [
     `Run ${run.id}, begun ${run.startTime}${ended}`,
+    ...(missed === undefined ? [] : [`It misses its deadline: ${missed.message}`]),
     `Nodes: ${nodes.progress} done, ${nodes.failed} failed, ${nodes.skipped} skipped, ${nodes.blocked} blocked; in flight ${flying}, out of service ${nodes.unavailable}${most}`,
   ];
 };

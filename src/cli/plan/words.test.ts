@@ -23,6 +23,8 @@ const status: MaintenancePlanStatus = {
     { word: 'Draining', who: 'pod web cannot go', node: 'n1', since },
   ],
   waitingFor: 'MaxInFlight',
+  expectedEndTime: '2026-05-01T12:00:00Z',
+  conditions: [{ type: 'Predicted', status: 'False', reason: 'MissesDeadline', message: '4 nodes are due', lastTransitionTime: since }],
   failures: [{ node: 'n2', stage: 'rest', step: 'Working', message: 'exit code 1', time: since, held: true }],
 };
 const plan: PlanObject = {
@@ -58,7 +60,17 @@ test('all plans are one line each', () => {
     ['kernel', 'Running', 'rest', '3/8', '1', '1', 'MaxInFlight', '3 done, 1 failed, 4 due of 9 nodes'],
     ['kernel', 'Pending', '-', '-', '-', '-', '-', 'no operator has looked at it yet'],
   ]);
-  assert.deepEqual(cells(plansTable([plan], true))[1]?.slice(7), ['1', since, '9', '4', '0', '0', '2', status.message]);
+  assert.deepEqual(cells(plansTable([plan], true))[1]?.slice(7), [
+    '1',
+    since,
+    '2026-05-01T12:00:00Z',
+    '9',
+    '4',
+    '0',
+    '0',
+    '2',
+    status.message,
+  ]);
   assert.equal(plansTable([], false), 'There is no MaintenancePlan.');
 });
 
@@ -71,7 +83,8 @@ test('one plan is all of its status', () => {
     cells(text).filter(line => line[0] !== ''),
     [
       ['MaintenancePlan kernel: Running: 3 done, 1 failed, 4 due of 9 nodes'],
-      [`Run 1, begun ${since}`],
+      [`Run 1, begun ${since}, expected to end at 2026-05-01T12:00:00Z`],
+      ['It misses its deadline: 4 nodes are due'],
       ['Nodes: 3/8 done, 1 failed, 0 skipped, 0 blocked; in flight 1 of 1, out of service 2 of 2'],
       ['STAGE', 'PHASE', 'NODES', 'DONE'],
       ['rest', 'Running', '8', '4'],

@@ -1,7 +1,8 @@
 import type { Write } from '../maintenance/decision.ts';
 import { deleteChildWrite } from '../maintenance/delete-child.ts';
-import { earliest } from '../time.ts';
+import { earliest, secondsAfter } from '../time.ts';
 import { advance } from './advance.ts';
+import { forecastOf } from './forecast.ts';
 import { haltedBy } from './halt.ts';
 import type { InFlight } from './in-flight.ts';
 import { type Plan, planFinalizer, type Run } from './plan.ts';
@@ -96,6 +97,9 @@ const preparationOf = (view: PlanView, start: Start | undefined, now: Temporal.I
   return prepareAhead(view, start?.candidates ?? [], now);
 };
 
+/** Where a plan has a deadline, time that passes changes what is expected: it is looked at again after so many seconds. */
+const forecastAgain = 300;
+
 /** The failures that are shown; all are recorded. */
 const mostFailures = 50;
 
@@ -106,7 +110,9 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
   const preparation = preparationOf(view, start, now);
   const waiting: readonly Waiting[] = [...(start?.waiting ?? []), ...steps.flatMap(({ waiting }) => waiting ?? [])];
   const own = claim(view.snapshot.plan) ?? letGo(view.snapshot);
-  const again = earliest([start?.again, preparation.again, ...steps.map(step => step.again)]);
+  const forecast = forecastOf(view, now);
+  const hasDeadline = forecast.deadline !== undefined && forecast.end !== undefined;
+  const again = earliest([start?.again, preparation.again, ...steps.map(step => step.again), ...(hasDeadline ? [secondsAfter(now, forecastAgain)] : [])]);
   const first = begun && advance(view.snapshot, begun, false, now);
   return {
     phase,
@@ -116,6 +122,7 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
     preparing: preparation.preparing,
     waiting,
     counts: view.counts,
+    forecast,
     stages: stageCounts(view, start?.stage),
     failures: view.failures.slice(-mostFailures),
     gates: view.gates,

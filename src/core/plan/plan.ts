@@ -116,6 +116,8 @@ export type Plan = {
   readonly first: readonly string[];
   readonly stages: readonly Stage[];
   readonly controlPlane: 'First' | 'Last' | 'Never' | 'AsSelected';
+  /** When it should be over. Spread: the starts are spread over the open time until then. */
+  readonly pace?: { readonly deadline: Temporal.Instant; readonly mode: 'AsSoonAsPossible' | 'Spread' };
   readonly windows: 'Respect' | 'Ignore';
   /** How long one node takes, in seconds, for the fit into a window; what this plan has seen so far when left out. */
   readonly expectedSeconds?: number;

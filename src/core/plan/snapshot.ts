@@ -160,6 +160,7 @@ export type PlanDecision = {
   readonly preparing: readonly Preparing[];
   readonly waiting: readonly Waiting[];
   readonly counts: PlanCounts;
+  readonly forecast: Forecast;
   readonly stages: readonly StageCount[];
   readonly failures: readonly NodeVerdict[];
   readonly gates: readonly GateState[];
@@ -170,6 +171,14 @@ export type PlanDecision = {
   readonly own?: Write;
   /** Look again at this time, whatever happens. */
   readonly again?: Temporal.Instant;
+};
+
+/** When a plan will be over, by what it has seen so far. */
+export type Forecast = {
+  /** Missing: nothing is left to do, or it takes more than 400 days. */
+  readonly end?: Temporal.Instant;
+  /** Missing: the plan has no deadline. */
+  readonly deadline?: { readonly isMet: boolean; readonly message: string };
 };
 
 /** What the limits come to, and how many nodes are how far. */

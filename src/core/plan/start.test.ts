@@ -67,6 +67,45 @@ describe('how many begin in one opening of the windows', () => {
   });
 });
 
+describe('a pace', () => {
+  const spread = { deadline: at(10_000 + 600), mode: 'Spread' } as const;
+  const plan = { pace: spread, expectedSeconds: 600, concurrency: { maxInFlight: 9, perTopology: [], foreignCordon: 'Wait' } } as const;
+  const began = (seconds: number): ReturnType<typeof makeVerdict> => makeVerdict('n1', { startedAt: at(seconds) });
+  const nodes = nodesOf(5);
+
+  test('spreads the starts over what is left until the last one can end in time', () => {
+    assert.deepEqual(begun({ nodes }, plan), ['n1'], 'the first one begins at once');
+    // 12,000 s from the last start on, and four nodes are left.
+    const decision = decided({ nodes, verdicts: [began(-2000)] }, plan);
+    assert.equal(words(decision), 'Running Pace');
+    assert.equal(decision.waiting[0]?.ends?.toString(), at(1000).toString());
+    assert.deepEqual(begun({ nodes, verdicts: [began(-3334)] }, plan), ['n2'], 'a quarter of what is left has passed');
+    assert.deepEqual(begun({ nodes, verdicts: [began(-3333)] }, plan), []);
+    assert.deepEqual(begun({ nodes, verdicts: [began(-10)] }, { ...plan, pace: { ...spread, mode: 'AsSoonAsPossible' } }), ['n2']);
+    assert.deepEqual(begun({ nodes, verdicts: [began(-10)] }, { ...plan, pace: { ...spread, deadline: at(500) } }), ['n2'], 'it is late');
+    assert.deepEqual(begun({ nodes, verdicts: [began(-3334)] }, { ...plan, inFlight: [makeInFlight('n2', { startedAt: at(-60) })] }), []);
+  });
+
+  test('counts open time only', () => {
+    // Open until 9, and from 22 to 23: of 3,000 and 3,600 s a quarter, from the last start on.
+    const windows = [
+      makeWindow({
+        openings: [
+          { cron: '0 7 * * *', seconds: 7200 },
+          { cron: '0 22 * * *', seconds: 3600 },
+        ],
+      }),
+    ];
+    const pace = { ...spread, deadline: at(14 * 3600 + 3600 + 600) };
+    const of = { nodes, windows };
+    assert.equal(
+      decided({ ...of, verdicts: [began(-600)] }, { ...plan, pace }).waiting[0]?.ends?.toString(),
+      at(-600 + 7800 / 4).toString(),
+    );
+    assert.deepEqual(begun({ ...of, verdicts: [began(-3600)] }, { ...plan, pace }), ['n2']);
+  });
+});
+
 describe('an approval that expires', () => {
   const given = (more: Partial<Approval> = {}): Approval => ({
     key: 'a',

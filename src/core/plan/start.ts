@@ -7,8 +7,8 @@ import { unprepared } from './prepare.ts';
 import type { PlanNode, Waiting } from './snapshot.ts';
 import { type StageNodes, soakEnd } from './stages.ts';
 import { isSound } from './states/common.ts';
-import { isOver, type PlanView } from './view.ts';
-import { windowLimits } from './window-limits.ts';
+import { timeLimits } from './time-limits.ts';
+import { isOpen, type PlanView } from './view.ts';
 
 /** Which node is begun with now, if any: at most one, and the first word that keeps the others. */
 export type Start = {
@@ -49,16 +49,6 @@ const ownNode = ({ node }: PlanNode, { snapshot }: PlanView, alone: boolean): Wa
     ? undefined
     : { word: 'OwnNode', who: 'the operator runs on it: it goes last', node: node.name };
 
-const isOpen = ({ node, due }: PlanNode, { snapshot, verdicts }: PlanView): boolean =>
-  due === true &&
-  !isOver(verdicts.get(node.uid)) &&
-  !snapshot.plan.skips.has(node.name) &&
-  !snapshot.plan.inFlight.some(({ uid }) => uid === node.uid) &&
-  !(snapshot.plan.concurrency.foreignCordon === 'Skip' && isCordoned(node.name, snapshot.outages));
-
-const isCordoned = (name: string, outages: PlanView['snapshot']['outages']): boolean =>
-  (outages.get(name) ?? []).some(({ cause }) => cause === 'ForeignCordon');
-
 /**
  * First those that somebody has moved to the front; then those that are out already, by another plan: they share its drain; last those that were given back before.
  */
@@ -93,7 +83,7 @@ const amongCandidates = (stage: StageNodes, view: PlanView, candidates: readonly
   if (full !== undefined) return { stage: name, waiting: [full] };
   const gate = gateBeforeNode(view.snapshot, view.gates, now);
   if (gate !== undefined) return { stage: name, waiting: [gate], ...(gate.ends && { again: gate.ends }) };
-  const [outage, domain, window] = [outageLimits(view), domainLimit(view), windowLimits(view, now)];
+  const [outage, domain, time] = [outageLimits(view), domainLimit(view), timeLimits(view, now)];
   const waiting = new Map<string, Waiting>();
   for (const one of candidates) {
     const no =
@@ -104,7 +94,7 @@ const amongCandidates = (stage: StageNodes, view: PlanView, candidates: readonly
       unprepared(one, view) ??
       domain(one.node) ??
       outage(one.node) ??
-      window(one.node);
+      time(one.node);
     if (no === undefined) return { stage: name, one: begun(view.snapshot, one, name, now), waiting: [...waiting.values()] };
     if (!waiting.has(no.word) && waiting.size < mostWaiting) waiting.set(no.word, no);
   }

@@ -13,8 +13,22 @@ export const startsOf = ({ slices, plan }: PlanSnapshot): readonly NodeStart[] =
   ...plan.inFlight,
 ];
 
+/** Seconds that a node takes, as long as this plan has seen none. */
+export const guess = 600;
+
+const secondsSeen = ({ verdicts }: PlanView): readonly number[] =>
+  [...verdicts.values()]
+    .filter(({ verdict }) => verdict === 'Done')
+    .map(({ startedAt, completedAt }) => secondsBetween(startedAt, completedAt));
+
+/** What a node of this run has taken on average, in seconds. */
+export const meanSeen = (view: PlanView): number | undefined => {
+  const seen = secondsSeen(view);
+  return seen.length === 0 ? undefined : seen.reduce((sum, seconds) => sum + seconds, 0) / seen.length;
+};
+
 /** The longest that a node of this run has taken, in seconds. */
-export const longestSeen = ({ verdicts }: PlanView): number | undefined => {
-  const done = [...verdicts.values()].filter(({ verdict }) => verdict === 'Done');
-  return done.length === 0 ? undefined : Math.max(...done.map(({ startedAt, completedAt }) => secondsBetween(startedAt, completedAt)));
+export const longestSeen = (view: PlanView): number | undefined => {
+  const seen = secondsSeen(view);
+  return seen.length === 0 ? undefined : Math.max(...seen);
 };

@@ -51,6 +51,17 @@ const selectedOf = ({ nodes, plan }: PlanSnapshot): ReadonlyMap<string, PlanNode
 /** It has a verdict that ends its part of the run. */
 export const isOver = (verdict: NodeVerdict | undefined): boolean => verdict !== undefined && verdict.verdict !== 'Requeued';
 
+const isCordoned = (name: string, outages: PlanSnapshot['outages']): boolean =>
+  (outages.get(name) ?? []).some(({ cause }) => cause === 'ForeignCordon');
+
+/** It is still to be begun with in this run. */
+export const isOpen = ({ node, due }: PlanNode, { snapshot, verdicts }: Pick<PlanView, 'snapshot' | 'verdicts'>): boolean =>
+  due === true &&
+  !isOver(verdicts.get(node.uid)) &&
+  !snapshot.plan.skips.has(node.name) &&
+  !snapshot.plan.inFlight.some(({ uid }) => uid === node.uid) &&
+  !(snapshot.plan.concurrency.foreignCordon === 'Skip' && isCordoned(node.name, snapshot.outages));
+
 /** It takes part in this run: due, begun or over. */
 const takesPart = ({ node, due }: PlanNode, verdicts: ReadonlyMap<string, NodeVerdict>, inFlight: readonly InFlight[]): boolean =>
   due === true || verdicts.has(node.uid) || inFlight.some(({ uid }) => uid === node.uid);

@@ -69,6 +69,9 @@ export const randomPlan = (dice: Dice, name: string): Plan => {
     first: dice.chance(0.2) ? [`n${dice.below(9)}`, `n${dice.below(9)}`] : [],
     stages: dice.chance(0.5) ? [{ name: 'canary', limit: 1, soakSeconds: dice.below(30), approveAfter: false }] : [],
     concurrency: concurrencyOf(dice),
+    ...(dice.chance(0.3) && {
+      pace: { deadline: at(dice.below(400)), mode: dice.pick(['AsSoonAsPossible', 'Spread'] as const) ?? 'Spread' },
+    }),
     expectedSeconds: 5 + dice.below(40),
     halt: dice.chance(0.3) ? { maxFailures: 2 } : {},
     ...(dice.chance(0.3) && { drainStuck: { afterSeconds: 40, times: 1 } }),

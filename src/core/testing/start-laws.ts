@@ -31,8 +31,18 @@ export class StartLaws {
   /** A plan has just begun with a node. */
   begun(world: PlanWorld, plan: Plan, { node }: InFlight): void {
     const seconds = Math.floor(world.now.epochMilliseconds / 1000);
+    this.#paced(world, plan, seconds);
     this.#log.push({ run: runOf(plan), node, seconds });
     this.#inWindow(world, plan, node, seconds);
+  }
+
+  /** Evenly over what is left: a start is at least as far from the last one as it would be if every node were still to begin. */
+  #paced(world: PlanWorld, plan: Plan, seconds: number): void {
+    const { pace, expectedSeconds = 0 } = plan;
+    const last = this.#log.findLast(one => one.run === runOf(plan))?.seconds;
+    if (pace?.mode !== 'Spread' || last === undefined || world.windows.length > 0) return;
+    const left = Math.floor(pace.deadline.epochMilliseconds / 1000) - expectedSeconds - last;
+    assert.ok(seconds - last >= left / world.nodes.size, `${seconds - last} s after the last start, and ${left} s are left`);
   }
 
   #inWindow(world: PlanWorld, plan: Plan, node: string, seconds: number): void {

@@ -2,7 +2,20 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { isBefore, secondsBetween } from '../time.ts';
-import { atEndOf, calendarOf, expectedIn, freeSpans, freezeAt, lastStartOf, nextSpans, openNow, startOf } from './calendar.ts';
+import {
+  afterOpenSeconds,
+  atEndOf,
+  calendarOf,
+  expectedIn,
+  freeSpans,
+  freezeAt,
+  lastStartOf,
+  nextSpans,
+  openingsAt,
+  openNow,
+  openSeconds,
+  startOf,
+} from './calendar.ts';
 import { cronProblem, minus, shortestGap, union } from './spans.ts';
 import { appliesTo, type MaintenanceWindow, type Opening, type Span } from './window.ts';
 
@@ -330,6 +343,64 @@ describe('laws', () => {
         assert.ok(start.until !== undefined && secondsBetween(start.at, start.until) >= wish.expectedSeconds);
         assert.ok(covers(openings, start.at));
       }),
+    );
+  });
+});
+
+describe('open time', () => {
+  const nights = calendarOf([windowOf([nightly], { timeZone: 'UTC' })]);
+  const frozen = calendarOf([windowOf([nightly], { timeZone: 'UTC', freezes: [span('2026-11-21T23:00:00Z', '2026-11-22T01:00:00Z')] })]);
+
+  test('is what is open of a stretch of time, without what is frozen', () => {
+    const day = span('2026-11-21T05:00:00Z', '2026-11-22T00:00:00Z');
+    assert.deepEqual(
+      [openSeconds(nights, day), openSeconds(frozen, day), openSeconds(calendarOf([]), day)],
+      [3 * hour, 2 * hour, 19 * hour],
+    );
+    assert.equal(openSeconds(nights, { from: day.to, to: day.from }), 0);
+  });
+
+  test('is over after so many seconds of it', () => {
+    const from = at('2026-11-21T05:00:00Z');
+    for (const [calendar, seconds, wanted] of [
+      [nights, 0, '2026-11-21T05:00:00Z'],
+      [nights, hour, '2026-11-21T06:00:00Z'],
+      [nights, hour + 1, '2026-11-21T22:00:01Z'],
+      [frozen, 2 * hour + 1, '2026-11-22T01:00:01Z'],
+      [nights, 50 * 8 * hour + hour, '2027-01-10T06:00:00Z'],
+      [nights, 500 * 8 * hour, undefined],
+      [calendarOf([]), 300 * 86_400, '2027-09-17T05:00:00Z'],
+    ] as const)
+      assert.equal(afterOpenSeconds(calendar, from, seconds)?.toString(), wanted, String(seconds));
+  });
+
+  test('law: between a moment and the one after so many seconds of open time there are so many', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 20 * 8 * hour }), fc.integer({ min: 0, max: 86_400 }), (seconds, later) => {
+        const from = at('2026-11-21T00:00:00Z').add({ seconds: later });
+        const to = afterOpenSeconds(frozen, from, seconds);
+        assert.equal(to && openSeconds(frozen, { from, to }), seconds);
+      }),
+    );
+  });
+
+  test('openings that are open now are each by itself, whatever is frozen in them', () => {
+    const both = calendarOf([
+      windowOf([nightly, { cron: '0 23 * * *', seconds: hour }], {
+        timeZone: 'UTC',
+        freezes: [span('2026-11-21T23:00:00Z', '2026-11-22T01:00:00Z')],
+      }),
+      windowOf([], { problem: 'unreadable' }),
+    ]);
+    const now = (text: string): readonly string[] => texts(openingsAt(both, at(text)));
+    assert.deepEqual(now('2026-11-21T23:30:00Z'), [
+      '2026-11-21T22:00:00Z 2026-11-22T06:00:00Z',
+      '2026-11-21T23:00:00Z 2026-11-22T00:00:00Z',
+    ]);
+    assert.deepEqual(now('2026-11-22T00:00:00Z'), ['2026-11-21T22:00:00Z 2026-11-22T06:00:00Z']);
+    assert.deepEqual(
+      [now('2026-11-21T22:00:00Z').length, now('2026-11-21T21:59:59Z').length, now('2026-11-22T06:00:00Z').length],
+      [1, 0, 0],
     );
   });
 });

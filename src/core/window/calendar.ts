@@ -100,6 +100,34 @@ export const openingsAt = ({ windows }: Calendar, now: Temporal.Instant): readon
     .flatMap(window => openSpans(window, { from: now, to: secondsAfter(now, 1) }))
     .filter(({ from, to }) => !isBefore(now, from) && isBefore(now, to));
 
+const secondsOf = ({ from, to }: Span): number => (to.epochMilliseconds - from.epochMilliseconds) / 1000;
+
+const within = (span: Span, { from, to }: Span): Span => ({
+  from: isBefore(span.from, from) ? from : span.from,
+  to: isBefore(to, span.to) ? to : span.to,
+});
+
+/** The openings within a stretch of time, cut to it: none where it ends before it begins. */
+const openWithin = (calendar: Calendar, range: Span): readonly Span[] =>
+  isBefore(range.from, range.to) ? freeSpans(calendar, range).map(span => within(span, range)) : [];
+
+/** How much of a stretch of time is open, in seconds. Far ahead of rules that open often it is less than that: what is looked at is bounded. */
+export const openSeconds = (calendar: Calendar, range: Span): number =>
+  openWithin(calendar, range).reduce((sum, span) => sum + Math.max(0, secondsOf(span)), 0);
+
+/** When so many seconds of open time are over, from this moment on; undefined where that takes more than 400 days. */
+export const afterOpenSeconds = (calendar: Calendar, from: Temporal.Instant, seconds: number): Temporal.Instant | undefined => {
+  if (seconds <= 0) return from;
+  for (const ahead of looks) {
+    let left = seconds;
+    for (const span of openWithin(calendar, { from, to: secondsAfter(from, ahead) })) {
+      if (left <= secondsOf(span)) return secondsAfter(span.from, left);
+      left -= Math.max(0, secondsOf(span));
+    }
+  }
+  return undefined;
+};
+
 /** Whether a freeze keeps everything from beginning now; answers when it ends and why. */
 export const freezeAt = (
   calendar: Calendar,
@@ -133,8 +161,6 @@ export type Start =
   | { readonly kind: 'never'; readonly longestSeconds: number };
 
 const clampedFrom = (span: Span, earliest: Temporal.Instant): Span => (isBefore(span.from, earliest) ? { ...span, from: earliest } : span);
-
-const secondsOf = ({ from, to }: Span): number => (to.epochMilliseconds - from.epochMilliseconds) / 1000;
 
 const firstFit = (calendar: Calendar, { expectedSeconds }: StartConstraints, earliest: Temporal.Instant): Start => {
   let longestSeconds = 0;

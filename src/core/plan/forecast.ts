@@ -1,0 +1,95 @@
+import { isBefore, latest, secondsAfter, secondsBetween, timeText } from '../time.ts';
+import { afterOpenSeconds, type Calendar, expectedIn, nextSpans } from '../window/calendar.ts';
+import type { Forecast } from './snapshot.ts';
+import { soakEnd } from './stages.ts';
+import { guess, meanSeen } from './starts.ts';
+import { begunIn, calendarFor } from './time-limits.ts';
+import { isOpen, type PlanView } from './view.ts';
+
+/** When a plan will be over, by what it has seen so far: coarse, and never a reason to pass a limit. */
+
+/** What is left to do: nodes to begin with, and nodes at once. */
+type Rest = { readonly open: number; readonly flying: number; readonly atOnce: number; readonly seconds: number };
+
+/** How long it takes to go through what is left without a pause, in seconds; undefined where nothing may begin. */
+const workSeconds = ({ snapshot }: PlanView, { open, atOnce, seconds }: Rest, now: Temporal.Instant): number | undefined => {
+  if (open > 0 && atOnce < 1) return undefined;
+  const still = snapshot.plan.inFlight
+    .map(({ startedAt }) => Math.max(0, seconds - secondsBetween(startedAt, now)))
+    .toSorted((one, other) => one - other);
+  const free = Array.from({ length: Math.max(0, atOnce - still.length) }, () => 0);
+  // As many slots as may be used, the first that are free first; each takes one node after the other.
+  const slots = [...free, ...still].slice(-Math.max(1, atOnce));
+  return Math.max(...slots.map((begin, index) => begin + Math.ceil(Math.max(0, open - index) / slots.length) * seconds));
+};
+
+/** Quiet times that are still to come, in seconds. */
+const quietSeconds = ({ stages, verdicts, snapshot }: PlanView, now: Temporal.Instant): number => {
+  const used = stages.filter(({ nodes }) => nodes.length > 0);
+  const isLeft = (index: number): boolean =>
+    used[index]?.nodes.some(
+      one => isOpen(one, { snapshot, verdicts }) || snapshot.plan.inFlight.some(({ uid }) => uid === one.node.uid),
+    ) === true;
+  const left = used.map((_, index) => isLeft(index));
+  return used.reduce((sum, { stage, nodes }, index) => {
+    // Behind the last stage nobody waits.
+    if (!left.slice(index + 1).some(Boolean)) return sum;
+    if (left[index] === true) return sum + stage.soakSeconds;
+    const last = latest(nodes.flatMap(({ node }) => verdicts.get(node.uid)?.completedAt ?? []));
+    return sum + (last === undefined ? 0 : Math.max(0, secondsBetween(now, soakEnd(stage, last))));
+  }, 0);
+};
+
+/** When the last nodes begin where only so many may begin in one opening. */
+const lastOpening = (view: PlanView, calendar: Calendar, open: number, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const { startsPerWindow: most } = view.snapshot.plan.concurrency;
+  if (most === undefined || calendar.always || open === 0) return now;
+  const [first] = nextSpans(calendar, now, 1);
+  const used = first === undefined || isBefore(now, first.from) ? 0 : begunIn(view, first);
+  const openings = Math.max(1, Math.ceil((open + used) / most));
+  const spans = nextSpans(calendar, now, openings);
+  return spans.length < openings ? undefined : spans[openings - 1]?.from;
+};
+
+const endOf = (view: PlanView, calendar: Calendar, rest: Rest, now: Temporal.Instant): Temporal.Instant | undefined => {
+  const work = workSeconds(view, rest, now);
+  const last = lastOpening(view, calendar, rest.open, now);
+  if (work === undefined || last === undefined) return undefined;
+  const end = afterOpenSeconds(calendar, secondsAfter(now, quietSeconds(view, now)), work);
+  return end && latest([end, secondsAfter(last, rest.open === 0 ? 0 : rest.seconds)]);
+};
+
+const restOf = (view: PlanView, calendar: Calendar): Rest => {
+  const { counts, snapshot } = view;
+  const seconds = snapshot.plan.expectedSeconds ?? meanSeen(view) ?? expectedIn(calendar, undefined, guess);
+  const open = [...view.selected.values()].filter(one => isOpen(one, view)).length;
+  const flying = snapshot.plan.inFlight.length;
+  return {
+    open,
+    flying,
+    atOnce: Math.min(counts.maxInFlight, counts.maxUnavailable ?? counts.maxInFlight, open + flying),
+    // Whole tens: what is told does not change with every node.
+    seconds: Math.max(10, Math.ceil(seconds / 10) * 10),
+  };
+};
+
+const told = ({ open, flying, atOnce, seconds }: Rest, deadline: Temporal.Instant): string =>
+  `${open} nodes are due and ${flying} in flight, ${atOnce} at once take ${seconds} s each; the deadline is ${timeText(deadline)}`;
+
+/** What a plan is expected to come to. */
+export const forecastOf = (view: PlanView, now: Temporal.Instant): Forecast => {
+  const { plan } = view.snapshot;
+  const nodes = [...view.selected.values()].filter(one => isOpen(one, view)).map(({ node }) => node);
+  const calendar = calendarFor(view, nodes);
+  const rest = restOf(view, calendar);
+  const isOver = rest.open + rest.flying === 0;
+  const soonest = isOver ? latest([...view.verdicts.values()].map(({ completedAt }) => completedAt)) : endOf(view, calendar, rest, now);
+  const { deadline, mode } = plan.pace ?? {};
+  const isMet = deadline !== undefined && (soonest === undefined ? isOver : !isBefore(deadline, soonest));
+  // What is spread ends when it has to.
+  const end = mode === 'Spread' && isMet && rest.open > 0 ? deadline : soonest;
+  return {
+    ...(end && !isOver && { end }),
+    ...(deadline && { deadline: { isMet, message: told(rest, deadline) } }),
+  };
+};
