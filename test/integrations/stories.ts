@@ -289,6 +289,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
           nodeSelector: {},
           // Nodes that belong to no machine are waited for by name; of these there are none in a fleet that replaces its machines.
           skipNodes: (await nodesWithout(await pools.machines())).map(name => ({ name })),
+          controlPlane: 'Never',
           concurrency: { maxInFlight: 2, maxUnavailable: 1 },
           work: { replace: { strategy: 'ReplaceWithSurge' } },
         },

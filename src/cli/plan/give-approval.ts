@@ -1,7 +1,5 @@
-import type { JsonObject } from '../../core/json.ts';
-import { planAnnotation, planApi } from '../../core/plan/plan.ts';
 import type { Approval } from '../../core/plan/snapshot.ts';
-import { approvalNameOf, approvalsPath, labelOf } from '../../core/plan/writes.ts';
+import { approvalNameOf, approvalObject, approvalsPath } from '../../core/plan/writes.ts';
 import type { Api } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import { refusedError } from '../shared/api-error.ts';
@@ -24,18 +22,6 @@ export const runToApprove = (plan: PlanObject): Run => {
   );
 };
 
-/** It goes with its plan. */
-const approvalObject = (approval: string, { metadata: { name, uid } }: PlanObject, { id, revision }: Run, given: Given): JsonObject => ({
-  apiVersion: planApi,
-  kind: 'MaintenanceApproval',
-  metadata: {
-    name: approval,
-    labels: { [planAnnotation]: labelOf(name) },
-    ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name, uid }],
-  },
-  spec: { planName: name, runID: id, revision, ...given },
-});
-
 type Stored = { readonly metadata: { readonly uid: string; readonly creationTimestamp?: string } };
 
 /** Deletes an approval of this name that counts no more, so that another one can be made. Resolves with whether it did. */
@@ -57,7 +43,7 @@ const removedVoid = async (api: Api, path: string, { spec }: PlanObject, isAwait
 export const giveApproval = async (api: Api, plan: PlanObject, run: Run, given: Given, isAwaited: boolean): Promise<void> => {
   const { name, uid } = plan.metadata;
   const approval = approvalNameOf({ name, uid }, run, given);
-  const body = approvalObject(approval, plan, run, given);
+  const body = approvalObject({ name, uid }, run, given);
   const create = () => api.call({ method: 'POST', path: approvalsPath, query: { fieldManager: 'drydock' }, body });
   const first = await create();
   const isVoid = first.status === 409 && (await removedVoid(api, `${approvalsPath}/${approval}`, plan, isAwaited));

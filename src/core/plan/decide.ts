@@ -90,6 +90,12 @@ const strayWrites = ({ plan, children, nodes }: PlanSnapshot): readonly Write[] 
   });
 };
 
+/** What is left of what is over. */
+const tidyWrites = (snapshot: PlanSnapshot): readonly Write[] => [
+  ...strayWrites(snapshot),
+  ...snapshot.outdated.slice(0, 1).map(deleteRecordWrite),
+];
+
 /** A plan that is stopped for a while keeps what it has got ready. */
 const preparationOf = (view: PlanView, start: Start | undefined, now: Temporal.Instant): Preparation => {
   const { plan } = view.snapshot;
@@ -112,7 +118,12 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
   const own = claim(view.snapshot.plan) ?? letGo(view.snapshot);
   const forecast = forecastOf(view, now);
   const hasDeadline = forecast.deadline !== undefined && forecast.end !== undefined;
-  const again = earliest([start?.again, preparation.again, ...steps.map(step => step.again), ...(hasDeadline ? [secondsAfter(now, forecastAgain)] : [])]);
+  const again = earliest([
+    start?.again,
+    preparation.again,
+    ...steps.map(step => step.again),
+    ...(hasDeadline ? [secondsAfter(now, forecastAgain)] : []),
+  ]);
   const first = begun && advance(view.snapshot, begun, false, now);
   return {
     phase,
@@ -127,12 +138,7 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
     failures: view.failures.slice(-mostFailures),
     gates: view.gates,
     ...(view.gateHalt && { gateHalt: view.gateHalt }),
-    writes: [
-      ...strayWrites(view.snapshot),
-      ...preparation.writes,
-      ...view.snapshot.outdated.slice(0, 1).map(deleteRecordWrite),
-      ...[...steps, ...(first ? [first] : [])].flatMap(({ writes }) => writes ?? []),
-    ],
+    writes: [...tidyWrites(view.snapshot), ...preparation.writes, ...[...steps, first].flatMap(step => step?.writes ?? [])],
     ...(warning && { warning }),
     ...(start?.stage !== undefined && { stage: start.stage }),
     ...(own && { own }),

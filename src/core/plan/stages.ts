@@ -30,6 +30,19 @@ const allStages = ({ stages, controlPlane }: Pick<Plan, 'stages' | 'controlPlane
 
 type Taken = Pick<InFlight | NodeVerdict, 'node' | 'uid' | 'stage'>;
 
+type FillingStage = {
+  readonly stage: Stage;
+  readonly nodes: PlanNode[];
+  readonly past: readonly NodeVerdict[];
+  /** Nodes of it that do not exist any more. */
+  readonly others: number;
+};
+
+const takes = ({ stage, nodes, others }: FillingStage, { node }: PlanNode): boolean =>
+  stage.name !== controlPlaneStage.name &&
+  (stage.nodeSelector === undefined || matches(stage.nodeSelector, node.labels)) &&
+  (stage.limit === undefined || nodes.length + others < stage.limit);
+
 /**
  * Which node belongs to which stage: the one that it was begun or recorded in, however the order has changed since; else the first whose selector it matches and
  * that has room. Every node of the run has one: the last takes what is left.
@@ -47,12 +60,14 @@ export const stagesOf = (
   const here = new Set(sorted.map(({ node }) => node.uid));
   // The machine of one in flight may be gone already, and its node with it.
   const gone = [...past, ...plan.inFlight.filter(({ uid }) => !here.has(uid))];
-  const rooms = stages.map(stage => ({
-    stage,
-    nodes: [] as PlanNode[],
-    past: past.filter(one => one.stage === stage.name),
-    others: gone.filter(one => one.stage === stage.name).length,
-  }));
+  const rooms = stages.map(
+    (stage): FillingStage => ({
+      stage,
+      nodes: [],
+      past: past.filter(one => one.stage === stage.name),
+      others: gone.filter(one => one.stage === stage.name).length,
+    }),
+  );
   const rest: PlanNode[] = [];
   for (const one of sorted) {
     const room = rooms.find(({ stage }) => stage.name === before.get(one.node.uid));
@@ -61,16 +76,14 @@ export const stagesOf = (
   }
   for (const one of rest) {
     const isOwned = owned && isControlPlane(one.node);
-    const room = rooms.find(({ stage, nodes: inside, others }) =>
-      isOwned
-        ? stage.name === controlPlaneStage.name
-        : stage.name !== controlPlaneStage.name &&
-          (stage.nodeSelector === undefined || matches(stage.nodeSelector, one.node.labels)) &&
-          (stage.limit === undefined || inside.length + others < stage.limit),
-    );
-    room?.nodes.push(one);
+    const isOpenTo = (room: FillingStage): boolean => (isOwned ? room.stage.name === controlPlaneStage.name : takes(room, one));
+    rooms.find(isOpenTo)?.nodes.push(one);
   }
-  return rooms.map(({ stage, nodes: inside, past: replaced }) => ({ stage, nodes: firstFirst(inPlanOrder(inside, plan), plan), past: replaced }));
+  return rooms.map(({ stage, nodes: inside, past: replaced }) => ({
+    stage,
+    nodes: firstFirst(inPlanOrder(inside, plan), plan),
+    past: replaced,
+  }));
 };
 
 /** When the quiet time after a stage is over. */

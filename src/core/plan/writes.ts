@@ -196,6 +196,25 @@ export const approvalNameOf = (
 ): string =>
   nameWith(name.replaceAll('.', '-'), short(`${uid}/${run.id}/${run.revision}/${stage}${promote === undefined ? '' : `/${promote}`}`));
 
+/** A MaintenanceApproval. It goes with its plan. */
+export const approvalObject = (
+  plan: Pick<Plan, 'name' | 'uid'>,
+  run: Pick<Run, 'id' | 'revision'>,
+  given: Pick<Approval, 'stage' | 'promote'>,
+): JsonObject => {
+  const { name, uid } = plan;
+  return {
+    apiVersion: planApi,
+    kind: 'MaintenanceApproval',
+    metadata: {
+      name: approvalNameOf(plan, run, given),
+      labels: { [planAnnotation]: labelOf(name) },
+      ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name, uid }],
+    },
+    spec: { planName: name, runID: run.id, revision: run.revision, ...given },
+  };
+};
+
 /** The record of a run so long ago that nobody asks for it. */
 export const deleteRecordWrite = ({ name, uid }: RecordSlice): Write => ({
   what: 'delete the record of an old run',

@@ -6,6 +6,15 @@ import { at, makeNode } from './make.ts';
 
 /** Small plans for tests: every node is due once, one after the other, and nothing is done on it but to drain it. */
 
+/** What the status says. */
+const stored = {
+  run: { id: '1', revision: 'r1', startedAt: at(-10) },
+  inFlight: [],
+  preparing: [],
+  gateStates: new Map(),
+  status: {},
+};
+
 export const makePlan = (over: Partial<Plan> = {}): Plan => ({
   key: 'kernel',
   name: 'kernel',
@@ -29,8 +38,6 @@ export const makePlan = (over: Partial<Plan> = {}): Plan => ({
   drain: {},
   work: { kind: 'none' },
   gates: [],
-  preparing: [],
-  gateStates: new Map(),
   soakSeconds: 0,
   soakAfterReleaseSeconds: 0,
   needsApproval: false,
@@ -42,9 +49,7 @@ export const makePlan = (over: Partial<Plan> = {}): Plan => ({
   revision: 'r1',
   skips: new Map(),
   retries: new Map(),
-  run: { id: '1', revision: 'r1', startedAt: at(-10) },
-  inFlight: [],
-  status: {},
+  ...stored,
   ...over,
 });
 

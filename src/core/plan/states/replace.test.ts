@@ -71,6 +71,9 @@ describe('a node whose machine is replaced', () => {
     assert.equal(to({ one: working, request: { phase: 'Succeeded' } }), 'Working, Replacing');
     assert.equal(to({ one: working, request: { phase: 'Succeeded' }, node: 'gone' }), 'Done');
     assert.equal(to({ one: working, request: { phase: 'Cancelled' } }), 'Failed');
+    const impossible = { phase: 'Pending', status: { waitingFor: 'StrategyNotPossible', message: 'it belongs to no set' } } as const;
+    assert.equal(to({ one: working, request: impossible }), 'Failed', 'its slot is free at once');
+    assert.equal(step({ one: working, request: impossible }).one?.outcome?.message, 'It cannot be replaced: it belongs to no set');
     assert.equal(to({ one: working }), 'Failed', 'somebody has deleted it');
     assert.equal(to({ one: working, node: 'gone' }), 'Gone');
     assert.equal(to({ one: { ...working, since: at(-100) }, request: { phase: 'Draining' } }), 'Failed held', 'and goes on by itself');
@@ -82,6 +85,9 @@ describe('a node whose machine is replaced', () => {
     assert.equal(to({ one: working, withdrawn: true, request: { phase: 'Draining' } }), 'Working, Replacing');
     const skipped = { state: 'Releasing', outcome: { verdict: 'Skipped', step: 'Working', message: '', held: false } } as const;
     assert.equal(to({ one: skipped, request: { phase: 'Scheduled' } }), 'Skipped, DELETE');
+    const failed = { ...skipped, outcome: { ...skipped.outcome, verdict: 'Failed' } } as const;
+    assert.equal(to({ one: failed, request: { phase: 'Pending' } }), 'Failed, DELETE', 'it could not be replaced');
+    assert.equal(to({ one: failed, request: { phase: 'Cancelled' } }), 'Failed, PATCH', 'what has begun stays as it is');
     assert.equal(to({ one: skipped }), 'Skipped, PATCH', 'its record');
   });
 });

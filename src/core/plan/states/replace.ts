@@ -56,6 +56,7 @@ export const replacing = (view: NodeView, work: Replace, now: Temporal.Instant):
   const { phase } = request.history;
   if (withdrawn && idlePhases.includes(phase)) return end(one, now, 'Skipped', 'The plan was given up before anything was done');
   const said = typeof request.status['message'] === 'string' ? request.status['message'] : 'its MachineMaintenance has not begun';
+  if (request.status['waitingFor'] === 'StrategyNotPossible') return end(one, now, 'Failed', `It cannot be replaced: ${said}`);
   if (phase === 'Cancelled') return end(one, now, 'Failed', `Its MachineMaintenance was called off: ${said}`);
   if (phase !== 'Succeeded') return late(view, work, now, said);
   return node === undefined
@@ -67,7 +68,7 @@ export const replacing = (view: NodeView, work: Replace, now: Temporal.Instant):
 export const withdrawReplacement = (view: NodeView): Step | undefined => {
   const request = requestOf(view);
   const isIdle = request !== undefined && !isForeign(request, view) && idlePhases.includes(request.history.phase);
-  if (!isIdle || view.one.outcome?.verdict !== 'Skipped') return undefined;
+  if (!isIdle) return undefined;
   const waiting = { word: 'Releasing', who: 'its MachineMaintenance is being deleted', node: view.one.node };
   return { one: view.one, waiting, ...(!request.deleting && { writes: [deleteReplacementWrite(request)] }) };
 };

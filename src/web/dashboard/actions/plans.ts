@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../../core/json.ts';
-import { type Plan, planAnnotation, planApi } from '../../../core/plan/plan.ts';
-import { approvalNameOf, approvalsPath, labelOf, pathOfPlan } from '../../../core/plan/writes.ts';
+import type { Plan } from '../../../core/plan/plan.ts';
+import { approvalObject, approvalsPath, pathOfPlan } from '../../../core/plan/writes.ts';
 import { saidBy } from '../../../core/status.ts';
 import type { Api, ApiResponse } from '../../../operator/ports.ts';
 import type { PlanApprovalOrder, PlanApprovalView, PlanOrder } from '../scene.ts';
@@ -54,25 +54,14 @@ export const steer = async (api: Api, { name, uid, aborted }: Plan, what: PlanOr
 const sameApproval = (one: PlanApprovalView, other: PlanApprovalView): boolean =>
   one.run === other.run && one.revision === other.revision && one.stage === other.stage;
 
-/** It goes with its plan. Its name is computed: whoever agrees twice has agreed once. */
-const approvalObject = ({ name, uid }: Plan, { run, revision, stage }: PlanApprovalView): JsonObject => ({
-  apiVersion: planApi,
-  kind: 'MaintenanceApproval',
-  metadata: {
-    name: approvalNameOf({ name, uid }, { id: run, revision }, stage),
-    labels: { [planAnnotation]: labelOf(name) },
-    ownerReferences: [{ apiVersion: planApi, kind: 'MaintenancePlan', name, uid }],
-  },
-  spec: { planName: name, runID: run, revision, ...(stage !== undefined && { stage }) },
-});
-
 const isThereAlready = ({ status, body }: ApiResponse): boolean => status === 409 && isObject(body) && body['reason'] === 'AlreadyExists';
 
 /** Agrees to what the plan waits for, if that is what was seen: nobody agrees to something else than was shown. */
 export const approvePlan = async (api: Api, plan: Plan, order: PlanApprovalView): Promise<Reply> => {
   const waits = approvalOf(plan);
   if (waits === undefined || !sameApproval(waits, order)) return reply(409, `plan ${plan.name} does not wait for this approval (any more)`);
-  const body = approvalObject(plan, waits);
+  const { run, revision, stage } = waits;
+  const body = approvalObject(plan, { id: run, revision }, stage === undefined ? {} : { stage });
   const answer = await asked(api, { method: 'POST', path: approvalsPath, query: { fieldManager: 'drydock' }, body });
   if (isReply(answer)) return answer;
   const what = waits.stage === undefined ? `run ${waits.run}` : `what follows stage ${waits.stage}`;
