@@ -274,7 +274,8 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
     });
 
     test('a plan replaces all machines, one after the other with a surge, and each verdict is proven', async context => {
-      const before = (await pools.poolReady(pool, 3)).map(({ metadata }) => metadata.name);
+      const machines = await pools.poolReady(pool, 3);
+      const before = machines.map(({ metadata }) => metadata.name);
       let least = 3;
       const state = { on: true };
       const looking = (async () => {
@@ -306,8 +307,8 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       );
       assert.ok(least >= 3, `${least} nodes could take pods`);
       const { items } = await api.get<List<Recorded>>('/apis/drydock.dev/v1alpha1/maintenanceplanrecords');
-      const verdicts = items.flatMap(({ spec }) => Object.values(spec.verdicts).map(({ verdict }) => verdict));
-      assert.deepEqual(verdicts, ['Done', 'Done', 'Done']);
+      const verdicts = items.flatMap(({ spec }) => Object.entries(spec.verdicts).map(([node, { verdict }]) => `${node} ${verdict}`));
+      assert.deepEqual(verdicts.toSorted(), machines.map(({ status }) => `${status?.nodeRef?.name} Done`).toSorted());
       await podsReady(api, shop, 6);
       await assertClean();
       await api.delete(planPath('replace'));

@@ -143,4 +143,18 @@ describe('the loop of the plans', () => {
     assert.equal(status()['phase'], 'Complete', JSON.stringify(status()));
     end();
   });
+
+  test('a decision on a stale picture begins nothing: its slot is refused, and nothing is made for it', async () => {
+    const { cluster, wait, status, end } = bench();
+    const refusal = { on: true };
+    const status_ = `${plans}/kernel/status`;
+    cluster.intercept = ({ method, path }): ApiResponse | undefined =>
+      method === 'PATCH' && path === status_ && refusal.on ? failure(409, 'the object has been modified') : undefined;
+    for (let turn = 0; turn < 10; turn += 1) await wait(1);
+    assert.ok(!cluster.written.includes(`POST ${maintenances}`));
+    refusal.on = false;
+    for (let turn = 0; turn < 60; turn += 1) await wait(5);
+    assert.equal(status()['phase'], 'Complete', JSON.stringify(status()));
+    end();
+  });
 });
