@@ -35,6 +35,9 @@ const verdictsOf = ({ slices, plan }: PlanSnapshot): ReadonlyMap<string, NodeVer
       .map(verdict => [verdict.uid, verdict]),
   );
 
+/**
+ * Times are whole seconds. A node of the very second in which the run began may be the first successor, where machines are replaced: it is none of the run.
+ */
 const selectedOf = ({ nodes, plan }: PlanSnapshot): ReadonlyMap<string, PlanNode> => {
   const { membership, run, controlPlane } = plan;
   const since = membership === 'Snapshot' ? run?.startedAt : undefined;
@@ -43,7 +46,7 @@ const selectedOf = ({ nodes, plan }: PlanSnapshot): ReadonlyMap<string, PlanNode
       ([, { selected, node, createdAt }]) =>
         selected &&
         (controlPlane !== 'Never' || !isControlPlane(node)) &&
-        (since === undefined || Temporal.Instant.compare(createdAt, since) <= 0),
+        (since === undefined || Temporal.Instant.compare(createdAt, since) < (plan.work.kind === 'replace' ? 0 : 1)),
     ),
   );
 };

@@ -131,6 +131,12 @@ describe('a run whose nodes vanish one after the other', () => {
     );
   });
 
+  test('a node of the second in which the run began may be a successor, and is not replaced in its turn', () => {
+    const of = (seconds: number) => makePlanNode(makeReadyNode('n1'), { machine, createdAt: at(seconds) });
+    const begins = (seconds: number): number => decidePlan(makePlanSnapshot({ plan, nodes: [of(seconds), ...nodes] }), now).counts.selected;
+    assert.deepEqual([begins(-11), begins(-10), begins(-9)], [3, 2, 2]);
+  });
+
   test('a node without a Machine is not begun with', () => {
     const [first] = nodes;
     const decided = decidePlan(makePlanSnapshot({ plan, nodes: [makePlanNode(makeReadyNode('n1')), first!] }), now);
