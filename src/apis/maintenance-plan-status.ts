@@ -89,7 +89,7 @@ const nodesJson = ({ counts, inFlight, stages }: PlanDecision): NonNullable<Main
 /** The status that says this. Times are whole seconds, UTC. */
 export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): JsonObject => {
   const stored = plan.status as MaintenancePlanStatus;
-  const { phase, message, counts, stages, run, stage, failures, gates, gateHalt } = decision;
+  const { phase, message, counts, stages, run, stage, failures, gates, gateHalt, passedOver } = decision;
   const waiting = waitingJson(decision.waiting, stored, now);
   const status = {
     phase,
@@ -102,6 +102,8 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
     inFlight: decision.inFlight.map(inFlightJson),
     preparing: decision.preparing.length === 0 ? undefined : decision.preparing.map(preparingJson),
     waiting,
+    passedOver:
+      passedOver.length === 0 ? undefined : passedOver.map(({ node, uid, since }) => ({ node, nodeUID: uid, since: timeText(since) })),
     waitingFor: decision.waiting[0]?.word,
     failures: failures.map(({ node, stage: of, step, message: text, completedAt, held }) => ({
       node,

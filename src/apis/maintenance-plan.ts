@@ -152,17 +152,29 @@ const expressionsOf = ({ due, done, order, work }: MaintenancePlanSpec): Plan['e
   };
 };
 
-const storedOf = (status: MaintenancePlanStatus): Pick<Plan, 'inFlight' | 'preparing' | 'status' | 'run'> => {
+const passedOverOf = ({ passedOver = [] }: MaintenancePlanStatus): Plan['passedOver'] =>
+  passedOver.map(({ node, nodeUID, since }) => ({ node, uid: nodeUID, since: readTime(since) ?? epoch }));
+
+const storedOf = (status: MaintenancePlanStatus): Pick<Plan, 'inFlight' | 'passedOver' | 'preparing' | 'status' | 'run'> => {
   const run = runOf(status);
   return {
     inFlight: (status.inFlight ?? []).map(inFlightOf),
     preparing: (status.preparing ?? []).map(preparingOf),
+    passedOver: passedOverOf(status),
     status: isObject(status) ? status : {},
     ...(run && { run }),
   };
 };
 
-type WhenFields = 'order' | 'first' | 'pace' | 'windows' | 'expectedSeconds' | 'needsApproval' | 'approvalExpiresAfter';
+type WhenFields =
+  | 'order'
+  | 'first'
+  | 'starvedAfterSeconds'
+  | 'pace'
+  | 'windows'
+  | 'expectedSeconds'
+  | 'needsApproval'
+  | 'approvalExpiresAfter';
 
 /** In which order nodes begin, how fast, and what is waited for. */
 const whenOf = ({ order, pace, windows = 'Respect', expectedSeconds, approval }: MaintenancePlanSpec): Pick<Plan, WhenFields> => {
@@ -172,6 +184,7 @@ const whenOf = ({ order, pace, windows = 'Respect', expectedSeconds, approval }:
     order: order?.by ?? ['Zone', 'Name'],
     first: order?.first ?? [],
     needsApproval: approval?.run === 'Required',
+    ...(order?.starvedAfterSeconds !== undefined && { starvedAfterSeconds: order.starvedAfterSeconds }),
     ...(deadline && { pace: { deadline, mode: pace?.mode ?? 'AsSoonAsPossible' } }),
     ...(approval?.expiresAfterSeconds !== undefined && { approvalExpiresAfter: approval.expiresAfterSeconds }),
     ...(expectedSeconds !== undefined && { expectedSeconds }),

@@ -69,6 +69,11 @@ export const maintenancePlanStatus = z
       .optional()
       .describe('What each gate says, and since when.'),
     haltedBy: z.object({ gate: z.string(), message: z.string(), time }).optional().describe('The gate that has stopped the plan.'),
+    passedOver: z
+      .array(z.object({ node: z.string(), nodeUID: z.string(), since: time }))
+      .max(20)
+      .optional()
+      .describe('Nodes that limits keep while others begin, for order.starvedAfterSeconds.'),
     failures: z.array(failure).max(50).optional().describe('The latest failures; all verdicts are in MaintenancePlanRecords.'),
     expectedEndTime: time.optional().describe('When the plan will be over, by what it has seen so far; whole minutes.'),
     completionTime: time.optional(),

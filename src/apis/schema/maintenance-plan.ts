@@ -155,6 +155,11 @@ export const maintenancePlanSpec = z
           .optional()
           .describe('Defaults to Zone, Name. Oldest first, names in order.'),
         expression: expression('A number for each node; lower ones first, before anything else.').optional(),
+        starvedAfterSeconds: z
+          .int32()
+          .min(1)
+          .optional()
+          .describe('A node that limits have kept for so long while others of the plan began reserves them: nobody else begins before it.'),
         first: z
           .array(objectName)
           .max(mostFirst)

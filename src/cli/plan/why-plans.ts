@@ -30,6 +30,7 @@ const remedies: Readonly<Record<string, string>> = {
   Frozen: 'the freeze ends: drydock windows',
   Rate: 'the next opening: drydock windows; or whoever runs the plan raises concurrency.startsPerWindow',
   Pace: 'its time comes, or whoever runs the plan sets pace.mode to AsSoonAsPossible',
+  Starved: 'what that node waits for ends, or whoever runs the plan skips it or changes order.starvedAfterSeconds',
   WouldNotFit: 'whoever keeps the windows makes one long enough, or whoever writes plans sets expectedSeconds',
   StageSoak: 'the quiet time ends, or whoever may approve ends it: drydock plan promote',
   Blocked: 'whoever writes the plan mends the expression',

@@ -46,10 +46,15 @@ class Story {
     if (plan.expressions.due !== undefined) this.world.expressions.set(name, { due: node => !this.#patched.has(`${name}/${node.uid}`) });
   }
 
+  #outages(): ReturnType<typeof outagesOf> {
+    const { world } = this;
+    return outagesOf({ nodes: world.nodes.values(), requests: world.children.values(), plans: world.plans.values() });
+  }
+
   /** What of a limit is used, and by whom. */
   #used(plan: Plan): { readonly out: number; readonly limit: number; readonly names: readonly string[] } {
     const { world } = this;
-    const outages = outagesOf({ nodes: world.nodes.values(), requests: world.children.values(), plans: world.plans.values() });
+    const outages = this.#outages();
     const isMember = ({ labels }: Node): boolean => labels['node-role.kubernetes.io/control-plane'] !== undefined;
     const selected = [...world.nodes.values()].filter(node => plan.controlPlane !== 'Never' || !isMember(node)).map(({ name }) => name);
     const { maxUnavailable, maxUnavailableAbsolute = Number.POSITIVE_INFINITY } = plan.concurrency;
@@ -74,16 +79,18 @@ class Story {
   #pass(name: string, lives: number): void {
     const { world } = this;
     const before = [...world.plans.values()].map(plan => [plan, this.#used(plan)] as const);
-    const had = new Set((world.plans.get(name)?.inFlight ?? []).map(({ uid }) => uid));
+    const last = world.plans.get(name);
+    const had = new Set((last?.inFlight ?? []).map(({ uid }) => uid));
+    const outages = this.#outages();
     world.lives = lives;
     world.pass(name);
     const plan = world.plans.get(name);
     const begun = (plan?.inFlight ?? []).filter(({ uid }) => !had.has(uid));
     assert.ok(begun.length <= 1, 'at most one start a decision');
     const [one] = begun;
-    if (plan === undefined || one === undefined) return;
+    if (last === undefined || plan === undefined || one === undefined) return;
     this.#startIsAllowed(name, before);
-    this.starts.begun(world, plan, one);
+    this.starts.begun(world, last, plan, one, outages);
   }
 
   #startIsAllowed(name: string, before: readonly (readonly [Plan, { out: number }])[]): void {

@@ -91,6 +91,9 @@ export type Run = {
   readonly startedAt: Temporal.Instant;
 };
 
+/** A node that limits keep while others of the plan begin: an entry of status.passedOver. */
+export type PassedOver = { readonly node: string; readonly uid: string; readonly since: Temporal.Instant };
+
 export type Plan = {
   /** Its name: plans have no namespace. */
   readonly key: string;
@@ -114,6 +117,8 @@ export type Plan = {
   readonly order: readonly ('Zone' | 'Age' | 'Name')[];
   /** Names of nodes that come before the others of their stage. */
   readonly first: readonly string[];
+  /** A node that limits have kept for so long while others began reserves them, in seconds. */
+  readonly starvedAfterSeconds?: number;
   readonly stages: readonly Stage[];
   readonly controlPlane: 'First' | 'Last' | 'Never' | 'AsSelected';
   /** When it should be over. Spread: the starts are spread over the open time until then. */
@@ -152,6 +157,7 @@ export type Plan = {
   readonly problem?: string;
   readonly run?: Run;
   readonly inFlight: readonly InFlight[];
+  readonly passedOver: readonly PassedOver[];
   /** The status as stored, to write only what differs. */
   readonly status: JsonObject;
 };

@@ -158,6 +158,7 @@ export type PlanDecision = {
   readonly run?: Plan['run'];
   readonly inFlight: readonly InFlight[];
   readonly preparing: readonly Preparing[];
+  readonly passedOver: Plan['passedOver'];
   readonly waiting: readonly Waiting[];
   readonly counts: PlanCounts;
   readonly forecast: Forecast;

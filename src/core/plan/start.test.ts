@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { begun, decided, nodesOf, words } from '../testing/decided.ts';
 import { at } from '../testing/make.ts';
-import { makeInFlight, makeVerdict } from '../testing/make-plan.ts';
+import { makeInFlight, makePlanNode, makeReadyNode, makeVerdict } from '../testing/make-plan.ts';
 import { makeWindow } from '../testing/make-window.ts';
 import type { Plan } from './plan.ts';
-import type { Approval } from './snapshot.ts';
+import type { Approval, PlanDecision, PlanNode, PlanSnapshot } from './snapshot.ts';
 
 /** When nodes begin: how many in an opening of the windows, how fast, who reserves what, and for how long an approval counts. */
 
@@ -64,6 +64,74 @@ describe('how many begin in one opening of the windows', () => {
     assert.deepEqual(begun({ nodes, verdicts, windows: [mornings] }, { ...plan, windows: 'Ignore' }), ['n3']);
     const others = makeWindow({ openings: mornings.openings, nodeSelector: { matchLabels: { pool: 'blue' } } });
     assert.deepEqual(begun({ nodes, verdicts, windows: [others] }, plan), ['n3']);
+  });
+});
+
+describe('a node that is passed over', () => {
+  // Of zone a one may be out: n1 waits for n9, and those of zone b begin.
+  const zoned = (names: readonly string[]): readonly PlanNode[] =>
+    names.map(name => makePlanNode(makeReadyNode(name, { labels: { zone: name === 'n1' || name === 'n9' ? 'a' : 'b' } })));
+  const nodes = zoned(['n1', 'n2', 'n3', 'n9']);
+  const inFlight = [makeInFlight('n9')];
+  const outages: PlanSnapshot['outages'] = new Map([['n9', [{ cause: 'Plan', by: 'plan kernel' }]]]);
+  const perTopology = [{ key: 'zone', maxUnavailable: 1 }];
+  const plan = { inFlight, starvedAfterSeconds: 100, concurrency: { maxInFlight: 4, perTopology, foreignCordon: 'Wait' } } as const;
+  const entry = (node: string, seconds: number) => ({ node, uid: `uid-${node}`, since: at(seconds) });
+  const names = ({ passedOver }: PlanDecision): readonly string[] =>
+    passedOver.map(({ node, since }) => `${node} ${since.epochMilliseconds - at(0).epochMilliseconds}`);
+
+  test('is remembered from the first start on that it has not been chosen for, and keeps its time', () => {
+    const first = decided({ nodes, outages }, plan);
+    assert.deepEqual([first.inFlight.at(-1)?.node, names(first)], ['n2', ['n1 0']]);
+    const again = decided({ nodes, outages }, { ...plan, passedOver: [entry('n1', -99)] });
+    assert.deepEqual([again.inFlight.at(-1)?.node, names(again)], ['n2', ['n1 -99000']]);
+    const { starvedAfterSeconds: _seconds, ...never } = plan;
+    assert.deepEqual(decided({ nodes, outages }, never).passedOver, []);
+    const waits = decided({ nodes: zoned(['n1', 'n9']), outages }, plan);
+    assert.deepEqual(waits.passedOver, [], 'nobody begins before it');
+  });
+
+  test('reserves its limits when it has waited for long enough, and comes first when it may', () => {
+    const passedOver = [entry('n1', -100)];
+    const decision = decided({ nodes, outages }, { ...plan, passedOver });
+    assert.equal(words(decision), 'Running Starved Holding');
+    assert.match(
+      decision.waiting[0]?.who ?? '',
+      /^n1 has been passed over since 2026-11-21T07:58:20Z: nobody begins before it, and it waits for Topology: /,
+    );
+    assert.deepEqual([decision.waiting[0]?.node, names(decision)], ['n1', ['n1 -100000']]);
+    const free = decided({ nodes }, { ...plan, inFlight: [makeInFlight('n2')], passedOver: [entry('n3', -100)] });
+    assert.deepEqual([free.inFlight.at(-1)?.node, free.passedOver], ['n3', []], 'n1 has not waited for so long');
+    assert.deepEqual(begun({ nodes, outages }, { ...plan, passedOver, first: ['n3'] }), ['n3'], 'somebody has said so');
+  });
+
+  test('reserves nothing where it waits for itself, for its windows, or for others alone', () => {
+    const passedOver = [entry('n1', -100)];
+    const held: PlanSnapshot['outages'] = new Map([...outages, ['n1', [{ cause: 'ForeignCordon', by: 'a cordon' }]]]);
+    assert.deepEqual(begun({ nodes, outages: held }, { ...plan, passedOver }), ['n2']);
+    const dead = [makePlanNode(makeReadyNode('n1', { conditions: [] })), ...nodes.slice(1)];
+    assert.deepEqual(begun({ nodes: dead, outages }, { ...plan, passedOver }), ['n2']);
+    const windows = [makeWindow({ openings: [{ from: at(5000), to: at(9000) }], nodeSelector: { matchLabels: { zone: 'a' } } })];
+    assert.deepEqual(begun({ nodes, outages, windows }, { ...plan, passedOver }), ['n2']);
+    const foreign = new Map([['n9', [{ cause: 'Maintenance', by: 'Maintenance disks' } as const]] as const]);
+    assert.deepEqual(begun({ nodes, outages: foreign }, { ...plan, inFlight: [], passedOver }), ['n2'], 'one at a time goes on');
+    assert.deepEqual(begun({ nodes, outages: foreign }, { ...plan, inFlight: [makeInFlight('n2')], passedOver }), []);
+  });
+
+  test('is forgotten when it is not to begin any more, and by another run; twenty are remembered', () => {
+    const passedOver = [entry('n1', -10), entry('gone', -10)];
+    assert.deepEqual(names(decided({ nodes, outages }, { ...plan, passedOver })), ['n1 -10000']);
+    assert.deepEqual(names(decided({ nodes, outages }, { ...plan, passedOver, skips: new Map([['n1', '']]) })), []);
+    assert.deepEqual(names(decided({ nodes, outages }, { ...plan, passedOver, runId: '2' })), ['n1 0']);
+    assert.deepEqual(
+      names(decided({ nodes, outages }, { ...plan, passedOver, paused: true })),
+      ['n1 -10000', 'gone -10000'],
+      'it goes on after a pause',
+    );
+    const many = Array.from({ length: 30 }, (_, index) => `a${index + 10}`);
+    const crowd = [...many, 'n2', 'n9'].map(name => makePlanNode(makeReadyNode(name, { labels: { zone: name === 'n2' ? 'b' : 'a' } })));
+    const decision = decided({ nodes: crowd, outages }, plan);
+    assert.deepEqual([decision.inFlight.at(-1)?.node, decision.passedOver.length], ['n2', 20]);
   });
 });
 

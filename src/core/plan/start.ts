@@ -3,9 +3,11 @@ import { type Agreement, approvalOf, promotionOf } from './approvals.ts';
 import { gateBeforeNode } from './ask-gates.ts';
 import type { InFlight } from './in-flight.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
+import type { PassedOver, Plan } from './plan.ts';
 import { unprepared } from './prepare.ts';
 import type { PlanNode, Waiting } from './snapshot.ts';
 import { type StageNodes, soakEnd } from './stages.ts';
+import { passedOverOf, reserved, starvedOf } from './starved.ts';
 import { isSound } from './states/common.ts';
 import { timeLimits } from './time-limits.ts';
 import { isOpen, type PlanView } from './view.ts';
@@ -21,6 +23,8 @@ export type Start = {
   readonly again?: Temporal.Instant;
   /** The nodes of the stage that have not begun, in their order. */
   readonly candidates?: readonly PlanNode[];
+  /** Who waits behind limits while others begin; missing: nobody. */
+  readonly passedOver?: Plan['passedOver'];
 };
 
 /** Outages by others than plans: nobody works on such a node beside whoever has it. */
@@ -50,16 +54,20 @@ const ownNode = ({ node }: PlanNode, { snapshot }: PlanView, alone: boolean): Wa
     : { word: 'OwnNode', who: 'the operator runs on it: it goes last', node: node.name };
 
 /**
- * First those that somebody has moved to the front; then those that are out already, by another plan: they share its drain; last those that were given back before.
+ * First those that somebody has moved to the front; then those that are out already, by another plan: they share its drain and cost no limit; then those that have been
+ * passed over for too long; last those that were given back before.
  */
-const candidatesOf = (stage: StageNodes, view: PlanView): readonly PlanNode[] => {
+const candidatesOf = (stage: StageNodes, view: PlanView, starved: ReadonlyMap<string, PassedOver>): readonly PlanNode[] => {
   const { outages, plan } = view.snapshot;
   const first = new Set(plan.first);
   const rank = ({ node }: PlanNode): number => {
     if (first.has(node.name)) return 0;
-    return view.verdicts.has(node.uid) ? 3 : outages.has(node.name) ? 1 : 2;
+    if (outages.has(node.name)) return 1;
+    if (starved.has(node.uid)) return 2;
+    return view.verdicts.has(node.uid) ? 4 : 3;
   };
-  return stage.nodes.filter(one => isOpen(one, view)).toSorted((one, other) => rank(one) - rank(other));
+  const since = ({ node }: PlanNode): number => starved.get(node.uid)?.since.epochMilliseconds ?? 0;
+  return stage.nodes.filter(one => isOpen(one, view)).toSorted((one, other) => rank(one) - rank(other) || since(one) - since(other));
 };
 
 /** One of each word is enough: whoever asks for a node finds its own with drydock why. */
@@ -76,35 +84,77 @@ const begun = ({ plan }: PlanView['snapshot'], { node }: PlanNode, stage: string
   attempt: 0,
 });
 
-const amongCandidates = (stage: StageNodes, view: PlanView, candidates: readonly PlanNode[], now: Temporal.Instant): Start => {
-  const { name } = stage.stage;
-  if (candidates.length === 0) return { stage: name, waiting: [] };
-  const full = inFlightLimit(view, stage);
-  if (full !== undefined) return { stage: name, waiting: [full] };
-  const gate = gateBeforeNode(view.snapshot, view.gates, now);
-  if (gate !== undefined) return { stage: name, waiting: [gate], ...(gate.ends && { again: gate.ends }) };
+/** Why a node may not begin now. */
+type Reasons = {
+  /** It is about the node itself. */
+  readonly own?: Waiting | undefined;
+  /** Others have what it needs. */
+  readonly limit?: Waiting | undefined;
+  readonly time?: Waiting | undefined;
+};
+
+const reasons = (view: PlanView, now: Temporal.Instant, alone: boolean): ((one: PlanNode) => Reasons) => {
   const [outage, domain, time] = [outageLimits(view), domainLimit(view), timeLimits(view, now)];
+  return one => {
+    const own = unfit(one, view) ?? irreplaceable(one, view) ?? heldBy(one, view) ?? ownNode(one, view, alone) ?? unprepared(one, view);
+    return own ? { own } : { limit: domain(one.node) ?? outage(one.node), time: time(one.node) };
+  };
+};
+
+type Starved = ReadonlyMap<string, PassedOver>;
+
+/** What the candidates wait for, and the first that does not. */
+type Sought = { readonly one?: PlanNode; readonly waiting: ReadonlyMap<string, Waiting>; readonly refused: readonly PlanNode[] };
+
+/**
+ * The first that may begin. Behind one that has been passed over for too long nobody is looked for, as long as the plan itself has nodes in flight: what they give back
+ * is kept for it. Where only others keep it, the plan goes on, with one node at a time.
+ */
+const seek = (candidates: readonly PlanNode[], view: PlanView, starved: Starved, now: Temporal.Instant): Sought => {
+  const reasonsOf = reasons(view, now, candidates.length === 1);
+  const isFlying = view.snapshot.plan.inFlight.length > 0;
   const waiting = new Map<string, Waiting>();
+  const refused: PlanNode[] = [];
   for (const one of candidates) {
-    const no =
-      unfit(one, view) ??
-      irreplaceable(one, view) ??
-      heldBy(one, view) ??
-      ownNode(one, view, candidates.length === 1) ??
-      unprepared(one, view) ??
-      domain(one.node) ??
-      outage(one.node) ??
-      time(one.node);
-    if (no === undefined) return { stage: name, one: begun(view.snapshot, one, name, now), waiting: [...waiting.values()] };
+    const { own, limit, time } = reasonsOf(one);
+    const no = own ?? limit ?? time;
+    if (no === undefined) return { one, waiting, refused };
+    const hungry = limit !== undefined && time === undefined ? starved.get(one.node.uid) : undefined;
+    if (hungry !== undefined && isFlying) return { waiting: new Map([['Starved', reserved(hungry, no)], ...waiting]), refused };
+    if (limit !== undefined) refused.push(one);
     if (!waiting.has(no.word) && waiting.size < mostWaiting) waiting.set(no.word, no);
   }
-  const again = earliest([...waiting.values()].map(({ ends }) => ends));
-  return { stage: name, waiting: [...waiting.values()], ...(again && { again }) };
+  return { waiting, refused };
+};
+
+const amongCandidates = (
+  stage: StageNodes,
+  view: PlanView,
+  candidates: readonly PlanNode[],
+  starved: Starved,
+  now: Temporal.Instant,
+): Start => {
+  const { name } = stage.stage;
+  const { plan } = view.snapshot;
+  if (candidates.length === 0) return { stage: name, waiting: [] };
+  const shut = inFlightLimit(view, stage) ?? gateBeforeNode(view.snapshot, view.gates, now);
+  if (shut !== undefined) {
+    return { stage: name, waiting: [shut], passedOver: passedOverOf(plan, candidates, [], now), ...(shut.ends && { again: shut.ends }) };
+  }
+  const { one, waiting, refused } = seek(candidates, view, starved, now);
+  const all = [...waiting.values()];
+  if (one !== undefined) {
+    const others = candidates.filter(({ node }) => node.uid !== one.node.uid);
+    return { stage: name, one: begun(view.snapshot, one, name, now), waiting: all, passedOver: passedOverOf(plan, others, refused, now) };
+  }
+  const again = earliest(all.map(({ ends }) => ends));
+  return { stage: name, waiting: all, passedOver: passedOverOf(plan, candidates, [], now), ...(again && { again }) };
 };
 
 const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Start => {
-  const candidates = candidatesOf(stage, view);
-  return { ...amongCandidates(stage, view, candidates, now), candidates };
+  const starved = starvedOf(view.snapshot.plan, now);
+  const candidates = candidatesOf(stage, view, starved);
+  return { ...amongCandidates(stage, view, candidates, starved, now), candidates };
 };
 
 /** Who has to agree to what, and by which command. */

@@ -10,6 +10,7 @@ import { at, makeNode } from './make.ts';
 const stored = {
   run: { id: '1', revision: 'r1', startedAt: at(-10) },
   inFlight: [],
+  passedOver: [],
   preparing: [],
   gateStates: new Map(),
   status: {},

@@ -100,10 +100,10 @@ export class PlanWorld {
     if (plan === undefined) return undefined;
     const decision = decidePlan(this.snapshotOf(plan), this.now);
     if (decision.own !== undefined) return this.#effect(() => this.#own(plan, decision.own as Write)) ? decision : undefined;
-    const { inFlight, run } = decision;
+    const { inFlight, run, passedOver } = decision;
     if (
       !this.#effect(() =>
-        this.edit(name, { inFlight: inFlight.map(stored), ...(run && { run: { ...run, startedAt: whole(run.startedAt) } }) }),
+        this.edit(name, { inFlight: inFlight.map(stored), passedOver, ...(run && { run: { ...run, startedAt: whole(run.startedAt) } }) }),
       )
     )
       return undefined;

@@ -67,6 +67,7 @@ export const randomPlan = (dice: Dice, name: string): Plan => {
     onFailure: dice.chance(0.5) ? 'Hold' : 'GiveBack',
     controlPlane: dice.pick(['First', 'Last', 'Never', 'AsSelected']) ?? 'First',
     first: dice.chance(0.2) ? [`n${dice.below(9)}`, `n${dice.below(9)}`] : [],
+    ...(dice.chance(0.4) && { starvedAfterSeconds: 1 + dice.below(60) }),
     stages: dice.chance(0.5) ? [{ name: 'canary', limit: 1, soakSeconds: dice.below(30), approveAfter: false }] : [],
     concurrency: concurrencyOf(dice),
     ...(dice.chance(0.3) && {

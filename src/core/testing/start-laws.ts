@@ -29,11 +29,27 @@ export class StartLaws {
   }
 
   /** A plan has just begun with a node. */
-  begun(world: PlanWorld, plan: Plan, { node }: InFlight): void {
+  begun(world: PlanWorld, before: Plan, plan: Plan, { node }: InFlight, outages: ReadonlyMap<string, unknown>): void {
     const seconds = Math.floor(world.now.epochMilliseconds / 1000);
+    this.#starved(world, before, plan, node, outages);
     this.#paced(world, plan, seconds);
     this.#log.push({ run: runOf(plan), node, seconds });
     this.#inWindow(world, plan, node, seconds);
+  }
+
+  /** Nobody begins before a node that has waited for too long, is well, and is still waiting. */
+  #starved(world: PlanWorld, before: Plan, plan: Plan, begun: string, outages: ReadonlyMap<string, unknown>): void {
+    const { starvedAfterSeconds: most, first } = plan;
+    if (most === undefined || before.inFlight.length === 0 || world.windows.length > 0 || first.includes(begun) || outages.has(begun))
+      return;
+    const still = new Set([begun, ...plan.passedOver.map(({ node }) => node)]);
+    const starved = before.passedOver.filter(
+      ({ node, since }) => still.has(node) && !outages.has(node) && world.now.epochMilliseconds - since.epochMilliseconds >= most * 1000,
+    );
+    if (starved.length === 0) return;
+    const since = Math.min(...starved.map(one => one.since.epochMilliseconds));
+    const isFirst = starved.some(one => one.node === begun && one.since.epochMilliseconds === since);
+    assert.ok(isFirst, `${begun} begins before ${starved.map(({ node }) => node).join(', ')}, which have waited for too long`);
   }
 
   /** Evenly over what is left: a start is at least as far from the last one as it would be if every node were still to begin. */
