@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Node } from '../hold/node.ts';
 import { makeReadyNode } from '../testing/make-plan.ts';
 import { PlanWorld } from '../testing/plan-world.ts';
-import { Dice, randomPlan, randomWindows, zoneLabel } from '../testing/random-plan.ts';
+import { Dice, randomApproval, randomPlan, randomWindows, zoneLabel } from '../testing/random-plan.ts';
 import { StartLaws } from '../testing/start-laws.ts';
 import { resolveAmount } from './amount.ts';
 import { outagesOf, unavailableOf } from './ledger.ts';
@@ -205,6 +205,8 @@ class Story {
     if (this.#dice.chance(0.05)) world.edit(plan.name, { paused: !plan.paused });
     if (this.#dice.chance(0.02)) world.edit(plan.name, { revision: `r${this.#dice.below(3)}` });
     if (this.#dice.chance(0.02)) world.edit(plan.name, { retries: new Map([['*', world.now]]) });
+    if (this.#dice.chance(0.15)) world.approvals.push(randomApproval(this.#dice, plan, world.now));
+    if (this.#dice.chance(0.02)) world.approvals.pop();
     if (this.#dice.chance(0.01)) this.#delete(plan);
   }
 

@@ -1,4 +1,5 @@
 import type { Plan, Work } from '../plan/plan.ts';
+import type { Approval } from '../plan/snapshot.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import { at } from './make.ts';
 import { makePlan } from './make-plan.ts';
@@ -68,7 +69,9 @@ export const randomPlan = (dice: Dice, name: string): Plan => {
     controlPlane: dice.pick(['First', 'Last', 'Never', 'AsSelected']) ?? 'First',
     first: dice.chance(0.2) ? [`n${dice.below(9)}`, `n${dice.below(9)}`] : [],
     ...(dice.chance(0.4) && { starvedAfterSeconds: 1 + dice.below(60) }),
-    stages: dice.chance(0.5) ? [{ name: 'canary', limit: 1, soakSeconds: dice.below(30), approveAfter: false }] : [],
+    stages: dice.chance(0.5) ? [{ name: 'canary', limit: 1, soakSeconds: dice.below(30), approveAfter: dice.chance(0.4) }] : [],
+    needsApproval: dice.chance(0.15),
+    ...(dice.chance(0.5) && { approvalExpiresAfter: 5 + dice.below(100) }),
     concurrency: concurrencyOf(dice),
     ...(dice.chance(0.3) && {
       pace: { deadline: at(dice.below(400)), mode: dice.pick(['AsSoonAsPossible', 'Spread'] as const) ?? 'Spread' },
@@ -100,3 +103,15 @@ export const randomWindows = (dice: Dice): readonly MaintenanceWindow[] =>
           ...(dice.chance(0.3) && { nodeSelector: { matchLabels: { [zoneLabel]: `z${dice.below(3)}` } } }),
         }),
       );
+
+/** What somebody agrees to of the run that is under way. */
+export const randomApproval = (dice: Dice, { name, run }: Plan, now: Temporal.Instant): Approval => {
+  const given = dice.pick<Pick<Approval, 'stage' | 'promote'>>([
+    {},
+    { stage: 'canary' },
+    { stage: 'canary', promote: 'Stage' },
+    { promote: 'Full' },
+  ]);
+  const uid = `${name}-${now.epochMilliseconds}`;
+  return { key: uid, uid, resourceVersion: '1', createdAt: now, plan: name, run: run?.id ?? '', revision: run?.revision ?? '', ...given };
+};

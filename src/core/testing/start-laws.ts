@@ -28,13 +28,43 @@ export class StartLaws {
     return this.#log.length;
   }
 
-  /** A plan has just begun with a node. */
-  begun(world: PlanWorld, before: Plan, plan: Plan, { node }: InFlight, outages: ReadonlyMap<string, unknown>): void {
+  /** A plan has just begun with a node; `before` and `outages` are of the moment before. */
+  begun(world: PlanWorld, before: Plan, plan: Plan, one: InFlight, outages: ReadonlyMap<string, unknown>): void {
+    const { node, stage } = one;
     const seconds = Math.floor(world.now.epochMilliseconds / 1000);
+    this.#approved(world, plan, stage);
     this.#starved(world, before, plan, node, outages);
     this.#paced(world, plan, seconds);
     this.#log.push({ run: runOf(plan), node, seconds });
     this.#inWindow(world, plan, node, seconds);
+  }
+
+  /** Nothing begins without an approval that holds, or held when the first node began under it. */
+  #approved(world: PlanWorld, plan: Plan, stage: string): void {
+    const { name, uid, run, needsApproval, stages, controlPlane, retries, approvalExpiresAfter = Number.POSITIVE_INFINITY } = plan;
+    const verdicts = [...world.slices.values()]
+      .filter(one => one.planUid === uid && one.run === run?.id && one.revision === run.revision)
+      .flatMap(one => one.verdicts);
+    const isBehind = (one: string): boolean => one === 'rest' || (one === 'control-plane' && controlPlane === 'Last');
+    const isCanaryDone = verdicts.some(
+      one => one.stage === 'canary' && one.verdict !== 'Failed' && world.nodes.get(one.node)?.uid === one.uid && !retries.has(one.node),
+    );
+    const flying = plan.inFlight.filter(({ revision }) => revision === run?.revision);
+    const isGiven = (asked: string | undefined): boolean => {
+      const begun = [...verdicts, ...flying].filter(one => asked === undefined || isBehind(one.stage));
+      const first = Math.min(...begun.map(({ startedAt }) => startedAt.epochMilliseconds));
+      return world.approvals.some(
+        one =>
+          one.plan === name &&
+          one.run === run?.id &&
+          one.revision === run.revision &&
+          (one.promote === 'Full' || one.stage === asked) &&
+          first < one.createdAt.epochMilliseconds + approvalExpiresAfter * 1000,
+      );
+    };
+    assert.ok(!needsApproval || isGiven(undefined), `${name} begins a run that nobody has agreed to`);
+    const isAsked = stages.some(({ approveAfter }) => approveAfter) && isBehind(stage) && isCanaryDone;
+    assert.ok(!isAsked || isGiven('canary'), `${name} goes on behind a stage, and nobody has agreed`);
   }
 
   /** Nobody begins before a node that has waited for too long, is well, and is still waiting. */
