@@ -90,14 +90,14 @@ type Reasons = {
   readonly own?: Waiting | undefined;
   /** Others have what it needs. */
   readonly limit?: Waiting | undefined;
-  readonly time?: Waiting | undefined;
+  readonly time?: () => Waiting | undefined;
 };
 
 const reasons = (view: PlanView, now: Temporal.Instant, alone: boolean): ((one: PlanNode) => Reasons) => {
   const [outage, domain, time] = [outageLimits(view), domainLimit(view), timeLimits(view, now)];
   return one => {
     const own = unfit(one, view) ?? irreplaceable(one, view) ?? heldBy(one, view) ?? ownNode(one, view, alone) ?? unprepared(one, view);
-    return own ? { own } : { limit: domain(one.node) ?? outage(one.node), time: time(one.node) };
+    return own ? { own } : { limit: domain(one.node) ?? outage(one.node), time: () => time(one.node) };
   };
 };
 
@@ -117,10 +117,11 @@ const seek = (candidates: readonly PlanNode[], view: PlanView, starved: Starved,
   const refused: PlanNode[] = [];
   for (const one of candidates) {
     const { own, limit, time } = reasonsOf(one);
-    const no = own ?? limit ?? time;
+    const no = own ?? limit ?? time?.();
     if (no === undefined) return { one, waiting, refused };
-    const hungry = limit !== undefined && time === undefined ? starved.get(one.node.uid) : undefined;
-    if (hungry !== undefined && isFlying) return { waiting: new Map([['Starved', reserved(hungry, no)], ...waiting]), refused };
+    const hungry = limit && starved.get(one.node.uid);
+    if (hungry !== undefined && isFlying && time?.() === undefined)
+      return { waiting: new Map([['Starved', reserved(hungry, no)], ...waiting]), refused };
     if (limit !== undefined) refused.push(one);
     if (!waiting.has(no.word) && waiting.size < mostWaiting) waiting.set(no.word, no);
   }
