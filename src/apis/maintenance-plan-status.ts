@@ -1,6 +1,6 @@
 import type { JsonObject } from '../core/json.ts';
 import type { InFlight, Preparing } from '../core/plan/in-flight.ts';
-import type { Plan } from '../core/plan/plan.ts';
+import type { Plan, Run } from '../core/plan/plan.ts';
 import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
 import { instantAt, readTime, secondsBetween, timeText } from '../core/time.ts';
 import { type SaidCondition, withTransitions } from './conditions.ts';
@@ -80,6 +80,14 @@ const expectedEnd = ({ phase, forecast }: PlanDecision, stored: MaintenancePlanS
   return isNear ? stored.expectedEndTime : timeText(instantAt(Math.ceil(forecast.end.epochMilliseconds / 60_000) * 60_000));
 };
 
+const runJson = ({ id, revision, startedAt, begun }: Run, stage: string | undefined): JsonObject => ({
+  id,
+  revision,
+  startTime: timeText(startedAt),
+  ...(stage !== undefined && { stage }),
+  ...(begun && { begun: Object.fromEntries([...begun].map(([of, at]) => [of, timeText(at)])) }),
+});
+
 const nodesJson = ({ counts, inFlight, stages }: PlanDecision): NonNullable<MaintenancePlanStatus['nodes']> => {
   const { selected, due, blocked, done, failed, skipped, unavailable } = counts;
   const all = stages.reduce((sum, stage) => sum + stage.selected, 0);
@@ -95,7 +103,7 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
     phase,
     message: cut(message),
     observedGeneration: plan.generation,
-    run: run && { id: run.id, revision: run.revision, startTime: timeText(run.startedAt), ...(stage !== undefined && { stage }) },
+    run: run && runJson(run, stage),
     nodes: nodesJson(decision),
     resolved: { maxInFlight: counts.maxInFlight, maxUnavailable: counts.maxUnavailable },
     stages: stages.map(one => ({ ...one })),

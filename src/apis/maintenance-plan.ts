@@ -110,8 +110,16 @@ const prepareOf = ({ job, refusalCode = 3 }: NonNullable<MaintenancePlanSpec['pr
   refusalCode,
 });
 
-const runOf = ({ run }: MaintenancePlanStatus): Run | undefined =>
-  run && { id: run.id, revision: run.revision, startedAt: readTime(run.startTime) ?? epoch };
+const runOf = ({ run }: MaintenancePlanStatus): Run | undefined => {
+  if (run === undefined) return undefined;
+  const { id, revision, startTime, begun } = run;
+  return {
+    id,
+    revision,
+    startedAt: readTime(startTime) ?? epoch,
+    ...(begun && { begun: new Map(Object.entries(begun).map(([stage, at]) => [stage, readTime(at) ?? epoch])) }),
+  };
+};
 
 const haltOf = ({ halt = {} }: MaintenancePlanSpec): Plan['halt'] => ({
   maxFailures: halt.maxFailures ?? '3%',

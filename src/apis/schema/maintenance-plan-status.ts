@@ -39,7 +39,15 @@ export const maintenancePlanStatus = z
     phase: z.enum(planPhases).optional(),
     message: z.string().optional().describe('The state in a sentence.'),
     observedGeneration: z.int().optional(),
-    run: z.object({ id: z.string(), revision: z.string(), startTime: time, stage: z.string().optional() }).optional(),
+    run: z
+      .object({
+        id: z.string(),
+        revision: z.string(),
+        startTime: time,
+        stage: z.string().optional(),
+        begun: z.record(z.string(), time).optional().describe('When the first node of each stage began, where approvals expire.'),
+      })
+      .optional(),
     nodes: z
       .object({
         selected: z.int(),

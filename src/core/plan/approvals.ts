@@ -1,5 +1,6 @@
 import { earliest, isBefore, secondsAfter } from '../time.ts';
-import type { Plan } from './plan.ts';
+import type { InFlight } from './in-flight.ts';
+import type { Plan, Run } from './plan.ts';
 import type { Approval } from './snapshot.ts';
 import type { PlanView } from './view.ts';
 
@@ -33,7 +34,8 @@ const begunAt = (view: PlanView, stage: string | undefined): Temporal.Instant | 
   const flying = plan.inFlight.filter(
     ({ revision, startedAt }) => run !== undefined && revision === run.revision && !isBefore(startedAt, run.startedAt),
   );
-  const begun = [...slices.flatMap(({ verdicts }) => verdicts), ...flying].filter(one => behind.has(one.stage));
+  const stored = [...(run?.begun ?? [])].map(([of, startedAt]) => ({ stage: of, startedAt }));
+  const begun = [...stored, ...slices.flatMap(({ verdicts }) => verdicts), ...flying].filter(one => behind.has(one.stage));
   return earliest(begun.map(({ startedAt }) => startedAt));
 };
 
@@ -64,3 +66,9 @@ export const promotionOf = (view: PlanView, now: Temporal.Instant, stage: string
     about(view, stage).filter(one => one.promote !== undefined),
     now,
   );
+
+/** The run, with the moment at which its stage was begun with: an approval that held then goes on to hold. */
+export const runWith = (run: Run, plan: Plan, begun: InFlight | undefined): Run =>
+  begun === undefined || plan.approvalExpiresAfter === undefined || run.begun?.has(begun.stage) === true
+    ? run
+    : { ...run, begun: new Map([...(run.begun ?? []), [begun.stage, begun.startedAt]]) };

@@ -2,6 +2,7 @@ import type { Write } from '../maintenance/decision.ts';
 import { deleteChildWrite } from '../maintenance/delete-child.ts';
 import { earliest, secondsAfter } from '../time.ts';
 import { advance } from './advance.ts';
+import { runWith } from './approvals.ts';
 import { forecastOf } from './forecast.ts';
 import { haltedBy } from './halt.ts';
 import type { InFlight } from './in-flight.ts';
@@ -128,7 +129,7 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
   return {
     phase,
     message,
-    run,
+    run: runWith(run, view.snapshot.plan, begun),
     inFlight: begun === undefined ? kept : [...kept, begun],
     preparing: preparation.preparing,
     passedOver: start === undefined ? view.snapshot.plan.passedOver : (start.passedOver ?? []),

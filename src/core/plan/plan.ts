@@ -89,6 +89,8 @@ export type Run = {
   /** Hash of what changes a node: another one begins a new run. */
   readonly revision: string;
   readonly startedAt: Temporal.Instant;
+  /** When the first node of each stage began, where approvals expire: verdicts of that are replaced when a node has another turn. */
+  readonly begun?: ReadonlyMap<string, Temporal.Instant>;
 };
 
 /** A node that limits keep while others of the plan begin: an entry of status.passedOver. */

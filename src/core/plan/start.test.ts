@@ -219,6 +219,20 @@ describe('an approval that expires', () => {
       );
   });
 
+  test('holds although the verdict of what began first is replaced by a later one', () => {
+    const run = { id: '1', revision: 'r1', startedAt: at(-6000) };
+    const approvals = [given({ createdAt: at(-5000) })];
+    const late = { approvals, verdicts: [makeVerdict('n1', { startedAt: at(-600) })] };
+    assert.deepEqual(begun(late, { ...of, run }), []);
+    assert.deepEqual(begun(late, { ...of, run: { ...run, begun: new Map([['rest', at(-4901)]]) } }), ['n2']);
+    const first = decided({ approvals: [given()] }, of).run?.begun;
+    assert.deepEqual(
+      [...(first ?? [])].map(([stage, time]) => [stage, time.toString()]),
+      [['rest', at(0).toString()]],
+    );
+    assert.equal(decided().run?.begun, undefined, 'nobody asks for it');
+  });
+
   test('counts for what follows its stage, and for a quiet time', () => {
     const stages = [
       { name: 'one', limit: 1, soakSeconds: 0, approveAfter: true },

@@ -7,7 +7,7 @@ import { zoneLabel } from './random-plan.ts';
 
 /** What has to hold whenever a node is begun with, by a log of its own: nothing is asked of the code that decides. */
 
-type Logged = { readonly run: string; readonly node: string; readonly seconds: number };
+type Logged = { readonly run: string; readonly work: string; readonly stage: string; readonly node: string; readonly seconds: number };
 
 /** The beginning of the opening that is open at this moment. */
 const openingAt = ({ openings }: MaintenanceWindow, epochSeconds: number): readonly number[] =>
@@ -19,6 +19,8 @@ const openingAt = ({ openings }: MaintenanceWindow, epochSeconds: number): reado
 
 /** Who goes back to an earlier revision begins another run of it: what was in flight meanwhile is recorded nowhere. */
 const runOf = ({ uid, run }: Plan): string => `${uid}/${run?.id}/${run?.revision}/${run?.startedAt.epochMilliseconds}`;
+
+const workOf = ({ uid, run }: Plan): string => `${uid}/${run?.id}/${run?.revision}`;
 
 export class StartLaws {
   readonly #log: Logged[] = [];
@@ -35,7 +37,7 @@ export class StartLaws {
     this.#approved(world, plan, stage);
     this.#starved(world, before, plan, node, outages);
     this.#paced(world, plan, seconds);
-    this.#log.push({ run: runOf(plan), node, seconds });
+    this.#log.push({ run: runOf(plan), work: workOf(plan), stage, node, seconds });
     this.#inWindow(world, plan, node, seconds);
   }
 
@@ -52,7 +54,8 @@ export class StartLaws {
     const flying = plan.inFlight.filter(({ revision }) => revision === run?.revision);
     const isGiven = (asked: string | undefined): boolean => {
       const begun = [...verdicts, ...flying].filter(one => asked === undefined || isBehind(one.stage));
-      const first = Math.min(...begun.map(({ startedAt }) => startedAt.epochMilliseconds));
+      const logged = this.#log.filter(one => one.work === workOf(plan) && (asked === undefined || isBehind(one.stage)));
+      const first = Math.min(...begun.map(({ startedAt }) => startedAt.epochMilliseconds), ...logged.map(({ seconds }) => seconds * 1000));
       return world.approvals.some(
         one =>
           one.plan === name &&
