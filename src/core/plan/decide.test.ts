@@ -228,6 +228,14 @@ describe('limits', () => {
     assert.deepEqual(begun({ windows: [open] }, { expectedSeconds: 3601 }), []);
     assert.equal(words(decided({ windows: [open] }, { expectedSeconds: 7201 })), 'Running WouldNotFit');
     assert.deepEqual(begun({ windows: [nights] }, { windows: 'Ignore' }), ['n1']);
+    // Half as much again as the longest that was seen, and no failure among them.
+    const seen = (seconds: number) => [
+      makeVerdict('n1', { startedAt: at(-9000), completedAt: at(-9000 + seconds) }),
+      makeVerdict('n2', { startedAt: at(-9000), completedAt: at(-8990) }),
+    ];
+    assert.deepEqual(begun({ windows: [open], verdicts: seen(2400) }), ['n3']);
+    assert.deepEqual(begun({ windows: [open], verdicts: seen(2401) }), []);
+    assert.deepEqual(begun({ windows: [open], verdicts: [makeVerdict('n1', { verdict: 'Failed', startedAt: at(-9000) })] }), ['n2']);
   });
 });
 

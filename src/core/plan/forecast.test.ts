@@ -48,6 +48,34 @@ describe('the expected end', () => {
     assert.equal(endOf({ nodes: nodesOf(2) }, { ...hour, inFlight: [makeInFlight('n1', { startedAt: at(-9000) })] }), 3600, 'late already');
   });
 
+  test('the slots that are free first take the nodes that are left, whatever the order of those in flight', () => {
+    const inFlight = [makeInFlight('n1', { startedAt: at(-600) }), makeInFlight('n2', { startedAt: at(-3000) })];
+    assert.equal(endOf({ nodes: nodesOf(4) }, { ...hour, inFlight, ...many(3) }), 600 + 3600);
+    assert.equal(endOf({ nodes: nodesOf(3) }, { ...hour, inFlight, ...many(3) }), 3600);
+    assert.equal(endOf({ nodes: nodesOf(3) }, { ...hour, inFlight, ...many(1) }), 3000 + 3600, 'the limit was lowered: both end first');
+    assert.equal(endOf({ nodes: nodesOf(2) }, { ...hour, inFlight, ...many(0) }), 3000, 'nothing is left to begin');
+  });
+
+  test('goes by what is proven alone: a failure says nothing of how long a node takes', () => {
+    const failed = makeVerdict('n2', { verdict: 'Failed', startedAt: at(-90_000) });
+    const verdicts = [makeVerdict('n1', { startedAt: at(-500), completedAt: at(-400) }), failed];
+    assert.equal(endOf({ nodes: nodesOf(3), verdicts }, paused), 100);
+  });
+
+  test('starts of the opening that is open now count against it', () => {
+    const windows = [makeWindow({ openings: [{ cron: '0 7 * * *', seconds: 7200 }] })];
+    const plan = { ...paused, expectedSeconds: 600, ...many(9, { startsPerWindow: 2 }) };
+    const of = (seconds: number) => ({ nodes: nodesOf(3), windows, verdicts: [makeVerdict('n1', { startedAt: at(seconds) })] });
+    assert.equal(endOf(of(-600), plan), 23 * 3600 + 600, 'one of two has begun in it');
+    assert.equal(endOf(of(-7200), plan), 600, 'it began before');
+    assert.equal(endOf({ ...of(-600), nodes: nodesOf(2) }, plan), 600);
+    const nights = [makeWindow({ openings: [{ cron: '0 22 * * *', seconds: 7200 }] })];
+    assert.equal(endOf({ ...of(-600), windows: nights }, plan), 14 * 3600 + 600);
+    assert.equal(endOf({ ...of(-600), windows: [makeWindow({ freezes: [{ from: at(9000), to: at(9001) }] })] }, plan), 600);
+    const never = [makeWindow({ openings: [{ from: at(1000), to: at(2000) }] })];
+    assert.equal(endOf({ ...of(-600), nodes: nodesOf(9), windows: never }, plan), undefined);
+  });
+
   test('counts open time only, the starts that one opening allows, and quiet times', () => {
     const windows = [makeWindow({ openings: [{ cron: '0 9 * * *', seconds: 7200 }] })];
     const of = { nodes: nodesOf(3), windows };
@@ -73,6 +101,10 @@ describe('the expected end', () => {
     assert.deepEqual([isMet(-299, { verdicts }), isMet(-301, { verdicts }), isMet(-1, { nodes: [] })], [true, false, true]);
     const { forecast, again } = decided({}, { ...hour, pace: { deadline: at(90_000), mode: 'Spread' } });
     assert.equal(forecast.end?.toString(), at(90_000).toString(), 'what is spread ends when it has to');
+    const soon = { ...hour, pace: { deadline: at(90_000), mode: 'AsSoonAsPossible' } } as const;
+    const late = { ...hour, pace: { deadline: at(60), mode: 'Spread' } } as const;
+    assert.deepEqual([endOf({}, soon), endOf({}, late)], [3 * 3600, 3 * 3600]);
+    assert.equal(endOf({ nodes: [] }, { ...hour, pace: { deadline: at(90_000), mode: 'Spread' }, inFlight: [makeInFlight('n1')] }), 3540);
     assert.equal(again?.toString(), at(300).toString());
     assert.match(
       forecast.deadline?.message ?? '',
