@@ -6,6 +6,7 @@ import { PlanWorld } from '../testing/plan-world.ts';
 import { Dice, randomApproval, randomPlan, randomWindows, zoneLabel } from '../testing/random-plan.ts';
 import { StartLaws } from '../testing/start-laws.ts';
 import { resolveAmount } from './amount.ts';
+import type { GateValue } from './gate.ts';
 import { outagesOf, unavailableOf } from './ledger.ts';
 import type { Plan } from './plan.ts';
 
@@ -14,6 +15,13 @@ import type { Plan } from './plan.ts';
 const stories = Number(process.env['DRYDOCK_TEST_STORIES'] ?? '200');
 
 const ready = [{ type: 'Ready', status: 'True', reason: '', message: '' }];
+const gateValues: readonly GateValue[] = [
+  { value: 'True', message: '' },
+  { value: 'True', message: '' },
+  { value: 'False', message: 'it is not calm' },
+  { value: 'Unknown', message: 'nobody answers' },
+];
+
 class Story {
   readonly world = new PlanWorld();
   readonly starts = new StartLaws();
@@ -25,6 +33,7 @@ class Story {
   constructor(seed: number) {
     this.#dice = new Dice(seed);
     this.world.windows = [...randomWindows(this.#dice)];
+    this.world.gates.set('calm', { value: 'True', message: '' });
     const many = 2 + this.#dice.below(9);
     for (let at = 0; at < many; at += 1) this.#addNode(`n${at}`);
     const plans = 1 + this.#dice.below(3);
@@ -179,6 +188,10 @@ class Story {
     const { world } = this;
     const { work } = plan;
     const failed = !calm && this.#dice.chance(0.2);
+    if (pod.endsWith('-ready')) {
+      const refused = { phase: 'Failed', exitCode: this.#dice.chance(0.5) ? 3 : 1, message: 'no' } as const;
+      return world.setPod(pod, failed ? refused : { phase: 'Succeeded' });
+    }
     const reboots = work.kind === 'job' && work.rebootsNode;
     if (!failed || this.#dice.chance(0.3)) this.#patched.add(`${plan.name}/${node.uid}`);
     if (reboots && (!failed || this.#dice.chance(0.3))) {
@@ -201,6 +214,7 @@ class Story {
       if (this.#dice.chance(0.7)) this.#addNode(node.name);
     }
     if (child !== undefined && this.#dice.chance(0.02)) world.children.set(child.name, { ...child, deleting: true });
+    if (this.#dice.chance(0.1)) world.gates.set('calm', this.#dice.pick(gateValues) ?? { value: 'True', message: '' });
     if (plan === undefined) return;
     if (this.#dice.chance(0.05)) world.edit(plan.name, { paused: !plan.paused });
     if (this.#dice.chance(0.02)) world.edit(plan.name, { revision: `r${this.#dice.below(3)}` });
@@ -218,16 +232,19 @@ class Story {
   /** Everybody is well again and stays so: what can end has to. */
   end(): void {
     const { world } = this;
+    world.gates.set('calm', { value: 'True', message: '' });
     for (const node of world.nodes.values()) {
       world.setNode(node.name, { conditions: ready, ...(node.holdRecord === undefined && { unschedulable: false }) });
     }
     for (const plan of world.plans.values()) world.edit(plan.name, { paused: false });
-    for (let [turn, quiet] = [0, 0]; turn < 300 && quiet < 3; turn += 1) {
+    for (let [turn, quiet] = [0, 0]; turn < 600 && quiet < 6; turn += 1) {
       for (const { name } of this.#plans()) this.#pass(name, Number.POSITIVE_INFINITY);
       this.#laws();
       // Somebody does away with the windows in the end, so that what waits for them can end too.
       if (turn === 60) world.windows = [];
-      const isQuiet = [...world.plans.values()].every(({ inFlight, deleting }) => inFlight.length === 0 && !deleting);
+      const isQuiet = [...world.plans.values()].every(
+        ({ inFlight, preparing, deleting }) => inFlight.length === 0 && !deleting && preparing.every(({ state }) => state !== 'Running'),
+      );
       quiet = isQuiet && turn > (world.windows.length > 0 ? 60 : 20) ? quiet + 1 : 0;
       this.live(10, true);
     }

@@ -94,6 +94,7 @@ describe('nodes that are got ready', () => {
     const old = entry('n1', { pod: 'kernel-old-ready', state: 'Prepared' });
     const oldPod = worker('n1', { name: 'kernel-old-ready' });
     assert.match(text(decide([old], [oldPod])), /DELETE kernel-old-ready/);
+    assert.doesNotMatch(text(decide([old])), /begins/, 'what was got ready for other work says nothing');
     assert.match(text(decide([entry('n1')], [worker('n1')], { aborted: true })), /^n1 Running, DELETE /);
     assert.equal(text(decide([entry('n1')], [], { aborted: true })), '');
     assert.equal(text(decide([entry('n1', { state: 'Prepared' })], [], { paused: true })), 'n1 Prepared', 'kept');

@@ -109,7 +109,9 @@ export const prepareAhead = (view: PlanView, candidates: readonly PlanNode[], no
 export const unprepared = ({ node }: PlanNode, { snapshot }: PlanView): Waiting | undefined => {
   const { prepare, preparing } = snapshot.plan;
   if (prepare === undefined) return undefined;
-  const one = preparing.find(({ uid }) => uid === node.uid);
+  // What was got ready for other work says nothing.
+  const own = preparePodNameOf(snapshot.plan, node.uid);
+  const one = preparing.find(({ uid, pod }) => uid === node.uid && pod === own);
   if (one?.state === 'Prepared') return undefined;
   if (one === undefined || one.state === 'Running')
     return { word: 'Preparing', who: `node ${node.name} is being got ready`, node: node.name };

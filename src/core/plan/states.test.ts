@@ -200,6 +200,18 @@ describe('a node in flight', () => {
     const held = { state: 'Releasing', one: { outcome: { ...outcome, verdict: 'Failed', held: true } } } as const;
     assert.deepEqual(writes(held), ['record the verdict'], 'it keeps its Maintenance');
   });
+
+  test('that an earlier revision has left held is worked on anew; where people are asked first, in its turn only', () => {
+    const outcome = { verdict: 'Failed', step: 'Working', message: 'no', held: true } as const;
+    const left = { state: 'Releasing', one: { revision: 'r0', outcome } } as const;
+    assert.equal(to(left), 'Starting');
+    assert.equal(to({ ...left, node: { due: false } }), 'Skipped');
+    assert.equal(to({ ...left, plan: { needsApproval: true } }), 'Failed held');
+    const stages = [{ name: 'canary', soakSeconds: 0, approveAfter: true }];
+    const asked = step({ ...left, plan: { stages } }).one;
+    assert.equal(asked?.revision, 'r1', 'it is recorded in this run');
+    assert.match(asked?.outcome?.message ?? '', /drydock plan retry kernel n1/);
+  });
 });
 
 describe('a plan that is deleted or aborted', () => {

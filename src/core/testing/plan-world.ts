@@ -100,15 +100,23 @@ export class PlanWorld {
     if (plan === undefined) return undefined;
     const decision = decidePlan(this.snapshotOf(plan), this.now);
     if (decision.own !== undefined) return this.#effect(() => this.#own(plan, decision.own as Write)) ? decision : undefined;
-    const { inFlight, run, passedOver } = decision;
-    if (
-      !this.#effect(() =>
-        this.edit(name, { inFlight: inFlight.map(stored), passedOver, ...(run && { run: { ...run, startedAt: whole(run.startedAt) } }) }),
-      )
-    )
-      return undefined;
+    if (!this.#effect(() => this.#store(plan, decision))) return undefined;
     for (const write of decision.writes) if (!this.#effect(() => this.#write(write))) return undefined;
     return decision;
+  }
+
+  /** What the status keeps of a decision. */
+  #store(plan: Plan, { inFlight, run, passedOver, preparing, gates, gateHalt }: PlanDecision): void {
+    const { gateHalt: _gateHalt, ...rest } = plan;
+    this.plans.set(plan.name, rest);
+    this.edit(plan.name, {
+      inFlight: inFlight.map(stored),
+      passedOver,
+      preparing: preparing.map(one => ({ ...one, since: whole(one.since) })),
+      gateStates: new Map(gates.map(one => [one.name, { ...one, since: whole(one.since) }])),
+      ...(gateHalt && { gateHalt: { ...gateHalt, at: whole(gateHalt.at) } }),
+      ...(run && { run: { ...run, startedAt: whole(run.startedAt) } }),
+    });
   }
 
   edit(name: string, over: Partial<Plan>): void {

@@ -41,6 +41,23 @@ const workOf = (dice: Dice): Work => {
   return dice.pick<Work>([{ kind: 'none' }, { ...job, rebootsNode: false }, { ...job, rebootsNode: true }]) as Work;
 };
 
+/** What is asked beside the nodes themselves, and what gets them ready. */
+const asideOf = (dice: Dice): Pick<Plan, 'gates' | 'prepare'> => ({
+  gates: dice.chance(0.25)
+    ? [
+        {
+          name: 'calm',
+          kind: 'workloads',
+          namespaces: [],
+          at: ['BeforeNode', 'Soak'],
+          onFalse: dice.chance(0.3) ? 'Halt' : 'Wait',
+          forSeconds: dice.below(15),
+        },
+      ]
+    : [],
+  ...(dice.chance(0.25) && { prepare: { podSpec: { containers: [] }, timeoutSeconds: 60, refusalCode: 3 } }),
+});
+
 const concurrencyOf = (dice: Dice): Plan['concurrency'] => ({
   maxInFlight: dice.pick([1, 2, 5, '50%']) ?? 1,
   foreignCordon: dice.pick(['Wait', 'TakeFirst', 'Skip']) ?? 'Wait',
@@ -76,6 +93,7 @@ export const randomPlan = (dice: Dice, name: string): Plan => {
     ...(dice.chance(0.3) && {
       pace: { deadline: at(dice.below(400)), mode: dice.pick(['AsSoonAsPossible', 'Spread'] as const) ?? 'Spread' },
     }),
+    ...asideOf(dice),
     expectedSeconds: 5 + dice.below(40),
     halt: dice.chance(0.3) ? { maxFailures: 2 } : {},
     ...(dice.chance(0.3) && { drainStuck: { afterSeconds: 40, times: 1 } }),

@@ -34,11 +34,19 @@ export class StartLaws {
   begun(world: PlanWorld, before: Plan, plan: Plan, one: InFlight, outages: ReadonlyMap<string, unknown>): void {
     const { node, stage } = one;
     const seconds = Math.floor(world.now.epochMilliseconds / 1000);
+    this.#asideOf(world, before, one);
     this.#approved(world, plan, stage);
     this.#starved(world, before, plan, node, outages);
     this.#paced(world, plan, seconds);
     this.#log.push({ run: runOf(plan), work: workOf(plan), stage, node, seconds });
     this.#inWindow(world, plan, node, seconds);
+  }
+
+  /** No gate is anything but true, and the node is ready where it has to be. */
+  #asideOf(world: PlanWorld, { gates, prepare, preparing, name }: Plan, { node, uid }: InFlight): void {
+    for (const gate of gates) assert.equal(world.gates.get(gate.name)?.value, 'True', `${name} begins with ${node} past gate ${gate.name}`);
+    const one = preparing.find(each => each.uid === uid);
+    if (prepare !== undefined) assert.equal(one?.state, 'Prepared', `${name} begins with ${node}, which was not got ready`);
   }
 
   /** Nothing begins without an approval that holds, or held when the first node began under it. */

@@ -1,5 +1,6 @@
 import { deleteChildWrite } from '../../maintenance/delete-child.ts';
 import type { NodeVerdict } from '../in-flight.ts';
+import type { Plan } from '../plan.ts';
 import { deletePodWrite, recordWrite } from '../writes.ts';
 import { become, end, isRebooted, type NodeView, requeuesOf, type State, type Step } from './common.ts';
 import { settle } from './proof.ts';
@@ -22,11 +23,20 @@ const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefin
   };
 };
 
-/** What an earlier revision has come to says nothing about this one. A node that it has left unfinished stays held, and the new work begins with it. */
-const ofEarlierRevision = ({ one, node }: NodeView, revision: string, now: Temporal.Instant): Step => {
+const asksPeople = ({ needsApproval, stages }: Plan): boolean => needsApproval || stages.some(({ approveAfter }) => approveAfter);
+
+/**
+ * What an earlier revision has come to says nothing about this one. A node that it has left unfinished stays held, and the new work begins with it; where people are
+ * asked before a node is worked on, it has its turn in its stage, when somebody has it tried again.
+ */
+const ofEarlierRevision = ({ one, node, snapshot: { plan } }: NodeView, revision: string, now: Temporal.Instant): Step => {
   const { outcome, podUid: _podUid, ...rest } = one;
   if (outcome?.held !== true) return {};
   if (node?.due === false) return end({ ...rest, revision }, now, 'Skipped', 'It is not due any more since the plan was edited');
+  if (asksPeople(plan)) {
+    const message = `An earlier revision has left it unfinished: drydock plan retry ${plan.name} ${one.node} has it worked on in its turn`;
+    return end({ ...rest, revision, startedAt: now }, now, 'Failed', message, true);
+  }
   return become({ ...rest, revision, startedAt: now }, 'Starting', now, { attempt: 0 });
 };
 
