@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parse, parseAllDocuments } from 'yaml';
+import { readMaintenancePlan } from '../../src/apis/maintenance-plan.ts';
+import { maintenancePlanSpec } from '../../src/apis/schema/maintenance-plan.ts';
+import { crdTexts } from '../../src/cli/install/crds.ts';
+import type { JsonObject } from '../../src/core/json.ts';
+import { createCluster } from '../../src/embedded/cluster.ts';
+import { inProcess } from '../../src/embedded/in-process.ts';
+import { planExpressions } from '../../src/operator/plans/expressions.ts';
+import { VirtualClock } from '../../src/support/virtual-clock.ts';
+import { blocksOf } from '../commands/blocks.ts';
+
+/** The plans of the documents are taken as they stand: by the CRD with its rules, and with no field that it does not know; and their CEL compiles. */
+
+type Written = { readonly place: string; readonly object: JsonObject };
+
+const documents = ['docs/plans.md', 'docs/plan-recipes.md', 'docs/moving-to-plans.md'];
+
+const written: readonly Written[] = documents
+  .flatMap(blocksOf)
+  .filter(({ language }) => language === 'yaml')
+  .flatMap(({ place, text }) => parseAllDocuments(text).map(document => ({ place, object: document.toJS() as JsonObject })));
+
+const ours = written.filter(({ object }) => object['apiVersion'] === 'drydock.dev/v1alpha1');
+const plans = ours.filter(({ object }) => object['kind'] === 'MaintenancePlan');
+
+const resources: Readonly<Record<string, string>> = { MaintenancePlan: 'maintenanceplans', MaintenanceWindow: 'maintenancewindows' };
+
+const start = async (): Promise<(written: Written) => Promise<string>> => {
+  const api = inProcess(createCluster({ clock: new VirtualClock(), random: () => 0.5 }), { userAgent: 'docs' });
+  const query = { fieldValidation: 'Strict', dryRun: 'All' };
+  for (const text of crdTexts(['drydock.dev'])) {
+    const definition = parse(text) as JsonObject;
+    await api.call({ method: 'POST', path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', body: definition });
+  }
+  return async ({ place, object }) => {
+    const kind = object['kind'] as string;
+    const resource = resources[kind];
+    assert.ok(resource, `${place}: ${kind} is not among those that are tried`);
+    const { status, body } = await api.call({ method: 'POST', path: `/apis/drydock.dev/v1alpha1/${resource}`, query, body: object });
+    return status === 201 ? '' : `${place}: ${(body as { readonly message?: string }).message ?? status}`;
+  };
+};
+
+test('every object of Drydock in the documents about plans is taken by the API server, strictly', async () => {
+  const refusalOf = await start();
+  assert.ok(plans.length >= 12, `${plans.length} plans`);
+  for (const one of ours) assert.equal(await refusalOf(one), '');
+  const [first] = plans;
+  const misspelled = { place: 'a plan', object: { ...first?.object, spec: { ...(first?.object['spec'] as JsonObject), dueTo: {} } } };
+  assert.match(await refusalOf(misspelled), /unknown field "spec\.dueTo"/);
+});
+
+test('every plan of the documents is read as it is meant: its fields are those of the schema, and its CEL compiles', () => {
+  for (const { place, object } of plans) {
+    assert.ok(maintenancePlanSpec.safeParse(object['spec']).success, place);
+    assert.equal(planExpressions(readMaintenancePlan(object)).problem, undefined, place);
+  }
+});
+
+test('a plan of the documents is run through a real API server too: each is marked for it', () => {
+  const marked = documents
+    .slice(1)
+    .flatMap(blocksOf)
+    .filter(({ text }) => text.includes('kind: MaintenancePlan\n'));
+  assert.deepEqual(
+    marked.filter(({ use }) => use.kind !== 'input').map(({ place }) => place),
+    [],
+  );
+});
