@@ -23,7 +23,15 @@ const written: readonly Written[] = documents
   .flatMap(({ place, text }) => parseAllDocuments(text).map(document => ({ place, object: document.toJS() as JsonObject })));
 
 const ours = written.filter(({ object }) => object['apiVersion'] === 'drydock.dev/v1alpha1');
-const plans = ours.filter(({ object }) => object['kind'] === 'MaintenancePlan');
+const whole = ours.filter(({ object }) => object['kind'] === 'MaintenancePlan');
+
+/** A block that has a part of a spec, such as `gates`: it is tried as a part of the first plan. */
+const parts = written.filter(({ place, object }) => place.startsWith('docs/plans.md') && object['apiVersion'] === undefined);
+const asPlan = ({ place, object }: Written): Written => ({
+  place,
+  object: { ...whole[0]?.object, spec: { ...(whole[0]?.object['spec'] as JsonObject), ...object } },
+});
+const plans = [...whole, ...parts.map(asPlan)];
 
 const resources: Readonly<Record<string, string>> = { MaintenancePlan: 'maintenanceplans', MaintenanceWindow: 'maintenancewindows' };
 
@@ -45,11 +53,10 @@ const start = async (): Promise<(written: Written) => Promise<string>> => {
 
 test('every object of Drydock in the documents about plans is taken by the API server, strictly', async () => {
   const refusalOf = await start();
-  assert.ok(plans.length >= 12, `${plans.length} plans`);
-  for (const one of ours) assert.equal(await refusalOf(one), '');
-  const [first] = plans;
-  const misspelled = { place: 'a plan', object: { ...first?.object, spec: { ...(first?.object['spec'] as JsonObject), dueTo: {} } } };
-  assert.match(await refusalOf(misspelled), /unknown field "spec\.dueTo"/);
+  assert.deepEqual([plans.length, parts.length], [13, 1]);
+  for (const one of [...ours, ...parts.map(asPlan)]) assert.equal(await refusalOf(one), '');
+  assert.match(await refusalOf(asPlan({ place: 'misspelled', object: { dueTo: {} } })), /unknown field "spec\.dueTo"/);
+  assert.match(await refusalOf(asPlan({ place: 'two works', object: { work: { none: {}, reboot: {} } } })), /exactly one of job/);
 });
 
 test('every plan of the documents is read as it is meant: its fields are those of the schema, and its CEL compiles', () => {
@@ -57,13 +64,12 @@ test('every plan of the documents is read as it is meant: its fields are those o
     assert.ok(maintenancePlanSpec.safeParse(object['spec']).success, place);
     assert.equal(planExpressions(readMaintenancePlan(object)).problem, undefined, place);
   }
+  const broken = asPlan({ place: 'broken', object: { due: { expression: "node.metadata.labels.?['a']" } } });
+  assert.match(planExpressions(readMaintenancePlan(broken.object)).problem ?? '', /^spec\.due\.expression: /);
 });
 
 test('a plan of the documents is run through a real API server too: each is marked for it', () => {
-  const marked = documents
-    .slice(1)
-    .flatMap(blocksOf)
-    .filter(({ text }) => text.includes('kind: MaintenancePlan\n'));
+  const marked = documents.flatMap(blocksOf).filter(({ text }) => text.includes('kind: MaintenancePlan\n'));
   assert.deepEqual(
     marked.filter(({ use }) => use.kind !== 'input').map(({ place }) => place),
     [],
