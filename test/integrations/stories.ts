@@ -10,6 +10,7 @@ import { isReady, type List, type Metadata, type Node, type Pod } from '../contr
 import { until, waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, type OperatorProcess, startHarness } from '../operator/harness.ts';
 import { planPath, untilPlan } from '../operator/plan-work.ts';
+import { operatorUsers } from '../operator/shipped.ts';
 import { type LeftOut, skipOf } from './builds.ts';
 import { type Ec2Emulator, startEc2 } from './ec2/ec2.ts';
 import { instanceIn } from './fake-kubelets.ts';
@@ -51,6 +52,8 @@ const credentials = { AWS_ACCESS_KEY_ID: 'testing', AWS_SECRET_ACCESS_KEY: 'test
 const inSeconds = (seconds: number): Date => new Date(Date.now() + seconds * 1000);
 const inTwoWeeks = (): Date => inSeconds(14 * 86_400);
 const shop = 'shop';
+/** Where the replaced operator has its objects: Drydock serves them there when somebody opens the namespace. */
+const theirs = 'machine-maintenance-operator';
 const pool = 'workers';
 
 const windowOf = (name: string, spec: object): Manifest => ({
@@ -150,7 +153,9 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
         metadata: { name: 'aws' },
         spec: { aws: { endpoint: ec2.endpoint } },
       });
-      const flags = [ec2.endpoint, nobody].map(endpoint => `--allowed-aws-endpoint=${endpoint}`);
+      const endpoints = [ec2.endpoint, nobody].map(endpoint => `--allowed-aws-endpoint=${endpoint}`);
+      const flags = [...endpoints, `--machine-maintenance-watch-namespaces=${theirs}`];
+      await openNamespace();
       operator = await harness.startOperator({ environment: credentials, flags });
       const { metadata } = await api.get<List<Node>>('/api/v1/nodes');
       api
@@ -165,6 +170,16 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
       await ec2.stop();
     });
 
+    const openNamespace = async (): Promise<void> => {
+      const [, , space = '', name = ''] = operatorUsers.drydock.name.split(':');
+      await create(api, namespace(theirs), {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata: { name: 'drydock-machine-maintenances', namespace: theirs },
+        subjects: [{ kind: 'ServiceAccount', namespace: space, name }],
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'drydock-machine-maintenances' },
+      });
+    };
     const upPods = async (): Promise<readonly Pod[]> => {
       const { items } = await api.get<List<Pod>>(`/api/v1/namespaces/${shop}/pods`);
       return items.filter(pod => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
@@ -357,8 +372,7 @@ export const tell = (what: string, started: Scene | LeftOut): void => {
 
     test('an object of the replaced operator, with its five fields alone, is carried out', async () => {
       const old = (await pools.poolReady(pool, 3))[0]!;
-      const theirs = 'machine-maintenance-operator';
-      await create(api, namespace(theirs), {
+      await create(api, {
         apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1',
         kind: 'MachineMaintenance',
         metadata: { name: `mm-${old.metadata.name}`, namespace: theirs },
