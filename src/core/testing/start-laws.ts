@@ -84,8 +84,11 @@ export class StartLaws {
     if (most === undefined || before.inFlight.length === 0 || world.windows.length > 0 || first.includes(begun) || outages.has(begun))
       return;
     const still = new Set([begun, ...plan.passedOver.map(({ node }) => node)]);
+    const isReady = (node: string): boolean =>
+      before.prepare === undefined || before.preparing.some(one => one.node === node && one.state === 'Prepared');
     const starved = before.passedOver.filter(
-      ({ node, since }) => still.has(node) && !outages.has(node) && world.now.epochMilliseconds - since.epochMilliseconds >= most * 1000,
+      ({ node, since }) =>
+        isReady(node) && still.has(node) && !outages.has(node) && world.now.epochMilliseconds - since.epochMilliseconds >= most * 1000,
     );
     if (starved.length === 0) return;
     const since = Math.min(...starved.map(one => one.since.epochMilliseconds));
