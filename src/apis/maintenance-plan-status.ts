@@ -1,4 +1,5 @@
 import type { JsonObject } from '../core/json.ts';
+import type { HookRun } from '../core/plan/hook.ts';
 import type { InFlight, Preparing } from '../core/plan/in-flight.ts';
 import type { Plan, Run } from '../core/plan/plan.ts';
 import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
@@ -27,6 +28,13 @@ const inFlightJson = ({ uid, startedAt, since, bootIdBefore, podUid, soakSince, 
 const preparingJson = ({ uid, podUid, since, message, ...rest }: Preparing): JsonObject => ({
   ...rest,
   nodeUID: uid,
+  since: timeText(since),
+  ...(podUid !== undefined && { podUID: podUid }),
+  message: cut(message),
+});
+
+const hookJson = ({ podUid, since, message, ...rest }: HookRun): JsonObject => ({
+  ...rest,
   since: timeText(since),
   ...(podUid !== undefined && { podUID: podUid }),
   message: cut(message),
@@ -97,7 +105,7 @@ const nodesJson = ({ counts, inFlight, stages }: PlanDecision): NonNullable<Main
 /** The status that says this. Times are whole seconds, UTC. */
 export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): JsonObject => {
   const stored = plan.status as MaintenancePlanStatus;
-  const { phase, message, counts, stages, run, stage, failures, gates, gateHalt, passedOver } = decision;
+  const { phase, message, counts, stages, run, stage, failures, hooks, gates, gateHalt, passedOver } = decision;
   const waiting = waitingJson(decision.waiting, stored, now);
   const status = {
     phase,
@@ -121,6 +129,7 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
       time: timeText(completedAt),
       held,
     })),
+    hooks: hooks.length === 0 ? undefined : hooks.map(hookJson),
     gates:
       gates.length === 0
         ? undefined

@@ -5,7 +5,7 @@ import type { Approval, RecordSlice } from '../core/plan/snapshot.ts';
 import { short } from '../core/plan/writes.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import { readTime } from '../core/time.ts';
-import { gatesOf } from './maintenance-plan-gates.ts';
+import { gatesOf, hooksOf } from './maintenance-plan-parts.ts';
 import type { RawMetadata } from './read.ts';
 import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
 import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
@@ -218,6 +218,7 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     drain: isObject(maintenance.drain) ? maintenance.drain : {},
     work,
     ...gatesOf(spec, status),
+    ...hooksOf(spec, status),
     soakSeconds: spec.soakSeconds ?? 0,
     soakAfterReleaseSeconds: spec.soakAfterReleaseSeconds ?? 0,
     onFailure: spec.onFailure?.node ?? 'Hold',

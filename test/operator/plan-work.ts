@@ -44,7 +44,12 @@ export const untilPlan = (
     more,
   );
 
-type Pod = { readonly metadata: Metadata; readonly spec: { readonly nodeName: string }; readonly status?: { readonly phase?: string } };
+type Environment = readonly { readonly name: string; readonly value?: string }[];
+type Pod = {
+  readonly metadata: Metadata;
+  readonly spec: { readonly nodeName: string; readonly containers: readonly { readonly env?: Environment }[] };
+  readonly status?: { readonly phase?: string };
+};
 
 type Booted = { readonly status: { readonly nodeInfo: { readonly bootID: string } } };
 
@@ -62,19 +67,24 @@ export const firstBoot = async (api: Api, names: readonly string[]): Promise<voi
 /** What the work does on a node: a reboot into a kernel, an exit code without one, or nothing that ever ends. */
 export type Deed = { readonly kernel?: string; readonly exitCode?: number; readonly hangs?: true };
 
+/** `hook`: the moment of the hook that the pod is of; empty for work. */
+export type DeedOf = (node: string, about: { readonly pod: string; readonly hook: string }) => Deed;
+
+const hookIn = ({ containers }: Pod['spec']): string => containers[0]?.env?.find(({ name }) => name === 'DRYDOCK_HOOK')?.value ?? '';
+
 const space = '/api/v1/namespaces/drydock-plans/pods';
 
 /** Plays the pods of plans: what they do is what `deedOf` says of their node. Counts the pods by node. */
 export class Work {
   readonly counts = new Map<string, number>();
   readonly #api: Api;
-  readonly #deedOf: (node: string, pod: string) => Deed;
+  readonly #deedOf: DeedOf;
   readonly #seen = new Set<string>();
   #boots = 0;
   #stopped = false;
   readonly #loop: Promise<void>;
 
-  constructor(api: Api, deedOf: (node: string, pod: string) => Deed = () => ({ kernel: '6.12.9' })) {
+  constructor(api: Api, deedOf: DeedOf = () => ({ kernel: '6.12.9' })) {
     this.#api = api;
     this.#deedOf = deedOf;
     this.#loop = this.#run();
@@ -97,7 +107,7 @@ export class Work {
     const { nodeName } = spec;
     this.#seen.add(metadata.uid);
     this.counts.set(nodeName, (this.counts.get(nodeName) ?? 0) + 1);
-    const { kernel, exitCode = 0, hangs } = this.#deedOf(nodeName, metadata.name);
+    const { kernel, exitCode = 0, hangs } = this.#deedOf(nodeName, { pod: metadata.name, hook: hookIn(spec) });
     if (hangs === true) return;
     const state = {
       terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: exitCode === 0 ? '' : 'no space left on /boot' },

@@ -26,13 +26,15 @@ type Record = {
 describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => {
   const { api } = harness;
   const deeds = new Map<string, Deed>();
+  /** Moments whose hooks end badly. */
+  const hookFails = new Set<string>();
   let work: Work;
   before(async () => {
     await harness.startOperator();
-    work = new Work(
-      api,
-      (name, pod) => deeds.get(`${name} ${pod.endsWith('-ready') ? 'ready' : 'work'}`) ?? deeds.get(name) ?? { kernel: '6.12.9' },
-    );
+    work = new Work(api, (name, { pod, hook }) => {
+      if (hook !== '') return { exitCode: hookFails.has(hook) ? 1 : 0 };
+      return deeds.get(`${name} ${pod.endsWith('-ready') ? 'ready' : 'work'}`) ?? deeds.get(name) ?? { kernel: '6.12.9' };
+    });
   });
   after(async () => {
     await work.stop();
@@ -182,6 +184,50 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
       const left = items.filter(({ metadata }) => metadata.name.startsWith('ready-'));
       return left.length === 0 ? { done: undefined } : { yet: String(left.length) };
     });
+  });
+
+  test('hooks run beside the nodes at their moments, each told of its own; one that fails keeps what comes behind it', async () => {
+    const [first = ''] = await nodesOf('hooks', 1);
+    const places = ['BeforeRun', 'BeforeStage', 'BeforeNode', 'AfterNode', 'AfterStage', 'AfterRun'] as const;
+    const podSpec = { containers: [{ name: 'up', image: 'example.test/hook:1' }] };
+    const hooks = places.map(at => ({ name: at.toLowerCase(), at, job: { podSpec } }));
+    const seen = new Map<string, string>();
+    hookFails.add('AfterNode');
+    const state = { on: true };
+    const looking = (async () => {
+      type HookPod = {
+        readonly metadata: { readonly name: string; readonly uid: string };
+        readonly spec: { readonly containers: readonly { readonly env?: readonly { readonly name: string; readonly value: string }[] }[] };
+      };
+      while (state.on) {
+        const { items } = await api.get<{ readonly items: readonly HookPod[] }>('/api/v1/namespaces/drydock-plans/pods');
+        for (const { metadata, spec } of items) {
+          const env = new Map((spec.containers[0]?.env ?? []).map(({ name, value }) => [name, value]));
+          if (env.get('DRYDOCK_PLAN') !== 'hooks') continue;
+          seen.set(metadata.uid, [env.get('DRYDOCK_HOOK'), env.get('DRYDOCK_STAGE'), env.get('DRYDOCK_NODE')].filter(Boolean).join(' '));
+        }
+        await new Promise(resolve => setTimeout(resolve, 30));
+      }
+    })();
+    await create(api, plan('hooks', 'hooks', { hooks }));
+    const kept = await untilPlan(
+      api,
+      'hooks',
+      'kept by a hook',
+      ({ waiting }) => waiting?.some(({ who }) => who.includes('afternode has failed')) === true,
+    );
+    assert.deepEqual([kept.inFlight?.[0]?.state, kept.inFlight?.[0]?.outcome?.verdict], ['Releasing', 'Done']);
+    hookFails.delete('AfterNode');
+    const { code, stdout, stderr } = await harness.drydock('plan', 'retry', 'hooks', '--failed');
+    assert.deepEqual([code, stdout], [0, 'hook afternode runs again\n'], stderr);
+    await untilPlan(api, 'hooks', 'complete', ({ phase }) => phase === 'Complete');
+    state.on = false;
+    await looking;
+    const node_ = `rest ${first}`;
+    assert.deepEqual(
+      [...seen.values()],
+      ['BeforeRun', 'BeforeStage rest', `BeforeNode ${node_}`, `AfterNode ${node_}`, `AfterNode ${node_}`, 'AfterStage rest', 'AfterRun'],
+    );
   });
 
   test('an expression that cannot be read is told with its place, and nothing begins', async () => {

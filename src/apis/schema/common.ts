@@ -54,3 +54,10 @@ export const conditions = z
 
 /** CEL of a plan over a node. */
 export const expression = (what: string) => z.string().min(1).max(2048).describe(`${what} CEL over node, plan and now.`);
+
+/** Of a part of a plan: a stage, a gate, a hook. */
+export const stageName = z
+  .string()
+  .min(1)
+  .max(63)
+  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);

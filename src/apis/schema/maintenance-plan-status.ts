@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { hookStates } from '../../core/plan/hook.ts';
 import { nodeStates, preparingStates, verdictWords } from '../../core/plan/in-flight.ts';
 import { planPhases } from '../../core/plan/plan.ts';
-import { conditions, objectName, rule, rules, time } from './common.ts';
-import { stageName } from './maintenance-plan.ts';
+import { conditions, objectName, rule, rules, stageName, time } from './common.ts';
 
 /** The status of a MaintenancePlan, and the kinds beside it: the records of its runs, and approvals. */
 
@@ -26,6 +26,17 @@ const preparing = z.object({
   node: z.string(),
   nodeUID: z.string(),
   state: z.enum(preparingStates),
+  since: time,
+  pod: z.string(),
+  podUID: z.string().optional(),
+  message: z.string(),
+});
+
+const hookRun = z.object({
+  name: z.string(),
+  of: z.string().describe('The run, the halt, a stage or a node.'),
+  state: z.enum(hookStates),
+  attempt: z.int(),
   since: time,
   pod: z.string(),
   podUID: z.string().optional(),
@@ -71,6 +82,7 @@ export const maintenancePlanStatus = z
       .optional()
       .describe('What keeps the plan, or a node, from going on.'),
     waitingFor: z.string().optional().describe('The first word of waiting.'),
+    hooks: z.array(hookRun).max(2000).optional().describe('Hooks of this run, as far as something waits for them.'),
     gates: z
       .array(z.object({ name: z.string(), value: z.enum(['True', 'False', 'Unknown']), since: time, message: z.string() }))
       .max(16)

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { expression, rule, rules } from './common.ts';
+import { hookPlaces } from '../../core/plan/hook.ts';
+import { expression, rule, rules, stageName } from './common.ts';
 
 /** The work of a MaintenancePlan: what is done on each node. */
 
@@ -19,6 +20,18 @@ export const prepare = z
     refusalCode: z.int32().min(1).max(255).default(3).describe('Exit code that says: not this node. It is Blocked, and others pass it.'),
   })
   .describe('What is done on the next nodes before they are held, for example pulling an image or checking a firmware. It costs no limit.');
+
+export const hook = z
+  .object({
+    name: stageName,
+    at: z.enum(hookPlaces).describe('When it runs. OnHalt: each time that the plan is halted.'),
+    job: z.object({ podSpec: podSpec('the hook, on any node'), timeoutSeconds: z.int32().min(1).default(600) }),
+    onFailure: z
+      .enum(['Pause', 'Continue'])
+      .default('Pause')
+      .describe('Pause: what comes behind it waits until somebody has it run again, by spec.retries.'),
+  })
+  .describe('A pod beside the nodes. It is told of its moment by DRYDOCK_PLAN, DRYDOCK_RUN, DRYDOCK_HOOK, DRYDOCK_STAGE and DRYDOCK_NODE.');
 
 const job = z
   .object({

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { gatePlaces } from '../../core/plan/gate.ts';
 import { mostFirst } from '../../core/plan/plan.ts';
-import { expression, labelSelector, objectName, rule, rules, time, withoutDefaults } from './common.ts';
+import { expression, labelSelector, objectName, rule, rules, stageName, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';
-import { prepare, work } from './maintenance-plan-work.ts';
+import { hook, prepare, work } from './maintenance-plan-work.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan: the source of its CRD, of the types of its reader and of its reference. */
 
@@ -67,12 +67,6 @@ const concurrency = z
       ),
   })
   .describe('How many nodes at once.');
-
-export const stageName = z
-  .string()
-  .min(1)
-  .max(63)
-  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
 
 const stage = z
   .object({
@@ -203,6 +197,11 @@ export const maintenancePlanSpec = z
       .describe('The Maintenance that is made for each node.'),
     prepare: prepare.optional(),
     work,
+    hooks: z
+      .array(hook)
+      .max(8)
+      .optional()
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] }),
     gates: z
       .array(gate)
       .max(16)

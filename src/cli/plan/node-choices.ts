@@ -25,8 +25,8 @@ export const mergedRetries = (stored: readonly Retry[], names: readonly string[]
   return [...kept, ...names.map(name => ({ name, before }))];
 };
 
-/** What a retry sets aside: a node that has failed, one whose preparation has, or a gate that has stopped the plan. */
-type Trouble = { readonly at: Temporal.Instant; readonly node?: string; readonly gate?: string };
+/** What a retry sets aside: a node that has failed, one whose preparation has, a hook that has, or a gate that has stopped the plan. */
+type Trouble = { readonly at: Temporal.Instant; readonly node?: string; readonly gate?: string; readonly hook?: string };
 
 const troublesOf = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonly Trouble[] => {
   const read = readMaintenancePlan(plan);
@@ -35,6 +35,7 @@ const troublesOf = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonl
   return [
     ...failed.map(({ node, completedAt: at }) => ({ node, at })),
     ...unprepared.map(({ node, since: at }) => ({ node, at })),
+    ...read.hookRuns.filter(({ state }) => state === 'Failed').map(({ name: hook, since: at }) => ({ hook, at })),
     ...(read.gateHalt === undefined ? [] : [read.gateHalt]),
   ];
 };
@@ -65,6 +66,7 @@ export const retry = async (name: string, nodes: readonly string[], flags: Retry
     const before = timeAfter(troubles, Temporal.Now.instant());
     await changePlan(api, name, ({ spec }) => ({ retries: mergedRetries(spec.retries ?? [], all ? ['*'] : names, before) }));
     const chosen = all ? new Set(troubles.flatMap(({ node = [] }) => node)) : names;
+    for (const { hook } of all ? troubles : []) if (hook !== undefined) plainOutput.line(`hook ${hook} runs again`);
     for (const { gate } of all ? troubles : [])
       if (gate !== undefined) plainOutput.line(`gate ${gate} is set aside: the plan goes on when it is true`);
     for (const node of chosen) plainOutput.line(`node/${node} has its turn again`);

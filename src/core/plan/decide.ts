@@ -8,6 +8,7 @@ import { haltedBy } from './halt.ts';
 import type { InFlight } from './in-flight.ts';
 import { type Plan, planFinalizer, type Run } from './plan.ts';
 import { type Preparation, prepareAhead } from './prepare.ts';
+import { hooksToStore, ofHalt, runHooks } from './run-hooks.ts';
 import type { PlanDecision, PlanSnapshot, StageCount, Waiting } from './snapshot.ts';
 import { isUsed } from './stages.ts';
 import { nextStart, type Start } from './start.ts';
@@ -32,7 +33,8 @@ const claim = (plan: Plan): Write | undefined => {
 
 /** A deleted plan is gone when no node is in flight any more: what it has begun, it finishes. */
 const letGo = ({ plan }: PlanSnapshot): Write | undefined => {
-  if (!plan.deleting || plan.inFlight.length + plan.preparing.length > 0 || !plan.finalizers.includes(planFinalizer)) return undefined;
+  if (!plan.deleting || plan.inFlight.length + plan.preparing.length + plan.hookRuns.length > 0 || !plan.finalizers.includes(planFinalizer))
+    return undefined;
   const finalizers = plan.finalizers.filter(one => one !== planFinalizer);
   return ownWrite(plan, 'let go', finalizers, [announce(plan, 'Normal', 'PlanEnded', 'The plan is over')]);
 };
@@ -110,37 +112,52 @@ const forecastAgain = 300;
 /** The failures that are shown; all are recorded. */
 const mostFailures = 50;
 
+/** What goes on beside the nodes: those that are got ready, hooks, gates. Hooks of a halt run whatever else goes on. */
+const beside = (view: PlanView, { phase, start }: PlanState, steps: readonly Step[], now: Temporal.Instant) => {
+  const { plan } = view.snapshot;
+  const halted = phase === 'Halted';
+  const preparation = preparationOf(view, start, now);
+  const onHalt = halted ? [runHooks(view.snapshot, { at: 'OnHalt', of: ofHalt }, now)] : [];
+  const asked = [...(start?.hooks ?? []), ...steps.flatMap(step => step.hooks ?? []), ...onHalt];
+  const hooks = hooksToStore(view.snapshot, asked, { halted, withdrawn: isWithdrawn(plan) });
+  return {
+    stored: {
+      preparing: preparation.preparing,
+      passedOver: start === undefined ? plan.passedOver : (start.passedOver ?? []),
+      hooks: hooks.runs,
+      gates: view.gates,
+      ...(view.gateHalt && { gateHalt: view.gateHalt }),
+    },
+    writes: [...tidyWrites(view.snapshot), ...preparation.writes, ...hooks.writes],
+    again: earliest([preparation.again, ...onHalt.map(step => step.again)]),
+  };
+};
+
 const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Temporal.Instant): PlanDecision => {
-  const { phase, message, warning, start } = stateOf(view, now);
+  const state = stateOf(view, now);
+  const { phase, message, warning, start } = state;
   const kept = steps.flatMap(({ one }) => one ?? []);
   const begun = start?.one;
-  const preparation = preparationOf(view, start, now);
+  const more = beside(view, state, steps, now);
   const waiting: readonly Waiting[] = [...(start?.waiting ?? []), ...steps.flatMap(({ waiting }) => waiting ?? [])];
   const own = claim(view.snapshot.plan) ?? letGo(view.snapshot);
   const forecast = forecastOf(view, now);
   const hasDeadline = forecast.deadline !== undefined && forecast.end !== undefined;
-  const again = earliest([
-    start?.again,
-    preparation.again,
-    ...steps.map(step => step.again),
-    ...(hasDeadline ? [secondsAfter(now, forecastAgain)] : []),
-  ]);
+  const next = hasDeadline ? secondsAfter(now, forecastAgain) : undefined;
+  const again = earliest([start?.again, more.again, ...steps.map(step => step.again), next]);
   const first = begun && advance(view.snapshot, begun, false, now);
   return {
     phase,
     message,
+    ...more.stored,
     run: runWith(run, view.snapshot.plan, begun),
     inFlight: begun === undefined ? kept : [...kept, begun],
-    preparing: preparation.preparing,
-    passedOver: start === undefined ? view.snapshot.plan.passedOver : (start.passedOver ?? []),
     waiting,
     counts: view.counts,
     forecast,
     stages: stageCounts(view, start?.stage),
     failures: view.failures.slice(-mostFailures),
-    gates: view.gates,
-    ...(view.gateHalt && { gateHalt: view.gateHalt }),
-    writes: [...tidyWrites(view.snapshot), ...preparation.writes, ...[...steps, first].flatMap(step => step?.writes ?? [])],
+    writes: [...more.writes, ...[...steps, first].flatMap(step => step?.writes ?? [])],
     ...(warning && { warning }),
     ...(start?.stage !== undefined && { stage: start.stage }),
     ...(own && { own }),
@@ -155,7 +172,7 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
 export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanDecision => {
   const run = runOf(snapshot.plan, now);
   const isNew = run !== snapshot.plan.run;
-  const known = isNew ? { ...snapshot, slices: [], plan: { ...snapshot.plan, run, passedOver: [] } } : snapshot;
+  const known = isNew ? { ...snapshot, slices: [], plan: { ...snapshot.plan, run, passedOver: [], hookRuns: [] } } : snapshot;
   const view = viewOf(known, now);
   const steps = known.plan.inFlight.map(one => advance(known, one, isWithdrawn(known.plan), now));
   // A slot that is free counts as free from the next look on, when that is stored.

@@ -178,20 +178,25 @@ class Story {
     for (const pod of Array.from(world.pods.values())) {
       const node = world.nodes.get(pod.nodeName);
       const plan = world.plans.get(pod.plan);
-      if (node === undefined || plan === undefined || pod.phase === 'Succeeded' || pod.phase === 'Failed') continue;
+      if (plan === undefined || pod.phase === 'Succeeded' || pod.phase === 'Failed') continue;
+      // Hooks run anywhere.
+      const isGone = node === undefined && pod.nodeName !== '';
+      if (isGone) continue;
       if (pod.phase === 'Pending') world.setPod(pod.name, { phase: 'Running' });
-      else if (calm || this.#dice.chance(0.5)) this.#finish(pod.name, plan, node, calm);
+      else if (calm || this.#dice.chance(0.5)) this.#end(pod.name, plan, node, calm);
     }
   }
 
-  #finish(pod: string, plan: Plan, node: Node, calm: boolean): void {
+  #end(pod: string, plan: Plan, node: Node | undefined, calm: boolean): void {
+    const failed = !calm && this.#dice.chance(0.2);
+    if (node !== undefined && !pod.endsWith('-ready')) return this.#finish(pod, plan, node, failed);
+    const refused = { phase: 'Failed', exitCode: this.#dice.chance(0.5) ? 3 : 1, message: 'no' } as const;
+    this.world.setPod(pod, failed ? refused : { phase: 'Succeeded' });
+  }
+
+  #finish(pod: string, plan: Plan, node: Node, failed: boolean): void {
     const { world } = this;
     const { work } = plan;
-    const failed = !calm && this.#dice.chance(0.2);
-    if (pod.endsWith('-ready')) {
-      const refused = { phase: 'Failed', exitCode: this.#dice.chance(0.5) ? 3 : 1, message: 'no' } as const;
-      return world.setPod(pod, failed ? refused : { phase: 'Succeeded' });
-    }
     const reboots = work.kind === 'job' && work.rebootsNode;
     if (!failed || this.#dice.chance(0.3)) this.#patched.add(`${plan.name}/${node.uid}`);
     if (reboots && (!failed || this.#dice.chance(0.3))) {
@@ -236,15 +241,19 @@ class Story {
     for (const node of world.nodes.values()) {
       world.setNode(node.name, { conditions: ready, ...(node.holdRecord === undefined && { unschedulable: false }) });
     }
-    for (const plan of world.plans.values()) world.edit(plan.name, { paused: false });
+    for (const plan of world.plans.values()) {
+      const retries = plan.hooks.length > 0 ? new Map([...plan.retries, ['*', world.now] as const]) : plan.retries;
+      world.edit(plan.name, { paused: false, retries });
+    }
     for (let [turn, quiet] = [0, 0]; turn < 600 && quiet < 6; turn += 1) {
       for (const { name } of this.#plans()) this.#pass(name, Number.POSITIVE_INFINITY);
       this.#laws();
       // Somebody does away with the windows in the end, so that what waits for them can end too.
       if (turn === 60) world.windows = [];
-      const isQuiet = [...world.plans.values()].every(
-        ({ inFlight, preparing, deleting }) => inFlight.length === 0 && !deleting && preparing.every(({ state }) => state !== 'Running'),
-      );
+      const isQuiet = this.#plans().every(({ inFlight, preparing, hookRuns, deleting }) => {
+        const pods = [...preparing, ...hookRuns];
+        return inFlight.length === 0 && !deleting && pods.every(({ state }) => state !== 'Running');
+      });
       quiet = isQuiet && turn > (world.windows.length > 0 ? 60 : 20) ? quiet + 1 : 0;
       this.live(10, true);
     }

@@ -2,6 +2,7 @@ import type { JsonObject } from '../json.ts';
 import type { LabelSelector } from '../pod/selector.ts';
 import type { Amount } from './amount.ts';
 import type { Gate, GateHalt, GateState } from './gate.ts';
+import type { Hook, HookRun } from './hook.ts';
 import type { InFlight, Preparing } from './in-flight.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan as the core sees it. */
@@ -135,6 +136,9 @@ export type Plan = {
   /** As it was stored. */
   readonly preparing: readonly Preparing[];
   readonly work: Work;
+  readonly hooks: readonly Hook[];
+  /** As they were stored. */
+  readonly hookRuns: readonly HookRun[];
   readonly gates: readonly Gate[];
   /** As they were stored, by name. */
   readonly gateStates: ReadonlyMap<string, GateState>;

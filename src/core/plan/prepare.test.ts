@@ -87,7 +87,7 @@ describe('nodes that are got ready', () => {
     assert.match(text(again), /n1 Refused seen.*DELETE/, 'its pod goes first');
     assert.equal(text(decide([refused], [], { retries })), 'n2 Running, n3 Running', 'then its entry');
     assert.equal(decide([entry('n1', { podUid: 'x' })]).preparing[0]?.message, 'somebody has deleted its pod');
-    assert.equal(decide([entry('n1', { since: at(-100) })]).preparing[0]?.message, 'it was not ready within 100 s');
+    assert.equal(decide([entry('n1', { since: at(-100) })]).preparing[0]?.message, 'it has not ended within 100 s');
   });
 
   test('leave nothing behind: of another run, when the plan has none any more, and when it is given up', () => {

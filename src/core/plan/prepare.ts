@@ -1,7 +1,8 @@
 import type { Write } from '../maintenance/decision.ts';
-import { earliest, isBefore, secondsAfter } from '../time.ts';
+import { earliest, secondsAfter } from '../time.ts';
 import type { Preparing } from './in-flight.ts';
 import type { Prepare } from './plan.ts';
+import { stateOfTask } from './pod-task.ts';
 import type { PlanNode, Waiting, WorkPod } from './snapshot.ts';
 import type { PlanView } from './view.ts';
 import { createPodWrite, deletePodWrite, preparePodNameOf } from './writes.ts';
@@ -48,21 +49,17 @@ const advanceOne = (
   one: Preparing,
   prepare: Prepare,
   now: Temporal.Instant,
-): Pick<Preparation, 'writes'> & { readonly next: Preparing } => {
+): { readonly next: Preparing; readonly writes: readonly Write[] } => {
   if (one.state !== 'Running') return { next: one, writes: [] };
-  const pod = podOf(view, one);
-  if (!isBefore(now, secondsAfter(one.since, prepare.timeoutSeconds))) {
-    return { next: because(one, 'Failed', `it was not ready within ${prepare.timeoutSeconds} s`, now), writes: [] };
-  }
-  if (pod === undefined) {
-    if (one.podUid !== undefined) return { next: because(one, 'Failed', 'somebody has deleted its pod', now), writes: [] };
+  const task = stateOfTask(one, podOf(view, one), prepare.timeoutSeconds, now);
+  if (task.kind === 'missing') {
     return { next: one, writes: [createPodWrite(view.snapshot, prepare, { name: one.pod, node: one.node, what: 'gets the node ready' })] };
   }
-  if (one.podUid === undefined) return { next: { ...one, podUid: pod.uid }, writes: [] };
-  if (pod.phase === 'Succeeded') return { next: because(one, 'Prepared', '', now), writes: [] };
-  if (pod.phase !== 'Failed') return { next: one, writes: [] };
-  const state = pod.exitCode === prepare.refusalCode ? 'Refused' : 'Failed';
-  return { next: because(one, state, pod.message.slice(0, 300), now), writes: [] };
+  if (task.kind === 'seen') return { next: { ...one, podUid: task.podUid }, writes: [] };
+  if (task.kind === 'succeeded') return { next: because(one, 'Prepared', '', now), writes: [] };
+  if (task.kind === 'running') return { next: one, writes: [] };
+  const state = task.exitCode === prepare.refusalCode ? 'Refused' : 'Failed';
+  return { next: because(one, state, task.message, now), writes: [] };
 };
 
 /** One that has begun, is over or is not due any more: its pod goes first, then its entry. */

@@ -5,6 +5,7 @@ import type { Member } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { GateHalt, GateState, GateValue } from './gate.ts';
+import type { HookRun } from './hook.ts';
 import type { InFlight, NodeVerdict, Preparing } from './in-flight.ts';
 import type { Outage } from './ledger.ts';
 import type { Plan, PlanPhase } from './plan.ts';
@@ -164,6 +165,7 @@ export type PlanDecision = {
   readonly forecast: Forecast;
   readonly stages: readonly StageCount[];
   readonly failures: readonly NodeVerdict[];
+  readonly hooks: readonly HookRun[];
   readonly gates: readonly GateState[];
   readonly gateHalt?: GateHalt;
   /** After the status has been stored, one after the other. */

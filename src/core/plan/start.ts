@@ -5,8 +5,9 @@ import type { InFlight } from './in-flight.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
 import type { PassedOver, Plan } from './plan.ts';
 import { unprepared } from './prepare.ts';
+import { type HookStep, ofRun, ofStage, runHooks } from './run-hooks.ts';
 import type { PlanNode, Waiting } from './snapshot.ts';
-import { type StageNodes, soakEnd } from './stages.ts';
+import { isUsed, type StageNodes, soakEnd } from './stages.ts';
 import { passedOverOf, reserved, starvedOf } from './starved.ts';
 import { isSound } from './states/common.ts';
 import { timeLimits } from './time-limits.ts';
@@ -21,6 +22,8 @@ export type Start = {
   /** All stages are over. */
   readonly over?: true;
   readonly again?: Temporal.Instant;
+  /** What of the hooks is to be stored and done. */
+  readonly hooks?: readonly HookStep[];
   /** The nodes of the stage that have not begun, in their order. */
   readonly candidates?: readonly PlanNode[];
   /** Who waits behind limits while others begin; missing: nobody. */
@@ -152,10 +155,29 @@ const amongCandidates = (
   return { stage: name, waiting: all, passedOver: passedOverOf(plan, candidates, [], now), ...(again && { again }) };
 };
 
+/** Hooks that have not ended: nothing behind them goes on. */
+const held = (step: HookStep, stage?: string): Start | undefined =>
+  step.done
+    ? undefined
+    : {
+        waiting: step.waiting === undefined ? [] : [step.waiting],
+        ...(stage !== undefined && { stage }),
+        ...(step.again && { again: step.again }),
+      };
+
 const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Start => {
+  const { name } = stage.stage;
   const starved = starvedOf(view.snapshot.plan, now);
   const candidates = candidatesOf(stage, view, starved);
-  return { ...amongCandidates(stage, view, candidates, starved, now), candidates };
+  const hooks = runHooks(view.snapshot, { at: 'BeforeStage', of: ofStage(name), stage: name }, now);
+  const start = (candidates.length === 0 ? undefined : held(hooks, name)) ?? amongCandidates(stage, view, candidates, starved, now);
+  return { ...start, candidates, hooks: [hooks] };
+};
+
+/** Every node of the stage has its verdict: its hooks run before anything else goes on. */
+const hooksAfter = (stage: StageNodes, view: PlanView, now: Temporal.Instant): HookStep | undefined => {
+  const { name } = stage.stage;
+  return isUsed(stage) ? runHooks(view.snapshot, { at: 'AfterStage', of: ofStage(name), stage: name }, now) : undefined;
 };
 
 /** Who has to agree to what, and by which command. */
@@ -203,22 +225,32 @@ const isUnderWay = ({ stage, nodes }: StageNodes, view: PlanView): boolean => {
 const inStages = (view: PlanView, now: Temporal.Instant): Start => {
   const more = (index: number): boolean => view.stages.slice(index + 1).some(stage => isUnderWay(stage, view));
   const later: (Temporal.Instant | undefined)[] = [];
+  const hooks: HookStep[] = [];
   for (const [index, stage] of view.stages.entries()) {
-    const start: Start | GoesOn = isUnderWay(stage, view) ? inStage(stage, view, now) : more(index) ? afterStage(stage, view, now) : {};
+    const isNow = isUnderWay(stage, view);
+    const ended = isNow ? undefined : hooksAfter(stage, view, now);
+    if (ended !== undefined) hooks.push(ended);
+    const shut = ended && held(ended, stage.stage.name);
+    const start: Start | GoesOn = shut ?? (isNow ? inStage(stage, view, now) : more(index) ? afterStage(stage, view, now) : {});
     later.push(start.again);
     if (start.waiting === undefined) continue;
     const again = earliest(later);
-    return { ...start, waiting: [...start.waiting, ...blocked(view)], ...(again && { again }) };
+    const all = [...hooks, ...(start.hooks ?? [])];
+    return { ...start, waiting: [...start.waiting, ...blocked(view)], hooks: all, ...(again && { again }) };
   }
   const waiting = blocked(view);
-  return { waiting, ...(waiting.length === 0 && { over: true }) };
+  return { waiting, hooks, ...(waiting.length === 0 && { over: true }) };
 };
 
 /** What is begun with next, if anything is. */
 export const nextStart = (view: PlanView, now: Temporal.Instant): Start => {
   const agreed: Agreement = view.snapshot.plan.needsApproval ? approvalOf(view, now) : { isGiven: true };
   if (!agreed.isGiven) return { waiting: [asked('somebody has to agree to the run', agreed, view.snapshot)] };
-  const start = inStages(view, now);
-  const again = earliest([start.again, agreed.until]);
-  return { ...start, ...(again && { again }) };
+  const before = runHooks(view.snapshot, { at: 'BeforeRun', of: ofRun }, now);
+  const start = held(before) ?? inStages(view, now);
+  const isEnd = start.over === true && view.snapshot.plan.inFlight.length === 0;
+  const after = isEnd ? runHooks(view.snapshot, { at: 'AfterRun', of: ofRun }, now) : undefined;
+  const last = (after && held(after)) ?? start;
+  const again = earliest([last.again, agreed.until]);
+  return { ...last, hooks: [before, ...(start.hooks ?? []), ...(after ? [after] : [])], ...(again && { again }) };
 };

@@ -36,6 +36,10 @@ export const podNameOf = (plan: Pick<Plan, 'name' | 'uid'>, { uid, startedAt, at
 export const preparePodNameOf = ({ name, uid, run }: Pick<Plan, 'name' | 'uid' | 'run'>, nodeUid: string): string =>
   nameWith(name.replaceAll('.', '-'), `${short(`${uid}/${nodeUid}/${run === undefined ? '' : timeText(run.startedAt)}`)}-ready`);
 
+/** Of the pod of a hook, for what it is about. */
+export const hookPodNameOf = ({ name, uid, run }: Pick<Plan, 'name' | 'uid' | 'run'>, what: string, attempt: number): string =>
+  nameWith(name.replaceAll('.', '-'), `${short(`${uid}/${run === undefined ? '' : timeText(run.startedAt)}/${what}`)}-hook-${attempt}`);
+
 /** A few characters that stand for a text (FNV-1a, 64 bits, over its UTF-16 units). */
 export const short = (text: string): string => {
   let hash = 0xcbf29ce484222325n;
@@ -83,14 +87,23 @@ export const createChildWrite = ({ plan, settings }: PlanSnapshot, { node, uid }
 const podsPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
 
 /** The end of a log says why it has failed, without a right to read logs. */
-const withLogTail = (containers: Json | undefined): readonly Json[] =>
+const containersOf = (containers: Json | undefined, environment: Readonly<Record<string, string>>): readonly Json[] =>
   (Array.isArray(containers) ? (containers as readonly Json[]) : []).map(container =>
-    isObject(container) ? { terminationMessagePolicy: 'FallbackToLogsOnError', ...container } : container,
+    isObject(container)
+      ? { terminationMessagePolicy: 'FallbackToLogsOnError', ...container, ...withEnvironment(container, environment) }
+      : container,
   );
+
+const withEnvironment = ({ env }: JsonObject, environment: Readonly<Record<string, string>>): JsonObject => {
+  const added = Object.entries(environment).map(([name, value]) => ({ name, value }));
+  return added.length === 0 ? {} : { env: [...(Array.isArray(env) ? (env as readonly Json[]) : []), ...added] };
+};
 
 type PodPlace = {
   readonly name: string;
-  readonly node: string;
+  /** Missing: any node. */
+  readonly node?: string;
+  readonly environment?: Readonly<Record<string, string>>;
   /** What it does there, as a part of a sentence. */
   readonly what: string;
   readonly announces?: readonly KubeEvent[];
@@ -100,7 +113,7 @@ type PodPlace = {
 export const createPodWrite = (
   { plan, settings }: PlanSnapshot,
   { podSpec }: Pick<PodWork, 'podSpec'>,
-  { name, node, what, announces = [] }: PodPlace,
+  { name, node, environment = {}, what, announces = [] }: PodPlace,
 ): Write => ({
   what: `create the pod that ${what}`,
   method: 'POST',
@@ -114,12 +127,11 @@ export const createPodWrite = (
       annotations: { [planAnnotation]: plan.name },
     },
     spec: {
-      priorityClassName: 'system-node-critical',
+      ...(node !== undefined && { priorityClassName: 'system-node-critical' }),
       ...podSpec,
-      nodeName: node,
+      ...(node !== undefined && { nodeName: node, tolerations: [{ operator: 'Exists' }] }),
       restartPolicy: 'Never',
-      tolerations: [{ operator: 'Exists' }],
-      containers: withLogTail(podSpec['containers']),
+      containers: containersOf(podSpec['containers'], environment),
     },
   },
   store: 'planPods',

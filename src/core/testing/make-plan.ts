@@ -12,6 +12,7 @@ const stored = {
   inFlight: [],
   passedOver: [],
   preparing: [],
+  hookRuns: [],
   gateStates: new Map(),
   status: {},
 };
@@ -38,6 +39,7 @@ export const makePlan = (over: Partial<Plan> = {}): Plan => ({
   windows: 'Respect',
   drain: {},
   work: { kind: 'none' },
+  hooks: [],
   gates: [],
   soakSeconds: 0,
   soakAfterReleaseSeconds: 0,

@@ -106,13 +106,14 @@ export class PlanWorld {
   }
 
   /** What the status keeps of a decision. */
-  #store(plan: Plan, { inFlight, run, passedOver, preparing, gates, gateHalt }: PlanDecision): void {
+  #store(plan: Plan, { inFlight, run, passedOver, preparing, hooks, gates, gateHalt }: PlanDecision): void {
     const { gateHalt: _gateHalt, ...rest } = plan;
     this.plans.set(plan.name, rest);
     this.edit(plan.name, {
       inFlight: inFlight.map(stored),
       passedOver,
       preparing: preparing.map(one => ({ ...one, since: whole(one.since) })),
+      hookRuns: hooks.map(one => ({ ...one, since: whole(one.since) })),
       gateStates: new Map(gates.map(one => [one.name, { ...one, since: whole(one.since) }])),
       ...(gateHalt && { gateHalt: { ...gateHalt, at: whole(gateHalt.at) } }),
       ...(run && { run: { ...run, startedAt: whole(run.startedAt) } }),
@@ -176,7 +177,7 @@ export class PlanWorld {
       return;
     }
     const { name, annotations } = body['metadata'] as { readonly name: string; readonly annotations: Readonly<Record<string, string>> };
-    const { nodeName } = body['spec'] as { readonly nodeName: string };
+    const { nodeName = '' } = body['spec'] as { readonly nodeName?: string };
     if (this.pods.has(name)) return;
     const uid = `uid-${name}-${(this.#version += 1)}`;
     const common = { key: `drydock-plans/${name}`, name, namespace: 'drydock-plans', uid, resourceVersion: '1', nodeName };

@@ -1,3 +1,4 @@
+import { type Hook, hookPlaces } from '../plan/hook.ts';
 import type { Plan, Work } from '../plan/plan.ts';
 import type { Approval } from '../plan/snapshot.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
@@ -41,8 +42,17 @@ const workOf = (dice: Dice): Work => {
   return dice.pick<Work>([{ kind: 'none' }, { ...job, rebootsNode: false }, { ...job, rebootsNode: true }]) as Work;
 };
 
+const hookOf = (dice: Dice, name: string): Hook => ({
+  name,
+  at: dice.pick(hookPlaces) ?? 'BeforeRun',
+  podSpec: { containers: [] },
+  timeoutSeconds: 90,
+  onFailure: dice.chance(0.5) ? 'Pause' : 'Continue',
+});
+
 /** What is asked beside the nodes themselves, and what gets them ready. */
-const asideOf = (dice: Dice): Pick<Plan, 'gates' | 'prepare'> => ({
+const asideOf = (dice: Dice): Pick<Plan, 'gates' | 'prepare' | 'hooks'> => ({
+  hooks: dice.chance(0.25) ? [hookOf(dice, 'one'), hookOf(dice, 'two')] : [],
   gates: dice.chance(0.25)
     ? [
         {

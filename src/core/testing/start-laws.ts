@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { InFlight } from '../plan/in-flight.ts';
 import type { Plan } from '../plan/plan.ts';
+import { preparePodNameOf } from '../plan/writes.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import type { PlanWorld } from './plan-world.ts';
 import { zoneLabel } from './random-plan.ts';
@@ -42,8 +43,14 @@ export class StartLaws {
     this.#inWindow(world, plan, node, seconds);
   }
 
-  /** No gate is anything but true, and the node is ready where it has to be. */
-  #asideOf(world: PlanWorld, { gates, prepare, preparing, name }: Plan, { node, uid }: InFlight): void {
+  /** No gate is anything but true, the node is ready where it has to be, and hooks have run before. */
+  #asideOf(world: PlanWorld, { gates, prepare, preparing, name, hooks, hookRuns }: Plan, { node, uid, stage }: InFlight): void {
+    for (const hook of hooks) {
+      const of = { BeforeRun: 'run', BeforeStage: `stage ${stage}` }[hook.at as string];
+      const run = hookRuns.find(one => one.name === hook.name && one.of === of);
+      const isOver = run?.state === 'Succeeded' || (run?.state === 'Failed' && hook.onFailure === 'Continue');
+      assert.ok(of === undefined || isOver, `${name} begins with ${node} before hook ${hook.name} has ended: ${run?.state}`);
+    }
     for (const gate of gates) assert.equal(world.gates.get(gate.name)?.value, 'True', `${name} begins with ${node} past gate ${gate.name}`);
     const one = preparing.find(each => each.uid === uid);
     if (prepare !== undefined) assert.equal(one?.state, 'Prepared', `${name} begins with ${node}, which was not got ready`);
@@ -85,12 +92,14 @@ export class StartLaws {
       return;
     const still = new Set([begun, ...plan.passedOver.map(({ node }) => node)]);
     const isReady = (node: string): boolean =>
-      before.prepare === undefined || before.preparing.some(one => one.node === node && one.state === 'Prepared');
+      before.prepare === undefined ||
+      before.preparing.some(one => one.node === node && one.state === 'Prepared' && one.pod === preparePodNameOf(before, one.uid));
     const starved = before.passedOver.filter(
       ({ node, since }) =>
         isReady(node) && still.has(node) && !outages.has(node) && world.now.epochMilliseconds - since.epochMilliseconds >= most * 1000,
     );
-    if (starved.length === 0) return;
+    // Another run begins, in which nobody has waited yet.
+    if (starved.length === 0 || runOf(before) !== runOf(plan)) return;
     const since = Math.min(...starved.map(one => one.since.epochMilliseconds));
     const isFirst = starved.some(one => one.node === begun && one.since.epochMilliseconds === since);
     assert.ok(isFirst, `${begun} begins before ${starved.map(({ node }) => node).join(', ')}, which have waited for too long`);

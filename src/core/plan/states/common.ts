@@ -2,6 +2,7 @@ import { isReady, type Node } from '../../hold/node.ts';
 import type { Write } from '../../maintenance/decision.ts';
 import type { MaintenanceRequest } from '../../request/request.ts';
 import type { InFlight, NodeState, Outcome, VerdictWord } from '../in-flight.ts';
+import { type HookStep, ofNode, runHooks } from '../run-hooks.ts';
 import type { PlanNode, PlanSnapshot, Waiting } from '../snapshot.ts';
 import { childNameOf } from '../writes.ts';
 
@@ -21,6 +22,7 @@ export type Step = {
   readonly one?: InFlight;
   readonly writes?: readonly Write[];
   readonly waiting?: Waiting;
+  readonly hooks?: HookStep;
   readonly again?: Temporal.Instant;
 };
 
@@ -39,6 +41,14 @@ export const isSound = (node: Node): boolean => !node.deleting && isReady(node);
 /** How often this node has been given back already in this run, because its drain was stuck. */
 export const requeuesOf = ({ snapshot, one }: NodeView): number =>
   snapshot.slices.flatMap(({ verdicts }) => verdicts).find(({ uid }) => uid === one.uid)?.requeues ?? 0;
+
+/** The hooks of this moment of the node; undefined when they have all ended. */
+export const hooksOf = ({ snapshot, one }: NodeView, at: 'BeforeNode' | 'AfterNode', now: Temporal.Instant): Step | undefined => {
+  const step = runHooks(snapshot, { at, of: ofNode(one), stage: one.stage, node: one.node }, now);
+  return step.done
+    ? undefined
+    : { one, hooks: step, ...(step.waiting && { waiting: step.waiting }), ...(step.again && { again: step.again }) };
+};
 
 /** It goes on to another state. */
 export const become = (one: InFlight, state: NodeState, now: Temporal.Instant, more: Partial<InFlight> = {}): Step => {

@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter } from '../../time.ts';
 import { createChildWrite } from '../writes.ts';
-import { become, end, type NodeView, requeuesOf, type State, type Step } from './common.ts';
+import { become, end, hooksOf, type NodeView, requeuesOf, type State, type Step } from './common.ts';
 import { beginReplacement } from './replace.ts';
 
 /** The slot is written; now the Maintenance that holds the node is made. */
@@ -8,6 +8,8 @@ export const starting: State = (view, now) => {
   const { one, child, snapshot, withdrawn } = view;
   const { work } = snapshot.plan;
   if (withdrawn) return end(one, now, 'Skipped', 'The plan was given up before anything was done');
+  const hooks = hooksOf(view, 'BeforeNode', now);
+  if (hooks !== undefined) return hooks;
   if (work.kind === 'replace') return beginReplacement(view, work, now);
   if (child === undefined) {
     return {

@@ -2,7 +2,7 @@ import { deleteChildWrite } from '../../maintenance/delete-child.ts';
 import type { NodeVerdict } from '../in-flight.ts';
 import type { Plan } from '../plan.ts';
 import { deletePodWrite, recordWrite } from '../writes.ts';
-import { become, end, isRebooted, type NodeView, requeuesOf, type State, type Step } from './common.ts';
+import { become, end, hooksOf, isRebooted, type NodeView, requeuesOf, type State, type Step } from './common.ts';
 import { settle } from './proof.ts';
 import { withdrawReplacement } from './replace.ts';
 import { podNamesOf } from './work.ts';
@@ -50,6 +50,8 @@ const record = (view: NodeView, now: Temporal.Instant): Step => {
   const isRecorded = snapshot.slices.some(({ verdicts }) =>
     verdicts.some(({ uid, startedAt }) => uid === one.uid && startedAt.epochMilliseconds === one.startedAt.epochMilliseconds),
   );
+  const hooks = isRecorded || view.withdrawn ? undefined : hooksOf(view, 'AfterNode', now);
+  if (hooks !== undefined) return hooks;
   return isRecorded ? {} : { one, writes: [recordWrite(snapshot, verdict, run.revision)] };
 };
 

@@ -4,7 +4,7 @@ import { readTime } from '../core/time.ts';
 import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
 import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
 
-/** The gates of a MaintenancePlan, and what is stored of them. */
+/** The gates and hooks of a MaintenancePlan, and what is stored of them. */
 
 type RawGate = NonNullable<MaintenancePlanSpec['gates']>[number];
 
@@ -36,3 +36,24 @@ export const gatesOf = (
     ...(haltedBy && at && { gateHalt: { gate: haltedBy.gate, message: haltedBy.message, at } }),
   };
 };
+
+const epoch = Temporal.Instant.fromEpochMilliseconds(0);
+
+/** Reads them, with the defaults of the CRD. */
+export const hooksOf = (
+  { hooks = [] }: MaintenancePlanSpec,
+  { hooks: runs = [] }: MaintenancePlanStatus,
+): Pick<Plan, 'hooks' | 'hookRuns'> => ({
+  hooks: hooks.map(({ name, at, job: { podSpec, timeoutSeconds = 600 }, onFailure = 'Pause' }) => ({
+    name,
+    at,
+    podSpec,
+    timeoutSeconds,
+    onFailure,
+  })),
+  hookRuns: runs.map(({ podUID, since, ...rest }) => ({
+    ...rest,
+    since: readTime(since) ?? epoch,
+    ...(podUID !== undefined && { podUid: podUID }),
+  })),
+});

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { at } from '../testing/make.ts';
+import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../testing/make-plan.ts';
+import { decidePlan } from './decide.ts';
+import type { Hook, HookPlace, HookRun } from './hook.ts';
+import type { NodeVerdict } from './in-flight.ts';
+import type { Plan } from './plan.ts';
+import { ofHalt, ofNode, ofRun, ofStage } from './run-hooks.ts';
+import type { PlanDecision, WorkPod } from './snapshot.ts';
+import { hookPodNameOf } from './writes.ts';
+
+/** Hooks: each runs once for what it is about, stored before its pod is made, and what comes behind it waits. */
+
+const now = at(0);
+const hookAt = (place: HookPlace, over: Partial<Hook> = {}): Hook => ({
+  name: 'ring',
+  at: place,
+  podSpec: { containers: [{ name: 'c', image: 'i', env: [{ name: 'OWN', value: 'x' }] }] },
+  timeoutSeconds: 100,
+  onFailure: 'Pause',
+  ...over,
+});
+
+const podNameFor = (of: string, attempt = 1): string => hookPodNameOf(makePlan(), `ring/${of}`, attempt);
+
+const runOf = (of: string, over: Partial<HookRun> = {}): HookRun => ({
+  name: 'ring',
+  of,
+  attempt: 1,
+  state: 'Running',
+  since: at(-10),
+  pod: podNameFor(of),
+  message: '',
+  ...over,
+});
+
+const podFor = (of: string, over: Partial<WorkPod> = {}): WorkPod => ({
+  key: `drydock-plans/${podNameFor(of)}`,
+  name: podNameFor(of),
+  namespace: 'drydock-plans',
+  uid: 'pod-1',
+  resourceVersion: '1',
+  nodeName: 'any',
+  plan: 'kernel',
+  deleting: false,
+  phase: 'Running',
+  killed: false,
+  message: 'exit code 1: no bell',
+  ...over,
+});
+
+type Given = { readonly plan: Partial<Plan>; readonly pods?: readonly WorkPod[]; readonly verdicts?: readonly NodeVerdict[] };
+
+const decide = ({ plan, pods = [], verdicts = [] }: Given): PlanDecision =>
+  decidePlan(
+    makePlanSnapshot({
+      plan: makePlan(plan),
+      nodes: ['n1', 'n2'].map(name => makePlanNode(makeReadyNode(name))),
+      pods: new Map(pods.map(pod => [pod.name, pod])),
+      verdicts,
+    }),
+    now,
+  );
+
+const text = ({ hooks, inFlight, waiting, writes, phase }: PlanDecision): string =>
+  [
+    phase,
+    ...hooks.map(({ of, state, attempt }) => `${of} ${state}${attempt > 1 ? ` ${attempt}` : ''}`),
+    ...inFlight.map(({ node, state }) => `${node} ${state}`),
+    ...waiting.slice(0, 1).map(({ word }) => word),
+    ...writes.filter(({ path }) => path.includes('/pods')).map(({ method }) => method),
+  ].join(', ');
+
+describe('a hook before the run', () => {
+  const hooks = [hookAt('BeforeRun')];
+  test('is stored, then made, then waited for; the first node begins when that it has ended is stored', () => {
+    assert.equal(text(decide({ plan: { hooks } })), 'Running, run Running, Hook');
+    const made = decide({ plan: { hooks, hookRuns: [runOf(ofRun)] } });
+    assert.equal(text(made), 'Running, run Running, Hook, POST');
+    const spec = (made.writes[0]?.body['spec'] ?? {}) as {
+      readonly nodeName?: string;
+      readonly containers?: readonly { readonly env: readonly object[] }[];
+    };
+    assert.equal(spec.nodeName, undefined, 'beside the nodes');
+    assert.deepEqual(spec.containers?.[0]?.env.slice(0, 2), [
+      { name: 'OWN', value: 'x' },
+      { name: 'DRYDOCK_PLAN', value: 'kernel' },
+    ]);
+    const seen = { plan: { hooks, hookRuns: [runOf(ofRun, { podUid: 'pod-1' })] } };
+    assert.equal(text(decide({ ...seen, pods: [podFor(ofRun)] })), 'Running, run Running, Hook');
+    const ended = decide({ ...seen, pods: [podFor(ofRun, { phase: 'Succeeded' })] });
+    assert.equal(text(ended), 'Running, run Succeeded, DELETE');
+    assert.equal(
+      text(decide({ plan: { hooks, hookRuns: [runOf(ofRun, { state: 'Succeeded' })] } })),
+      'Running, run Succeeded, n1 Starting',
+    );
+  });
+
+  test('that fails keeps the run until somebody has it run again, or does not matter', () => {
+    const seen = [runOf(ofRun, { podUid: 'pod-1' })];
+    const failed = decide({ plan: { hooks, hookRuns: seen }, pods: [podFor(ofRun, { phase: 'Failed' })] });
+    assert.equal(failed.hooks[0]?.message, 'exit code 1: no bell');
+    const stored = [runOf(ofRun, { state: 'Failed', message: 'no bell' })];
+    const kept = decide({ plan: { hooks, hookRuns: stored } });
+    assert.equal(kept.waiting[0]?.who, 'hook ring has failed: no bell; drydock plan retry kernel --failed runs it again');
+    const retries = new Map([['*', at(0)]]);
+    assert.equal(text(decide({ plan: { hooks, hookRuns: stored, retries } })), 'Running, run Running 2, Hook');
+    const careless = [hookAt('BeforeRun', { onFailure: 'Continue' })];
+    assert.equal(text(decide({ plan: { hooks: careless, hookRuns: stored } })), 'Running, run Failed, n1 Starting');
+    assert.equal(
+      decide({ plan: { hooks, hookRuns: [runOf(ofRun, { since: at(-100) })] } }).hooks[0]?.message,
+      'it has not ended within 100 s',
+    );
+  });
+});
+
+describe('hooks at other moments', () => {
+  const stages = [{ name: 'canary', limit: 1, soakSeconds: 0, approveAfter: false }];
+  const canaryDone = [makeVerdict('n1', { stage: 'canary', startedAt: at(-9), completedAt: at(-5) })];
+
+  test('before and after a stage', () => {
+    const before = [hookAt('BeforeStage')];
+    assert.equal(text(decide({ plan: { hooks: before, stages } })), 'Running, stage canary Running, Hook');
+    const [first, second] = [runOf(ofStage('canary'), { state: 'Succeeded' }), runOf(ofStage('rest'), { state: 'Succeeded' })] as const;
+    assert.equal(text(decide({ plan: { hooks: before, stages, hookRuns: [first] } })), 'Running, stage canary Succeeded, n1 Starting');
+    const next = decide({ plan: { hooks: before, stages, hookRuns: [first] }, verdicts: canaryDone });
+    assert.equal(text(next), 'Running, stage canary Succeeded, stage rest Running, Hook');
+    const begun = decide({ plan: { hooks: before, stages, hookRuns: [first, second] }, verdicts: canaryDone });
+    assert.match(text(begun), /n2 Starting/);
+    const after = [hookAt('AfterStage')];
+    assert.match(text(decide({ plan: { hooks: after, stages }, verdicts: canaryDone })), /^Running, stage canary Running, Hook/);
+    assert.match(text(decide({ plan: { hooks: after, stages, hookRuns: [first] }, verdicts: canaryDone })), /n2 Starting/);
+  });
+
+  test('after the last stage and the run: it is complete when they have ended', () => {
+    const hooks = [hookAt('AfterRun')];
+    const verdicts = [makeVerdict('n1'), makeVerdict('n2')];
+    assert.equal(text(decide({ plan: { hooks }, verdicts })), 'Running, run Running, Hook');
+    assert.equal(text(decide({ plan: { hooks, hookRuns: [runOf(ofRun, { state: 'Succeeded' })] }, verdicts })), 'Complete, run Succeeded');
+    assert.equal(text(decide({ plan: { hooks: [hookAt('AfterStage')] }, verdicts })), 'Running, stage rest Running, Hook');
+  });
+
+  test('before and after a node: it is held, and its slot free, when they have ended', () => {
+    const one = makeInFlight('n1');
+    const before = { hooks: [hookAt('BeforeNode')], inFlight: [one] };
+    const asked = decide({ plan: before });
+    assert.deepEqual([asked.hooks[0]?.of, asked.writes.length], [ofNode(one), 0], 'no Maintenance yet');
+    const ended = decide({ plan: { ...before, hookRuns: [runOf(ofNode(one), { state: 'Succeeded' })] } });
+    assert.equal(ended.writes[0]?.what, 'create the maintenance of the node');
+    const outcome = { verdict: 'Done', step: 'Soaking', message: 'Done', held: false } as const;
+    const over = makeInFlight('n1', { state: 'Releasing', attempt: 1, outcome });
+    const after = { hooks: [hookAt('AfterNode')], inFlight: [over] };
+    assert.deepEqual(decide({ plan: after }).writes, []);
+    const recorded = decide({ plan: { ...after, hookRuns: [runOf(ofNode(over), { state: 'Succeeded' })] } });
+    assert.match(recorded.writes[0]?.what ?? '', /record the verdict/);
+  });
+
+  test('when it is halted, each time anew', () => {
+    const hooks = [hookAt('OnHalt')];
+    const halt = { hooks, halt: { consecutive: 1 } };
+    const failed = [makeVerdict('n1', { verdict: 'Failed' })];
+    assert.equal(text(decide({ plan: halt, verdicts: failed })), 'Halted, halt Running');
+    assert.equal(
+      text(decide({ plan: { ...halt, hookRuns: [runOf(ofHalt, { state: 'Succeeded' })] }, verdicts: failed })),
+      'Halted, halt Succeeded',
+    );
+    const goesOn = decide({ plan: { hooks, hookRuns: [runOf(ofHalt, { state: 'Succeeded' })] } });
+    assert.deepEqual(goesOn.hooks, [], 'the next halt runs it again');
+  });
+
+  test('leave nothing behind in a plan that is given up', () => {
+    const hooks = [hookAt('BeforeRun')];
+    const given = decide({ plan: { hooks, hookRuns: [runOf(ofRun, { podUid: 'pod-1' })], aborted: true }, pods: [podFor(ofRun)] });
+    assert.equal(text(given), 'Aborted, run Running, DELETE');
+    assert.deepEqual(decide({ plan: { hooks, hookRuns: [runOf(ofRun)], aborted: true } }).hooks, []);
+  });
+});

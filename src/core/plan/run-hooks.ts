@@ -1,0 +1,131 @@
+import type { Write } from '../maintenance/decision.ts';
+import { secondsAfter, timeText } from '../time.ts';
+import type { Hook, HookPlace, HookRun } from './hook.ts';
+import type { InFlight } from './in-flight.ts';
+import { stateOfTask } from './pod-task.ts';
+import type { PlanSnapshot, Waiting, WorkPod } from './snapshot.ts';
+import { createPodWrite, deletePodWrite, hookPodNameOf } from './writes.ts';
+
+/** Hooks: each runs once for what it is about, and what comes behind it waits for its end. */
+
+/** The moment, and what the pods are told of it in their environment. */
+type Occasion = { readonly at: HookPlace; readonly of: string; readonly stage?: string; readonly node?: string };
+
+export const ofRun = 'run';
+export const ofHalt = 'halt';
+export const ofStage = (name: string): string => `stage ${name}`;
+export const ofNode = ({ uid, startedAt }: InFlight): string => `node ${uid} at ${timeText(startedAt)}`;
+
+/** What is to be stored, and done then. */
+export type HookStep = {
+  /** All have ended, and that is stored: what comes behind them may go on. */
+  readonly done: boolean;
+  readonly runs: readonly HookRun[];
+  readonly writes: readonly Write[];
+  readonly waiting?: Waiting;
+  readonly again?: Temporal.Instant;
+};
+
+const podOf = ({ pods, plan }: PlanSnapshot, { pod: name }: HookRun): WorkPod | undefined => {
+  const pod = pods.get(name);
+  return pod?.plan === plan.name ? pod : undefined;
+};
+
+const fresh = ({ plan }: PlanSnapshot, { name }: Hook, of: string, attempt: number, now: Temporal.Instant): HookRun => ({
+  name,
+  of,
+  attempt,
+  state: 'Running',
+  since: now,
+  pod: hookPodNameOf(plan, `${name}/${of}`, attempt),
+  message: '',
+});
+
+/** Somebody has said that it is to run again. */
+const isSetAside = ({ state, since }: HookRun, { plan }: PlanSnapshot): boolean => {
+  const before = plan.retries.get('*');
+  return state === 'Failed' && before !== undefined && Temporal.Instant.compare(since, before) <= 0;
+};
+
+const environmentOf = ({ plan }: PlanSnapshot, { at, stage, node }: Occasion): Readonly<Record<string, string>> => ({
+  DRYDOCK_PLAN: plan.name,
+  DRYDOCK_RUN: plan.run?.id ?? plan.runId,
+  DRYDOCK_HOOK: at,
+  ...(stage !== undefined && { DRYDOCK_STAGE: stage }),
+  ...(node !== undefined && { DRYDOCK_NODE: node }),
+});
+
+const advanceRun = (
+  snapshot: PlanSnapshot,
+  hook: Hook,
+  occasion: Occasion,
+  run: HookRun,
+  now: Temporal.Instant,
+): { readonly run: HookRun; readonly writes: readonly Write[] } => {
+  if (run.state !== 'Running') return { run, writes: [] };
+  const task = stateOfTask(run, podOf(snapshot, run), hook.timeoutSeconds, now);
+  const place = { name: run.pod, what: `runs hook ${hook.name}`, environment: environmentOf(snapshot, occasion) };
+  if (task.kind === 'missing') return { run, writes: [createPodWrite(snapshot, hook, place)] };
+  if (task.kind === 'seen') return { run: { ...run, podUid: task.podUid }, writes: [] };
+  if (task.kind === 'succeeded') return { run: { ...run, state: 'Succeeded', since: now }, writes: [] };
+  return task.kind === 'failed' ? { run: { ...run, state: 'Failed', since: now, message: task.message }, writes: [] } : { run, writes: [] };
+};
+
+const waitingFor = ({ plan }: PlanSnapshot, { name, timeoutSeconds }: Hook, run: HookRun, node: string | undefined): Waiting => ({
+  word: 'Hook',
+  who:
+    run.state === 'Failed'
+      ? `hook ${name} has failed: ${run.message}; drydock plan retry ${plan.name} --failed runs it again`
+      : `hook ${name} runs`,
+  ...(node !== undefined && { node }),
+  ...(run.state === 'Running' && { ends: secondsAfter(run.since, timeoutSeconds) }),
+});
+
+/** Runs the hooks of this moment, one after the other; each is stored before its pod is made. */
+export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Temporal.Instant): HookStep => {
+  const { hooks, hookRuns } = snapshot.plan;
+  const runs: HookRun[] = [];
+  const writes: Write[] = [];
+  let isStored = true;
+  for (const hook of hooks.filter(({ at }) => at === occasion.at)) {
+    const stored = hookRuns.find(({ name, of }) => name === hook.name && of === occasion.of);
+    const again = stored !== undefined && isSetAside(stored, snapshot) ? stored.attempt + 1 : undefined;
+    const step =
+      stored === undefined || again !== undefined
+        ? { run: fresh(snapshot, hook, occasion.of, again ?? 1, now), writes: [] }
+        : advanceRun(snapshot, hook, occasion, stored, now);
+    runs.push(step.run);
+    writes.push(...step.writes);
+    isStored &&= step.run === stored;
+    const isOver = step.run.state === 'Succeeded' || (step.run.state === 'Failed' && hook.onFailure === 'Continue');
+    if (isOver) continue;
+    const waiting = waitingFor(snapshot, hook, step.run, occasion.node);
+    return { done: false, runs, writes, waiting, ...(waiting.ends && { again: waiting.ends }) };
+  }
+  return { done: isStored, runs, writes };
+};
+
+/** Whether what it is about is still there. */
+const isCurrent = ({ of }: HookRun, { inFlight }: PlanSnapshot['plan'], isHalted: boolean): boolean =>
+  of === ofRun || of.startsWith('stage ') || (of === ofHalt && isHalted) || inFlight.some(one => of === ofNode(one));
+
+const idOf = ({ name, of }: HookRun): string => `${name}/${of}`;
+
+/** All runs as they are to be stored; what is over, or about nothing any more, loses its pod first, and then its entry. */
+export const hooksToStore = (
+  snapshot: PlanSnapshot,
+  steps: readonly HookStep[],
+  { halted, withdrawn }: { readonly halted: boolean; readonly withdrawn: boolean },
+): { readonly runs: readonly HookRun[]; readonly writes: readonly Write[] } => {
+  const { plan } = snapshot;
+  const all = new Map([...plan.hookRuns, ...steps.flatMap(({ runs }) => runs)].map(run => [idOf(run), run]));
+  const writes: Write[] = [];
+  const kept = [...all.values()].filter(run => {
+    const isKept = isCurrent(run, plan, halted) && !withdrawn;
+    const pod = podOf(snapshot, run);
+    const isLeft = pod !== undefined && (!isKept || run.state !== 'Running');
+    if (isLeft && !pod.deleting) writes.push(deletePodWrite(pod));
+    return isKept || pod !== undefined;
+  });
+  return { runs: kept, writes: [...writes, ...steps.flatMap(step => step.writes)] };
+};
