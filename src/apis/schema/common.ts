@@ -53,7 +53,7 @@ export const conditions = z
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
 
 /** CEL of a plan over a node. */
-export const expression = (what: string) => z.string().min(1).max(2048).describe(`${what} CEL over node, plan and now.`);
+export const expression = (what: string) => z.string().min(1).max(2048).describe(`${what} CEL over node, machine, plan and now.`);
 
 /** Of a part of a plan: a stage, a gate, a hook. */
 export const stageName = z

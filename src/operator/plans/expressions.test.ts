@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at } from '../../core/testing/make.ts';
+import { makeMachine } from '../../core/testing/make-machine.ts';
 import { makePlan } from '../../core/testing/make-plan.ts';
 import { planExpressions } from './expressions.ts';
 import { readNodeObject } from './plan-objects.ts';
@@ -46,10 +47,21 @@ describe('the expressions of a plan', () => {
     assert.equal(number.rank?.(nodeOf(), now), Number.MAX_SAFE_INTEGER);
   });
 
+  test('look at the Machine of the node, as it is then; one without a Machine has an empty one', () => {
+    const { due, readsMachine } = planExpressions(makePlan({ expressions: { due: "machine.metadata.labels['image'] != 'v2'" } }));
+    assert.equal(readsMachine, true);
+    const node = nodeOf();
+    assert.equal(due?.(node, now, makeMachine({ labels: { image: 'v1' } })), true);
+    assert.equal(due?.(node, now, makeMachine({ labels: { image: 'v2' } })), false, 'it is not remembered by the node');
+    assert.deepEqual(due?.(node, now), { error: 'no such key: metadata' });
+    assert.equal(planExpressions(makePlan({ expressions: { due: 'has(machine.metadata)' } })).due?.(node, now), false);
+    assert.equal(planExpressions(makePlan({ expressions: { due: 'true' } })).readsMachine, false);
+  });
+
   test('that cannot be read are told with their place; what a hostile author writes comes to an end', () => {
     assert.match(
-      planExpressions(makePlan({ expressions: { done: 'machine.x' } })).problem ?? '',
-      /^spec\.done\.expression: ERROR: <input>:1:1: undeclared reference to 'machine'/,
+      planExpressions(makePlan({ expressions: { done: 'host.x' } })).problem ?? '',
+      /^spec\.done\.expression: ERROR: <input>:1:1: undeclared reference to 'host'/,
     );
     const nested = '[1,2,3,4,5,6,7,8,9,10]';
     const source = `${nested}.all(a, ${nested}.all(b, ${nested}.all(c, ${nested}.all(d, ${nested}.all(e, ${nested}.all(f, ${nested}.all(g, a > 0)))))))`;

@@ -1,13 +1,16 @@
 import { compile, mentions } from '../../cel/check.ts';
 import { evaluate } from '../../cel/evaluate.ts';
 import type { JsonObject } from '../../core/json.ts';
+import type { Machine } from '../../core/machine/machine.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { Said } from '../../core/plan/snapshot.ts';
+import { timeText } from '../../core/time.ts';
 import type { NodeObject } from './plan-objects.ts';
 
-/** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `plan`, its name and runID; and `now`; of gates over `object` and `now`. */
+/** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `machine`, its Machine as far as it is known, with its metadata, providerID and phase (an
+ * empty object where there is none); `plan`, its name and runID; and `now`; of gates over `object` and `now`. */
 
-const variables = ['node', 'plan', 'now'];
+const variables = ['node', 'machine', 'plan', 'now'];
 const gateVariables = ['object', 'now'];
 
 type Name = keyof Plan['expressions'];
@@ -19,11 +22,13 @@ export type PlanExpressions = {
   readonly problem?: string;
   /** One of them looks at `now`: it may say something else only because time has passed. */
   readonly readsNow: boolean;
-  readonly due?: (node: NodeObject, now: Temporal.Instant) => Said;
-  readonly done?: (node: NodeObject, now: Temporal.Instant) => Said;
-  readonly finished?: (node: NodeObject, now: Temporal.Instant) => Said;
+  /** One of them looks at `machine`. */
+  readonly readsMachine: boolean;
+  readonly due?: Evaluate<Said>;
+  readonly done?: Evaluate<Said>;
+  readonly finished?: Evaluate<Said>;
   /** A number; where it fails the node comes last. */
-  readonly rank?: (node: NodeObject, now: Temporal.Instant) => number;
+  readonly rank?: Evaluate<number>;
   /** Of gates of kind object, by the gate's name. */
   readonly gates: ReadonlyMap<string, Program>;
 };
@@ -35,17 +40,31 @@ const places: Readonly<Record<Name, string>> = {
   rank: 'spec.order.expression',
 };
 
+/** What is kept of a Machine, where its API has it. */
+const machineValue = (machine: Machine | undefined): JsonObject => {
+  if (machine === undefined) return {};
+  const { apiVersion, kind, name, namespace, labels, createdAt, providerId, phase } = machine;
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, namespace, labels, creationTimestamp: timeText(createdAt) },
+    spec: providerId === undefined ? {} : { providerID: providerId },
+    status: phase === undefined ? {} : { phase },
+  };
+};
+
 const planValue = ({ name, runId }: Plan): JsonObject => ({ name, runID: runId });
 
 /** Characters of an error that are told. */
 const longest = 200;
 
-type Evaluate<T> = (node: NodeObject, now: Temporal.Instant) => T;
+type Evaluate<T> = (node: NodeObject, now: Temporal.Instant, machine?: Machine) => T;
 
 const evaluatorOf = (plan: Plan, program: Program): Evaluate<ReturnType<typeof evaluate>> => {
   const own = planValue(plan);
-  const compute: Evaluate<ReturnType<typeof evaluate>> = ({ object }, now) => evaluate(program, { node: object, plan: own, now });
-  if (mentions(program, 'now')) return compute;
+  const compute: Evaluate<ReturnType<typeof evaluate>> = ({ object }, now, machine) =>
+    evaluate(program, { node: object, machine: machineValue(machine), plan: own, now });
+  if (mentions(program, 'now') || mentions(program, 'machine')) return compute;
   // As long as the node is the same it says the same.
   const known = new WeakMap<NodeObject, ReturnType<typeof evaluate>>();
   return (node, now) => {
@@ -58,21 +77,26 @@ const evaluatorOf = (plan: Plan, program: Program): Evaluate<ReturnType<typeof e
 };
 
 const saying = (evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<Said> => {
-  return (node, now) => {
-    const result = evaluateOn(node, now);
+  return (node, now, machine) => {
+    const result = evaluateOn(node, now, machine);
     if (result.kind === 'error') return { error: result.message.slice(0, longest) };
     return typeof result.value === 'boolean' ? result.value : { error: 'the expression is not true or false' };
   };
 };
 
 const ranking = (evaluateOn: Evaluate<ReturnType<typeof evaluate>>): Evaluate<number> => {
-  return (node, now) => {
-    const result = evaluateOn(node, now);
+  return (node, now, machine) => {
+    const result = evaluateOn(node, now, machine);
     return result.kind === 'value' && typeof result.value === 'number' ? result.value : Number.MAX_SAFE_INTEGER;
   };
 };
 
-const wrong = (place: string, message: string): PlanExpressions => ({ problem: `${place}: ${message}`, readsNow: false, gates: new Map() });
+const wrong = (place: string, message: string): PlanExpressions => ({
+  problem: `${place}: ${message}`,
+  readsNow: false,
+  readsMachine: false,
+  gates: new Map(),
+});
 
 /** Compiles the expressions of a plan. What cannot be read is told with its place; nothing of the plan is evaluated then. */
 export const planExpressions = (plan: Plan): PlanExpressions => {
@@ -99,6 +123,7 @@ export const planExpressions = (plan: Plan): PlanExpressions => {
   const [due, done, finished, rank] = [on('due', saying), on('done', saying), on('finished', saying), on('rank', ranking)];
   return {
     gates,
+    readsMachine: [...programs.values()].some(program => mentions(program, 'machine')),
     readsNow: [...programs.values(), ...gates.values()].some(program => mentions(program, 'now')) || plan.dueAfterSeconds !== undefined,
     ...(due && { due }),
     ...(done && { done }),

@@ -21,7 +21,7 @@ import { GateObjects } from './gate-objects.ts';
 import { isShort } from './gates.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
 import { readWorkPod } from './plan-objects.ts';
-import { type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
+import { asksForMachines, type SnapshotInputs, takePlanSnapshot } from './take-plan-snapshot.ts';
 
 export type PlanReconcilerOptions = Ports &
   PlanCacheOptions & {
@@ -172,7 +172,8 @@ export class PlanReconciler {
     const { fence, cache, machines } = this.#options;
     if (!this.#acting || !fence.mayAct() || cache.unsynced.length > 0 || this.plans.unsynced.length > 0) return;
     const plan = this.plans.plans.get(name);
-    if (plan === undefined || (plan.work.kind === 'replace' && machines.cache.unsynced.length > 0)) return;
+    if (plan === undefined) return;
+    if (machines.cache.unsynced.length > 0 && asksForMachines(plan, this.#expressionsOf(plan))) return;
     await this.#carryOut(plan);
   }
 

@@ -1,5 +1,5 @@
 import type { Node } from '../../core/hold/node.ts';
-import { instanceOf } from '../../core/machine/machine.ts';
+import { instanceOf, type Machine } from '../../core/machine/machine.ts';
 import { mostUnavailable } from '../../core/plan/amount.ts';
 import { outagesOf } from '../../core/plan/ledger.ts';
 import type { Plan } from '../../core/plan/plan.ts';
@@ -26,31 +26,35 @@ export type SnapshotInputs = {
   readonly ownNode?: string;
 };
 
-const dueOf = (plan: Plan, { due }: PlanExpressions, node: NodeObject, now: Temporal.Instant): Said => {
-  const said = due?.(node, now) ?? true;
+/** A node as both watches have it, and its Machine, where the plan asks for it. */
+type Seen = { readonly known: Node; readonly node: NodeObject; readonly machine?: Machine | undefined };
+
+const dueOf = (plan: Plan, { due }: PlanExpressions, { node, machine }: Seen, now: Temporal.Instant): Said => {
+  const said = due?.(node, now, machine) ?? true;
   const { dueAfterSeconds } = plan;
   const isYoung = dueAfterSeconds !== undefined && isBefore(now, secondsAfter(node.createdAt, dueAfterSeconds));
   return said === true && isYoung ? false : said;
 };
 
-const planNodeOf = (
-  plan: Plan,
-  known: Node,
-  node: NodeObject,
-  expressions: PlanExpressions,
-  machine: MachineLink | undefined,
-  now: Temporal.Instant,
-): PlanNode => {
-  const due = dueOf(plan, expressions, node, now);
+const linkOf = ({ apiVersion, namespace, name, providerId }: Machine): MachineLink => ({
+  apiVersion,
+  namespace,
+  name,
+  instance: instanceOf(providerId) ?? name,
+});
+
+const planNodeOf = (plan: Plan, seen: Seen, expressions: PlanExpressions, now: Temporal.Instant): PlanNode => {
+  const { known, node, machine } = seen;
+  const due = dueOf(plan, expressions, seen, now);
   return {
     node: known,
     createdAt: node.createdAt,
     selected: matches(plan.nodeSelector, known.labels),
     due,
-    done: expressions.done?.(node, now) ?? (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
-    finished: expressions.finished?.(node, now) ?? false,
-    rank: expressions.rank?.(node, now) ?? 0,
-    ...(machine && { machine }),
+    done: expressions.done?.(node, now, machine) ?? (expressions.due === undefined ? true : typeof due === 'boolean' ? !due : due),
+    finished: expressions.finished?.(node, now, machine) ?? false,
+    rank: expressions.rank?.(node, now, machine) ?? 0,
+    ...(machine && { machine: linkOf(machine) }),
   };
 };
 
@@ -72,12 +76,14 @@ const otherOf = (plan: Plan, inputs: SnapshotInputs): OtherPlan => {
   return { name: plan.name, selected, inFlight: plan.inFlight, ...(most !== undefined && { maxUnavailable: most }) };
 };
 
-const machinesByNode = ({ machines }: SnapshotInputs): ReadonlyMap<string, MachineLink> =>
+/** Whether a plan looks at Machines: what it decides needs to know all of them. */
+export const asksForMachines = ({ work }: Plan, { readsMachine }: PlanExpressions): boolean => work.kind === 'replace' || readsMachine;
+
+const machinesByNode = ({ machines }: SnapshotInputs): ReadonlyMap<string, Machine> =>
   new Map(
-    [...machines.machines.values()].flatMap(({ apiVersion, namespace, name, nodeName, providerId, deleting }): [string, MachineLink][] => {
-      if (nodeName === undefined || deleting) return [];
-      return [[nodeName, { apiVersion, namespace, name, instance: instanceOf(providerId) ?? name }]];
-    }),
+    [...machines.machines.values()].flatMap((machine): [string, Machine][] =>
+      machine.nodeName === undefined || machine.deleting ? [] : [[machine.nodeName, machine]],
+    ),
   );
 
 /** Where they are made, so that nobody without rights in that namespace can put one in their place. */
@@ -90,7 +96,7 @@ const replacementsOf = (plan: Plan, { machines, settings }: SnapshotInputs): Pla
 const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['children'], now: Temporal.Instant): PlanSnapshot['nodes'] => {
   const { plans, cache, expressionsOf } = inputs;
   const expressions = expressionsOf(plan);
-  const machines = plan.work.kind === 'replace' ? machinesByNode(inputs) : new Map<string, MachineLink>();
+  const machines = asksForMachines(plan, expressions) ? machinesByNode(inputs) : undefined;
   const wanted = new Set([...plan.inFlight.map(({ node }) => node), ...[...children.values()].map(({ nodeName }) => nodeName)]);
   const found = new Map<string, PlanNode>();
   for (const node of plans.nodes.values()) {
@@ -98,7 +104,7 @@ const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['chi
     // The two watches are not at the same place: what only one of them knows has its turn when both do.
     if (known === undefined || known.uid !== node.uid) continue;
     if (!wanted.has(node.key) && !matches(plan.nodeSelector, known.labels)) continue;
-    found.set(node.key, planNodeOf(plan, known, node, expressions, machines.get(node.key), now));
+    found.set(node.key, planNodeOf(plan, { known, node, machine: machines?.get(node.key) }, expressions, now));
   }
   return found;
 };
