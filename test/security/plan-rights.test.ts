@@ -49,6 +49,7 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
 
   test('whoever runs a plan pauses, limits, retries and skips; its nodes and its work need write-work', async () => {
     const edit = (spec: object): Promise<Reply> => as('runner', 'PATCH', `${planPath('guarded')}?dryRun=All`, { spec });
+    const podSpec = { containers: [{ name: 'c', image: 'example.test/own:1' }] };
     for (const spec of [
       { paused: false },
       { concurrency: { maxInFlight: 2 } },
@@ -64,6 +65,9 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
       { done: { expression: 'true' } },
       { template: { maintenance: { drain: { force: false } } } },
       { approval: { run: 'NotRequired' } },
+      { gates: [{ name: 'g', workloads: {} }] },
+      { prepare: { job: { podSpec } } },
+      { hooks: [{ name: 'h', at: 'BeforeRun', job: { podSpec } }] },
     ]) {
       const reply = await edit(spec);
       assert.equal(reply.status, 403, JSON.stringify(spec));

@@ -172,7 +172,7 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
 export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanDecision => {
   const run = runOf(snapshot.plan, now);
   const isNew = run !== snapshot.plan.run;
-  const known = isNew ? { ...snapshot, slices: [], plan: { ...snapshot.plan, run, passedOver: [], hookRuns: [] } } : snapshot;
+  const known = isNew ? { ...snapshot, slices: [], plan: { ...snapshot.plan, run, passedOver: [] } } : snapshot;
   const view = viewOf(known, now);
   const steps = known.plan.inFlight.map(one => advance(known, one, isWithdrawn(known.plan), now));
   // A slot that is free counts as free from the next look on, when that is stored.

@@ -169,6 +169,14 @@ describe('hooks at other moments', () => {
     assert.deepEqual(goesOn.hooks, [], 'the next halt runs it again');
   });
 
+  test('of an earlier run say nothing, and leave no pod behind', () => {
+    const hooks = [hookAt('BeforeRun')];
+    const old = runOf(ofRun, { state: 'Running', pod: 'kernel-old-hook-1', podUid: 'pod-1' });
+    const next = decide({ plan: { hooks, hookRuns: [old] }, pods: [podFor(ofRun, { name: 'kernel-old-hook-1' })] });
+    assert.equal(text(next), 'Running, run Running, run Running, Hook, DELETE');
+    assert.equal(text(decide({ plan: { hooks, hookRuns: [old] } })), 'Running, run Running, Hook', 'its pod is gone');
+  });
+
   test('leave nothing behind in a plan that is given up', () => {
     const hooks = [hookAt('BeforeRun')];
     const given = decide({ plan: { hooks, hookRuns: [runOf(ofRun, { podUid: 'pod-1' })], aborted: true }, pods: [podFor(ofRun)] });

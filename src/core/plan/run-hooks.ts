@@ -41,6 +41,10 @@ const fresh = ({ plan }: PlanSnapshot, { name }: Hook, of: string, attempt: numb
   message: '',
 });
 
+/** Of an earlier run it says nothing. */
+const isOfThisRun = ({ name, of, attempt, pod }: HookRun, { plan }: PlanSnapshot): boolean =>
+  pod === hookPodNameOf(plan, `${name}/${of}`, attempt);
+
 /** Somebody has said that it is to run again. */
 const isSetAside = ({ state, since }: HookRun, { plan }: PlanSnapshot): boolean => {
   const before = plan.retries.get('*');
@@ -88,7 +92,7 @@ export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Tempor
   const writes: Write[] = [];
   let isStored = true;
   for (const hook of hooks.filter(({ at }) => at === occasion.at)) {
-    const stored = hookRuns.find(({ name, of }) => name === hook.name && of === occasion.of);
+    const stored = hookRuns.findLast(run => run.name === hook.name && run.of === occasion.of && isOfThisRun(run, snapshot));
     const again = stored !== undefined && isSetAside(stored, snapshot) ? stored.attempt + 1 : undefined;
     const step =
       stored === undefined || again !== undefined
@@ -106,10 +110,16 @@ export const runHooks = (snapshot: PlanSnapshot, occasion: Occasion, now: Tempor
 };
 
 /** Whether what it is about is still there. */
-const isCurrent = ({ of }: HookRun, { inFlight }: PlanSnapshot['plan'], isHalted: boolean): boolean =>
-  of === ofRun || of.startsWith('stage ') || (of === ofHalt && isHalted) || inFlight.some(one => of === ofNode(one));
+const isCurrent = (run: HookRun, snapshot: PlanSnapshot, isHalted: boolean): boolean => {
+  const { of } = run;
+  const { inFlight } = snapshot.plan;
+  const isThere = of === ofRun || of.startsWith('stage ') || (of === ofHalt && isHalted) || inFlight.some(one => of === ofNode(one));
+  return isThere && isOfThisRun(run, snapshot);
+};
 
-const idOf = ({ name, of }: HookRun): string => `${name}/${of}`;
+/** One attempt makes way for the next, and its pod goes with it. */
+const isOutdone = (run: HookRun, all: readonly HookRun[]): boolean =>
+  all.some(({ name, of, attempt }) => name === run.name && of === run.of && attempt > run.attempt);
 
 /** All runs as they are to be stored; what is over, or about nothing any more, loses its pod first, and then its entry. */
 export const hooksToStore = (
@@ -117,11 +127,10 @@ export const hooksToStore = (
   steps: readonly HookStep[],
   { halted, withdrawn }: { readonly halted: boolean; readonly withdrawn: boolean },
 ): { readonly runs: readonly HookRun[]; readonly writes: readonly Write[] } => {
-  const { plan } = snapshot;
-  const all = new Map([...plan.hookRuns, ...steps.flatMap(({ runs }) => runs)].map(run => [idOf(run), run]));
+  const all = [...new Map([...snapshot.plan.hookRuns, ...steps.flatMap(({ runs }) => runs)].map(run => [run.pod, run])).values()];
   const writes: Write[] = [];
-  const kept = [...all.values()].filter(run => {
-    const isKept = isCurrent(run, plan, halted) && !withdrawn;
+  const kept = all.filter(run => {
+    const isKept = isCurrent(run, snapshot, halted) && !withdrawn && !isOutdone(run, all);
     const pod = podOf(snapshot, run);
     const isLeft = pod !== undefined && (!isKept || run.state !== 'Running');
     if (isLeft && !pod.deleting) writes.push(deletePodWrite(pod));

@@ -140,7 +140,6 @@ const amongCandidates = (
 ): Start => {
   const { name } = stage.stage;
   const { plan } = view.snapshot;
-  if (candidates.length === 0) return { stage: name, waiting: [] };
   const shut = inFlightLimit(view, stage) ?? gateBeforeNode(view.snapshot, view.gates, now);
   if (shut !== undefined) {
     return { stage: name, waiting: [shut], passedOver: passedOverOf(plan, candidates, [], now), ...(shut.ends && { again: shut.ends }) };
@@ -169,8 +168,9 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
   const { name } = stage.stage;
   const starved = starvedOf(view.snapshot.plan, now);
   const candidates = candidatesOf(stage, view, starved);
+  if (candidates.length === 0) return { stage: name, waiting: [] };
   const hooks = runHooks(view.snapshot, { at: 'BeforeStage', of: ofStage(name), stage: name }, now);
-  const start = (candidates.length === 0 ? undefined : held(hooks, name)) ?? amongCandidates(stage, view, candidates, starved, now);
+  const start = held(hooks, name) ?? amongCandidates(stage, view, candidates, starved, now);
   return { ...start, candidates, hooks: [hooks] };
 };
 
