@@ -3,12 +3,10 @@ import { test } from 'node:test';
 import { machineAdapter } from '../../../apis/machine-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Api, ApiCall, ApiResponse, Watcher } from '../../../operator/ports.ts';
-import { silentLog } from '../../../support/log.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { approve, readApproval } from '../actions/approval.ts';
-import type { Delta } from '../scene.ts';
+import { observing } from '../testing/observing.ts';
 import { type Place, place } from '../testing/place.ts';
-import { Observer } from './observer.ts';
 
 const mm = 'machinemaintenances.machinemaintenance.managed.openshift.io';
 const windows = 'maintenancewindows.drydock.dev';
@@ -31,25 +29,8 @@ const maintenance = (events: readonly JsonObject[]): JsonObject => ({
   spec: { maintenancescheduled: false, machineid: 'i-1', machinelink: 'w1', nodeName: 'w1', events: [...events] },
 });
 
-const observing = async (at: Place, clock: VirtualClock, watcher: Watcher = at.ports) => {
-  const observer = new Observer({
-    watcher,
-    adapters: at.adapters,
-    machines: machineAdapter,
-    access: 'link',
-    cluster: 'test',
-    clock,
-    log: silentLog,
-  });
-  const deltas: Delta[] = [];
-  observer.listen((_revision, delta) => deltas.push(delta));
-  const done = new AbortController();
-  const running = observer.run(done.signal);
-  await clock.advance(200);
-  const end = async (): Promise<void> => {
-    done.abort();
-    await Promise.all([running, at.stop(), clock.advance(1000)]);
-  };
+const observingMachines = async (at: Place, clock: VirtualClock, watcher: Watcher = at.ports) => {
+  const { observer, deltas, end } = await observing(at, clock, { watcher, machines: machineAdapter });
   const patch = async (body: JsonObject, part = '/status'): Promise<void> => {
     const answer = await at.ports.call({ method: 'PATCH', path: path + part, contentType: 'application/merge-patch+json', body });
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
@@ -67,7 +48,7 @@ const furnished = (clock: VirtualClock): Place => {
 test('what is announced about a machine is shown with its phase, what it waits for, and its deadline, until it is over', async () => {
   const clock = new VirtualClock();
   const at = furnished(clock);
-  const { observer, deltas, end, patch } = await observing(at, clock);
+  const { observer, deltas, end, patch } = await observingMachines(at, clock);
   at.make(mm, maintenance([event({ source: 'agent/aws' }), event()]));
   await clock.advance(200);
   assert.deepEqual(observer.scene().machines, [
@@ -111,7 +92,7 @@ test('what is announced about a machine is shown with its phase, what it waits f
 test('a node whose machine has gone and is being replaced stays where it was', async () => {
   const clock = new VirtualClock();
   const at = furnished(clock);
-  const { observer, end, patch } = await observing(at, clock);
+  const { observer, end, patch } = await observingMachines(at, clock);
   at.make(mm, maintenance([event()]));
   at.make('maintenances.drydock.dev', { metadata: { name: 'w1' }, spec: { nodeName: 'w1' } });
   await clock.advance(200);
@@ -128,7 +109,7 @@ test('a node whose machine has gone and is being replaced stays where it was', a
 test('windows are shown as the operator has last said of them', async () => {
   const clock = new VirtualClock();
   const at = furnished(clock);
-  const { observer, end } = await observing(at, clock);
+  const { observer, end } = await observingMachines(at, clock);
   const spec = { openings: [{ cron: '0 22 * * *', duration: '6h' }] };
   at.make(windows, { metadata: { name: 'nights' }, spec });
   at.make(windows, { metadata: { name: 'wrong' }, spec: { ...spec, timeZone: 'Nowhere/Atall' } });
@@ -151,7 +132,7 @@ test('windows are shown as the operator has last said of them', async () => {
 test('a cluster without these kinds is no trouble; one that does not show them says so, and all else is there', async () => {
   const clock = new VirtualClock();
   const at = place(clock, ['maintenance']);
-  const without = await observing(at, clock);
+  const without = await observingMachines(at, clock);
   assert.deepEqual(without.observer.scene().facts, {
     access: 'link',
     cluster: 'test',
@@ -167,7 +148,7 @@ test('a cluster without these kinds is no trouble; one that does not show them s
       sink.failing?.({ message: 'forbidden', status: 403, retryInMs: 1000 });
     },
   };
-  const refused = await observing(other, clock, refusing);
+  const refused = await observingMachines(other, clock, refusing);
   const { facts, nodes } = refused.observer.scene();
   assert.deepEqual(
     [facts.loading, facts.unreadable.map(({ what }) => what), nodes.length],
@@ -179,7 +160,7 @@ test('a cluster without these kinds is no trouble; one that does not show them s
 test('somebody agrees to what waits for that, as it was seen, and to nothing else', async () => {
   const clock = new VirtualClock();
   const at = furnished(clock);
-  const { observer, end, patch } = await observing(at, clock);
+  const { observer, end, patch } = await observingMachines(at, clock);
   at.make(mm, maintenance([event()]));
   await clock.advance(200);
   const request = () => observer.findMachine(key) ?? assert.fail('it is not there');

@@ -3,38 +3,17 @@ import { test } from 'node:test';
 import { planAdapter } from '../../../apis/plan-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Watcher } from '../../../operator/ports.ts';
-import { silentLog } from '../../../support/log.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 import { approvePlan, steer } from '../actions/plans.ts';
-import type { Delta } from '../scene.ts';
+import { observing } from '../testing/observing.ts';
 import { type Place, place } from '../testing/place.ts';
-import { Observer } from './observer.ts';
 
 const plans = 'maintenanceplans.drydock.dev';
 const path = '/apis/drydock.dev/v1alpha1/maintenanceplans/kernel';
 const approvals = '/apis/drydock.dev/v1alpha1/maintenanceapprovals';
 
-const observing = async (at: Place, clock: VirtualClock, watcher: Watcher = at.ports) => {
-  const observer = new Observer({
-    watcher,
-    adapters: at.adapters,
-    plans: planAdapter,
-    access: 'link',
-    cluster: 'test',
-    clock,
-    log: silentLog,
-  });
-  const deltas: Delta[] = [];
-  observer.listen((_revision, delta) => deltas.push(delta));
-  const done = new AbortController();
-  const running = observer.run(done.signal);
-  await clock.advance(200);
-  const end = async (): Promise<void> => {
-    done.abort();
-    await Promise.all([running, at.stop(), clock.advance(1000)]);
-  };
-  return { observer, deltas, end };
-};
+const observingPlans = (at: Place, clock: VirtualClock, watcher: Watcher = at.ports) =>
+  observing(at, clock, { watcher, plans: planAdapter });
 
 const furnished = (clock: VirtualClock): Place => {
   const at = place(clock, ['maintenance', 'plan', 'planApproval']);
@@ -58,7 +37,7 @@ const specNow = async (at: Place): Promise<JsonObject> => {
 test('a plan is shown, follows its status, and goes', async () => {
   const clock = new VirtualClock();
   const at = furnished(clock);
-  const { observer, deltas, end } = await observing(at, clock);
+  const { observer, deltas, end } = await observingPlans(at, clock);
   assert.deepEqual(
     observer.scene().plans.map(({ key, phase }) => [key, phase]),
     [['kernel', 'Pending']],
@@ -77,7 +56,7 @@ test('a plan is shown, follows its status, and goes', async () => {
 test('a Maintenance names the plan that it is part of', async () => {
   const clock = new VirtualClock();
   const at = furnished(clock);
-  const { observer, end } = await observing(at, clock);
+  const { observer, end } = await observingPlans(at, clock);
   const metadata = { name: 'kernel-1', annotations: { 'drydock.dev/maintenance-plan': 'kernel' } };
   at.make('maintenances.drydock.dev', { metadata, spec: { nodeName: 'w1' } });
   await clock.advance(200);
@@ -90,7 +69,7 @@ test('a Maintenance names the plan that it is part of', async () => {
 
 test('a cluster without plans is no trouble; one that does not show them says so', async () => {
   const clock = new VirtualClock();
-  const without = await observing(place(clock), clock);
+  const without = await observingPlans(place(clock), clock);
   assert.deepEqual(without.observer.scene().facts.unreadable, []);
   await without.end();
   const at = furnished(clock);
@@ -100,7 +79,7 @@ test('a cluster without plans is no trouble; one that does not show them says so
       sink.failing?.({ message: 'forbidden', status: 403, retryInMs: 1000 });
     },
   };
-  const refused = await observing(at, clock, refusing);
+  const refused = await observingPlans(at, clock, refusing);
   const { facts, nodes } = refused.observer.scene();
   assert.deepEqual([facts.loading, facts.unreadable, nodes.length], [[], [{ what: 'maintenance plans', message: 'forbidden' }], 3]);
   await refused.end();
@@ -109,7 +88,7 @@ test('a cluster without plans is no trouble; one that does not show them says so
 test('the very plan that was seen is paused and resumed, and no successor of its name', async () => {
   const clock = new VirtualClock();
   const at = furnished(clock);
-  const { observer, end } = await observing(at, clock);
+  const { observer, end } = await observingPlans(at, clock);
   const uid = observer.scene().plans[0]?.uid ?? '';
   const plan = () => observer.findPlan('kernel', uid) ?? assert.fail('it is not there');
   assert.equal(observer.findPlan('kernel', 'another'), undefined);
@@ -128,7 +107,7 @@ test('the very plan that was seen is paused and resumed, and no successor of its
 test('what it waits for is approved once, under its own name, and goes with the plan', async () => {
   const clock = new VirtualClock();
   const at = furnished(clock);
-  const { observer, end } = await observing(at, clock);
+  const { observer, end } = await observingPlans(at, clock);
   const run = { id: '1', revision: 'r1', startTime: '2026-01-01T00:00:00Z', stage: 'canary' };
   const waiting = [{ word: 'Approval', who: 'somebody has to agree', since: '2026-01-01T00:00:00Z' }];
   await report(at, clock, { phase: 'AwaitingApproval', observedGeneration: 1, run, waiting });

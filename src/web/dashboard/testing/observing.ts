@@ -1,0 +1,30 @@
+import { silentLog } from '../../../support/log.ts';
+import type { VirtualClock } from '../../../support/virtual-clock.ts';
+import type { Delta } from '../scene.ts';
+import { Observer } from '../watch/observer.ts';
+import type { Place } from './place.ts';
+
+type Options = ConstructorParameters<typeof Observer>[0];
+
+/** An observer at work on a place of a test, with every change that it tells, and the end of both. */
+export const observing = async (at: Place, clock: VirtualClock, more: Partial<Pick<Options, 'watcher' | 'machines' | 'plans'>> = {}) => {
+  const observer = new Observer({
+    watcher: at.ports,
+    adapters: at.adapters,
+    access: 'link',
+    cluster: 'test',
+    clock,
+    log: silentLog,
+    ...more,
+  });
+  const deltas: Delta[] = [];
+  observer.listen((_revision, delta) => deltas.push(delta));
+  const done = new AbortController();
+  const running = observer.run(done.signal);
+  await clock.advance(200);
+  const end = async (): Promise<void> => {
+    done.abort();
+    await Promise.all([running, at.stop(), clock.advance(1000)]);
+  };
+  return { observer, deltas, end };
+};
