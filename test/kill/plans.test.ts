@@ -7,17 +7,18 @@ import { node } from '../control-plane/manifests.ts';
 import type { List } from '../control-plane/objects.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { firstBoot, plan, planPath, untilPlan, Work } from '../operator/plan-work.ts';
+import { firstBoot, isWork, plan, planPath, untilPlan, Work } from '../operator/plan-work.ts';
 import { installShipped, operatorUsers } from '../operator/shipped.ts';
 import { Keeper } from './keeper.ts';
 
-/** A plan of one node with work that reboots it: the operator is killed at every write that the plan makes, and the end is always the same. */
+/** A plan of one node that is got ready, with work that reboots it and a hook behind it: the operator is killed at every write that the plan makes, and the end is always the same. */
 
 const started = await startControlPlane({ audit: true, users: operatorUsers });
 const leftOut = started.kind === 'left-out' ? `control plane left out: ${started.why}` : false;
 const skip = leftOut || (started.kind === 'started' && started.external && 'it needs the audit log of a control plane of its own');
 const controlPlane = started as ControlPlane;
 const name = 'drydock-kill-plan';
+const podSpec = { containers: [{ name: 'up', image: 'example.test/beside:1' }] };
 const worker = 'drydock-kill-worker';
 
 /** What the plan writes itself: the life of its Maintenance has a test of its own. */
@@ -53,7 +54,7 @@ describe('an operator that is killed at every write of a plan and started again'
     await create(api, node(worker, { labels: { group: name } }));
     await nodesReady(api, [worker]);
     await firstBoot(api, [worker]);
-    work = new Work(api, () => ({ kernel }));
+    work = new Work(api, (_node, about) => (isWork(about) ? { kernel } : { exitCode: 0 }));
     keeper = await Keeper.start(controlPlane);
     await keeper.settled();
   });
@@ -88,7 +89,7 @@ describe('an operator that is killed at every write of a plan and started again'
   };
 
   /** One plan from its creation to its end, with a blow where it is reached. */
-  const live = async (at: string | undefined, moment: 'before' | 'after'): Promise<readonly string[]> => {
+  const live = async (at: string | undefined, moment: 'before' | 'after', beside = {}): Promise<readonly string[]> => {
     lives += 1;
     kernel = `7.${lives}.0`;
     const pods = work.counts.get(worker) ?? 0;
@@ -96,7 +97,7 @@ describe('an operator that is killed at every write of a plan and started again'
     const due = { expression: `node.status.nodeInfo.kernelVersion != '${kernel}'` };
     const { metadata } = await api.post<{ readonly metadata: { readonly uid: string } }>(
       '/apis/drydock.dev/v1alpha1/maintenanceplans',
-      plan(name, name, { due }),
+      plan(name, name, { due, ...beside }),
     );
     try {
       await untilPlan(api, name, 'complete', ({ phase }) => phase === 'Complete', { deadlineMs: 40_000, everyMs: 25 });
@@ -122,6 +123,20 @@ describe('an operator that is killed at every write of a plan and started again'
       const missed = essential.filter(write => !targets.includes(write));
       assert.deepEqual(missed, [], `what is written: ${targets.join(', ')}`);
       for (const at of targets) await live(at, moment);
+    });
+
+    test(`killed at each pod that it makes and deletes for what is beside the work, ${when}`, async () => {
+      const beside = { prepare: { job: { podSpec } }, hooks: [{ name: 'after', at: 'AfterNode', job: { podSpec } }] };
+      const targets = (await live(undefined, moment, beside)).filter(write => write.includes(' pods '));
+      assert.deepEqual(targets.toSorted(), [
+        'DELETE pods 1',
+        'DELETE pods 2',
+        'DELETE pods 3',
+        'POST pods 1',
+        'POST pods 2',
+        'POST pods 3',
+      ]);
+      for (const at of targets) await live(at, moment, beside);
     });
   }
 });

@@ -68,13 +68,17 @@ export const firstBoot = async (api: Api, names: readonly string[]): Promise<voi
 export type Deed = { readonly kernel?: string; readonly exitCode?: number; readonly hangs?: true };
 
 /** `hook`: the moment of the hook that the pod is of; empty for work. */
-export type DeedOf = (node: string, about: { readonly pod: string; readonly hook: string }) => Deed;
+type About = { readonly pod: string; readonly hook: string };
+export type DeedOf = (node: string, about: About) => Deed;
+
+/** It works on the node: it does not get it ready, and is no hook. */
+export const isWork = ({ pod, hook }: About): boolean => hook === '' && !pod.endsWith('-ready');
 
 const hookIn = ({ containers }: Pod['spec']): string => containers[0]?.env?.find(({ name }) => name === 'DRYDOCK_HOOK')?.value ?? '';
 
 const space = '/api/v1/namespaces/drydock-plans/pods';
 
-/** Plays the pods of plans: what they do is what `deedOf` says of their node. Counts the pods by node. */
+/** Plays the pods of plans: what they do is what `deedOf` says of their node. Counts the pods of the work itself by node. */
 export class Work {
   readonly counts = new Map<string, number>();
   readonly #api: Api;
@@ -106,8 +110,9 @@ export class Work {
   async #do({ metadata, spec }: Pod): Promise<void> {
     const { nodeName } = spec;
     this.#seen.add(metadata.uid);
-    this.counts.set(nodeName, (this.counts.get(nodeName) ?? 0) + 1);
-    const { kernel, exitCode = 0, hangs } = this.#deedOf(nodeName, { pod: metadata.name, hook: hookIn(spec) });
+    const about = { pod: metadata.name, hook: hookIn(spec) };
+    if (isWork(about)) this.counts.set(nodeName, (this.counts.get(nodeName) ?? 0) + 1);
+    const { kernel, exitCode = 0, hangs } = this.#deedOf(nodeName, about);
     if (hangs === true) return;
     const state = {
       terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: exitCode === 0 ? '' : 'no space left on /boot' },
