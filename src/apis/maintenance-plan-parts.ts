@@ -1,4 +1,4 @@
-import { type Gate, type GatePlace, type GateState, gatePlaces } from '../core/plan/gate.ts';
+import { type Gate, type GatePlace, type GateState, gatePlaces } from '../core/plan/gates/gate.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import { readTime } from '../core/time.ts';
 import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../core/json.ts';
-import type { HookRun } from '../core/plan/hook.ts';
 import type { InFlight, Preparing } from '../core/plan/in-flight.ts';
 import type { Plan, Run } from '../core/plan/plan.ts';
+import type { HookRun } from '../core/plan/pods/hook.ts';
 import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
 import { instantAt, readTime, secondsBetween, timeText } from '../core/time.ts';
 import { type SaidCondition, withTransitions } from './conditions.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { hookStates } from '../../core/plan/hook.ts';
 import { nodeStates, preparingStates, verdictWords } from '../../core/plan/in-flight.ts';
 import { planPhases } from '../../core/plan/plan.ts';
+import { hookStates } from '../../core/plan/pods/hook.ts';
 import { conditions, objectName, rule, rules, stageName, time } from './common.ts';
 
 /** The status of a MaintenancePlan, and the kinds beside it: the records of its runs, and approvals. */

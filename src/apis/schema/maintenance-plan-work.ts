@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hookPlaces } from '../../core/plan/hook.ts';
+import { hookPlaces } from '../../core/plan/pods/hook.ts';
 import { expression, rule, rules, stageName } from './common.ts';
 
 /** The work of a MaintenancePlan: what is done on each node. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { gatePlaces } from '../../core/plan/gate.ts';
+import { gatePlaces } from '../../core/plan/gates/gate.ts';
 import { mostFirst } from '../../core/plan/plan.ts';
 import { expression, labelSelector, objectName, rule, rules, stageName, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';

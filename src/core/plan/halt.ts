@@ -1,6 +1,6 @@
 import { resolveAmount } from './amount.ts';
-import { inOrder } from './ramp.ts';
-import { isUsed } from './stages.ts';
+import { inOrder } from './start/ramp.ts';
+import { isUsed } from './start/stages.ts';
 import type { PlanView } from './view.ts';
 
 /** How many of the last verdicts are failures. */

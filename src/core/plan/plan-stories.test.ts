@@ -6,7 +6,7 @@ import { PlanWorld } from '../testing/plan-world.ts';
 import { Dice, randomApproval, randomPlan, randomWindows, zoneLabel } from '../testing/random-plan.ts';
 import { StartLaws } from '../testing/start-laws.ts';
 import { resolveAmount } from './amount.ts';
-import type { GateValue } from './gate.ts';
+import type { GateValue } from './gates/gate.ts';
 import { outagesOf, unavailableOf } from './ledger.ts';
 import type { Plan } from './plan.ts';
 

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../json.ts';
 import type { LabelSelector } from '../pod/selector.ts';
 import type { Amount } from './amount.ts';
-import type { Gate, GateHalt, GateState } from './gate.ts';
-import type { Hook, HookRun } from './hook.ts';
+import type { Gate, GateHalt, GateState } from './gates/gate.ts';
 import type { InFlight, Preparing } from './in-flight.ts';
+import type { Hook, HookRun } from './pods/hook.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan as the core sees it. */
 

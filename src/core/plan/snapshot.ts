@@ -4,11 +4,11 @@ import type { Write } from '../maintenance/decision.ts';
 import type { Member } from '../quorum/quorum.ts';
 import type { MaintenanceRequest } from '../request/request.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
-import type { GateHalt, GateState, GateValue } from './gate.ts';
-import type { HookRun } from './hook.ts';
+import type { GateHalt, GateState, GateValue } from './gates/gate.ts';
 import type { InFlight, NodeVerdict, Preparing } from './in-flight.ts';
 import type { Outage } from './ledger.ts';
 import type { Plan, PlanPhase } from './plan.ts';
+import type { HookRun } from './pods/hook.ts';
 
 /** What an expression says of a node: it may fail, for example where a field is missing. */
 export type Said = boolean | { readonly error: string };

@@ -8,7 +8,7 @@ import { advance } from './advance.ts';
 import { decidePlan } from './decide.ts';
 import type { InFlight, NodeState } from './in-flight.ts';
 import type { Plan, Work } from './plan.ts';
-import { rebootPodSpec } from './reboot.ts';
+import { rebootPodSpec } from './pods/reboot.ts';
 import type { PlanNode, PlanSnapshot, WorkPod } from './snapshot.ts';
 import type { Step } from './states/common.ts';
 import { childNameOf, podNameOf } from './writes.ts';

@@ -1,12 +1,12 @@
 import { isControlPlane } from '../quorum/quorum.ts';
 import { mostUnavailable, resolveAmount } from './amount.ts';
-import { gateHaltOf, gateStates } from './ask-gates.ts';
-import type { GateHalt, GateState } from './gate.ts';
+import { gateHaltOf, gateStates } from './gates/ask-gates.ts';
+import type { GateHalt, GateState } from './gates/gate.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
 import { unavailableOf } from './ledger.ts';
-import { inOrder } from './ramp.ts';
 import type { PlanCounts, PlanNode, PlanSnapshot } from './snapshot.ts';
-import { type StageNodes, stagesOf } from './stages.ts';
+import { inOrder } from './start/ramp.ts';
+import { type StageNodes, stagesOf } from './start/stages.ts';
 
 /** What follows from a snapshot at once, computed once a pass. */
 export type PlanView = {

@@ -2,7 +2,7 @@ import type { Node } from '../hold/node.ts';
 import type { JsonObject } from '../json.ts';
 import type { Write } from '../maintenance/decision.ts';
 import { decidePlan } from '../plan/decide.ts';
-import type { GateValue } from '../plan/gate.ts';
+import type { GateValue } from '../plan/gates/gate.ts';
 import type { InFlight, NodeVerdict } from '../plan/in-flight.ts';
 import { outagesOf } from '../plan/ledger.ts';
 import { type Plan, planAnnotation } from '../plan/plan.ts';

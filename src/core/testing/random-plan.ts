@@ -1,5 +1,5 @@
-import { type Hook, hookPlaces } from '../plan/hook.ts';
 import type { Plan, Work } from '../plan/plan.ts';
+import { type Hook, hookPlaces } from '../plan/pods/hook.ts';
 import type { Approval } from '../plan/snapshot.ts';
 import type { MaintenanceWindow } from '../window/window.ts';
 import { at } from './make.ts';

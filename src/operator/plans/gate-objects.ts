@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
-import type { ObjectGate } from '../../core/plan/gate.ts';
+import type { ObjectGate } from '../../core/plan/gates/gate.ts';
 import type { CachedObject, Change, Watcher } from '../ports.ts';
 
 /** The objects that gates of plans look at: each is followed as long as a plan asks for it, with the rights that the operator has been given for it. */

@@ -2,7 +2,7 @@ import { isReady, type Node } from '../../hold/node.ts';
 import type { Write } from '../../maintenance/decision.ts';
 import type { MaintenanceRequest } from '../../request/request.ts';
 import type { InFlight, NodeState, Outcome, VerdictWord } from '../in-flight.ts';
-import { type HookStep, ofNode, runHooks } from '../run-hooks.ts';
+import { type HookStep, ofNode, runHooks } from '../pods/run-hooks.ts';
 import type { PlanNode, PlanSnapshot, Waiting } from '../snapshot.ts';
 import { childNameOf } from '../writes.ts';
 

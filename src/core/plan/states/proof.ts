@@ -1,5 +1,5 @@
 import { isBefore, secondsAfter } from '../../time.ts';
-import { gateAtSoak } from '../ask-gates.ts';
+import { gateAtSoak } from '../gates/ask-gates.ts';
 import { become, end, fail, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
 
 /** What is not as it should be; undefined when the node is well and done. `final`: it will not become so by waiting. */

@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { PodWork, Work } from '../plan.ts';
-import { rebootPodSpec } from '../reboot.ts';
+import { rebootPodSpec } from '../pods/reboot.ts';
 import type { PlanSnapshot, WorkPod } from '../snapshot.ts';
 import { announce, createPodWrite, podNameOf } from '../writes.ts';
 import { become, fail, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';

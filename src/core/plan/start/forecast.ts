@@ -1,10 +1,10 @@
-import { isBefore, latest, secondsAfter, secondsBetween, timeText } from '../time.ts';
-import { afterOpenSeconds, type Calendar, expectedIn, nextSpans } from '../window/calendar.ts';
-import type { Forecast } from './snapshot.ts';
+import { isBefore, latest, secondsAfter, secondsBetween, timeText } from '../../time.ts';
+import { afterOpenSeconds, type Calendar, expectedIn, nextSpans } from '../../window/calendar.ts';
+import type { Forecast } from '../snapshot.ts';
+import { isOpen, type PlanView } from '../view.ts';
 import { soakEnd } from './stages.ts';
 import { guess, meanSeen } from './starts.ts';
 import { begunIn, calendarFor } from './time-limits.ts';
-import { isOpen, type PlanView } from './view.ts';
 
 /** When a plan will be over, by what it has seen so far: coarse, and never a reason to pass a limit. */
 

@@ -1,8 +1,8 @@
-import { isBefore, secondsAfter } from '../time.ts';
+import { isBefore, secondsAfter } from '../../time.ts';
+import type { NodeVerdict } from '../in-flight.ts';
+import type { Plan } from '../plan.ts';
+import type { PlanSnapshot, Waiting } from '../snapshot.ts';
 import type { Gate, GateHalt, GateState, GateValue } from './gate.ts';
-import type { NodeVerdict } from './in-flight.ts';
-import type { Plan } from './plan.ts';
-import type { PlanSnapshot, Waiting } from './snapshot.ts';
 
 /** What the gates of a plan let through. */
 

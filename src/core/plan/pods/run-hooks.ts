@@ -1,10 +1,10 @@
-import type { Write } from '../maintenance/decision.ts';
-import { secondsAfter, timeText } from '../time.ts';
+import type { Write } from '../../maintenance/decision.ts';
+import { secondsAfter, timeText } from '../../time.ts';
+import type { InFlight } from '../in-flight.ts';
+import type { PlanSnapshot, Waiting, WorkPod } from '../snapshot.ts';
+import { createPodWrite, deletePodWrite, hookPodNameOf } from '../writes.ts';
 import type { Hook, HookPlace, HookRun } from './hook.ts';
-import type { InFlight } from './in-flight.ts';
 import { stateOfTask } from './pod-task.ts';
-import type { PlanSnapshot, Waiting, WorkPod } from './snapshot.ts';
-import { createPodWrite, deletePodWrite, hookPodNameOf } from './writes.ts';
 
 /** Hooks: each runs once for what it is about, and what comes behind it waits for its end. */
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { at } from '../testing/make.ts';
-import { makePlan, makePlanNode, makePlanSnapshot, makeReadyNode } from '../testing/make-plan.ts';
-import { decidePlan } from './decide.ts';
-import type { Preparing } from './in-flight.ts';
-import type { Plan } from './plan.ts';
-import type { PlanDecision, WorkPod } from './snapshot.ts';
-import { preparePodNameOf } from './writes.ts';
+import { at } from '../../testing/make.ts';
+import { makePlan, makePlanNode, makePlanSnapshot, makeReadyNode } from '../../testing/make-plan.ts';
+import { decidePlan } from '../decide.ts';
+import type { Preparing } from '../in-flight.ts';
+import type { Plan } from '../plan.ts';
+import type { PlanDecision, WorkPod } from '../snapshot.ts';
+import { preparePodNameOf } from '../writes.ts';
 
 /** Nodes that are got ready before they are held: several at once, at no cost, and those that refuse are passed by. */
 

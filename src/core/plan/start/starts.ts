@@ -1,7 +1,7 @@
-import { secondsBetween } from '../time.ts';
-import type { InFlight } from './in-flight.ts';
-import type { PlanSnapshot } from './snapshot.ts';
-import type { PlanView } from './view.ts';
+import { secondsBetween } from '../../time.ts';
+import type { InFlight } from '../in-flight.ts';
+import type { PlanSnapshot } from '../snapshot.ts';
+import type { PlanView } from '../view.ts';
 
 /** When nodes were begun with, and how long they took: counted anew each time from verdicts and nodes in flight. */
 

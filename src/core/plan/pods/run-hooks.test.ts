@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { at } from '../testing/make.ts';
-import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../testing/make-plan.ts';
-import { decidePlan } from './decide.ts';
+import { at } from '../../testing/make.ts';
+import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../../testing/make-plan.ts';
+import { decidePlan } from '../decide.ts';
+import type { NodeVerdict } from '../in-flight.ts';
+import type { Plan } from '../plan.ts';
+import type { PlanDecision, WorkPod } from '../snapshot.ts';
+import { hookPodNameOf } from '../writes.ts';
 import type { Hook, HookPlace, HookRun } from './hook.ts';
-import type { NodeVerdict } from './in-flight.ts';
-import type { Plan } from './plan.ts';
 import { ofHalt, ofNode, ofRun, ofStage } from './run-hooks.ts';
-import type { PlanDecision, WorkPod } from './snapshot.ts';
-import { hookPodNameOf } from './writes.ts';
 
 /** Hooks: each runs once for what it is about, stored before its pod is made, and what comes behind it waits. */
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { decided, nodesOf } from '../testing/decided.ts';
-import { at } from '../testing/make.ts';
-import { makeInFlight, makeVerdict } from '../testing/make-plan.ts';
-import { makeWindow } from '../testing/make-window.ts';
-import type { Plan } from './plan.ts';
+import { decided, nodesOf } from '../../testing/decided.ts';
+import { at } from '../../testing/make.ts';
+import { makeInFlight, makeVerdict } from '../../testing/make-plan.ts';
+import { makeWindow } from '../../testing/make-window.ts';
+import type { Plan } from '../plan.ts';
 
 /** When a plan is expected to be over, and whether that is in time. Time 0 is eight in the morning, UTC. */
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { begun, decided, nodesOf, words } from '../testing/decided.ts';
-import { at } from '../testing/make.ts';
-import { makeInFlight, makePlanNode, makeReadyNode, makeVerdict } from '../testing/make-plan.ts';
-import { makeWindow } from '../testing/make-window.ts';
-import type { Plan } from './plan.ts';
-import type { Approval, PlanDecision, PlanNode, PlanSnapshot } from './snapshot.ts';
+import { begun, decided, nodesOf, words } from '../../testing/decided.ts';
+import { at } from '../../testing/make.ts';
+import { makeInFlight, makePlanNode, makeReadyNode, makeVerdict } from '../../testing/make-plan.ts';
+import { makeWindow } from '../../testing/make-window.ts';
+import type { Plan } from '../plan.ts';
+import type { Approval, PlanDecision, PlanNode, PlanSnapshot } from '../snapshot.ts';
 
 /** When nodes begin: how many in an opening of the windows, how fast, who reserves what, and for how long an approval counts. */
 

@@ -1,5 +1,5 @@
-import type { Plan } from './plan.ts';
-import type { PlanNode } from './snapshot.ts';
+import type { Plan } from '../plan.ts';
+import type { PlanNode } from '../snapshot.ts';
 
 const zoneLabel = 'topology.kubernetes.io/zone';
 

@@ -1,6 +1,6 @@
-import { isBefore, secondsAfter, timeText } from '../time.ts';
-import type { PassedOver, Plan } from './plan.ts';
-import type { PlanNode, Waiting } from './snapshot.ts';
+import { isBefore, secondsAfter, timeText } from '../../time.ts';
+import type { PassedOver, Plan } from '../plan.ts';
+import type { PlanNode, Waiting } from '../snapshot.ts';
 
 /** Nodes that limits keep while others of the plan begin: whoever has waited too long reserves the limits. */
 

@@ -1,8 +1,8 @@
-import { earliest, isBefore, secondsAfter } from '../time.ts';
-import type { InFlight } from './in-flight.ts';
-import type { Plan, Run } from './plan.ts';
-import type { Approval } from './snapshot.ts';
-import type { PlanView } from './view.ts';
+import { earliest, isBefore, secondsAfter } from '../../time.ts';
+import type { InFlight } from '../in-flight.ts';
+import type { Plan, Run } from '../plan.ts';
+import type { Approval } from '../snapshot.ts';
+import type { PlanView } from '../view.ts';
 
 /** What somebody has agreed to: that a run begins, that it goes on after a stage, or that a quiet time is over. */
 

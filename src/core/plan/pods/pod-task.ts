@@ -1,6 +1,6 @@
-import { isBefore, secondsAfter } from '../time.ts';
+import { isBefore, secondsAfter } from '../../time.ts';
+import type { WorkPod } from '../snapshot.ts';
 import type { PodTask } from './hook.ts';
-import type { WorkPod } from './snapshot.ts';
 
 /** A pod that is to run to its end once, beside the work itself: what has become of it. */
 

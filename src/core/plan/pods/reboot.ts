@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../../json.ts';
 
 /**
  * The pod that reboots its node: as root among the processes of the node, without a single capability, for the kernel lets root signal root. It tells systemd, the

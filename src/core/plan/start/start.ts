@@ -1,17 +1,17 @@
-import { earliest, isBefore, timeText } from '../time.ts';
+import { earliest, isBefore, timeText } from '../../time.ts';
+import { gateBeforeNode } from '../gates/ask-gates.ts';
+import type { InFlight } from '../in-flight.ts';
+import type { PassedOver, Plan } from '../plan.ts';
+import { unprepared } from '../pods/prepare.ts';
+import { type HookStep, ofRun, ofStage, runHooks } from '../pods/run-hooks.ts';
+import type { PlanNode, Waiting } from '../snapshot.ts';
+import { isSound } from '../states/common.ts';
+import { isOpen, type PlanView } from '../view.ts';
 import { type Agreement, approvalOf, promotionOf } from './approvals.ts';
-import { gateBeforeNode } from './ask-gates.ts';
-import type { InFlight } from './in-flight.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
-import type { PassedOver, Plan } from './plan.ts';
-import { unprepared } from './prepare.ts';
-import { type HookStep, ofRun, ofStage, runHooks } from './run-hooks.ts';
-import type { PlanNode, Waiting } from './snapshot.ts';
 import { isUsed, type StageNodes, soakEnd } from './stages.ts';
 import { passedOverOf, reserved, starvedOf } from './starved.ts';
-import { isSound } from './states/common.ts';
 import { timeLimits } from './time-limits.ts';
-import { isOpen, type PlanView } from './view.ts';
 
 /** Which node is begun with now, if any: at most one, and the first word that keeps the others. */
 export type Start = {

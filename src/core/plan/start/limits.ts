@@ -1,13 +1,13 @@
-import { fewOf } from '../drain/blocker.ts';
-import type { Node } from '../hold/node.ts';
-import { quorumAllows } from '../quorum/quorum.ts';
-import { resolveAmount } from './amount.ts';
-import { unavailableOf } from './ledger.ts';
-import type { Stage, TopologyLimit } from './plan.ts';
+import { fewOf } from '../../drain/blocker.ts';
+import type { Node } from '../../hold/node.ts';
+import { quorumAllows } from '../../quorum/quorum.ts';
+import { resolveAmount } from '../amount.ts';
+import { unavailableOf } from '../ledger.ts';
+import type { Stage, TopologyLimit } from '../plan.ts';
+import type { OtherPlan, Waiting } from '../snapshot.ts';
+import { outOfService, type PlanView } from '../view.ts';
 import { rampOf } from './ramp.ts';
-import type { OtherPlan, Waiting } from './snapshot.ts';
 import type { StageNodes } from './stages.ts';
-import { outOfService, type PlanView } from './view.ts';
 
 /** Whether one more node may go: each limit answers with a word when it may not. */
 

@@ -1,10 +1,19 @@
-import type { Node } from '../hold/node.ts';
-import { isBefore, latest, secondsAfter, timeText } from '../time.ts';
-import { afterOpenSeconds, type Calendar, calendarOf, expectedIn, freezeAt, openingsAt, openSeconds, startOf } from '../window/calendar.ts';
-import { appliesTo, type Span } from '../window/window.ts';
-import type { Waiting } from './snapshot.ts';
+import type { Node } from '../../hold/node.ts';
+import { isBefore, latest, secondsAfter, timeText } from '../../time.ts';
+import {
+  afterOpenSeconds,
+  type Calendar,
+  calendarOf,
+  expectedIn,
+  freezeAt,
+  openingsAt,
+  openSeconds,
+  startOf,
+} from '../../window/calendar.ts';
+import { appliesTo, type Span } from '../../window/window.ts';
+import type { Waiting } from '../snapshot.ts';
+import { isOpen, type PlanView } from '../view.ts';
 import { guess, longestSeen, startsOf } from './starts.ts';
-import { isOpen, type PlanView } from './view.ts';
 
 /** Whether the windows and the pace let a node begin now. Nodes with the same windows have the same answer, which is found once. */
 

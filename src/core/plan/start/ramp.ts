@@ -1,4 +1,4 @@
-import type { NodeVerdict } from './in-flight.ts';
+import type { NodeVerdict } from '../in-flight.ts';
 
 /**
  * How many nodes may be in flight at once so far: `start` at first; after as many successes as are allowed at once, `factor` times as many; after a failure

@@ -1,10 +1,10 @@
-import { matches } from '../pod/selector.ts';
-import { isControlPlane } from '../quorum/quorum.ts';
-import { secondsAfter } from '../time.ts';
-import type { InFlight, NodeVerdict } from './in-flight.ts';
+import { matches } from '../../pod/selector.ts';
+import { isControlPlane } from '../../quorum/quorum.ts';
+import { secondsAfter } from '../../time.ts';
+import type { InFlight, NodeVerdict } from '../in-flight.ts';
+import { type Plan, restStage, type Stage } from '../plan.ts';
+import type { PlanNode } from '../snapshot.ts';
 import { firstFirst, inPlanOrder } from './order.ts';
-import { type Plan, restStage, type Stage } from './plan.ts';
-import type { PlanNode } from './snapshot.ts';
 
 /** A stage with the nodes that it has taken, in the plan's order. */
 export type StageNodes = {

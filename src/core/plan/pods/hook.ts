@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../../json.ts';
 
 /** Pods that run beside the nodes, at certain moments of a run. */
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { at, makeRequest } from '../testing/make.ts';
-import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../testing/make-plan.ts';
-import { advance } from './advance.ts';
-import { decidePlan } from './decide.ts';
+import { at, makeRequest } from '../../testing/make.ts';
+import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, makeVerdict } from '../../testing/make-plan.ts';
+import { advance } from '../advance.ts';
+import { decidePlan } from '../decide.ts';
+import type { Plan } from '../plan.ts';
+import type { PlanDecision } from '../snapshot.ts';
+import { childNameOf } from '../writes.ts';
 import type { Gate, GateState, GateValue } from './gate.ts';
-import type { Plan } from './plan.ts';
-import type { PlanDecision } from './snapshot.ts';
-import { childNameOf } from './writes.ts';
 
 /** Gates: what keeps nodes from being begun with, what breaks a quiet time, and what stops a plan. */
 

@@ -1,11 +1,11 @@
-import type { Write } from '../maintenance/decision.ts';
-import { earliest, secondsAfter } from '../time.ts';
-import type { Preparing } from './in-flight.ts';
-import type { Prepare } from './plan.ts';
+import type { Write } from '../../maintenance/decision.ts';
+import { earliest, secondsAfter } from '../../time.ts';
+import type { Preparing } from '../in-flight.ts';
+import type { Prepare } from '../plan.ts';
+import type { PlanNode, Waiting, WorkPod } from '../snapshot.ts';
+import type { PlanView } from '../view.ts';
+import { createPodWrite, deletePodWrite, preparePodNameOf } from '../writes.ts';
 import { stateOfTask } from './pod-task.ts';
-import type { PlanNode, Waiting, WorkPod } from './snapshot.ts';
-import type { PlanView } from './view.ts';
-import { createPodWrite, deletePodWrite, preparePodNameOf } from './writes.ts';
 
 /** What is done on nodes before they are held: it costs nobody anything, so several are got ready at once, ahead of their turn. */
 
