@@ -8,10 +8,11 @@ type GateObject = CachedObject & { readonly object: JsonObject };
 
 type Followed = {
   readonly stop: AbortController;
-  readonly ended: Promise<void>;
+  /** It has been read since it is followed, or is not there. */
+  known: boolean;
   /** What keeps it from being read. */
-  problem?: string;
-  object?: JsonObject;
+  problem?: string | undefined;
+  object?: JsonObject | undefined;
 };
 
 /** What an object is now: it itself, or why nothing can be said of it. */
@@ -40,6 +41,7 @@ export class GateObjects {
   readonly #watcher: Watcher;
   readonly #changed: () => void;
   readonly #followed = new Map<string, Followed>();
+  readonly #running = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;
 
   /** `changed`: one of them says something else now. */
@@ -72,30 +74,40 @@ export class GateObjects {
 
   /** Resolves when nothing is followed any more. */
   async ended(): Promise<void> {
-    await Promise.all([...this.#followed.values()].map(({ ended }) => ended));
+    await Promise.all(this.#running);
   }
 
-  #begin(key: string, gate: ObjectGate): void {
+  #begin(key: string, gate: ObjectGate, problem?: string): void {
     if (this.#signal === undefined || this.#signal.aborted) return;
-    const stop = new AbortController();
-    const missing = `${titleOf(gate)} does not exist`;
+    const followed: Followed = { stop: new AbortController(), known: false, ...(problem !== undefined && { problem }) };
+    this.#followed.set(key, followed);
     const collection = { path: collectionOf(gate), fieldSelector: `metadata.name=${gate.object}` };
-    const tell = (what: Pick<Followed, 'object' | 'problem'>): void => {
-      const { object: _object, problem: _problem, ...rest } = this.#followed.get(key) ?? { stop, ended };
-      this.#followed.set(key, { ...rest, ...what });
-      this.#changed();
-    };
     const handler = {
-      changed: ({ type, object }: Change<GateObject>): void => tell(type === 'removed' ? { problem: missing } : { object: object.object }),
-      synced: (): void => {
-        if (this.#followed.get(key)?.object === undefined) tell({ problem: missing });
-      },
-      // What was read before is too old to go by.
+      changed: ({ type, object: { object } }: Change<GateObject>): void =>
+        this.#tell(followed, gate, type === 'removed' ? undefined : object),
+      synced: (): void => this.#tell(followed, gate, followed.object),
       failing: ({ message, status }: { readonly message: string; readonly status?: number }): void =>
-        tell({ problem: problemOf(gate, message, status) }),
+        this.#failing(key, gate, followed, problemOf(gate, message, status)),
     };
-    const ended: Promise<void> = this.#watcher.watch(collection, read, handler, AbortSignal.any([stop.signal, this.#signal]));
-    this.#followed.set(key, { stop, ended, ...this.#followed.get(key) });
+    const signal = AbortSignal.any([followed.stop.signal, this.#signal]);
+    const ended = this.#watcher.watch(collection, read, handler, signal).finally(() => this.#running.delete(ended));
+    this.#running.add(ended);
+  }
+
+  #tell(followed: Followed, gate: ObjectGate, object: JsonObject | undefined): void {
+    followed.known = true;
+    followed.object = object;
+    followed.problem = object === undefined ? `${titleOf(gate)} does not exist` : undefined;
+    this.#changed();
+  }
+
+  /** What was read before is too old to go by. It is read from the start: a watch that goes on would not tell of an object that is as it was. */
+  #failing(key: string, gate: ObjectGate, followed: Followed, problem: string): void {
+    if (followed.known) {
+      followed.stop.abort();
+      this.#begin(key, gate, problem);
+    } else followed.problem = problem;
+    this.#changed();
   }
 }
 

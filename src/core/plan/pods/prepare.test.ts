@@ -90,6 +90,18 @@ describe('nodes that are got ready', () => {
     assert.equal(decide([entry('n1', { since: at(-100) })]).preparing[0]?.message, 'it has not ended within 100 s');
   });
 
+  test('are well: a pod on a node that is not Ready would only run out of time', () => {
+    const silent = makePlanNode(makeReadyNode('n1', { conditions: [] }));
+    const well = makePlanNode(makeReadyNode('n2'));
+    const of = (preparing: readonly Preparing[], pods: readonly WorkPod[]) =>
+      decidePlan(
+        makePlanSnapshot({ plan: { ...plan, preparing }, nodes: [silent, well], pods: new Map(pods.map(pod => [pod.name, pod])) }),
+        now,
+      );
+    assert.equal(text(of([], [])), 'n2 Running');
+    assert.match(text(of([entry('n1', { podUid: 'pod-n1' })], [worker('n1')])), /DELETE/, 'it comes again when its node does');
+  });
+
   test('leave nothing behind: of another run, when the plan has none any more, and when it is given up', () => {
     const old = entry('n1', { pod: 'kernel-old-ready', state: 'Prepared' });
     const oldPod = worker('n1', { name: 'kernel-old-ready' });

@@ -24,7 +24,7 @@ export type Start = {
   readonly again?: Temporal.Instant;
   /** What of the hooks is to be stored and done. */
   readonly hooks?: readonly HookStep[];
-  /** The nodes of the stage that have not begun, in their order. */
+  /** The nodes of the stage that have not begun and could be worked on, in their order. */
   readonly candidates?: readonly PlanNode[];
   /** Who waits behind limits while others begin; missing: nobody. */
   readonly passedOver?: Plan['passedOver'];
@@ -171,7 +171,7 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
   if (candidates.length === 0) return { stage: name, waiting: [] };
   const hooks = runHooks(view.snapshot, { at: 'BeforeStage', of: ofStage(name), stage: name }, now);
   const start = held(hooks, name) ?? amongCandidates(stage, view, candidates, starved, now);
-  return { ...start, candidates, hooks: [hooks] };
+  return { ...start, candidates: candidates.filter(one => unfit(one, view) === undefined), hooks: [hooks] };
 };
 
 /** Every node of the stage has its verdict: its hooks run before anything else goes on. */
