@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { MaintenancePlanStatus } from '../../src/apis/schema/maintenance-plan-status.ts';
 import { cordon, create, getNode, nodesReady } from '../control-plane/cluster.ts';
 import { type Manifest, node } from '../control-plane/manifests.ts';
 import { waitFor } from '../control-plane/wait.ts';
@@ -167,7 +168,9 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
     deeds.set(`${first} ready`, { exitCode: 3 });
     const podSpec = { containers: [{ name: 'up', image: 'example.test/check:1' }] };
     await create(api, plan('ready', 'ready', { prepare: { job: { podSpec } }, order: { by: ['Name'] } }));
-    const passed = await untilPlan(api, 'ready', 'past the first', ({ nodes }) => nodes?.done === 2);
+    const isPast = ({ nodes, inFlight, preparing }: MaintenancePlanStatus): boolean =>
+      nodes?.done === 2 && inFlight?.length === 0 && preparing?.length === 1;
+    const passed = await untilPlan(api, 'ready', 'past the first', status => isPast(status) && status.waitingFor === 'Blocked');
     assert.deepEqual([passed.nodes?.blocked, passed.preparing?.map(({ node, state }) => [node, state])], [1, [[first, 'Refused']]]);
     const why = passed.waiting?.find(({ word }) => word === 'Blocked');
     assert.match(why?.who ?? '', /refuses: container up: Error, exit code 3: no space left on \/boot; drydock plan retry ready /);
