@@ -195,4 +195,20 @@ export const scenarios: readonly Scenario[] = [
     pods: 18,
     furnish: namespace => times(2, app => guarded(namespace, app, 9, { maxUnavailable: 2 })),
   },
+  {
+    name: 'fleet',
+    what: '20 nodes at once, 20 Deployments × 20, maxUnavailable 25 %',
+    targets: 20,
+    spares: 10,
+    pods: 400,
+    furnish: namespace => times(20, app => guarded(namespace, app, 20, { maxUnavailable: '25%' })),
+  },
+  {
+    name: 'large fleet',
+    what: '200 nodes at once, 30 Deployments × 100, maxUnavailable 10 %',
+    targets: 200,
+    spares: 40,
+    pods: 3000,
+    furnish: namespace => times(30, app => guarded(namespace, app, 100, { maxUnavailable: '10%' })),
+  },
 ];
