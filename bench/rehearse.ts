@@ -66,6 +66,8 @@ const stillMs = 15_000;
 const summaryOf = ({ phase, pods, blockers = [] }: NonNullable<Maintenance['status']>): string =>
   JSON.stringify([phase, pods, blockers.map(({ cause, pod, volume }) => [cause, pod, volume])]);
 
+const maintenances = '/apis/drydock.dev/v1alpha1/maintenances';
+
 const drain = async (api: Api, scenario: Scenario, { targets }: Arena): Promise<readonly Actual[]> => {
   const policy = scenario.careful === true ? {} : { force: true, deleteEmptyDirData: true };
   const start = performance.now();
@@ -78,7 +80,8 @@ const drain = async (api: Api, scenario: Scenario, { targets }: Arena): Promise<
   let seen = '';
   let since = performance.now();
   for (;;) {
-    const all = await Promise.all(targets.map(name => api.get<Maintenance>(maintenancePath(name))));
+    const { items } = await api.get<{ readonly items: readonly Maintenance[] }>(maintenances);
+    const all = items.filter(({ metadata }) => targets.includes(metadata.name));
     for (const { metadata, status } of all)
       if (status?.phase === 'Drained' && !ends.has(metadata.name)) ends.set(metadata.name, (performance.now() - start) / 1000);
     const now = all.map(({ status }) => (status === undefined ? '' : summaryOf(status))).join();
@@ -90,7 +93,7 @@ const drain = async (api: Api, scenario: Scenario, { targets }: Arena): Promise<
         return { node: name, status, ...(seconds !== undefined && { seconds }) };
       });
     }
-    await sleep(50);
+    await sleep(100);
   }
 };
 

@@ -18,6 +18,7 @@ import { podGarbageCollector } from './controllers/nodes/pod-gc.ts';
 import { taintEvictionController } from './controllers/nodes/taint-eviction.ts';
 import { nodeTtlController } from './controllers/nodes/ttl.ts';
 import { replicaSetController } from './controllers/replica-sets/replica-set.ts';
+import { otherClients, type RequestQueue, schedulerClient } from './controllers/request-limits.ts';
 import { ControllerRunner } from './controllers/runner.ts';
 import { statefulSetController } from './controllers/stateful-sets/stateful-set.ts';
 import { attachDetachController } from './controllers/volumes/attach-detach.ts';
@@ -64,8 +65,8 @@ export type RuntimeOptions = {
   readonly more?: readonly Controller[];
   /** When nodes count as lost. */
   readonly nodeHealth?: NodeHealthOptions;
-  /** ReplicaSets, by uid, whose statuses nobody reads, and which need not be written: a fifth of all that happens when pods move. */
-  readonly unread?: ReadonlySet<string>;
+  /** How fast writes are made and taken; at once when left out. */
+  readonly requests?: RequestQueue;
 };
 
 /** Everything that acts in a cluster beside its users: controllers, scheduler and kubelets, on one clock and one chance. */
@@ -79,9 +80,10 @@ export class ClusterRuntime {
   readonly #events: EventLog;
   #unsubscribe: (() => void) | undefined;
 
-  constructor({ registry, clock, pace, isAlive = alwaysAlive, record = () => {}, more = [], nodeHealth = {}, unread }: RuntimeOptions) {
+  constructor({ registry, clock, pace, isAlive = alwaysAlive, record = () => {}, more = [], nodeHealth = {}, requests }: RuntimeOptions) {
     this.#registry = registry;
-    const writes = this.#writesOf('kube-controller-manager');
+    const writes = this.#writesOf('kube-controller-manager', () => this.#runner.wrote());
+    const other = (): void => void requests?.write(otherClients);
     this.#events = new EventLog(registry, writes, clock);
     this.#cluster = {
       store: registry.store,
@@ -89,17 +91,21 @@ export class ClusterRuntime {
       nowMs: () => clock.now().epochMilliseconds,
       random: registry.random,
       record: record === 'events' ? note => this.#events.record(note) : record,
-      ...(unread && { unread }),
     };
-    this.#runner = new ControllerRunner(this.#cluster, clock, [
+    const all = [
       ...controllers(nodeHealth),
       ...more,
       disruptionController(registry.kinds),
       garbageCollector(registry.kinds),
       this.#namespaces(),
-    ]);
-    this.#scheduling = new Scheduling(this.#cluster, clock, (pod, node) => this.#bind(pod, node));
-    const kubelet = { ...this.#cluster, writes: this.#writesOf('kubelet') };
+    ];
+    this.#runner = new ControllerRunner(this.#cluster, clock, all, requests);
+    const bind = (pod: Stored, node: string): boolean => {
+      requests?.write(schedulerClient);
+      return this.#bind(pod, node);
+    };
+    this.#scheduling = new Scheduling(this.#cluster, clock, bind, requests);
+    const kubelet = { ...this.#cluster, writes: this.#writesOf('kubelet', other) };
     this.#kubelets = new Kubelets(kubelet, clock, pace, isAlive);
     this.#agents = new NodeAgents(kubelet, clock, isAlive, node => this.#kubelets.back(node), nodeHealth.renewMs);
   }
@@ -122,10 +128,17 @@ export class ClusterRuntime {
     this.#events.stop();
   }
 
-  /** Policies may say what a component is not to do. */
-  #writesOf(name: string): Writes {
+  /** Policies may say what a component is not to do. `wrote` is told of every write. */
+  #writesOf(name: string, wrote: () => void): Writes {
     const user = { name, groups: ['system:masters', 'system:authenticated'] };
-    return writesOn({ ...this.#registry, gate: policyGate(this.#registry.store, user) });
+    const { create, update, remove } = writesOn({ ...this.#registry, gate: policyGate(this.#registry.store, user) });
+    const counted =
+      <Args extends readonly unknown[], Result>(write: (...args: Args) => Result) =>
+      (...args: Args): Result => {
+        wrote();
+        return write(...args);
+      };
+    return { create: counted(create), update: counted(update), remove: counted(remove) };
   }
 
   #told(one: Change): void {

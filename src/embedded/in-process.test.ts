@@ -76,7 +76,7 @@ test('a collection that is not there is looked for again', async () => {
 test('delays are of the clock, and changes never overtake each other', async () => {
   const { cluster, clock } = start();
   const waits = [50, 10];
-  const api = inProcess(cluster, { userAgent: 'test', delays: { call: () => 5, watch: () => waits.shift() ?? 0 } });
+  const api = inProcess(cluster, { userAgent: 'test', delays: { request: () => 5, response: () => 5, watch: () => waits.shift() ?? 0 } });
   const told: string[] = [];
   const cut = new AbortController();
   const over = api.watch(

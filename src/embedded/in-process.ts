@@ -6,8 +6,10 @@ import { objects, type Stored } from './object.ts';
 
 /** How long things take on the way, in milliseconds of the cluster's clock; at once when left out. Rehearsals and faults come in here. */
 type Delays = {
-  /** Before a call reaches the server, and again before its answer is back. */
-  readonly call?: (call: ApiCall) => number;
+  /** Before a call reaches the server. */
+  readonly request?: (call: ApiCall) => number;
+  /** Before its answer is back. */
+  readonly response?: (call: ApiCall) => number;
   /** Before a change is told to a watcher. Changes of one watch never overtake each other. */
   readonly watch?: (collection: Collection) => number;
 };
@@ -44,9 +46,9 @@ export const inProcess = (cluster: EmbeddedCluster, { userAgent, delays = {} }: 
   };
   const call = async (asked: ApiCall, signal?: AbortSignal): Promise<ApiResponse> => {
     signal?.throwIfAborted();
-    await wait(delays.call?.(asked) ?? 0, signal);
+    await wait(delays.request?.(asked) ?? 0, signal);
     const response = await cluster.respond(requestOf(asked, userAgent));
-    await wait(delays.call?.(asked) ?? 0, signal);
+    await wait(delays.response?.(asked) ?? 0, signal);
     if (response.kind === 'watch') throw new Error(`${asked.path} is a watch: it is not called`);
     // Whoever gets the body may change it; the stored objects in it are frozen all the way down.
     return { status: response.status, headers: response.headers, body: response.body };

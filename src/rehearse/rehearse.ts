@@ -1,3 +1,4 @@
+import type { ClientLimit } from '../embedded/controllers/request-limits.ts';
 import { prepared, sickIn, unique } from './prepare/prepare.ts';
 import { reduce, usualFewPods } from './prepare/reduce.ts';
 import { lookBehind } from './report/behind.ts';
@@ -7,6 +8,7 @@ import type { SandboxOptions } from './simulate/sandbox.ts';
 import { type ClusterSnapshot, ofKind } from './snapshot/cluster-snapshot.ts';
 import { Workloads } from './snapshot/workloads.ts';
 import { type Defaults, PodTimings } from './timings/learn.ts';
+import { learnLimits } from './timings/limits.ts';
 
 export type RehearsalOptions = Pick<SandboxOptions, 'definitions' | 'adapters' | 'operate'> & {
   readonly copy: ClusterSnapshot;
@@ -14,6 +16,8 @@ export type RehearsalOptions = Pick<SandboxOptions, 'definitions' | 'adapters' |
   /** How often it is played. */
   readonly seeds: number;
   readonly defaults?: Defaults;
+  /** What the clients of the cluster's controllers are known to be allowed, instead of what the copy shows. */
+  readonly clientLimit?: ClientLimit;
   /** A copy with more pods than this is played without those that have no say. */
   readonly fewPods?: number;
   /** Told every second or so of simulated time. A run after the last of `seeds` looks behind refused pods. */
@@ -42,6 +46,7 @@ export const rehearse = async ({
   order,
   seeds,
   defaults,
+  clientLimit,
   tell = () => {},
   fewPods = usualFewPods,
   ...rest
@@ -49,9 +54,10 @@ export const rehearse = async ({
   const { takenAt } = copy;
   const workloads = new Workloads(copy.objects);
   const learned = new PodTimings(copy.objects, workloads, defaults);
+  const pace = learnLimits(copy.objects, clientLimit);
   const targets = new Set(order.plannedMaintenances.map(({ node }) => node));
   const objects = prepared(reduce(unique(copy.objects), targets, fewPods), takenAt);
-  const sandboxOptions: SandboxOptions = { ...rest, takenAt, learned, objects, sick: sickIn(copy.objects, takenAt) };
+  const sandboxOptions: SandboxOptions = { ...rest, takenAt, learned, limits: pace.limits, objects, sick: sickIn(copy.objects, takenAt) };
   const unloaded = new Set<string>();
   const runs: Run[] = [];
   for (let seed = 1; seed <= seeds; seed += 1) {
@@ -70,6 +76,11 @@ export const rehearse = async ({
     loadedPods: ofKind(objects, 'Pod').length,
   };
   const moved = new Set(runs.flatMap(({ levels }) => levels.map(({ workload }) => workload)));
-  const about = { takenAt: takenAt.toString(), copied, learned: learned.from([...moved].sort()), notes: notesOf(copy, unloaded) };
+  const about = {
+    takenAt: takenAt.toString(),
+    copied,
+    learned: { ...learned.from([...moved].sort()), controlPlane: pace.from },
+    notes: notesOf(copy, unloaded),
+  };
   return forecastOf(runs, { ...about, ...(behind && { behind }) });
 };

@@ -1,6 +1,7 @@
 import type { Clock } from '../../support/clock.ts';
 import { type Cluster, timeText } from '../controllers/controller.ts';
 import { isFinished, nodeOf } from '../controllers/pods.ts';
+import { type RequestQueue, schedulerClient } from '../controllers/request-limits.ts';
 import { objects, part, type Stored, text } from '../object.ts';
 import type { Change } from '../store/store.ts';
 import { loadOf, type NodeInfo } from './node-info.ts';
@@ -21,6 +22,7 @@ export class Scheduling {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #bind: (pod: Stored, node: string) => boolean;
+  readonly #requests: RequestQueue | undefined;
   readonly #waiting = new Map<string, Stored>();
   /** Pods that fitted nowhere, until something changes that may help. */
   readonly #parked = new Map<string, Stored>();
@@ -34,10 +36,11 @@ export class Scheduling {
   #scheduled: (() => void) | undefined;
   #flush: (() => void) | undefined;
 
-  constructor(cluster: Cluster, clock: Clock, bind: (pod: Stored, node: string) => boolean) {
+  constructor(cluster: Cluster, clock: Clock, bind: (pod: Stored, node: string) => boolean, requests?: RequestQueue) {
     this.#cluster = cluster;
     this.#clock = clock;
     this.#bind = bind;
+    this.#requests = requests;
   }
 
   /** Is told of every change of nodes and pods. */
@@ -104,9 +107,17 @@ export class Scheduling {
 
   #work(): void {
     this.#scheduled = undefined;
-    const queue = queueOf([...this.#waiting.values()]);
-    this.#waiting.clear();
-    for (const pod of queue) this.#place(pod);
+    for (const pod of queueOf([...this.#waiting.values()])) {
+      const waitMs = this.#requests?.waitMs(schedulerClient) ?? 0;
+      if (waitMs > 0) {
+        this.#scheduled ??= this.#clock.after(waitMs, () => this.#work());
+        return;
+      }
+      this.#waiting.delete(pod.metadata.uid);
+      this.#place(pod);
+    }
+    // Those that need no place any more.
+    if (this.#scheduled === undefined) this.#waiting.clear();
   }
 
   /** All nodes, beginning where the last pod left off. */

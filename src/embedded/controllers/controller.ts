@@ -46,8 +46,6 @@ export type Cluster = {
   readonly nowMs: () => number;
   /** Uniform in [0, 1), from the seed. */
   readonly random: () => number;
-  /** ReplicaSets, by uid, whose statuses nobody reads: they stay as they are. */
-  readonly unread?: ReadonlySet<string>;
   /** Notes an event about an object, as controllers do. */
   readonly record: (note: Note) => void;
 };

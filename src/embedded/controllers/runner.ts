@@ -1,17 +1,19 @@
 import type { Clock } from '../../support/clock.ts';
 import type { Change } from '../store/store.ts';
 import type { Cluster, Controller } from './controller.ts';
+import type { RequestQueue } from './request-limits.ts';
 
 /** How long after a change its controllers look: as long as a real one's watch takes to tell it, in milliseconds. */
 const latencyMs = 2;
 
 type QueuedKey = { readonly controller: Controller; readonly key: string };
 
-/** Runs controllers: one key at a time, in the order in which they were concerned, on the clock of the cluster. */
+/** Runs controllers: one key at a time, in the order in which they were concerned, on the clock of the cluster, each as fast as its client may write. */
 export class ControllerRunner {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #controllers: readonly Controller[];
+  readonly #requests: RequestQueue | undefined;
   readonly #waiting = new Map<string, QueuedKey>();
   readonly #later = new Map<string, () => void>();
   /** What is being looked at. */
@@ -19,10 +21,16 @@ export class ControllerRunner {
   #scheduled: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
 
-  constructor(cluster: Cluster, clock: Clock, controllers: readonly Controller[]) {
+  constructor(cluster: Cluster, clock: Clock, controllers: readonly Controller[], requests?: RequestQueue) {
     this.#cluster = cluster;
     this.#clock = clock;
     this.#controllers = controllers;
+    this.#requests = requests;
+  }
+
+  /** The controller whose turn it is has written something. */
+  wrote(): void {
+    if (this.#current !== undefined) this.#requests?.write(this.#current.controller.name);
   }
 
   /** Follows everything from now on. What is there already has to be told by `touch`. */
@@ -56,29 +64,48 @@ export class ControllerRunner {
     return controller.settles === resource && this.#current?.controller === controller && this.#current.key === key;
   }
 
-  #want(wish: QueuedKey): void {
-    const id = `${wish.controller.name} ${wish.key}`;
+  #want(queued: QueuedKey): void {
+    const id = `${queued.controller.name} ${queued.key}`;
     if (this.#waiting.has(id)) return;
-    this.#waiting.set(id, wish);
+    this.#waiting.set(id, queued);
     this.#scheduled ??= this.#clock.after(latencyMs, () => this.#work());
   }
 
-  /** What the work itself brings about is looked at in the next round. */
+  #waitMs({ controller }: QueuedKey): number {
+    return this.#requests?.waitMs(controller.name) ?? 0;
+  }
+
+  /** What the work itself brings about is looked at in the next round; so is what waits for its client's limit. */
   #work(): void {
     this.#scheduled = undefined;
     const round = [...this.#waiting];
+    const late: [string, QueuedKey][] = [];
     this.#waiting.clear();
-    for (const [id, wish] of round) {
-      this.#later.get(id)?.();
-      this.#later.delete(id);
-      this.#current = wish;
-      const again = wish.controller.reconcile(wish.key, this.#cluster);
-      this.#current = undefined;
-      if (again !== undefined)
-        this.#later.set(
-          id,
-          this.#clock.after(again, () => this.#want(wish)),
-        );
+    for (const [id, key] of round) {
+      if (this.#waitMs(key) > 0) late.push([id, key]);
+      else this.#look(id, key);
     }
+    if (late.length > 0) this.#putFirst(late);
+  }
+
+  #look(id: string, queued: QueuedKey): void {
+    this.#later.get(id)?.();
+    this.#later.delete(id);
+    this.#current = queued;
+    const again = queued.controller.reconcile(queued.key, this.#cluster);
+    this.#current = undefined;
+    if (again === undefined) return;
+    this.#later.set(
+      id,
+      this.#clock.after(again, () => this.#want(queued)),
+    );
+  }
+
+  #putFirst(late: readonly (readonly [string, QueuedKey])[]): void {
+    const rest = [...this.#waiting];
+    this.#waiting.clear();
+    for (const [id, key] of [...late, ...rest]) this.#waiting.set(id, key);
+    const soonest = Math.min(...late.map(([, key]) => this.#waitMs(key)));
+    this.#scheduled ??= this.#clock.after(Math.max(latencyMs, soonest), () => this.#work());
   }
 }

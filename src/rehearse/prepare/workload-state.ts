@@ -22,10 +22,3 @@ export const isInMotion = (workload: JsonObject): boolean => {
   const isSeen = Number(at(workload, 'status', 'observedGeneration') ?? 0) >= generation;
   return !isSeen || fields.some(field => Number(at(workload, 'status', field) ?? 0) !== wanted);
 };
-
-/** ReplicaSets of Deployments that are as they want to be, by uid: no rollout will ever ask how far they are. */
-export const restingSets = (all: readonly JsonObject[]): ReadonlySet<string> => {
-  const moving = new Set(all.filter(one => one['kind'] === 'Deployment' && isInMotion(one)).map(uidOf));
-  const sets = all.filter(one => one['kind'] === 'ReplicaSet' && !moving.has(text(controllerRef(one), 'uid')));
-  return new Set(sets.map(uidOf));
-};

@@ -3,6 +3,7 @@ import type { NodeRun, Run } from '../simulate/run.ts';
 import type { UnschedulablePod } from '../simulate/unschedulable-pod.ts';
 import type { Wait } from '../simulate/waits.ts';
 import type { TimingsFrom } from '../timings/learn.ts';
+import type { LimitsFrom } from '../timings/limits.ts';
 
 /** Milliseconds after the maintenances are asked for: of half the runs, and of nine in ten, it is no later. */
 export type Spread = { readonly medianMs: number; readonly p90Ms: number };
@@ -51,7 +52,7 @@ export type Forecast = {
   readonly takenAt: string;
   readonly copied: { readonly nodes: number; readonly pods: number; readonly budgets: number; readonly loadedPods: number };
   readonly runs: number;
-  readonly learned: TimingsFrom;
+  readonly learned: TimingsFrom & { readonly controlPlane: LimitsFrom };
   /** Every node is drained, in every run. */
   readonly finishes: boolean;
   /** When the last node is drained, in the runs that drain all. */

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../core/json.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { createCluster, type EmbeddedCluster } from '../../embedded/cluster.ts';
 import { ClusterRuntime } from '../../embedded/cluster-runtime.ts';
+import { otherClients, type RequestLimits, RequestQueue } from '../../embedded/controllers/request-limits.ts';
 import { writesOn } from '../../embedded/controllers/writes.ts';
 import { inProcess } from '../../embedded/in-process.ts';
 import { kubeVirtDefinitions, kubeVirtObjects } from '../../embedded/kubevirt/definitions.ts';
@@ -14,7 +15,6 @@ import type { Clock } from '../../support/clock.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Sick } from '../prepare/prepare.ts';
 import { makeRevisions } from '../prepare/revisions.ts';
-import { restingSets } from '../prepare/workload-state.ts';
 import type { PodTimings } from '../timings/learn.ts';
 
 /** The operator as it acts in a cluster: everything that it needs from outside comes from here. */
@@ -27,6 +27,8 @@ export type SandboxOptions = {
   readonly takenAt: Temporal.Instant;
   readonly sick: Sick;
   readonly learned: PodTimings;
+  /** How fast the control plane is. */
+  readonly limits: RequestLimits;
   /** CustomResourceDefinitions of the served kinds. */
   readonly definitions: readonly JsonObject[];
   readonly adapters: readonly KindAdapter[];
@@ -49,7 +51,16 @@ const firstSeed = 0x7e5eed;
 const evictionMs = 60;
 const callMs = 6;
 
-const halfOf = ({ path, method }: ApiCall): number => (method === 'POST' && path.endsWith('/eviction') ? evictionMs : callMs) / 2;
+const isEviction = ({ path, method }: ApiCall): boolean => method === 'POST' && path.endsWith('/eviction');
+
+const halfOf = (call: ApiCall): number => (isEviction(call) ? evictionMs : callMs) / 2;
+
+/** What an eviction writes: the budget, the pod's condition and its deletion (pkg/registry/core/pod/storage/eviction.go), each of them read first. */
+const writesOfEviction = 4;
+
+/** A write waits for those that came before it. */
+const waitFor = (call: ApiCall, requests: RequestQueue): number =>
+  call.method === 'GET' ? 0 : requests.write(otherClients, isEviction(call) ? writesOfEviction : 1);
 
 /** No heartbeats: the copy says which nodes are well, and that stays so. */
 const never = Number.POSITIVE_INFINITY;
@@ -82,6 +93,7 @@ export const setSandbox = (sandboxOptions: SandboxOptions, seed: number, unloade
   const vms = hasVms(sandboxOptions.objects) ? new SimulatedKubeVirt() : undefined;
   const cluster = createCluster({ clock, random: seeded(seed + firstSeed), extensions: vms === undefined ? [] : [vms.extension()] });
   for (const what of furnish(cluster, sandboxOptions)) unloaded(what);
+  const requests = new RequestQueue(sandboxOptions.limits, clock);
   const runtime = new ClusterRuntime({
     registry: cluster.registry,
     clock,
@@ -96,10 +108,13 @@ export const setSandbox = (sandboxOptions: SandboxOptions, seed: number, unloade
       }),
     },
     nodeHealth: steadyNodes,
-    unread: restingSets(sandboxOptions.objects),
+    requests,
     ...(vms && { more: vms.controllers() }),
   });
   runtime.start();
-  const ports = inProcess(cluster, { userAgent: 'drydock', delays: { call: halfOf } });
+  const ports = inProcess(cluster, {
+    userAgent: 'drydock',
+    delays: { request: call => halfOf(call) + waitFor(call, requests), response: halfOf },
+  });
   return { cluster, clock, ports, end: () => runtime.stop() };
 };

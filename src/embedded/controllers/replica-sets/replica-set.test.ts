@@ -48,9 +48,8 @@ const steps = ({ store, writes, make, pods }: ReturnType<typeof bench>): readonl
   ];
 };
 
-const played = async (isRead: boolean): Promise<readonly (readonly unknown[])[]> => {
-  const unread = new Set<string>();
-  const stage = bench({ unread });
+test('a set has as many pods as it wants, whatever becomes of them, and its budget counts them', async () => {
+  const stage = bench();
   const { clock, store, make, pods, runtime } = stage;
   for (const name of ['n1', 'n2', 'n3']) {
     const node = freshNode(name);
@@ -59,7 +58,6 @@ const played = async (isRead: boolean): Promise<readonly (readonly unknown[])[]>
   }
   make('poddisruptionbudgets.policy', budget);
   const made = make('replicasets.apps', set);
-  if (!isRead) unread.add(made.metadata.uid);
   const seen: (readonly unknown[])[] = [];
   for (const [what, act] of steps(stage)) {
     act();
@@ -71,17 +69,10 @@ const played = async (isRead: boolean): Promise<readonly (readonly unknown[])[]>
     const budgetSays = [currentHealthy, desiredHealthy, expectedPods, disruptionsAllowed];
     seen.push([what, own.filter(isActive).length, own.filter(isReady).length, others, ...budgetSays]);
   }
-  const replicas = at(store.get('replicasets.apps', 'shop', 'web'), 'status', 'readyReplicas');
-  assert.equal(replicas, isRead ? 2 : undefined, 'only a status that somebody reads is written');
+  assert.equal(at(store.get('replicasets.apps', 'shop', 'web'), 'status', 'readyReplicas'), 2);
   runtime.stop();
-  return seen;
-};
-
-test('a set whose status nobody reads has the same pods as any other, and so has its budget', async () => {
-  const read = await played(true);
-  assert.deepEqual(await played(false), read);
   assert.deepEqual(
-    read.map(([what, active]) => [what, active]),
+    seen.map(([what, active]) => [what, active]),
     [
       ['nothing', 4],
       ['a pod is deleted', 4],

@@ -79,8 +79,7 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
   const failure = isOff ? manage(cluster, set, active, relatedPods(cluster, set)) : undefined;
   const now = cluster.store.get(resource, namespace, name) ?? set;
   // What has just been made or deleted is counted when it is seen, in the next round.
-  if (cluster.unread?.has(set.metadata.uid) !== true)
-    report(cluster, resource, now, statusOf(now, { pods, active }, failure, cluster.nowMs()));
+  report(cluster, resource, now, statusOf(now, { pods, active }, failure, cluster.nowMs()));
   if (failure !== undefined) return retryMs;
   return nextAvailableMs(active, minReadyOf(set), cluster.nowMs());
 };
@@ -89,25 +88,9 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
 const isAlike = (before: Stored, after: Stored): boolean =>
   isFinished(before) === isFinished(after) && isDeleting(before) === isDeleting(after) && readySince(before) === readySince(after);
 
-const looking = concerned(resource, 'ReplicaSet', 'pods', isAlike);
-
-/** Of a set whose status nobody reads it only matters how many pods count as replicas; those that come, it has made itself. */
-const isUnseen = (change: Change, { unread, store }: Cluster): boolean => {
-  if (unread === undefined || change.resource !== 'pods') return false;
-  const { object } = change;
-  const owner = controllerOf(change.type === 'added' ? object : change.before);
-  if (owner === undefined || !unread.has(owner.uid)) return false;
-  if (change.type === 'added') return true;
-  const { before } = change;
-  if (change.type === 'removed') return !isActive(before);
-  if (isActive(before) !== isActive(object) || controllerOf(object)?.uid !== owner.uid) return false;
-  const set = store.get(resource, object.metadata.namespace ?? '', owner.name);
-  return set !== undefined && picks(part(set, 'spec')['selector'], object);
-};
-
 export const replicaSetController: Controller = {
   name: by,
   settles: resource,
-  keysOf: (change, cluster) => (isUnseen(change, cluster) ? [] : looking(change, cluster)),
+  keysOf: concerned(resource, 'ReplicaSet', 'pods', isAlike),
   reconcile,
 };

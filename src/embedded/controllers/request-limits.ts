@@ -1,0 +1,104 @@
+import type { Clock } from '../../support/clock.ts';
+
+/** How fast the components of a cluster may write, and how fast its API server takes it. */
+
+/** A token bucket of client-go (flowcontrol.NewTokenBucketRateLimiter): so many requests a second, and so many at once after a rest. */
+export type ClientLimit = { readonly qps: number; readonly burst: number };
+
+export type RequestLimits = {
+  /** Of each controller: kube-controller-manager gives every one a client of its own (`--kube-api-qps`, `--kube-api-burst`). */
+  readonly controllers?: ClientLimit;
+  readonly scheduler?: ClientLimit;
+  /** How long the API server and its etcd take for a write, one after the other, in milliseconds: no time when left out. */
+  readonly writeMs?: number;
+};
+
+/** What the components allow themselves where nobody has said otherwise (KubeControllerManagerConfiguration, KubeSchedulerConfiguration). */
+export const defaultLimits = {
+  controllers: { qps: 20, burst: 30 },
+  scheduler: { qps: 50, burst: 100 },
+} as const satisfies RequestLimits;
+
+/** The client of the scheduler; all others but `others` are controllers, by their names. */
+export const schedulerClient = 'kube-scheduler';
+
+/** Clients whose limits are never reached: kubelets, each with 50 requests a second, users, and those who record events. */
+export const otherClients = 'others';
+
+/** Requests of one client that are under way at once: the workers of its queue (`--concurrent-*-syncs`). */
+const usualWorkers = 5;
+const workersOf: Readonly<Record<string, number>> = { controllermanager: 1, 'daemonset-controller': 2, [schedulerClient]: 100 };
+
+class TokenBucket {
+  readonly #limit: ClientLimit;
+  #tokens: number;
+  #atMs: number;
+
+  constructor(limit: ClientLimit, nowMs: number) {
+    this.#limit = limit;
+    this.#tokens = limit.burst;
+    this.#atMs = nowMs;
+  }
+
+  #fill(nowMs: number): void {
+    const { qps, burst } = this.#limit;
+    this.#tokens = Math.min(burst, this.#tokens + ((nowMs - this.#atMs) * qps) / 1000);
+    this.#atMs = nowMs;
+  }
+
+  waitMs(nowMs: number): number {
+    this.#fill(nowMs);
+    return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) * 1000) / this.#limit.qps;
+  }
+
+  take(nowMs: number): void {
+    this.#fill(nowMs);
+    this.#tokens -= 1;
+  }
+}
+
+type Client = { readonly bucket?: TokenBucket; readonly freeAtMs: number[] };
+
+/** The writes of a cluster on their way: each client waits for its own limit and for its answers, and all of them for the API server. */
+export class RequestQueue {
+  readonly #limits: RequestLimits;
+  readonly #clock: Clock;
+  readonly #clients = new Map<string, Client>();
+  #busyUntilMs = 0;
+
+  constructor(limits: RequestLimits, clock: Clock) {
+    this.#limits = limits;
+    this.#clock = clock;
+  }
+
+  get #nowMs(): number {
+    return this.#clock.now().epochMilliseconds;
+  }
+
+  #clientOf(name: string): Client {
+    const known = this.#clients.get(name);
+    if (known !== undefined) return known;
+    const limit = name === otherClients ? undefined : name === schedulerClient ? this.#limits.scheduler : this.#limits.controllers;
+    const freeAtMs = Array.from({ length: workersOf[name] ?? usualWorkers }, () => 0);
+    const client = { ...(limit && { bucket: new TokenBucket(limit, this.#nowMs) }), freeAtMs };
+    this.#clients.set(name, client);
+    return client;
+  }
+
+  /** Milliseconds until this client may begin with something: it has a token and a free worker then. */
+  waitMs(name: string): number {
+    const { bucket, freeAtMs } = this.#clientOf(name);
+    const now = this.#nowMs;
+    return Math.ceil(Math.max(0, bucket?.waitMs(now) ?? 0, Math.min(...freeAtMs) - now));
+  }
+
+  /** The client writes so often, now. The answer: milliseconds until the last one is done. What it has no tokens for, it pays back later. */
+  write(name: string, times = 1): number {
+    const { bucket, freeAtMs } = this.#clientOf(name);
+    const now = this.#nowMs;
+    for (let time = 0; time < times; time += 1) bucket?.take(now);
+    this.#busyUntilMs = Math.max(now, this.#busyUntilMs) + times * (this.#limits.writeMs ?? 0);
+    freeAtMs[freeAtMs.indexOf(Math.min(...freeAtMs))] = this.#busyUntilMs;
+    return Math.round(this.#busyUntilMs - now);
+  }
+}
