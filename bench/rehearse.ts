@@ -25,7 +25,7 @@ type Arena = { readonly space: string; readonly targets: readonly string[]; clea
 
 const names = (prefix: string, count: number): readonly string[] => Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
 
-const makeArena = async (api: Api, scenario: Scenario): Promise<Arena> => {
+const makeArena = async (api: Api, scenario: Scenario, restMs: number): Promise<Arena> => {
   const space = spaceOf(scenario);
   const [targets, spares] = [names(space, scenario.targets), names(`${space}-spare`, scenario.spares)];
   await create(api, namespace(space));
@@ -36,7 +36,8 @@ const makeArena = async (api: Api, scenario: Scenario): Promise<Arena> => {
   await podsReady(api, space, scenario.pods, { deadlineMs: 300_000, everyMs: 200 });
   if (scenario.restarted === true) await restartAll(api, space, scenario.pods);
   for (const spare of spares) await cordon(api, spare, false);
-  await sleep(3000);
+  // The clients of the controllers have tokens again, and the events of the pods that were made are written.
+  await sleep(restMs);
   const clear = async (): Promise<void> => {
     await Promise.all(targets.map(name => api.delete(maintenancePath(name))));
     for (const name of targets) await untilGone(api, maintenancePath(name));
@@ -97,9 +98,9 @@ const drain = async (api: Api, scenario: Scenario, { targets }: Arena): Promise<
   }
 };
 
-const measure = async (harness: OperatorHarness, scenario: Scenario): Promise<Compared> => {
+const measure = async (harness: OperatorHarness, scenario: Scenario, restMs: number): Promise<Compared> => {
   const { api } = harness;
-  const arena = await makeArena(api, scenario);
+  const arena = await makeArena(api, scenario, restMs);
   const forecast = await foresee(harness, scenario, arena);
   const actual = await drain(api, scenario, arena);
   await arena.clear();
@@ -129,7 +130,13 @@ const main = async (): Promise<void> => {
     await makeHistory(harness.api);
     const all: Compared[] = [];
     for (const scenario of chosen)
-      all.push(await measure(harness, isDefault ? { ...scenario, name: `${scenario.name}, default limits` } : scenario));
+      all.push(
+        await measure(
+          harness,
+          isDefault ? { ...scenario, name: `${scenario.name}, default limits` } : scenario,
+          isDefault ? 3000 + 60 * scenario.pods : 3000,
+        ),
+      );
     process.stdout.write(`${tableOf(all)}\n`);
     const file = process.env['BENCH_JSON'];
     if (file !== undefined) writeFileSync(file, JSON.stringify(all, undefined, 2));

@@ -52,6 +52,9 @@ const controllers = (nodeHealth: NodeHealthOptions): readonly Controller[] => [
   attachDetachController(),
 ];
 
+/** As long as a removal takes, an API server with nothing else to do makes two other writes. */
+const writesOfRemoval = 2;
+
 export type RuntimeOptions = {
   readonly registry: RegistryContext;
   readonly clock: Clock;
@@ -83,14 +86,20 @@ export class ClusterRuntime {
   constructor({ registry, clock, pace, isAlive = alwaysAlive, record = () => {}, more = [], nodeHealth = {}, requests }: RuntimeOptions) {
     this.#registry = registry;
     const writes = this.#writesOf('kube-controller-manager', () => this.#runner.wrote());
-    const other = (): void => void requests?.write(otherClients);
+    const other = (times = 1): void => void requests?.write(otherClients, times);
     this.#events = new EventLog(registry, writes, clock);
     this.#cluster = {
       store: registry.store,
       writes,
       nowMs: () => clock.now().epochMilliseconds,
       random: registry.random,
-      record: record === 'events' ? note => this.#events.record(note) : record,
+      ...(requests && { waitMs: name => requests.waitMs(name) }),
+      record: note => {
+        this.#runner.noted();
+        other();
+        if (record === 'events') this.#events.record(note);
+        else record(note);
+      },
     };
     const all = [
       ...controllers(nodeHealth),
@@ -129,16 +138,16 @@ export class ClusterRuntime {
   }
 
   /** Policies may say what a component is not to do. `wrote` is told of every write. */
-  #writesOf(name: string, wrote: () => void): Writes {
+  #writesOf(name: string, wrote: (times?: number) => void): Writes {
     const user = { name, groups: ['system:masters', 'system:authenticated'] };
     const { create, update, remove } = writesOn({ ...this.#registry, gate: policyGate(this.#registry.store, user) });
     const counted =
-      <Args extends readonly unknown[], Result>(write: (...args: Args) => Result) =>
+      <Args extends readonly unknown[], Result>(write: (...args: Args) => Result, times = 1) =>
       (...args: Args): Result => {
-        wrote();
+        wrote(times);
         return write(...args);
       };
-    return { create: counted(create), update: counted(update), remove: counted(remove) };
+    return { create: counted(create), update: counted(update), remove: counted(remove, writesOfRemoval) };
   }
 
   #told(one: Change): void {

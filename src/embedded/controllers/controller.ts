@@ -46,6 +46,8 @@ export type Cluster = {
   readonly nowMs: () => number;
   /** Uniform in [0, 1), from the seed. */
   readonly random: () => number;
+  /** Milliseconds until the client of a controller may write again; it always may when left out. */
+  readonly waitMs?: (controller: string) => number;
   /** Notes an event about an object, as controllers do. */
   readonly record: (note: Note) => void;
 };
@@ -58,8 +60,11 @@ export type Controller = {
   readonly settles?: Resource;
   /** Keys of the objects that a change may concern. */
   readonly keysOf: (change: Change, cluster: Cluster) => readonly string[];
-  /** Looks at one key and writes what is to be written. The answer: look again after so many milliseconds. */
-  readonly reconcile: (key: string, cluster: Cluster) => number | undefined;
+  /**
+   * Looks at one key and writes what is to be written. The answer: look again after so many milliseconds, or, where its client had to wait in the middle of it, go on
+   * with it before all others.
+   */
+  readonly reconcile: (key: string, cluster: Cluster) => number | 'waits' | undefined;
 };
 
 /** `namespace/name`, the key that most controllers use. */

@@ -29,6 +29,9 @@ export const otherClients = 'others';
 const usualWorkers = 5;
 const workersOf: Readonly<Record<string, number>> = { controllermanager: 1, 'daemonset-controller': 2, [schedulerClient]: 100 };
 
+/** Events go through the same client, one after the other, while up to ten pods are made at once: one in ten has its turn, and the others are late or dropped. */
+const tokensOfEvent = 0.1;
+
 class TokenBucket {
   readonly #limit: ClientLimit;
   #tokens: number;
@@ -51,9 +54,9 @@ class TokenBucket {
     return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) * 1000) / this.#limit.qps;
   }
 
-  take(nowMs: number): void {
+  take(nowMs: number, tokens: number): void {
     this.#fill(nowMs);
-    this.#tokens -= 1;
+    this.#tokens -= tokens;
   }
 }
 
@@ -92,11 +95,16 @@ export class RequestQueue {
     return Math.ceil(Math.max(0, bucket?.waitMs(now) ?? 0, Math.min(...freeAtMs) - now));
   }
 
+  /** The controller records an event, beside its writes. */
+  note(name: string): void {
+    this.#clientOf(name).bucket?.take(this.#nowMs, tokensOfEvent);
+  }
+
   /** The client writes so often, now. The answer: milliseconds until the last one is done. What it has no tokens for, it pays back later. */
   write(name: string, times = 1): number {
     const { bucket, freeAtMs } = this.#clientOf(name);
     const now = this.#nowMs;
-    for (let time = 0; time < times; time += 1) bucket?.take(now);
+    bucket?.take(now, times);
     this.#busyUntilMs = Math.max(now, this.#busyUntilMs) + times * (this.#limits.writeMs ?? 0);
     freeAtMs[freeAtMs.indexOf(Math.min(...freeAtMs))] = this.#busyUntilMs;
     return Math.round(this.#busyUntilMs - now);

@@ -71,6 +71,11 @@ export class ControllerRunner {
     this.#scheduled ??= this.#clock.after(latencyMs, () => this.#work());
   }
 
+  /** It has recorded an event. */
+  noted(): void {
+    if (this.#current !== undefined) this.#requests?.note(this.#current.controller.name);
+  }
+
   #waitMs({ controller }: QueuedKey): number {
     return this.#requests?.waitMs(controller.name) ?? 0;
   }
@@ -82,23 +87,25 @@ export class ControllerRunner {
     const late: [string, QueuedKey][] = [];
     this.#waiting.clear();
     for (const [id, key] of round) {
-      if (this.#waitMs(key) > 0) late.push([id, key]);
-      else this.#look(id, key);
+      if (this.#waitMs(key) > 0 || !this.#look(id, key)) late.push([id, key]);
     }
     if (late.length > 0) this.#putFirst(late);
   }
 
-  #look(id: string, queued: QueuedKey): void {
+  /** Whether it is through with the key. */
+  #look(id: string, queued: QueuedKey): boolean {
     this.#later.get(id)?.();
     this.#later.delete(id);
     this.#current = queued;
     const again = queued.controller.reconcile(queued.key, this.#cluster);
     this.#current = undefined;
-    if (again === undefined) return;
+    if (again === undefined) return true;
+    if (again === 'waits') return false;
     this.#later.set(
       id,
       this.#clock.after(again, () => this.#want(queued)),
     );
+    return true;
   }
 
   #putFirst(late: readonly (readonly [string, QueuedKey])[]): void {

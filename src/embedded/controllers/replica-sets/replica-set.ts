@@ -20,6 +20,8 @@ const burst = 500;
 /** When pods could not be made, it is tried again after this time. The real queue waits longer and longer, up to 16 minutes. */
 const retryMs = 1000;
 
+const waits = Symbol('the client has to wait');
+
 /** ReplicaFailure: it is there as long as pods cannot be made (calculateStatus). */
 const failureOf = (set: Stored, failure: string | undefined, nowMs: number): readonly JsonObject[] => {
   const before = objects(at(set, 'status', 'conditions')).filter(({ type }) => type === 'ReplicaFailure');
@@ -49,11 +51,17 @@ const statusOf = (set: Stored, { pods, active }: Counted, failure: string | unde
   };
 };
 
-/** Makes what is missing or deletes what is too much; the answer is why pods could not be made. */
-const manage = (cluster: Cluster, set: Stored, active: readonly Stored[], related: readonly Stored[]): string | undefined => {
+/** Makes what is missing or deletes what is too much. The answer: why pods could not be made, or that its client has to wait in the middle of it. */
+const manage = (
+  cluster: Cluster,
+  set: Stored,
+  active: readonly Stored[],
+  related: readonly Stored[],
+): string | typeof waits | undefined => {
   const missing = Math.min(replicasOf(set) - active.length, burst);
   const maker = { by, resource, owner: set };
   for (let made = 0; made < missing; made += 1) {
+    if (made > 0 && (cluster.waitMs?.(by) ?? 0) > 0) return waits;
     const failure = makePod(cluster, maker, podFrom(set, owning, { metadata: { generateName: `${set.metadata.name}-` } }));
     if (failure !== undefined) return failure;
   }
@@ -69,7 +77,7 @@ const relatedPods = (cluster: Cluster, set: Stored): readonly Stored[] => {
   return sets.flatMap(({ metadata }) => cluster.store.indexed('pods', 'owner', metadata.uid)).filter(isActive);
 };
 
-const reconcile = (key: string, cluster: Cluster): number | undefined => {
+const reconcile: Controller['reconcile'] = (key, cluster) => {
   const [namespace, name] = split(key);
   const set = cluster.store.get(resource, namespace, name);
   if (set === undefined) return undefined;
@@ -77,6 +85,8 @@ const reconcile = (key: string, cluster: Cluster): number | undefined => {
   const active = pods.filter(isActive);
   const isOff = active.length !== replicasOf(set) && !isDeleting(set);
   const failure = isOff ? manage(cluster, set, active, relatedPods(cluster, set)) : undefined;
+  // A real one stands still in the middle, and counts when all are made.
+  if (failure === waits) return 'waits';
   const now = cluster.store.get(resource, namespace, name) ?? set;
   // What has just been made or deleted is counted when it is seen, in the next round.
   report(cluster, resource, now, statusOf(now, { pods, active }, failure, cluster.nowMs()));
