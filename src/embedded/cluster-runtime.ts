@@ -140,14 +140,21 @@ export class ClusterRuntime {
   /** Policies may say what a component is not to do. `wrote` is told of every write. */
   #writesOf(name: string, wrote: (times?: number) => void): Writes {
     const user = { name, groups: ['system:masters', 'system:authenticated'] };
-    const { create, update, remove } = writesOn({ ...this.#registry, gate: policyGate(this.#registry.store, user) });
-    const counted =
-      <Args extends readonly unknown[], Result>(write: (...args: Args) => Result, times = 1) =>
-      (...args: Args): Result => {
-        wrote(times);
-        return write(...args);
-      };
-    return { create: counted(create), update: counted(update), remove: counted(remove, writesOfRemoval) };
+    const writes = writesOn({ ...this.#registry, gate: policyGate(this.#registry.store, user) });
+    return {
+      create: (...args) => {
+        wrote();
+        return writes.create(...args);
+      },
+      update: (...args) => {
+        wrote();
+        return writes.update(...args);
+      },
+      remove: (...args) => {
+        wrote(writesOfRemoval);
+        return writes.remove(...args);
+      },
+    };
   }
 
   #told(one: Change): void {

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../core/json.ts';
 import type { ClientLimit } from '../embedded/controllers/request-limits.ts';
 import { prepared, sickIn, unique } from './prepare/prepare.ts';
 import { reduce, usualFewPods } from './prepare/reduce.ts';
@@ -37,6 +38,11 @@ const notesOf = ({ leftOut }: ClusterSnapshot, unloaded: ReadonlySet<string>): r
   ];
 };
 
+const countsOf = (copy: ClusterSnapshot, loaded: readonly JsonObject[]): Forecast['copied'] => {
+  const count = (kind: string): number => ofKind(copy.objects, kind).length;
+  return { nodes: count('Node'), pods: count('Pod'), budgets: count('PodDisruptionBudget'), loadedPods: ofKind(loaded, 'Pod').length };
+};
+
 /**
  * Plays maintenances on a copy of a cluster, with the operator itself, in simulated time, once for each seed, and says how that goes. Nothing
  * outside this process is asked or changed. Throws a WishError when the API would refuse a maintenance.
@@ -68,13 +74,7 @@ export const rehearse = async ({
     const options = { seed: 1, workloads, unloaded: () => {} };
     return simulate(sandboxOptions, wider, { ...options, tell: progress => tell(seeds + 1, progress) });
   });
-  const count = (kind: string): number => ofKind(copy.objects, kind).length;
-  const copied = {
-    nodes: count('Node'),
-    pods: count('Pod'),
-    budgets: count('PodDisruptionBudget'),
-    loadedPods: ofKind(objects, 'Pod').length,
-  };
+  const copied = countsOf(copy, objects);
   const moved = new Set(runs.flatMap(({ levels }) => levels.map(({ workload }) => workload)));
   const about = {
     takenAt: takenAt.toString(),

@@ -24,6 +24,11 @@ const rehearseCommand = (env: Env): Command =>
   )
     .addOption(new Option('--start-time <duration>', 'time pods take to become Ready, where the cluster does not show it').default('5s'))
     .addOption(new Option('--stop-time <duration>', 'time pods take to terminate, where the cluster does not show it').default('2s'))
+    .option(
+      '--kube-api-qps <n>',
+      'requests a second that kube-controller-manager allows each of its controllers (default: 20, unless pods came faster)',
+    )
+    .option('--kube-api-burst <n>', 'requests at once, after a rest (default: one and a half times --kube-api-qps)')
     .addOption(new Option('--horizon <duration>', 'simulated time after which a run ends').default('336h'))
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'svg']).default('text'))
     .addHelpText('after', afterRehearse)

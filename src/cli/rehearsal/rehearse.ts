@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '../../core/json.ts';
 import { parseSelector } from '../../core/pod/parse-selector.ts';
 import { matches } from '../../core/pod/selector.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
+import type { ClientLimit } from '../../embedded/controllers/request-limits.ts';
 import { at, strings, text } from '../../embedded/object.ts';
 import { rehearse } from '../../rehearse/rehearse.ts';
 import type { Forecast } from '../../rehearse/report/forecast.ts';
@@ -38,6 +39,8 @@ export type RehearseFlags = ConnectionFlags & {
   readonly timeout: string;
   readonly startTime: string;
   readonly stopTime: string;
+  readonly kubeApiQps?: string;
+  readonly kubeApiBurst?: string;
   readonly horizon: string;
   readonly output: string;
 };
@@ -161,6 +164,16 @@ const printed = async (forecast: Forecast, output: string): Promise<string> => {
   return forecastText(forecast);
 };
 
+/** What the clients of the cluster's controllers are allowed, where somebody says so. */
+const clientLimitOf = ({ kubeApiQps, kubeApiBurst }: RehearseFlags): ClientLimit | undefined => {
+  if (kubeApiQps === undefined) {
+    if (kubeApiBurst !== undefined) throw new UsageError('--kube-api-burst needs --kube-api-qps');
+    return undefined;
+  }
+  const qps = atLeastOne('--kube-api-qps', kubeApiQps);
+  return { qps, burst: kubeApiBurst === undefined ? Math.round(1.5 * qps) : atLeastOne('--kube-api-burst', kubeApiBurst) };
+};
+
 const orderOf = (plannedMaintenances: readonly PlannedMaintenance[], flags: RehearseFlags): Order => ({
   plannedMaintenances,
   ...(flags.parallel !== undefined && { parallel: atLeastOne('--parallel', flags.parallel) }),
@@ -191,6 +204,7 @@ export const rehearseCommand = async (names: readonly string[], flags: RehearseF
   check(names, flags);
   const asked = flags.seeds === undefined ? undefined : atLeastOne('--seeds', flags.seeds);
   const defaults = { startSeconds: positive('--start-time', flags.startTime), stopSeconds: positive('--stop-time', flags.stopTime) };
+  const clientLimit = clientLimitOf(flags);
   const defects = new Set<string>();
   const controllerManager = rehearsalManager(env, message => void defects.add(message));
   const fromFile = flags.filename === undefined ? undefined : plannedMaintenancesIn(flags.filename, controllerManager.adapters);
@@ -199,7 +213,9 @@ export const rehearseCommand = async (names: readonly string[], flags: RehearseF
   const order = orderOf(checked(copy, plannedMaintenances), flags);
   const seeds = asked ?? usualSeeds(copy, plannedMaintenances);
   const tell = (run: number, progress: Progress): void => progressLine(progressOf(seeds, run, progress));
-  const forecast = await asUsage(() => rehearse({ ...controllerManager, copy, order, seeds, defaults, tell }));
+  const forecast = await asUsage(() =>
+    rehearse({ ...controllerManager, copy, order, seeds, defaults, ...(clientLimit && { clientLimit }), tell }),
+  );
   endProgress();
   for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);
   plainOutput.line(await printed(forecast, flags.output));

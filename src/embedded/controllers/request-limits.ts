@@ -29,8 +29,8 @@ export const otherClients = 'others';
 const usualWorkers = 5;
 const workersOf: Readonly<Record<string, number>> = { controllermanager: 1, 'daemonset-controller': 2, [schedulerClient]: 100 };
 
-/** Events go through the same client, one after the other, while up to ten pods are made at once: one in ten has its turn, and the others are late or dropped. */
-const tokensOfEvent = 0.1;
+/** Events go through the same client, one after the other, while up to ten pods are made at once: one in seven has its turn, and the others are late or dropped. */
+const tokensOfEvent = 0.15;
 
 class TokenBucket {
   readonly #limit: ClientLimit;

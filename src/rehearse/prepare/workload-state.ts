@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
 import { at, objects, text } from '../../embedded/object.ts';
-import { controllerRef, uidOf } from '../snapshot/workloads.ts';
 
 export const isFinished = (pod: JsonObject): boolean => ['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'));
 

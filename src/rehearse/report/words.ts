@@ -1,4 +1,5 @@
 import { fewOf } from '../../core/drain/blocker.ts';
+import { defaultLimits } from '../../embedded/controllers/request-limits.ts';
 import { columns } from '../../support/columns.ts';
 import type { LackedThing, UnschedulablePod } from '../simulate/unschedulable-pod.ts';
 import { enough } from '../timings/learn.ts';
@@ -163,6 +164,16 @@ const aboutText = ({ takenAt, copied, runs, learned }: Forecast): string => {
   return `A copy of ${takenAt.slice(0, 19)}Z (${from}), played ${plural(runs, 'time')}; times learned from ${times}.`;
 };
 
+const controlPlaneText = ({ learned: { controlPlane } }: Forecast): string => {
+  const { source, qps, podsPerSecond } = controlPlane;
+  const pods = podsPerSecond === undefined ? '' : `, and ${podsPerSecond} pods a second became ready`;
+  if (source === 'learned')
+    return `  the controllers are not held to ${defaultLimits.controllers.qps} requests a second: pods came faster than that${pods}`;
+  const why =
+    source === 'given' ? '--kube-api-qps' : "Kubernetes' default, and no pods of the copy came faster; --kube-api-qps says otherwise";
+  return `  each controller of the cluster makes up to ${qps ?? 0} requests a second (${why})`;
+};
+
 /** Whose times are guessed, and from what. */
 const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: Forecast): readonly string[] => {
   const line = (workloads: readonly string[], what: string, by: string): readonly string[] =>
@@ -199,6 +210,6 @@ export const forecastText = (all: Forecast): string => {
       bounded(levelText, one => one),
     ),
     ...section(`Pods in the order in which they go (${moves.gone}, of which ${moves.again} are moved again):`, podLines(all)),
-    ...section('To be known:', [...unseenLines(all), ...notes.map(note => `  ${note}`)]),
+    ...section('To be known:', [...unseenLines(all), controlPlaneText(all), ...notes.map(note => `  ${note}`)]),
   ].join('\n');
 };

@@ -1,10 +1,8 @@
 import type { JsonObject } from '../../../core/json.ts';
-import { at, objects, part, type Stored, strings } from '../../object.ts';
-import type { Change } from '../../store/store.ts';
+import { at, objects, type Stored, strings } from '../../object.ts';
 import { claim } from '../claims.ts';
 import { type Cluster, type Controller, split, timeText } from '../controller.ts';
-import { controllerOf, isActive, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, readySince } from '../pods.ts';
-import { picks } from '../selectors.ts';
+import { isActive, isAvailable, isDeleting, isFinished, isReady, nextAvailableMs, readySince } from '../pods.ts';
 import { concerned, deletePod, makePod, minReadyOf, podFrom, replicasOf, report } from '../workload.ts';
 import { deletionOrder } from './deletion-order.ts';
 
