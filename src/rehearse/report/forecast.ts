@@ -82,7 +82,8 @@ const sorted = (all: readonly number[]): readonly number[] => all.toSorted((one,
 /** By nearest rank. */
 const rank = (all: readonly number[], share: number): number => sorted(all)[Math.max(0, Math.ceil(all.length * share) - 1)] ?? 0;
 
-const spreadOf = (all: readonly number[]): Spread | undefined =>
+/** Of half of them, and of nine in ten; undefined where there are none. */
+export const spreadOf = (all: readonly number[]): Spread | undefined =>
   all.length === 0 ? undefined : { medianMs: rank(all, 0.5), p90Ms: rank(all, 0.9) };
 
 const drainedMs = ({ outcome, trace }: NodeRun): readonly number[] =>

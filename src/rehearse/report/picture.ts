@@ -76,6 +76,40 @@ const titleOf = ({ finishes, end, nodes, runs }: Forecast): string => {
   return `${never} of ${count} not drained`;
 };
 
+/** The whole drawing. `rows` are those of the names, with all that belongs to them. */
+const drawing = (title: string, scale: Scale, rows: readonly string[], more: number): string => {
+  const bottom = top + rows.length * row;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + right} ${bottom + (more > 0 ? 40 : 20)}" role="img">`,
+    `<title>${escaped(title)}</title><style>${style}</style><rect class="paper" width="100%" height="100%"/>`,
+    `<text class="title" x="16" y="26">${escaped(title)}</text>`,
+    ticks(scale, bottom),
+    ...rows,
+    ...(more > 0 ? [`<text class="quiet" x="16" y="${bottom + 22}">and ${more} more nodes</text>`] : []),
+    '</svg>',
+  ].join('\n');
+};
+
+const nameAt = (name: string, y: number): string => `<text x="${left - 8}" y="${y + 15}" text-anchor="end">${escaped(name)}</text>`;
+
+/** A bar of a picture: until when, and until when at the latest; without either, it never ends. */
+export type Bar = { readonly name: string; readonly toMs?: number; readonly lateMs?: number; readonly said: string };
+
+/** Bars from the same beginning, one below the other, as a self-contained SVG. */
+export const barsPicture = (title: string, bars: readonly Bar[]): string => {
+  const last = Math.max(1000, ...bars.map(({ toMs = 0, lateMs = 0 }) => Math.max(toMs, lateMs)));
+  const endMs = bars.some(({ toMs }) => toMs === undefined) ? last * 1.15 : last;
+  const x = (ms: number): number => round(left + (ms / endMs) * width);
+  const rows = bars.map(({ name, toMs, lateMs = toMs ?? 0, said }, index) => {
+    const y = top + index * row;
+    const isLate = toMs !== undefined && lateMs > toMs;
+    const bar = toMs === undefined ? box('stuck', x(0), x(endMs), y, said) : box('held', x(0), x(toMs), y, said);
+    const late = isLate ? box('drain', x(toMs), x(lateMs), y, `9 of 10 times within ${durationText(lateMs)}`) : '';
+    return `${nameAt(name, y)}${bar}${late}<text x="${left + width + 8}" y="${y + 15}" class="quiet">${escaped(said)}</text>`;
+  });
+  return drawing(title, { endMs, x }, rows, 0);
+};
+
 /** A self-contained SVG, readable on light and dark pages. Rows beyond the sixtieth are counted. */
 export const forecastPicture = (forecast: Forecast): string => {
   // What is stuck comes first: it must not be what is cut off.
@@ -83,21 +117,10 @@ export const forecastPicture = (forecast: Forecast): string => {
   const shown = ordered.slice(0, mostNodes);
   const scale = scaleOf(forecast);
   const byNode = Map.groupBy(forecast.typical.leaves.slice(0, mostMarks), ({ node }) => node);
-  const bottom = top + shown.length * row;
   const rows = shown.map((one, index) => {
     const y = top + index * row;
     const marks = (byNode.get(one.node) ?? []).map(leave => mark(leave, y, scale)).join('');
-    return `<text x="${left - 8}" y="${y + 15}" text-anchor="end">${escaped(one.node)}</text>${bars(one, y, scale)}${marks}${note(forecast, one, y)}`;
+    return `${nameAt(one.node, y)}${bars(one, y, scale)}${marks}${note(forecast, one, y)}`;
   });
-  const more = ordered.length - shown.length;
-  const height = bottom + (more > 0 ? 40 : 20);
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + width + right} ${height}" role="img">`,
-    `<title>${escaped(titleOf(forecast))}</title><style>${style}</style><rect class="paper" width="100%" height="100%"/>`,
-    `<text class="title" x="16" y="26">${escaped(titleOf(forecast))}</text>`,
-    ticks(scale, bottom),
-    ...rows,
-    ...(more > 0 ? [`<text class="quiet" x="16" y="${bottom + 22}">and ${more} more nodes</text>`] : []),
-    '</svg>',
-  ].join('\n');
+  return drawing(titleOf(forecast), scale, rows, ordered.length - shown.length);
 };

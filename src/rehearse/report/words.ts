@@ -133,9 +133,10 @@ const rowOf =
     drainedIn === runs ? '' : `${otherwise ?? 'stuck'}${drainedIn > 0 ? ` in ${runs - drainedIn} of ${runs}` : ''}`,
   ];
 
-const table = (nodes: readonly NodeForecast[], runs: number): readonly string[] => {
+const table = (nodes: readonly NodeForecast[], runs: number, end: string): readonly string[] => {
+  if (nodes.length === 0) return [];
   const shown = nodes.length <= 2 * most ? nodes : [...nodes.slice(0, most), ...nodes.slice(-most)];
-  const rows = [['NODE', 'DRAINED AFTER', '9 OF 10', 'PODS', ''], ...shown.map(rowOf(runs))];
+  const rows = [['NODE', end, '9 OF 10', 'PODS', ''], ...shown.map(rowOf(runs))];
   const lines = columns(rows, 2);
   const left = nodes.length - shown.length;
   return left === 0 ? lines : [...lines.slice(0, most + 1), `  and ${left} more in between`, ...lines.slice(most + 1)];
@@ -185,8 +186,16 @@ const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: 
   ];
 };
 
-/** All of it, as lines: the same for the same forecast, and bounded. */
-export const forecastText = (all: Forecast): string => {
+/** What a forecast of plans says otherwise. */
+type Wording = {
+  /** What the time of a node is called, at the head of its column. */
+  readonly end: string;
+  /** Lines beside what is to be known. */
+  readonly notes: readonly string[];
+};
+
+/** Everything below the first sentence, as lines. */
+export const forecastSections = (all: Forecast, { end, notes: more }: Wording): readonly string[] => {
   const { nodes, runs, blockers, delays, moves, levels, lacks, notes } = all;
   const known = new Set(blockers.flatMap(one => one.lacks ?? []).map(({ pod }) => pod));
   const homeless = lacks.filter(({ pod }) => !known.has(pod));
@@ -194,10 +203,9 @@ export const forecastText = (all: Forecast): string => {
     ({ workload, lowest, desired, atMs }) => `  ${workload}: ${lowest} of ${desired} ready, after ${durationText(atMs)}`,
   );
   return [
-    headline(all),
     aboutText(all),
     '',
-    ...table(nodes, runs),
+    ...table(nodes, runs, end),
     ...section('What keeps it from finishing:', blockerLines(blockers, runs)),
     ...section('What else would be in the way if the policy let all these pods go:', behindLines(all)),
     ...section('What holds it up:', bounded(delays, delayText)),
@@ -210,6 +218,10 @@ export const forecastText = (all: Forecast): string => {
       bounded(levelText, one => one),
     ),
     ...section(`Pods in the order in which they go (${moves.gone}, of which ${moves.again} are moved again):`, podLines(all)),
-    ...section('To be known:', [...unseenLines(all), controlPlaneText(all), ...notes.map(note => `  ${note}`)]),
-  ].join('\n');
+    ...section('To be known:', [...more, ...unseenLines(all), controlPlaneText(all), ...notes.map(note => `  ${note}`)]),
+  ];
 };
+
+/** All of it, as lines: the same for the same forecast, and bounded. */
+export const forecastText = (all: Forecast): string =>
+  [headline(all), ...forecastSections(all, { end: 'DRAINED AFTER', notes: [] })].join('\n');

@@ -14,7 +14,7 @@ export type PlannedMaintenance = { readonly node: string; readonly name: string;
 /** What is rehearsed: all at once and held, or so many at a time, each released as soon as it is drained. */
 export type Order = { readonly plannedMaintenances: readonly PlannedMaintenance[]; readonly parallel?: number; readonly horizonMs: number };
 
-type NodeOutcome = 'drained' | 'failed' | 'stuck' | 'not reached';
+export type NodeOutcome = 'drained' | 'failed' | 'stuck' | 'not reached';
 
 export type NodeRun = { readonly outcome: NodeOutcome; readonly trace: MaintenanceTrace };
 
@@ -37,21 +37,21 @@ export type Progress = { readonly drained: number; readonly of: number; readonly
 
 /** The wish is refused by the API, in its words. */
 export class PlannedMaintenanceError extends Error {
-  override readonly name = 'WishError';
+  override readonly name = 'PlannedMaintenanceError';
 }
 
 /** How long the copy is left alone before anything is asked for: whatever stirs then was not at rest. */
 const settleMs = 2000;
 
 /** When nothing has happened to the pods of a node for so long, nothing will: longer than any pause of the operator, and any start or stop. */
-const quietMs = 35 * 60_000;
+export const quietMs = 35 * 60_000;
 
 /** As long as things happen the clock is turned by a second; later by more. */
-const stepMs = 1000;
-const idleStepMs = 30_000;
+export const stepMs = 1000;
+export const idleStepMs = 30_000;
 
 /** At the end the operator has so long to let go of what it has begun. */
-const endMs = 5000;
+export const endMs = 5000;
 
 type Play = {
   readonly sandbox: Sandbox;
@@ -148,14 +148,15 @@ const nodeRun = (play: Play, { node, name }: PlannedMaintenance): NodeRun => {
   return { outcome: play.over.get(node) ?? (play.active.has(node) ? 'stuck' : 'not reached'), trace };
 };
 
-const unreadyOf = ({ sandbox, traces }: Play): Run['unready'] => {
-  const open = [...traces.values()].flatMap(({ waits }) => [...waits.values()].filter(({ toMs }) => toMs === undefined));
+/** Of budgets that something still waits for: pods that they count and that run without being ready. */
+export const unreadyOf = (sandbox: Sandbox, traces: Iterable<MaintenanceTrace>): Run['unready'] => {
+  const open = [...traces].flatMap(({ waits }) => [...waits.values()].filter(({ toMs }) => toMs === undefined));
   const budgets = new Set(open.flatMap(({ budgets = [] }) => budgets));
   return Object.fromEntries([...budgets].map(key => [key, unreadyIn(sandbox.cluster.registry.store, key)]));
 };
 
 /** Counts what happens to pods before anybody asks for anything. */
-const settle = async ({ cluster, clock }: Sandbox): Promise<number> => {
+export const settle = async ({ cluster, clock }: Sandbox): Promise<number> => {
   let stir = 0;
   const unsubscribe = cluster.registry.store.subscribe(({ type }) => {
     if (type !== 'changed') stir += 1;
@@ -185,7 +186,7 @@ const perform = async (
   return play;
 };
 
-/** Plays the order once, in simulated time. Throws a WishError when the API refuses a maintenance. */
+/** Plays the order once, in simulated time. Throws a PlannedMaintenanceError when the API refuses a maintenance. */
 export const simulate = async (
   sandboxOptions: SandboxOptions,
   order: Order,
@@ -204,7 +205,7 @@ export const simulate = async (
       leaves: pods.leaves,
       levels: pods.levels(),
       lacks: unschedulablePodsIn(sandbox.cluster.registry.store, workloads),
-      unready: unreadyOf(played),
+      unready: unreadyOf(sandbox, played.traces.values()),
       stir,
       madeUpMs: pods.nowMs,
     };
@@ -216,10 +217,10 @@ export const simulate = async (
   }
 };
 
-type RunOptions = {
+export type RunOptions<Told = Progress> = {
   readonly seed: number;
   readonly workloads: Workloads;
-  readonly tell: (progress: Progress) => void;
+  readonly tell: (progress: Told) => void;
   /** Told of objects that could not be taken over. */
   readonly unloaded: (what: string) => void;
 };

@@ -69,8 +69,8 @@ const waitFor = (call: ApiCall, requests: RequestQueue): number =>
 const never = Number.POSITIVE_INFINITY;
 const steadyNodes = { renewMs: never, graceMs: never, startupMs: never, periodMs: never };
 
-/** Where node leases are made. */
-const leaseNamespaces = ['medik8s-leases', 'node-maintenance'];
+/** Where node leases are made, and the pods of plans. */
+const ownNamespaces = ['medik8s-leases', 'node-maintenance', 'drydock-plans'];
 
 const hasVms = (objects: readonly JsonObject[]): boolean => objects.some(one => one['kind'] === 'VirtualMachineInstance');
 
@@ -79,7 +79,7 @@ const furnish = ({ registry }: EmbeddedCluster, { objects, definitions }: Sandbo
   const vms = hasVms(objects);
   for (const definition of [...definitions, ...(vms ? kubeVirtDefinitions : [])])
     writes.create('customresourcedefinitions.apiextensions.k8s.io', definition);
-  for (const name of leaseNamespaces) writes.create('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  for (const name of ownNamespaces) writes.create('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   const webhooks = vms ? kubeVirtObjects().filter(one => one['kind'] === 'ValidatingWebhookConfiguration') : [];
   const isKubeVirts = (one: JsonObject): boolean =>
     text(one, 'apiVersion').startsWith('kubevirt.io/v1') && one['kind'] !== 'NodeMaintenance';

@@ -1,0 +1,141 @@
+import type { JsonObject } from '../../core/json.ts';
+import { planAnnotation } from '../../core/plan/plan.ts';
+import type { Written } from '../../embedded/controllers/controller.ts';
+import { phaseOf } from '../../embedded/controllers/pods.ts';
+import { writesOn } from '../../embedded/controllers/writes.ts';
+import { at, objects, part, type Stored, strings, text } from '../../embedded/object.ts';
+import type { Sandbox } from '../simulate/sandbox.ts';
+import { type PlayablePlan, workedAnnotation } from './playable-plan.ts';
+
+/** How long things take on a node, in milliseconds. */
+export type WorkTimes = {
+  /** From the begin of the work to its end, or to the node's going down. */
+  readonly workMs: number;
+  readonly rebootMs: number;
+  /** Pods that get nodes ready, and those of hooks. */
+  readonly besideMs: number;
+};
+
+const isOfHook = (pod: Stored): boolean =>
+  objects(at(pod, 'spec', 'containers')).some(container => objects(container['env']).some(({ name }) => name === 'DRYDOCK_HOOK'));
+
+const isBeside = (pod: Stored): boolean => pod.metadata.name.endsWith('-ready') || isOfHook(pod);
+
+const endedStatus = (pod: Stored, time: string): JsonObject => ({
+  ...part(pod, 'status'),
+  phase: 'Succeeded',
+  containerStatuses: objects(at(pod, 'spec', 'containers')).map(({ name = '' }) => ({
+    name,
+    image: '',
+    imageID: '',
+    ready: false,
+    restartCount: 0,
+    state: { terminated: { exitCode: 0, reason: 'Completed', finishedAt: time } },
+  })),
+});
+
+/** Plays what a plan has done on its nodes, and the pods beside that: everything ends well, after the times that are given. */
+export class NodeWork {
+  readonly #sandbox: Sandbox;
+  readonly #plan: PlayablePlan;
+  readonly #times: WorkTimes;
+  readonly #seen = new Set<string>();
+  readonly #unsubscribes: readonly (() => void)[];
+  #boots = 0;
+
+  constructor(sandbox: Sandbox, plan: PlayablePlan, times: WorkTimes) {
+    this.#sandbox = sandbox;
+    this.#plan = plan;
+    this.#times = times;
+    const { store } = sandbox.cluster.registry;
+    this.#unsubscribes = [
+      store.subscribe(({ type, object }) => type !== 'removed' && this.#podSeen(object), 'pods'),
+      store.subscribe(({ type, object }) => type !== 'removed' && this.#planSeen(object), 'maintenanceplans.drydock.dev'),
+    ];
+  }
+
+  end(): void {
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
+  }
+
+  #once(key: string, afterMs: number, act: () => void): void {
+    if (this.#seen.has(key)) return;
+    this.#seen.add(key);
+    this.#sandbox.clock.after(afterMs, act);
+  }
+
+  #podSeen(pod: Stored): void {
+    const { uid, namespace = '', name, annotations } = pod.metadata;
+    if (strings(annotations)[planAnnotation] !== this.#plan.name || phaseOf(pod) !== 'Running') return;
+    const beside = isBeside(pod);
+    this.#once(uid, beside ? this.#times.besideMs : this.#times.workMs, () => {
+      const current = this.#store.get('pods', namespace, name);
+      if (current === undefined || current.metadata.uid !== uid) return;
+      this.#written(this.#writes.update('pods', { ...current, status: endedStatus(current, this.#now()) }, 'status'));
+      if (!beside) this.#worked(text(current, 'spec', 'nodeName'));
+    });
+  }
+
+  /** Where no pod does the work, the plan says when it has begun. */
+  #planSeen(plan: Stored): void {
+    const { work } = this.#plan;
+    if (work === 'job' || work === 'reboot') return;
+    for (const one of objects(at(plan, 'status', 'inFlight'))) {
+      if (!['Working', 'Verifying'].includes(text(one, 'state'))) continue;
+      const key = `${text(one, 'nodeUID')} ${text(one, 'startTime')}`;
+      this.#once(key, work === 'none' ? 0 : this.#times.workMs, () => this.#worked(text(one, 'node')));
+    }
+  }
+
+  #worked(node: string): void {
+    const { reboots } = this.#plan;
+    this.#changeNode(node, found => ({
+      ...found,
+      metadata: { ...found.metadata, annotations: { ...strings(found.metadata.annotations), [workedAnnotation]: 'true' } },
+    }));
+    if (!reboots) return;
+    this.#ready(node, false);
+    this.#sandbox.clock.after(this.#times.rebootMs, () => this.#ready(node, true));
+  }
+
+  /** A node that is ready again has booted. */
+  #ready(name: string, ready: boolean): void {
+    this.#boots += 1;
+    const boot = ready ? { bootID: `rehearsed-${this.#boots}` } : {};
+    this.#changeNode(
+      name,
+      node => ({
+        ...node,
+        status: {
+          ...part(node, 'status'),
+          nodeInfo: { ...part(node, 'status', 'nodeInfo'), ...boot },
+          conditions: objects(at(node, 'status', 'conditions')).map(one =>
+            one['type'] === 'Ready' ? { ...one, status: ready ? 'True' : 'False', lastTransitionTime: this.#now() } : one,
+          ),
+        },
+      }),
+      'status',
+    );
+  }
+
+  #changeNode(name: string, change: (node: Stored) => JsonObject, subresource?: 'status'): void {
+    const node = this.#store.get('nodes', '', name);
+    if (node !== undefined) this.#written(this.#writes.update('nodes', change(node), subresource));
+  }
+
+  #written(written: Written): void {
+    if (written.kind === 'refused') throw new Error(`a rehearsal could not play the work: ${written.message}`);
+  }
+
+  #now(): string {
+    return this.#sandbox.clock.now().toString({ smallestUnit: 'second' });
+  }
+
+  get #store() {
+    return this.#sandbox.cluster.registry.store;
+  }
+
+  get #writes() {
+    return writesOn(this.#sandbox.cluster.registry);
+  }
+}

@@ -1,0 +1,87 @@
+import type { JsonObject } from '../../core/json.ts';
+import { at, objects, part, text } from '../../embedded/object.ts';
+import { PlannedMaintenanceError } from '../simulate/run.ts';
+
+/** On a node of a rehearsal: the work of the plan has been done on it. */
+export const workedAnnotation = 'drydock.dev/rehearsed';
+
+const isWorked = `has(node.metadata.annotations) && '${workedAnnotation}' in node.metadata.annotations`;
+
+/** What a rehearsal plays of a MaintenancePlan: the same plan, with what only the real cluster can know taken for good. */
+export type PlayablePlan = {
+  readonly name: string;
+  readonly object: JsonObject;
+  /** What is played otherwise than it stands there: sentences. */
+  readonly notes: readonly string[];
+  readonly work: 'job' | 'reboot' | 'external' | 'none';
+  /** Whether the work starts the nodes anew. */
+  readonly reboots: boolean;
+};
+
+const works = ['job', 'reboot', 'external', 'none'] as const;
+
+const workOf = (plan: JsonObject, name: string): (typeof works)[number] => {
+  const work = part(plan, 'spec', 'work');
+  const found = works.find(one => work[one] !== undefined);
+  if (found !== undefined) return found;
+  const why = work['replace'] === undefined ? 'it has no spec.work' : 'it replaces machines, and a rehearsal plays no machines';
+  throw new PlannedMaintenanceError(`plan ${name} cannot be rehearsed: ${why}`);
+};
+
+/** The pods of the copy are all that a gate could be asked about. */
+const playedGates = (plan: JsonObject): readonly JsonObject[] =>
+  objects(at(plan, 'spec', 'gates')).filter(one => one['workloads'] !== undefined);
+
+const notesOf = (plan: JsonObject, reboots: boolean): readonly string[] => {
+  const gates = objects(at(plan, 'spec', 'gates')).length - playedGates(plan).length;
+  const asks =
+    text(plan, 'spec', 'approval', 'run') === 'Required' || objects(at(plan, 'spec', 'stages')).some(one => one['approveAfter'] === true);
+  const isPaused = at(plan, 'spec', 'paused') === true;
+  return [
+    `the work ends well on every node${reboots ? ', and every node comes back' : ''}`,
+    ...(gates > 0 ? [`${gates === 1 ? 'a gate is' : `${gates} gates are`} taken for true: only those about workloads can be played`] : []),
+    ...(asks ? ['whatever asks for an approval gets it at once'] : []),
+    ...(isPaused ? ['the plan is paused: it is played as if it were not'] : []),
+  ];
+};
+
+/** `due` and `done` go by what has been worked on; what is due now is due by the plan's own expression. */
+const proven = (plan: JsonObject): JsonObject => {
+  const due = text(plan, 'spec', 'due', 'expression');
+  return {
+    ...(due !== '' && { due: { ...part(plan, 'spec', 'due'), expression: `(${due}) && !(${isWorked})` } }),
+    done: { ...part(plan, 'spec', 'done'), expression: isWorked },
+  };
+};
+
+const playedWork = (plan: JsonObject, work: PlayablePlan['work']): JsonObject => {
+  const given = part(plan, 'spec', 'work', work);
+  // Nobody pulls an image here: any name will do.
+  if (work === 'reboot') return { reboot: { image: 'drydock', ...given } };
+  return { [work]: work === 'external' ? { ...given, finished: { expression: isWorked } } : given };
+};
+
+/**
+ * Makes a MaintenancePlan one that can be played on a copy. Throws a PlannedMaintenanceError that says why where it cannot be. Times of the work are not in it: who
+ * plays it brings them.
+ */
+export const playablePlan = (plan: JsonObject): PlayablePlan => {
+  const name = text(plan, 'metadata', 'name');
+  const work = workOf(plan, name);
+  const reboots =
+    text(plan, 'spec', 'done', 'rebooted') === 'Required' || work === 'reboot' || at(plan, 'spec', 'work', 'job', 'rebootsNode') === true;
+  const { gates: _gates, paused: _paused, aborted: _aborted, runID: _runId, ...spec } = part(plan, 'spec');
+  const gates = playedGates(plan);
+  return {
+    name,
+    work,
+    reboots,
+    notes: notesOf(plan, reboots),
+    object: {
+      apiVersion: 'drydock.dev/v1alpha1',
+      kind: 'MaintenancePlan',
+      metadata: { name },
+      spec: { ...spec, ...proven(plan), work: playedWork(plan, work), ...(gates.length > 0 && { gates: [...gates] }) },
+    },
+  };
+};

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { rehearsalManager } from '../../cli/rehearsal/rehearsal-manager.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { budget, shop } from '../../embedded/testing/drill.ts';
+import type { ClusterSnapshot } from '../snapshot/cluster-snapshot.ts';
+import { copied } from '../testing/copied.ts';
+import { type PlanForecast, type PlanRehearsalOptions, rehearsePlan } from './rehearse-plan.ts';
+
+const workers = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
+
+/** Six workers of two zones, and a Deployment of twelve that may lack three. */
+const cluster = (budgetSpec: JsonObject = { maxUnavailable: 3 }): Promise<ClusterSnapshot> =>
+  copied(async (make, settle) => {
+    for (const [index, name] of workers.entries())
+      make('nodes', {
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name, labels: { pool: 'workers', 'topology.kubernetes.io/zone': index < 3 ? 'a' : 'b' } },
+        status: { allocatable: { cpu: '4', memory: '16Gi', pods: '50' }, nodeInfo: { bootID: `${name}-first` } },
+      });
+    make('deployments.apps', shop('Deployment', 'web', { replicas: 12 }));
+    make('poddisruptionbudgets.policy', budget('web', budgetSpec));
+    await settle();
+  });
+
+const plan = (spec: JsonObject = {}): JsonObject => ({
+  apiVersion: 'drydock.dev/v1alpha1',
+  kind: 'MaintenancePlan',
+  metadata: { name: 'kernel' },
+  spec: {
+    nodeSelector: { matchLabels: { pool: 'workers' } },
+    work: { job: { podSpec: { containers: [{ name: 'up', image: 'example.test/kernel:1' }] }, rebootsNode: true, timeoutSeconds: 600 } },
+    ...spec,
+  },
+});
+
+const times = { workMs: 20_000, rebootMs: 40_000, besideMs: 3000 };
+
+const foresee = async (
+  copy: ClusterSnapshot,
+  object: JsonObject,
+  options: Partial<PlanRehearsalOptions> = {},
+): Promise<readonly PlanForecast[]> =>
+  rehearsePlan({
+    ...rehearsalManager({}, message => {
+      throw new Error(message);
+    }),
+    copy,
+    plan: object,
+    settings: [{}],
+    times,
+    seeds: 2,
+    horizonMs: 14 * 86_400_000,
+    defaults: { startSeconds: 2, stopSeconds: 1 },
+    ...options,
+  });
+
+const only = ([forecast, ...others]: readonly PlanForecast[]): PlanForecast => {
+  assert.deepEqual([forecast !== undefined, others.length], [true, 0]);
+  return forecast as PlanForecast;
+};
+
+const seconds = (ms: number | undefined): number => (ms ?? 0) / 1000;
+
+test('a plan goes through its nodes one after the other: each is drained, worked on, rebooted and given back', async () => {
+  const seen = only(await foresee(await cluster(), plan({ order: { by: ['Name'] } })));
+  assert.deepEqual([seen.finishes, seen.plan.phases, seen.plan.left, seen.blockers], [true, { Complete: 2 }, 0, []]);
+  assert.deepEqual(
+    seen.nodes.map(({ node }) => node),
+    workers,
+  );
+  // Each takes its minute of work and reboot, and some seconds for its pods.
+  const end = seconds(seen.plan.complete?.medianMs);
+  assert.ok(end > 6 * 60 && end < 6 * 75, `${end} s`);
+  assert.ok(seen.moves.gone >= 12 && seen.moves.again > 0, JSON.stringify(seen.moves));
+  assert.deepEqual(
+    seen.levels.map(({ workload }) => workload),
+    ['Deployment shop/web'],
+  );
+  assert.ok(seen.notes.includes('the work ends well on every node, and every node comes back'));
+});
+
+test('several settings are played side by side: the more at once, the sooner it ends', async () => {
+  const all = await foresee(await cluster(), plan(), { settings: [{}, { maxInFlight: 2 }, { maxInFlight: '50%' }], seeds: 1 });
+  const ends = all.map(one => seconds(one.plan.complete?.medianMs));
+  assert.deepEqual(
+    all.map(one => one.plan.setting.maxInFlight),
+    [undefined, 2, '50%'],
+  );
+  const [one = 0, two = 0, three = 0] = ends;
+  assert.ok(one > two * 1.6 && two > three * 1.2, ends.join());
+});
+
+test('a node that will never be empty is named with what blocks it, and what is left behind it is counted', async () => {
+  const seen = only(await foresee(await cluster({ minAvailable: 12 }), plan(), { seeds: 1 }));
+  assert.equal(seen.finishes, false);
+  assert.deepEqual(seen.plan.phases, { Running: 1 });
+  const [first] = seen.nodes;
+  assert.deepEqual([seen.nodes.length, first?.otherwise, seen.plan.left], [1, 'stuck', 5]);
+  assert.ok(seen.blockers.some(({ cause, budgets }) => cause === 'BudgetNeverAllows' && budgets?.includes('shop/web')));
+  assert.ok(seen.plan.waiting.some(({ word }) => word === 'MaxInFlight'));
+});
+
+test('windows are waited for, and the openings counted; an approval is given', async () => {
+  const copy = await cluster();
+  const nightly = {
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'MaintenanceWindow',
+    metadata: { name: 'nightly' },
+    spec: { timeZone: 'UTC', openings: [{ cron: '0 22 * * *', duration: '30m' }] },
+  };
+  const withWindow = { ...copy, objects: [...copy.objects, nightly] };
+  const slow = { ...times, workMs: 300_000 };
+  const stages = [{ name: 'canary', limit: 1, approveAfter: true, nodeSelector: {} }];
+  const seen = only(await foresee(withWindow, plan({ stages, expectedSeconds: 600 }), { seeds: 1, times: slow }));
+  assert.equal(seen.finishes, true, JSON.stringify(seen.plan));
+  assert.ok(seen.plan.openings >= 2, `${seen.plan.openings} openings`);
+  assert.ok(seconds(seen.plan.complete?.medianMs) > 86_400, 'it needs more than one night');
+  assert.ok(seen.notes.includes('whatever asks for an approval gets it at once'));
+});
+
+test('work of others, of nobody and the built-in reboot can be played; machines cannot', async () => {
+  const copy = await cluster();
+  const external = { external: { finished: { expression: "node.metadata.labels['done'] == 'yes'" }, timeoutSeconds: 600 } };
+  for (const work of [external, { none: {} }, { reboot: {} }]) {
+    const seen = only(await foresee(copy, plan({ work }), { seeds: 1 }));
+    assert.deepEqual([seen.finishes, seen.nodes.length], [true, 6], `${JSON.stringify(work)} ${JSON.stringify(seen.plan)}`);
+  }
+  await assert.rejects(foresee(copy, plan({ work: { replace: {} } })), /plan kernel cannot be rehearsed: it replaces machines/);
+});
+
+test('hooks and preparations are played as pods; gates about the outside are taken for true, and said so', async () => {
+  const podSpec = { containers: [{ name: 'up', image: 'example.test/hook:1' }] };
+  const spec = {
+    prepare: { job: { podSpec } },
+    hooks: [{ name: 'tell', at: 'BeforeNode', job: { podSpec } }],
+    gates: [
+      { name: 'db', object: { apiVersion: 'example.com/v1', resource: 'databases', namespace: 'shop', name: 'db', expression: 'true' } },
+    ],
+  };
+  const seen = only(await foresee(await cluster(), plan(spec), { seeds: 1 }));
+  assert.equal(seen.finishes, true, JSON.stringify(seen.plan));
+  assert.ok(seen.notes.some(note => note.startsWith('a gate is taken for true')));
+});

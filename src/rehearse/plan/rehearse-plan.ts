@@ -1,0 +1,113 @@
+import type { JsonObject } from '../../core/json.ts';
+import { matches } from '../../core/pod/selector.ts';
+import { at, part, strings, text } from '../../embedded/object.ts';
+import { type CopyOptions, PlayableCopy } from '../prepare/sandbox-options.ts';
+import { type Forecast, forecastOf, type Spread, spreadOf } from '../report/forecast.ts';
+import type { NodeRun } from '../simulate/run.ts';
+import { ofKind } from '../snapshot/cluster-snapshot.ts';
+import type { WorkTimes } from './node-work.ts';
+import type { PlanWait } from './plan-progress.ts';
+import { type PlayablePlan, playablePlan } from './playable-plan.ts';
+import { type PlanRun, type PlanRunProgress, simulatePlan } from './simulate-plan.ts';
+
+/** How many nodes at once: of spec.concurrency.maxInFlight. The plan's own when left out. */
+export type PlanSetting = { readonly maxInFlight?: number | string };
+
+export type PlanRehearsalOptions = CopyOptions & {
+  /** The MaintenancePlan, as it is stored or as it is to be made. */
+  readonly plan: JsonObject;
+  /** Each is played for itself. */
+  readonly settings: readonly PlanSetting[];
+  readonly times: WorkTimes;
+  readonly seeds: number;
+  readonly horizonMs: number;
+  readonly tell?: (setting: PlanSetting, run: number, progress: PlanRunProgress) => void;
+};
+
+/** How a plan will go. `nodes` are those that it begins with; their ends are when their verdicts are known. */
+export type PlanForecast = Forecast & {
+  readonly plan: {
+    readonly name: string;
+    readonly setting: PlanSetting;
+    readonly times: WorkTimes;
+    /** How the runs end: phases, with how many of the runs. */
+    readonly phases: Readonly<Record<string, number>>;
+    /** When it is complete, in the runs in which it is. */
+    readonly complete?: Spread;
+    /** What the typical run waits for at the end. */
+    readonly waiting: readonly PlanWait[];
+    /** Nodes that are due and that the typical run never begins with. */
+    readonly left: number;
+    /** In how many openings of its windows it begins with nodes, in the typical run; 1 where it always may. */
+    readonly openings: number;
+    readonly message: string;
+  };
+};
+
+const selected = (plan: JsonObject, copy: PlanRehearsalOptions['copy']): ReadonlySet<string> => {
+  const selector = part(plan, 'spec', 'nodeSelector');
+  const nodes = ofKind(copy.objects, 'Node').filter(node => matches(selector, strings(at(node, 'metadata', 'labels'))));
+  return new Set(nodes.map(node => text(node, 'metadata', 'name')));
+};
+
+const withSetting = (plan: PlayablePlan, { maxInFlight }: PlanSetting): PlayablePlan => {
+  if (maxInFlight === undefined) return plan;
+  const concurrency = { ...part(plan.object, 'spec', 'concurrency'), maxInFlight };
+  return { ...plan, object: { ...plan.object, spec: { ...part(plan.object, 'spec'), concurrency } } };
+};
+
+const untouched = (node: string): NodeRun => ({
+  outcome: 'not reached',
+  trace: { node, name: node, state: 'Pending', message: '', waits: new Map() },
+});
+
+/** Every run with the same nodes in the same order. */
+const aligned = (runs: readonly PlanRun[]): readonly PlanRun[] => {
+  const names = [...new Set(runs.flatMap(({ nodes }) => nodes.map(({ trace }) => trace.node)))];
+  return runs.map(run => {
+    const byName = new Map(run.nodes.map(one => [one.trace.node, one]));
+    return { ...run, nodes: names.map(name => byName.get(name) ?? untouched(name)) };
+  });
+};
+
+const planPart = (plan: PlayablePlan, runs: readonly PlanRun[], seed: number): Omit<PlanForecast['plan'], 'setting' | 'times'> => {
+  const phases: Record<string, number> = {};
+  for (const { phase } of runs) phases[phase] = (phases[phase] ?? 0) + 1;
+  const typical = runs.find(run => run.seed === seed) ?? runs[0];
+  const complete = spreadOf(runs.flatMap(({ completeMs }) => completeMs ?? []));
+  return {
+    name: plan.name,
+    phases,
+    ...(complete && { complete }),
+    waiting: typical?.waiting ?? [],
+    left: typical?.left ?? 0,
+    openings: typical?.openings ?? 1,
+    message: typical?.message ?? '',
+  };
+};
+
+/**
+ * Plays a plan on a copy of a cluster, with the operator itself, in simulated time: once for each setting and seed. Nothing outside this process is asked or changed.
+ * Throws a PlannedMaintenanceError when the API would refuse the plan, or when it cannot be played.
+ */
+export const rehearsePlan = async (options: PlanRehearsalOptions): Promise<readonly PlanForecast[]> => {
+  const { plan, settings, times, seeds, horizonMs, tell = () => {}, ...rest } = options;
+  const playable = playablePlan(plan);
+  const copy = new PlayableCopy(rest, selected(plan, rest.copy));
+  const { sandboxOptions, workloads, unloaded } = copy;
+  const forecasts: PlanForecast[] = [];
+  for (const setting of settings) {
+    const order = { plan: withSetting(playable, setting), times, horizonMs };
+    const runs: PlanRun[] = [];
+    for (let seed = 1; seed <= seeds; seed += 1) {
+      const told = (progress: PlanRunProgress): void => tell(setting, seed, progress);
+      runs.push(await simulatePlan(sandboxOptions, order, { seed, workloads, unloaded, tell: told }));
+    }
+    const about = copy.about(runs);
+    const forecast = forecastOf(aligned(runs), { ...about, notes: [...playable.notes, ...about.notes] });
+    const isComplete = runs.every(({ phase, left }) => phase === 'Complete' && left === 0);
+    const played = { ...planPart(playable, runs, forecast.typical.seed), setting, times };
+    forecasts.push({ ...forecast, finishes: forecast.finishes && isComplete, plan: played });
+  }
+  return forecasts;
+};

@@ -1,0 +1,159 @@
+import type { JsonObject } from '../../core/json.ts';
+import { approvalObject } from '../../core/plan/writes.ts';
+import { writesOn } from '../../embedded/controllers/writes.ts';
+import { objects, type Stored, text } from '../../embedded/object.ts';
+import { PodRecord } from '../simulate/record.ts';
+import {
+  endMs,
+  idleStepMs,
+  type NodeRun,
+  PlannedMaintenanceError,
+  quietMs,
+  type Run,
+  type RunOptions,
+  settle,
+  stepMs,
+  unreadyOf,
+} from '../simulate/run.ts';
+import { type Sandbox, type SandboxOptions, setSandbox } from '../simulate/sandbox.ts';
+import { unschedulablePodsIn } from '../simulate/unschedulable-pod.ts';
+import { type MaintenanceTrace, WaitRecord } from '../simulate/waits.ts';
+import { NodeWork, type WorkTimes } from './node-work.ts';
+import { type NodeProgress, PlanProgress, type PlanWait } from './plan-progress.ts';
+import type { PlayablePlan } from './playable-plan.ts';
+
+/** One plan that is to be rehearsed. */
+export type PlanOrder = { readonly plan: PlayablePlan; readonly times: WorkTimes; readonly horizonMs: number };
+
+export type PlanRunProgress = { readonly done: number; readonly due: number; readonly inFlight: number; readonly madeUpMs: number };
+
+/** One run of a plan: that of its nodes, and how the plan itself went. Times in milliseconds since it was made. */
+export type PlanRun = Run & {
+  readonly phase: string;
+  readonly message: string;
+  /** What it waits for at the end, where it is not complete. */
+  readonly waiting: readonly PlanWait[];
+  /** Nodes that are due and were not begun. */
+  readonly left: number;
+  readonly completeMs?: number;
+  readonly openings: number;
+};
+
+const resource = 'maintenanceplans.drydock.dev';
+
+type Play = {
+  readonly sandbox: Sandbox;
+  readonly order: PlanOrder;
+  readonly pods: PodRecord;
+  readonly progress: PlanProgress;
+  /** By node: of its Maintenance. */
+  readonly traces: Map<string, MaintenanceTrace>;
+};
+
+/** What asks for an approval gets it. */
+const approve = ({ sandbox }: Play, plan: Stored): void => {
+  const run = (plan['status'] as JsonObject | undefined)?.['run'];
+  if (!objects((plan['status'] as JsonObject | undefined)?.['waiting']).some(({ word }) => word === 'Approval')) return;
+  const { name, uid } = plan.metadata;
+  const stage = text(run, 'stage');
+  const approval = approvalObject({ name, uid }, { id: text(run, 'id'), revision: text(run, 'revision') }, stage === '' ? {} : { stage });
+  // One that is there already is refused.
+  sandbox.clock.after(0, () => void writesOn(sandbox.cluster.registry).create('maintenanceapprovals.drydock.dev', approval));
+};
+
+const isStill = ({ pods, progress, order, traces }: Play): boolean => {
+  const lastMs = Math.max(progress.changedMs, ...pods.changedMs.values(), ...[...traces.values()].map(({ beganMs = 0 }) => beganMs));
+  return pods.nowMs - lastMs >= quietMs && !progress.isDue(pods.nowMs, order.horizonMs);
+};
+
+const untilOver = async (play: Play, waits: WaitRecord, tell: (progress: PlanRunProgress) => void): Promise<void> => {
+  const { sandbox, order, pods, progress } = play;
+  let seen = -1;
+  let idle = 0;
+  while (!progress.isOver && pods.nowMs < order.horizonMs && !isStill(play)) {
+    await sandbox.clock.advance(idle < 30 ? stepMs : idleStepMs);
+    waits.look();
+    const moved = pods.departures + progress.changedMs;
+    idle = moved === seen ? idle + 1 : 0;
+    seen = moved;
+    tell({ done: progress.done, due: progress.due, inFlight: progress.inFlight, madeUpMs: pods.nowMs });
+  }
+};
+
+const outcomeOf = ({ verdict, endedMs }: NodeProgress): NodeRun['outcome'] => {
+  if (verdict === 'Done') return 'drained';
+  return endedMs === undefined ? 'stuck' : 'failed';
+};
+
+/** The node's part of the run: its Maintenance says what it waited for, the plan when it began and was done. */
+const nodeRun = ({ traces }: Play, one: NodeProgress): NodeRun => {
+  const { node, beganMs, endedMs } = one;
+  const trace: MaintenanceTrace = traces.get(node) ?? { node, name: node, state: 'Pending', message: '', waits: new Map() };
+  const { drainedMs: _drained, failedMs: _failed, ...rest } = trace;
+  const outcome = outcomeOf(one);
+  const ended = endedMs === undefined ? {} : outcome === 'drained' ? { drainedMs: endedMs } : { failedMs: endedMs };
+  return { outcome, trace: { ...rest, ...(one.message !== undefined && { message: one.message }), beganMs, ...ended } };
+};
+
+const perform = async (
+  sandboxOptions: SandboxOptions,
+  sandbox: Sandbox,
+  order: PlanOrder,
+  { workloads, tell }: Pick<RunOptions<PlanRunProgress>, 'workloads' | 'tell'>,
+): Promise<Play> => {
+  const { registry } = sandbox.cluster;
+  const progress = new PlanProgress(sandbox.clock.now().epochMilliseconds);
+  const pods = new PodRecord(registry.store, workloads, sandbox.clock, node => progress.nodes.has(node));
+  const play: Play = { sandbox, order, pods, progress, traces: new Map() };
+  const waits = new WaitRecord(registry, sandboxOptions.adapters, trace => void play.traces.set(trace.node, trace));
+  const work = new NodeWork(sandbox, order.plan, order.times);
+  const unsubscribe = registry.store.subscribe(({ type, object }) => {
+    if (type === 'removed') return;
+    progress.told(object, pods.nowMs);
+    approve(play, object);
+  }, resource);
+  const written = writesOn(registry).create(resource, order.plan.object);
+  if (written.kind === 'refused') throw new PlannedMaintenanceError(written.message);
+  await untilOver(play, waits, tell);
+  for (const part of [waits, work, pods]) part.end();
+  unsubscribe();
+  return play;
+};
+
+/** Plays a plan once, in simulated time. Throws a PlannedMaintenanceError when the API refuses it. */
+export const simulatePlan = async (
+  sandboxOptions: SandboxOptions,
+  order: PlanOrder,
+  { seed, workloads, tell, unloaded }: RunOptions<PlanRunProgress>,
+): Promise<PlanRun> => {
+  const sandbox = setSandbox(sandboxOptions, seed, unloaded);
+  const stop = new AbortController();
+  const running = sandboxOptions.operate({ ports: sandbox.ports, clock: sandbox.clock }, stop.signal);
+  try {
+    const stir = await settle(sandbox);
+    const played = await perform(sandboxOptions, sandbox, order, { workloads, tell });
+    const { pods, progress } = played;
+    const begun = [...progress.nodes.values()];
+    return {
+      seed,
+      nodes: begun.map(one => nodeRun(played, one)),
+      leaves: pods.leaves,
+      levels: pods.levels(),
+      lacks: unschedulablePodsIn(sandbox.cluster.registry.store, workloads),
+      unready: unreadyOf(sandbox, played.traces.values()),
+      stir,
+      madeUpMs: pods.nowMs,
+      phase: progress.phase,
+      message: progress.message,
+      waiting: progress.phase === 'Complete' ? [] : progress.waiting,
+      left: progress.phase === 'Complete' ? 0 : progress.due,
+      ...(progress.completeMs !== undefined && { completeMs: progress.completeMs }),
+      openings: progress.openings,
+    };
+  } finally {
+    stop.abort();
+    await sandbox.clock.advance(endMs);
+    await running;
+    sandbox.end();
+  }
+};
