@@ -5,6 +5,7 @@ import { planApi, plansPath } from '../../core/plan/plan.ts';
 import { parseSelector } from '../../core/pod/parse-selector.ts';
 import type { LabelSelector } from '../../core/pod/selector.ts';
 import { planExpressions } from '../../operator/plans/expressions.ts';
+import { amount } from '../shared/amount.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
 import { UsageError } from '../shared/fail.ts';
@@ -43,12 +44,6 @@ const selectorOf = (text: string | undefined): LabelSelector => {
     ...(plain.length > 0 && { matchLabels: Object.fromEntries(plain.map(({ key, values = [] }) => [key, values[0] ?? ''])) }),
     ...(others.length > 0 && { matchExpressions: others }),
   };
-};
-
-const amount = (flag: string, text: string): number | string => {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  if (/^(100|[1-9][0-9]?)%$/.test(text)) return text;
-  throw new UsageError(`invalid value "${text}" for ${flag}: expected a number or a percent such as 5%`);
 };
 
 const containerOf = (image: string, words: readonly string[], isCommand: boolean): JsonObject => ({

@@ -68,12 +68,12 @@ const ticks = ({ endMs, x }: Scale, bottom: number): string =>
     })
     .join('');
 
-const titleOf = ({ finishes, end, nodes, runs }: Forecast): string => {
+const titleOf = ({ finishes, end, nodes, runs }: Forecast, done: string): string => {
   const count = `${nodes.length} ${nodes.length === 1 ? 'node' : 'nodes'}`;
   if (finishes && end !== undefined)
-    return `${count} drained in ${durationText(end.medianMs)} (9 of 10 times within ${durationText(end.p90Ms)})`;
+    return `${count} ${done} in ${durationText(end.medianMs)} (9 of 10 times within ${durationText(end.p90Ms)})`;
   const never = nodes.filter(({ drainedIn }) => drainedIn < runs).length;
-  return `${never} of ${count} not drained`;
+  return `${never} of ${count} not ${done}`;
 };
 
 /** The whole drawing. `rows` are those of the names, with all that belongs to them. */
@@ -111,7 +111,7 @@ export const barsPicture = (title: string, bars: readonly Bar[]): string => {
 };
 
 /** A self-contained SVG, readable on light and dark pages. Rows beyond the sixtieth are counted. */
-export const forecastPicture = (forecast: Forecast): string => {
+export const forecastPicture = (forecast: Forecast, done: 'drained' | 'done' = 'drained'): string => {
   // What is stuck comes first: it must not be what is cut off.
   const ordered = forecast.nodes.toSorted((one, other) => Number(one.end !== undefined) - Number(other.end !== undefined));
   const shown = ordered.slice(0, mostNodes);
@@ -122,5 +122,5 @@ export const forecastPicture = (forecast: Forecast): string => {
     const marks = (byNode.get(one.node) ?? []).map(leave => mark(leave, y, scale)).join('');
     return `${nameAt(one.node, y)}${bars(one, y, scale)}${marks}${note(forecast, one, y)}`;
   });
-  return drawing(titleOf(forecast), scale, rows, ordered.length - shown.length);
+  return drawing(titleOf(forecast, done), scale, rows, ordered.length - shown.length);
 };

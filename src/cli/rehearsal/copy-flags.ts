@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs';
+import type { ClientLimit } from '../../embedded/controllers/request-limits.ts';
+import { text } from '../../embedded/object.ts';
+import type { RehearsalOptions } from '../../rehearse/rehearse.ts';
+import { PlannedMaintenanceError } from '../../rehearse/simulate/run.ts';
+import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
+import { readCopy, SnapshotError } from '../../rehearse/snapshot/files.ts';
+import { takeCopy } from '../../rehearse/snapshot/take.ts';
+import { systemClock } from '../../support/clock.ts';
+import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
+import { integer, seconds } from '../shared/go-values.ts';
+import { withCluster } from '../shared/with-cluster.ts';
+
+/** What rehearsals of maintenances and of plans have in common on the command line. */
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export type CopyFlags = ConnectionFlags & {
+  readonly snapshot?: string;
+  readonly seeds?: string;
+  readonly startTime: string;
+  readonly stopTime: string;
+  readonly kubeApiQps?: string;
+  readonly kubeApiBurst?: string;
+  readonly horizon: string;
+};
+
+/** A whole number, 1 or more. Throws a UsageError that names the flag. */
+export const atLeastOne = (flag: string, text: string): number => {
+  const value = integer(flag, text);
+  if (value < 1) throw new UsageError(`invalid value "${text}" for ${flag}: expected a whole number, 1 or more`);
+  return value;
+};
+
+/** Seconds, 0 or more. Throws a UsageError that names the flag. */
+export const secondsOf = (flag: string, text: string): number => {
+  const value = seconds(flag, text);
+  if (value < 0) throw new UsageError(`invalid value "${text}" for ${flag}: expected a duration of 0 or more`);
+  return value;
+};
+
+/** What is wrong with a copy or a wish is a wrong call. */
+export const asUsage = async <T>(work: () => T | Promise<T>): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SnapshotError || error instanceof PlannedMaintenanceError) throw new UsageError(error.message, { cause: error });
+    throw error;
+  }
+};
+
+/** The cluster as it is, or the copy of a folder. Throws a UsageError where that is none. */
+export const copyOf = async (flags: CopyFlags, env: Env): Promise<ClusterSnapshot> => {
+  const { snapshot } = flags;
+  if (snapshot !== undefined) return asUsage(() => readCopy(snapshot));
+  const copies: ClusterSnapshot[] = [];
+  await withCluster(flags, env, async connection => {
+    const tell = (plural: string, count: number): void => progressLine(`read ${count} ${plural}`);
+    copies.push(await takeCopy({ api: connection, now: () => systemClock.now(), tell }));
+  });
+  const [copy] = copies;
+  if (copy === undefined) throw new Error('the cluster has not been read');
+  return copy;
+};
+
+/** What a file says; `-` is the standard input. Throws a UsageError that names the file. */
+export const textIn = (file: string): string => {
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (error) {
+    throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+};
+
+let told = 0;
+
+/** One line on a terminal that is written over; elsewhere a line every five seconds. */
+export const progressLine = (line: string): void => {
+  const { isTTY } = process.stderr;
+  const now = performance.now();
+  if (now - told < (isTTY ? 200 : 5000)) return;
+  told = now;
+  process.stderr.write(isTTY ? `\r\x1b[K${line}` : `${line}\n`);
+};
+
+export const endProgress = (): void => void (process.stderr.isTTY && process.stderr.write('\r\x1b[K'));
+
+/** What the clients of the cluster's controllers are allowed, where somebody says so. */
+const clientLimitOf = ({ kubeApiQps, kubeApiBurst }: CopyFlags): ClientLimit | undefined => {
+  if (kubeApiQps === undefined) {
+    if (kubeApiBurst !== undefined) throw new UsageError('--kube-api-burst needs --kube-api-qps');
+    return undefined;
+  }
+  const qps = atLeastOne('--kube-api-qps', kubeApiQps);
+  return { qps, burst: kubeApiBurst === undefined ? Math.round(1.5 * qps) : atLeastOne('--kube-api-burst', kubeApiBurst) };
+};
+
+/** How long pods take, and what the control plane is allowed, where the flags say it. Throws a UsageError for a wrong value. */
+export const timingOf = (flags: CopyFlags): Pick<RehearsalOptions, 'defaults' | 'clientLimit'> => {
+  const defaults = { startSeconds: secondsOf('--start-time', flags.startTime), stopSeconds: secondsOf('--stop-time', flags.stopTime) };
+  const clientLimit = clientLimitOf(flags);
+  return { defaults, ...(clientLimit && { clientLimit }) };
+};
+
+export const horizonMsOf = ({ horizon }: CopyFlags): number => secondsOf('--horizon', horizon) * 1000;
+
+export const seedsOf = ({ seeds }: CopyFlags): number | undefined => (seeds === undefined ? undefined : atLeastOne('--seeds', seeds));
+
+/** Five runs say how much times differ; of very many pods one run says it, and takes minutes. */
+const mostSeeds = 5;
+const podsInAll = 200_000;
+
+/** How often it is played where nobody says it, by the pods of the nodes that may be drained. */
+export const usualSeeds = ({ objects }: ClusterSnapshot, targets: ReadonlySet<string>): number => {
+  const pods = ofKind(objects, 'Pod').filter(pod => targets.has(text(pod, 'spec', 'nodeName'))).length;
+  return Math.min(mostSeeds, Math.max(1, Math.floor(podsInAll / Math.max(1, pods))));
+};
+

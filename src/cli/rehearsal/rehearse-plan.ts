@@ -1,0 +1,114 @@
+import { parseAllDocuments } from 'yaml';
+import { isObject, type JsonObject } from '../../core/json.ts';
+import { planApi } from '../../core/plan/plan.ts';
+import { matches } from '../../core/pod/selector.ts';
+import { at, part, strings, text } from '../../embedded/object.ts';
+import { comparisonPicture } from '../../rehearse/plan/plan-picture.ts';
+import { comparisonText, planForecastText, settingText } from '../../rehearse/plan/plan-words.ts';
+import { type PlanForecast, type PlanSetting, rehearsePlan } from '../../rehearse/plan/rehearse-plan.ts';
+import type { PlanRunProgress } from '../../rehearse/plan/simulate-plan.ts';
+import { forecastPicture } from '../../rehearse/report/picture.ts';
+import { durationText } from '../../rehearse/report/words.ts';
+import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
+import { learnWork } from '../../rehearse/timings/work.ts';
+import { amount } from '../shared/amount.ts';
+import { UsageError } from '../shared/fail.ts';
+import { plainOutput } from '../shared/output.ts';
+import {
+  asUsage,
+  type CopyFlags,
+  copyOf,
+  endProgress,
+  horizonMsOf,
+  progressLine,
+  secondsOf,
+  seedsOf,
+  textIn,
+  timingOf,
+  usualSeeds,
+} from './copy-flags.ts';
+import { rehearsalManager } from './rehearsal-manager.ts';
+
+export type RehearsePlanFlags = CopyFlags & {
+  readonly parallel?: string;
+  readonly compare?: boolean;
+  readonly workTime?: string;
+  readonly rebootTime?: string;
+  readonly hookTime: string;
+  readonly output: 'text' | 'json' | 'svg';
+};
+
+/** A plan's name has no slash and no ending of a file. */
+const isFile = (what: string): boolean => what === '-' || what.includes('/') || /\.(ya?ml|json)$/.test(what);
+
+const planIn = (file: string): JsonObject => {
+  const documents = parseAllDocuments(textIn(file));
+  const plans = [...documents].flatMap(document => {
+    const [error] = document.errors;
+    if (error !== undefined) throw new UsageError(`${file} is not valid YAML: ${error.message.split('\n')[0] ?? ''}`);
+    const value: unknown = document.toJS();
+    return isObject(value) && value['kind'] === 'MaintenancePlan' && value['apiVersion'] === planApi ? [value] : [];
+  });
+  const [plan, another] = plans;
+  if (plan === undefined) throw new UsageError(`${file} contains no MaintenancePlan of ${planApi}`);
+  if (another !== undefined) throw new UsageError(`${file} contains ${plans.length} MaintenancePlans: a rehearsal plays one`);
+  if (text(plan, 'metadata', 'name') === '') throw new UsageError(`${file}: the MaintenancePlan has no metadata.name`);
+  return plan;
+};
+
+const planNamed = (copy: ClusterSnapshot, name: string): JsonObject => {
+  const found = ofKind(copy.objects, 'MaintenancePlan').find(plan => text(plan, 'metadata', 'name') === name);
+  if (found !== undefined) return found;
+  throw new UsageError(`maintenanceplans "${name}" not found; a plan that is not made yet is rehearsed from its file: drydock plan rehearse ${name}.yaml`);
+};
+
+/** The settings to play: those of --parallel, and the plan's own where there are none, or with --compare. */
+const settingsOf = ({ parallel, compare }: RehearsePlanFlags): readonly PlanSetting[] => {
+  if (parallel === undefined) return [{}];
+  const values = parallel.split(',').map(value => ({ maxInFlight: amount('--parallel', value.trim()) }));
+  return compare === true ? [{}, ...values] : values;
+};
+
+const selectedIn = (copy: ClusterSnapshot, plan: JsonObject): ReadonlySet<string> => {
+  const selector = part(plan, 'spec', 'nodeSelector');
+  const nodes = ofKind(copy.objects, 'Node').filter(node => matches(selector, strings(at(node, 'metadata', 'labels'))));
+  return new Set(nodes.map(node => text(node, 'metadata', 'name')));
+};
+
+const progressOf = (setting: PlanSetting, run: number, { done, due, inFlight, madeUpMs }: PlanRunProgress): string =>
+  `${settingText(setting)}, run ${run}: ${done} nodes done, ${inFlight} in flight, ${due} due, ${durationText(madeUpMs)} of simulated time`;
+
+const printed = (all: readonly PlanForecast[], output: RehearsePlanFlags['output']): string => {
+  const [first] = all;
+  if (output === 'json') return JSON.stringify({ settings: all }, undefined, 2);
+  if (first === undefined) throw new Error('nothing was rehearsed');
+  if (output === 'svg') return all.length > 1 ? comparisonPicture(all) : forecastPicture(first, 'done');
+  return all.length > 1 ? comparisonText(all) : planForecastText(first);
+};
+
+const millisecondsOf = (flag: string, value: string | undefined): number | undefined =>
+  value === undefined ? undefined : 1000 * secondsOf(flag, value);
+
+/** `drydock plan rehearse FILE|NAME`: plays the plan on a copy, and prints how it goes. Throws a UsageError for a wrong call. */
+export const rehearsePlanCommand = async (
+  what: string,
+  flags: RehearsePlanFlags,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> => {
+  const [settings, timing, horizonMs, asked] = [settingsOf(flags), timingOf(flags), horizonMsOf(flags), seedsOf(flags)];
+  const given = { workMs: millisecondsOf('--work-time', flags.workTime), rebootMs: millisecondsOf('--reboot-time', flags.rebootTime) };
+  const besideMs = 1000 * secondsOf('--hook-time', flags.hookTime);
+  const fromFile = isFile(what) ? planIn(what) : undefined;
+  const defects = new Set<string>();
+  const manager = rehearsalManager(env, message => void defects.add(message));
+  const copy = await copyOf(flags, env);
+  const plan = fromFile ?? planNamed(copy, what);
+  const seeds = asked ?? usualSeeds(copy, selectedIn(copy, plan));
+  const times = { ...learnWork(copy.objects, text(plan, 'metadata', 'name'), given), besideMs };
+  const tell = (setting: PlanSetting, run: number, progress: PlanRunProgress): void => progressLine(progressOf(setting, run, progress));
+  const all = await asUsage(() => rehearsePlan({ ...manager, ...timing, copy, plan, settings, times, seeds, horizonMs, tell }));
+  endProgress();
+  for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);
+  plainOutput.line(printed(all, flags.output));
+  if (all.some(({ finishes }) => !finishes)) process.exitCode = 1;
+};
