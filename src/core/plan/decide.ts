@@ -125,7 +125,7 @@ const beside = (view: PlanView, { phase, start }: PlanState, steps: readonly Ste
       preparing: preparation.preparing,
       passedOver: start === undefined ? plan.passedOver : (start.passedOver ?? []),
       hooks: hooks.runs,
-      gates: view.gates,
+      gates: view.gates.map(({ state }) => state),
       ...(view.gateHalt && { gateHalt: view.gateHalt }),
     },
     writes: [...tidyWrites(view.snapshot), ...preparation.writes, ...hooks.writes],

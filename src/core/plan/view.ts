@@ -1,7 +1,7 @@
 import { isControlPlane } from '../quorum/quorum.ts';
 import { mostUnavailable, resolveAmount } from './amount.ts';
-import { gateHaltOf, gateStates } from './gates/ask-gates.ts';
-import type { GateHalt, GateState } from './gates/gate.ts';
+import { type AskedGate, askGates, gateHaltOf } from './gates/ask-gates.ts';
+import type { GateHalt } from './gates/gate.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
 import { unavailableOf } from './ledger.ts';
 import type { PlanCounts, PlanNode, PlanSnapshot } from './snapshot.ts';
@@ -18,7 +18,7 @@ export type PlanView = {
   readonly stages: readonly StageNodes[];
   readonly failures: readonly NodeVerdict[];
   readonly counts: PlanCounts;
-  readonly gates: readonly GateState[];
+  readonly gates: readonly AskedGate[];
   readonly gateHalt?: GateHalt;
 };
 
@@ -110,7 +110,7 @@ export const viewOf = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanView 
   const { plan } = snapshot;
   const verdicts = verdictsOf(snapshot);
   const selected = selectedOf(snapshot);
-  const gates = gateStates(snapshot, now);
+  const gates = askGates(snapshot, now);
   const gateHalt = gateHaltOf(snapshot, gates, verdicts, now);
   const members = [...selected.values()].filter(one => takesPart(one, verdicts, plan.inFlight));
   return {

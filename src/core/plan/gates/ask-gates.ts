@@ -10,12 +10,15 @@ const unknown: GateValue = { value: 'Unknown', message: 'it has not been asked y
 
 const valueOf = ({ gates }: Pick<PlanSnapshot, 'gates'>, { name }: Gate): GateValue => gates.get(name) ?? unknown;
 
+/** A gate, and what it says now. */
+export type AskedGate = { readonly gate: Gate; readonly state: GateState };
+
 /** Every gate now, and since when it says what it says. */
-export const gateStates = (snapshot: PlanSnapshot, now: Temporal.Instant): readonly GateState[] =>
+export const askGates = (snapshot: PlanSnapshot, now: Temporal.Instant): readonly AskedGate[] =>
   snapshot.plan.gates.map(gate => {
     const { value, message } = valueOf(snapshot, gate);
     const before = snapshot.plan.gateStates.get(gate.name);
-    return { name: gate.name, value, message, since: before?.value === value ? before.since : now };
+    return { gate, state: { name: gate.name, value, message, since: before?.value === value ? before.since : now } };
   });
 
 const notTrue = ({ name }: Gate, { value, message }: GateValue): Waiting => ({
@@ -24,14 +27,9 @@ const notTrue = ({ name }: Gate, { value, message }: GateValue): Waiting => ({
 });
 
 /** What keeps nodes from being begun with: a gate that is not true, or not for long enough. */
-export const gateBeforeNode = (
-  { plan }: Pick<PlanSnapshot, 'plan'>,
-  states: readonly GateState[],
-  now: Temporal.Instant,
-): Waiting | undefined => {
-  for (const gate of plan.gates) {
-    const state = states.find(({ name }) => name === gate.name);
-    if (state === undefined || !gate.at.includes('BeforeNode')) continue;
+export const gateBeforeNode = (gates: readonly AskedGate[], now: Temporal.Instant): Waiting | undefined => {
+  for (const { gate, state } of gates) {
+    if (!gate.at.includes('BeforeNode')) continue;
     if (state.value !== 'True') return notTrue(gate, state);
     const until = secondsAfter(state.since, gate.forSeconds);
     if (isBefore(now, until)) return { word: 'Gate', who: `gate ${gate.name} has not been true for ${gate.forSeconds} s yet`, ends: until };
@@ -60,15 +58,12 @@ const isSetAside = ({ at }: GateHalt, { retries }: Plan): boolean => {
  */
 export const gateHaltOf = (
   { plan }: Pick<PlanSnapshot, 'plan'>,
-  states: readonly GateState[],
+  gates: readonly AskedGate[],
   verdicts: ReadonlyMap<string, NodeVerdict>,
   now: Temporal.Instant,
 ): GateHalt | undefined => {
   if (plan.gateHalt !== undefined && !isSetAside(plan.gateHalt, plan)) return plan.gateHalt;
   if (verdicts.size === 0 && plan.inFlight.length === 0) return undefined;
-  const closed = plan.gates.find(
-    ({ name, onFalse }) => onFalse === 'Halt' && states.some(one => one.name === name && one.value === 'False'),
-  );
-  const state = states.find(({ name }) => name === closed?.name);
-  return state && { gate: state.name, message: state.message, at: now };
+  const closed = gates.find(({ gate, state }) => gate.onFalse === 'Halt' && state.value === 'False')?.state;
+  return closed && { gate: closed.name, message: closed.message, at: now };
 };

@@ -140,7 +140,7 @@ const amongCandidates = (
 ): Start => {
   const { name } = stage.stage;
   const { plan } = view.snapshot;
-  const shut = inFlightLimit(view, stage) ?? gateBeforeNode(view.snapshot, view.gates, now);
+  const shut = inFlightLimit(view, stage) ?? gateBeforeNode(view.gates, now);
   if (shut !== undefined) {
     return { stage: name, waiting: [shut], passedOver: passedOverOf(plan, candidates, [], now), ...(shut.ends && { again: shut.ends }) };
   }
