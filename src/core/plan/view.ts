@@ -4,6 +4,8 @@ import { type AskedGate, askGates, gateHaltOf } from './gates/ask-gates.ts';
 import type { GateHalt } from './gates/gate.ts';
 import type { InFlight, NodeVerdict } from './in-flight.ts';
 import { unavailableOf } from './ledger.ts';
+import type { Plan } from './plan.ts';
+import { isRetried } from './retries.ts';
 import type { PlanCounts, PlanNode, PlanSnapshot } from './snapshot.ts';
 import { inOrder } from './start/ramp.ts';
 import { type StageNodes, stagesOf } from './start/stages.ts';
@@ -23,10 +25,8 @@ export type PlanView = {
 };
 
 /** It does not count any more: somebody has said that the node has its turn again. */
-export const isSetAside = ({ node, verdict, completedAt }: NodeVerdict, { retries }: Pick<PlanSnapshot['plan'], 'retries'>): boolean => {
-  const since = retries.get(node) ?? retries.get('*');
-  return verdict === 'Failed' && since !== undefined && Temporal.Instant.compare(completedAt, since) <= 0;
-};
+export const isSetAside = ({ node, verdict, completedAt }: NodeVerdict, plan: Pick<Plan, 'retries'>): boolean =>
+  verdict === 'Failed' && isRetried(completedAt, plan, node);
 
 const verdictsOf = ({ slices, plan }: PlanSnapshot): ReadonlyMap<string, NodeVerdict> =>
   new Map(

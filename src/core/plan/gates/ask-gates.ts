@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { NodeVerdict } from '../in-flight.ts';
-import type { Plan } from '../plan.ts';
+import { isRetried } from '../retries.ts';
 import type { PlanSnapshot, Waiting } from '../snapshot.ts';
 import type { Gate, GateHalt, GateState, GateValue } from './gate.ts';
 
@@ -46,12 +46,6 @@ export const gateAtSoak = (snapshot: PlanSnapshot): string | undefined => {
   return undefined;
 };
 
-/** Somebody has said that it does not count any more: with the failures of before that time. */
-const isSetAside = ({ at }: GateHalt, { retries }: Plan): boolean => {
-  const since = retries.get('*');
-  return since !== undefined && Temporal.Instant.compare(at, since) <= 0;
-};
-
 /**
  * The gate that has stopped the plan, until somebody sets it aside: true again is not enough. A gate that is false before any node was begun with is waited for: it
  * says nothing of what the plan has done.
@@ -62,7 +56,7 @@ export const gateHaltOf = (
   verdicts: ReadonlyMap<string, NodeVerdict>,
   now: Temporal.Instant,
 ): GateHalt | undefined => {
-  if (plan.gateHalt !== undefined && !isSetAside(plan.gateHalt, plan)) return plan.gateHalt;
+  if (plan.gateHalt !== undefined && !isRetried(plan.gateHalt.at, plan)) return plan.gateHalt;
   if (verdicts.size === 0 && plan.inFlight.length === 0) return undefined;
   const closed = gates.find(({ gate, state }) => gate.onFalse === 'Halt' && state.value === 'False')?.state;
   return closed && { gate: closed.name, message: closed.message, at: now };

@@ -2,6 +2,7 @@ import type { Write } from '../../maintenance/decision.ts';
 import { earliest, secondsAfter } from '../../time.ts';
 import type { Preparing } from '../in-flight.ts';
 import type { Prepare } from '../plan.ts';
+import { isRetried } from '../retries.ts';
 import type { PlanNode, Waiting, WorkPod } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import { createPodWrite, deletePodWrite, preparePodNameOf } from '../writes.ts';
@@ -26,10 +27,7 @@ const mostRefused = 200;
 const isRefused = ({ state }: Preparing): boolean => state === 'Refused' || state === 'Failed';
 
 /** Somebody has said that it has its turn again. */
-const isSetAside = (one: Preparing, { snapshot }: PlanView): boolean => {
-  const since = snapshot.plan.retries.get(one.node) ?? snapshot.plan.retries.get('*');
-  return isRefused(one) && since !== undefined && Temporal.Instant.compare(one.since, since) <= 0;
-};
+const isSetAside = (one: Preparing, { snapshot }: PlanView): boolean => isRefused(one) && isRetried(one.since, snapshot.plan, one.node);
 
 const podOf = ({ snapshot }: PlanView, { node, pod: name }: Preparing): WorkPod | undefined => {
   const pod = snapshot.pods.get(name);

@@ -1,6 +1,7 @@
 import type { Write } from '../../maintenance/decision.ts';
 import { secondsAfter, timeText } from '../../time.ts';
 import type { InFlight } from '../in-flight.ts';
+import { isRetried } from '../retries.ts';
 import type { PlanSnapshot, Waiting, WorkPod } from '../snapshot.ts';
 import { createPodWrite, deletePodWrite, hookPodNameOf } from '../writes.ts';
 import type { Hook, HookPlace, HookRun } from './hook.ts';
@@ -46,10 +47,7 @@ const isOfThisRun = ({ name, of, attempt, pod }: HookRun, { plan }: PlanSnapshot
   pod === hookPodNameOf(plan, `${name}/${of}`, attempt);
 
 /** Somebody has said that it is to run again. */
-const isSetAside = ({ state, since }: HookRun, { plan }: PlanSnapshot): boolean => {
-  const before = plan.retries.get('*');
-  return state === 'Failed' && before !== undefined && Temporal.Instant.compare(since, before) <= 0;
-};
+const isSetAside = ({ state, since }: HookRun, { plan }: PlanSnapshot): boolean => state === 'Failed' && isRetried(since, plan);
 
 const environmentOf = ({ plan }: PlanSnapshot, { at, stage, node }: Occasion): Readonly<Record<string, string>> => ({
   DRYDOCK_PLAN: plan.name,
