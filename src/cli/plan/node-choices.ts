@@ -1,6 +1,6 @@
 import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
 import type { MaintenancePlanSpec } from '../../apis/schema/maintenance-plan.ts';
-import type { NodeVerdict } from '../../core/plan/in-flight.ts';
+import { isRefused, type NodeVerdict } from '../../core/plan/in-flight.ts';
 import { isSetAside } from '../../core/plan/view.ts';
 import { isBefore, timeText } from '../../core/time.ts';
 import { refusedError } from '../shared/api-error.ts';
@@ -31,7 +31,7 @@ type Trouble = { readonly at: Temporal.Instant; readonly node?: string; readonly
 const troublesOf = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonly Trouble[] => {
   const read = readMaintenancePlan(plan);
   const failed = verdicts.filter(one => one.verdict === 'Failed' && !isSetAside(one, read));
-  const unprepared = read.preparing.filter(({ state }) => state === 'Refused' || state === 'Failed');
+  const unprepared = read.preparing.filter(isRefused);
   return [
     ...failed.map(({ node, completedAt: at }) => ({ node, at })),
     ...unprepared.map(({ node, since: at }) => ({ node, at })),

@@ -1,3 +1,5 @@
+import type { PodTask } from './pods/hook.ts';
+
 /** How far a node in flight is. */
 export const nodeStates = ['Starting', 'Holding', 'Working', 'Rebooting', 'Verifying', 'Soaking', 'Releasing'] as const;
 export type NodeState = (typeof nodeStates)[number];
@@ -41,23 +43,19 @@ export type InFlight = {
   readonly outcome?: Outcome;
 };
 
-/** One node that is got ready before it is held: an entry of status.preparing. */
-export type Preparing = {
+/** One node that is got ready before it is held, by another pod in each run: an entry of status.preparing. */
+export type Preparing = PodTask & {
   readonly node: string;
   readonly uid: string;
   /** Refused: by the exit code that says so. Failed: in any other way. */
   readonly state: PreparingState;
-  /** Of this state. */
-  readonly since: Temporal.Instant;
-  /** Name of its pod: another one in each run. */
-  readonly pod: string;
-  /** It has been seen: it is not made again when it is gone. */
-  readonly podUid?: string;
-  readonly message: string;
 };
 
 export const preparingStates = ['Running', 'Prepared', 'Refused', 'Failed'] as const;
 type PreparingState = (typeof preparingStates)[number];
+
+/** It is not ready, and stays so until somebody has it tried again. */
+export const isRefused = ({ state }: Preparing): boolean => state === 'Refused' || state === 'Failed';
 
 /** One verdict, as it is recorded. */
 export type NodeVerdict = {

@@ -2,7 +2,7 @@ import { isControlPlane } from '../quorum/quorum.ts';
 import { mostUnavailable, resolveAmount } from './amount.ts';
 import { type AskedGate, askGates, gateHaltOf } from './gates/ask-gates.ts';
 import type { GateHalt } from './gates/gate.ts';
-import type { InFlight, NodeVerdict } from './in-flight.ts';
+import { type InFlight, isRefused, type NodeVerdict } from './in-flight.ts';
 import { unavailableOf } from './ledger.ts';
 import type { Plan } from './plan.ts';
 import { isRetried } from './retries.ts';
@@ -94,9 +94,7 @@ const countsOf = (snapshot: PlanSnapshot, selected: PlanView['selected'], verdic
   return {
     selected: size,
     due: open.filter(({ node, due }) => due === true && !begun.has(node.uid)).length,
-    blocked:
-      open.filter(({ due }) => typeof due !== 'boolean').length +
-      plan.preparing.filter(({ state }) => state === 'Refused' || state === 'Failed').length,
+    blocked: open.filter(({ due }) => typeof due !== 'boolean').length + plan.preparing.filter(isRefused).length,
     done: many('Done'),
     failed: many('Failed'),
     skipped: many('Skipped') + all.filter(({ node }) => plan.skips.has(node.name) && !verdicts.has(node.uid)).length,

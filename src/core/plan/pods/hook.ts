@@ -20,8 +20,10 @@ export type PodTask = {
   readonly pod: string;
   /** It has been seen: it is not made again when it is gone. */
   readonly podUid?: string;
-  /** Since when it runs. */
+  /** Since when it is in its state. */
   readonly since: Temporal.Instant;
+  /** Why it has failed; empty as long as it has not. */
+  readonly message: string;
 };
 
 export const hookStates = ['Running', 'Succeeded', 'Failed'] as const;
@@ -33,5 +35,4 @@ export type HookRun = PodTask & {
   readonly of: string;
   readonly state: (typeof hookStates)[number];
   readonly attempt: number;
-  readonly message: string;
 };

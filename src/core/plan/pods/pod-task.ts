@@ -1,5 +1,5 @@
 import { isBefore, secondsAfter } from '../../time.ts';
-import type { WorkPod } from '../snapshot.ts';
+import type { PlanSnapshot, WorkPod } from '../snapshot.ts';
 import type { PodTask } from './hook.ts';
 
 /** A pod that is to run to its end once, beside the work itself: what has become of it. */
@@ -14,7 +14,13 @@ export type PodTaskState =
 
 const longestMessage = 300;
 
-/** `pod` is the pod of this name, if it is the plan's. */
+/** The pod of this name, if it is the plan's. */
+export const podOfTask = ({ pods, plan }: Pick<PlanSnapshot, 'pods' | 'plan'>, { pod: name }: PodTask): WorkPod | undefined => {
+  const pod = pods.get(name);
+  return pod?.plan === plan.name ? pod : undefined;
+};
+
+/** What has become of it, by its pod. */
 export const stateOfTask = (
   { podUid, since }: PodTask,
   pod: WorkPod | undefined,

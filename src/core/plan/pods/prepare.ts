@@ -1,12 +1,12 @@
 import type { Write } from '../../maintenance/decision.ts';
 import { earliest, secondsAfter } from '../../time.ts';
-import type { Preparing } from '../in-flight.ts';
+import { isRefused, type Preparing } from '../in-flight.ts';
 import type { Prepare } from '../plan.ts';
 import { isRetried } from '../retries.ts';
 import type { PlanNode, Waiting, WorkPod } from '../snapshot.ts';
 import type { PlanView } from '../view.ts';
 import { createPodWrite, deletePodWrite, preparePodNameOf } from '../writes.ts';
-import { stateOfTask } from './pod-task.ts';
+import { podOfTask, stateOfTask } from './pod-task.ts';
 
 /** What is done on nodes before they are held: it costs nobody anything, so several are got ready at once, ahead of their turn. */
 
@@ -24,14 +24,12 @@ const aheadOfEach = 2;
 const mostAhead = 50;
 const mostRefused = 200;
 
-const isRefused = ({ state }: Preparing): boolean => state === 'Refused' || state === 'Failed';
-
 /** Somebody has said that it has its turn again. */
 const isSetAside = (one: Preparing, { snapshot }: PlanView): boolean => isRefused(one) && isRetried(one.since, snapshot.plan, one.node);
 
-const podOf = ({ snapshot }: PlanView, { node, pod: name }: Preparing): WorkPod | undefined => {
-  const pod = snapshot.pods.get(name);
-  return pod?.plan === snapshot.plan.name && pod.nodeName === node ? pod : undefined;
+const podOf = ({ snapshot }: PlanView, one: Preparing): WorkPod | undefined => {
+  const pod = podOfTask(snapshot, one);
+  return pod?.nodeName === one.node ? pod : undefined;
 };
 
 const because = (one: Preparing, state: Preparing['state'], message: string, now: Temporal.Instant): Preparing => ({

@@ -2,10 +2,10 @@ import type { Write } from '../../maintenance/decision.ts';
 import { secondsAfter, timeText } from '../../time.ts';
 import type { InFlight } from '../in-flight.ts';
 import { isRetried } from '../retries.ts';
-import type { PlanSnapshot, Waiting, WorkPod } from '../snapshot.ts';
+import type { PlanSnapshot, Waiting } from '../snapshot.ts';
 import { createPodWrite, deletePodWrite, hookPodNameOf } from '../writes.ts';
 import type { Hook, HookPlace, HookRun } from './hook.ts';
-import { stateOfTask } from './pod-task.ts';
+import { podOfTask, stateOfTask } from './pod-task.ts';
 
 /** Hooks: each runs once for what it is about, and what comes behind it waits for its end. */
 
@@ -25,11 +25,6 @@ export type HookStep = {
   readonly writes: readonly Write[];
   readonly waiting?: Waiting;
   readonly again?: Temporal.Instant;
-};
-
-const podOf = ({ pods, plan }: PlanSnapshot, { pod: name }: HookRun): WorkPod | undefined => {
-  const pod = pods.get(name);
-  return pod?.plan === plan.name ? pod : undefined;
 };
 
 const fresh = ({ plan }: PlanSnapshot, { name }: Hook, of: string, attempt: number, now: Temporal.Instant): HookRun => ({
@@ -65,7 +60,7 @@ const advanceRun = (
   now: Temporal.Instant,
 ): { readonly run: HookRun; readonly writes: readonly Write[] } => {
   if (run.state !== 'Running') return { run, writes: [] };
-  const task = stateOfTask(run, podOf(snapshot, run), hook.timeoutSeconds, now);
+  const task = stateOfTask(run, podOfTask(snapshot, run), hook.timeoutSeconds, now);
   const place = { name: run.pod, what: `runs hook ${hook.name}`, environment: environmentOf(snapshot, occasion) };
   if (task.kind === 'missing') return { run, writes: [createPodWrite(snapshot, hook, place)] };
   if (task.kind === 'seen') return { run: { ...run, podUid: task.podUid }, writes: [] };
@@ -129,7 +124,7 @@ export const hooksToStore = (
   const writes: Write[] = [];
   const kept = all.filter(run => {
     const isKept = isCurrent(run, snapshot, halted) && !withdrawn && !isOutdone(run, all);
-    const pod = podOf(snapshot, run);
+    const pod = podOfTask(snapshot, run);
     const isLeft = pod !== undefined && (!isKept || run.state !== 'Running');
     if (isLeft && !pod.deleting) writes.push(deletePodWrite(pod));
     return isKept || pod !== undefined;
