@@ -1,16 +1,12 @@
-import { nameWith } from '../child-name.ts';
 import type { MachineRequest } from '../machine/request.ts';
 import { machineMaintenanceApi, pathOfRequest } from '../machine/writes.ts';
 import type { Write } from '../maintenance/decision.ts';
 import type { InFlight } from './in-flight.ts';
-import { type Plan, planAnnotation, type Work } from './plan.ts';
+import { planAnnotation, type Work } from './plan.ts';
 import type { MachineLink, PlanSnapshot } from './snapshot.ts';
-import { announce } from './writes.ts';
+import { announce, childNameOf } from './writes.ts';
 
 /** The MachineMaintenance by which a plan replaces the machine of a node. */
-
-/** Computed, so that what was begun is found again after a crash. */
-export const replacementNameOf = ({ name }: Pick<Plan, 'name'>, nodeUid: string): string => nameWith(name.replaceAll('.', '-'), nodeUid);
 
 /** Creates it. The drain is the plan's, and so are windows and approval: they were asked before the node was begun with. */
 export const createReplacementWrite = (
@@ -25,7 +21,7 @@ export const createReplacementWrite = (
   body: {
     apiVersion: machineMaintenanceApi,
     kind: 'MachineMaintenance',
-    metadata: { name: replacementNameOf(plan, uid), annotations: { [planAnnotation]: plan.name } },
+    metadata: { name: childNameOf(plan, uid), annotations: { [planAnnotation]: plan.name } },
     spec: {
       maintenancescheduled: false,
       machineid: machine.instance,

@@ -25,20 +25,27 @@ export const announce = ({ name, uid, resourceVersion }: Plan, type: KubeEvent['
   about: { apiVersion: planApi, kind: 'MaintenancePlan', name, uid, resourceVersion },
 });
 
-/** Of the Maintenance that holds a node for a plan. */
-export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string => nameWith(plan.name.replaceAll('.', '-'), nodeUid);
+/** Of an object that a plan makes: its own name without dots, and what tells it from the others. */
+const nameOf = ({ name }: Pick<Plan, 'name'>, suffix: string): string => nameWith(name.replaceAll('.', '-'), suffix);
+
+/** Of the Maintenance that holds a node for a plan, or of the MachineMaintenance that replaces its machine. */
+export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string => nameOf(plan, nodeUid);
 
 /** Of the pod that works on a node: another one for each time that the plan begins with the node, and for each attempt. */
 export const podNameOf = (plan: Pick<Plan, 'name' | 'uid'>, { uid, startedAt, attempt }: InFlight): string =>
-  nameWith(plan.name.replaceAll('.', '-'), `${short(`${plan.uid}/${uid}/${timeText(startedAt)}`)}-${attempt}`);
+  nameOf(plan, `${short(`${plan.uid}/${uid}/${timeText(startedAt)}`)}-${attempt}`);
+
+type OfRun = Pick<Plan, 'name' | 'uid' | 'run'>;
+
+const runTime = ({ run }: OfRun): string => (run === undefined ? '' : timeText(run.startedAt));
 
 /** Of the pod that gets a node ready: once a run, unless somebody has it tried again. */
-export const preparePodNameOf = ({ name, uid, run }: Pick<Plan, 'name' | 'uid' | 'run'>, nodeUid: string): string =>
-  nameWith(name.replaceAll('.', '-'), `${short(`${uid}/${nodeUid}/${run === undefined ? '' : timeText(run.startedAt)}`)}-ready`);
+export const preparePodNameOf = (plan: OfRun, nodeUid: string): string =>
+  nameOf(plan, `${short(`${plan.uid}/${nodeUid}/${runTime(plan)}`)}-ready`);
 
 /** Of the pod of a hook, for what it is about. */
-export const hookPodNameOf = ({ name, uid, run }: Pick<Plan, 'name' | 'uid' | 'run'>, what: string, attempt: number): string =>
-  nameWith(name.replaceAll('.', '-'), `${short(`${uid}/${run === undefined ? '' : timeText(run.startedAt)}/${what}`)}-hook-${attempt}`);
+export const hookPodNameOf = (plan: OfRun, what: string, attempt: number): string =>
+  nameOf(plan, `${short(`${plan.uid}/${runTime(plan)}/${what}`)}-hook-${attempt}`);
 
 /** A few characters that stand for a text (FNV-1a, 64 bits, over its UTF-16 units). */
 export const short = (text: string): string => {
@@ -158,8 +165,8 @@ const verdictJson = ({ uid, node: _node, startedAt, completedAt, ...rest }: Node
   completionTime: timeText(completedAt),
 });
 
-const recordNameOf = ({ name, uid, runId }: Plan, revision: string, slice: number): string =>
-  nameWith(name.replaceAll('.', '-'), `${short(`${uid}/${runId}/${revision}`)}-${slice}`);
+const recordNameOf = (plan: Plan, revision: string, slice: number): string =>
+  nameOf(plan, `${short(`${plan.uid}/${plan.runId}/${revision}`)}-${slice}`);
 
 /** Where a verdict is recorded: where the node has one, else in the first slice with room. */
 const sliceFor = (slices: readonly RecordSlice[], verdict: NodeVerdict): RecordSlice | undefined =>
@@ -202,11 +209,10 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict
 
 /** Of the approval of a run, or of what follows one of its stages: whoever agrees twice has agreed once. */
 export const approvalNameOf = (
-  { name, uid }: Pick<Plan, 'name' | 'uid'>,
+  plan: Pick<Plan, 'name' | 'uid'>,
   run: Pick<Run, 'id' | 'revision'>,
   { stage = '', promote }: Pick<Approval, 'stage' | 'promote'>,
-): string =>
-  nameWith(name.replaceAll('.', '-'), short(`${uid}/${run.id}/${run.revision}/${stage}${promote === undefined ? '' : `/${promote}`}`));
+): string => nameOf(plan, short(`${plan.uid}/${run.id}/${run.revision}/${stage}${promote === undefined ? '' : `/${promote}`}`));
 
 /** A MaintenanceApproval. It goes with its plan. */
 export const approvalObject = (

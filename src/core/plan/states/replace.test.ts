@@ -7,8 +7,8 @@ import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, 
 import { advance } from '../advance.ts';
 import { decidePlan } from '../decide.ts';
 import type { InFlight } from '../in-flight.ts';
-import { replacementNameOf } from '../replacement.ts';
 import type { PlanNode } from '../snapshot.ts';
+import { childNameOf } from '../writes.ts';
 
 /** Nodes whose machines are replaced: what leads out of each state, and what becomes of the run as its nodes vanish. */
 
@@ -25,7 +25,7 @@ type Given = {
 
 const step = ({ one, node = {}, request, withdrawn = false }: Given) => {
   const slot = makeInFlight('n1', { attempt: 1, ...one });
-  const name = replacementNameOf(plan, slot.uid);
+  const name = childNameOf(plan, slot.uid);
   const { phase, ...more } = request ?? {};
   const found = makeMachineRequest({
     name,
@@ -115,7 +115,7 @@ describe('a run whose nodes vanish one after the other', () => {
 
   test('the next stage does not begin while the node is gone and its machine is not replaced', () => {
     const inFlight = [makeInFlight('n1', { stage: 'canary', state: 'Working', attempt: 1 })];
-    const name = replacementNameOf(plan, 'uid-n1');
+    const name = childNameOf(plan, 'uid-n1');
     const request = makeMachineRequest({ name, nodeName: 'n1', history: { phase: 'Replacing' } });
     const decided = decidePlan(
       makePlanSnapshot({

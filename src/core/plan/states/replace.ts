@@ -1,7 +1,8 @@
 import type { MachinePhase, MachineRequest } from '../../machine/request.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { Work } from '../plan.ts';
-import { createReplacementWrite, deleteReplacementWrite, replacementNameOf } from '../replacement.ts';
+import { createReplacementWrite, deleteReplacementWrite } from '../replacement.ts';
+import { childNameOf } from '../writes.ts';
 import { become, end, type NodeView, type Step } from './common.ts';
 
 /** A node whose machine is replaced: its MachineMaintenance holds, drains and deletes, and says when another machine is there. */
@@ -12,7 +13,7 @@ type Replace = Extract<Work, { kind: 'replace' }>;
 const idlePhases: readonly (MachinePhase | undefined)[] = [undefined, 'Pending', 'AwaitingApproval', 'Scheduled'];
 
 const requestOf = ({ snapshot, one }: NodeView): MachineRequest | undefined =>
-  snapshot.replacements.get(replacementNameOf(snapshot.plan, one.uid));
+  snapshot.replacements.get(childNameOf(snapshot.plan, one.uid));
 
 /** An object of this name that is about something else. */
 const isForeign = (request: MachineRequest, { one }: NodeView): boolean => request.nodeName !== one.node;
