@@ -63,10 +63,8 @@ const stateOf = (view: PlanView, now: Temporal.Instant): PlanState => {
   const start = nextStart(view, now);
   const { inFlight } = view.snapshot.plan;
   if (start.over && inFlight.length === 0) return { phase: 'Complete', message: progress(view), start };
-  const asked = start.waiting.some(({ word }) => word === 'Approval');
-  if (asked && inFlight.length === 0) {
-    return { phase: 'AwaitingApproval', message: start.waiting.find(({ word }) => word === 'Approval')?.who ?? '', warning: true, start };
-  }
+  const asked = start.waiting.find(({ word }) => word === 'Approval');
+  if (asked !== undefined && inFlight.length === 0) return { phase: 'AwaitingApproval', message: asked.who, warning: true, start };
   return { phase: 'Running', message: progress(view), start };
 };
 

@@ -17,12 +17,17 @@ export type PlanView = {
   readonly verdicts: ReadonlyMap<string, NodeVerdict>;
   /** The selected nodes, without those of the control plane where it is left out. */
   readonly selected: ReadonlyMap<string, PlanNode>;
+  /** Of these, by uid, those that are still to be begun with in this run. */
+  readonly open: ReadonlyMap<string, PlanNode>;
   readonly stages: readonly StageNodes[];
   readonly failures: readonly NodeVerdict[];
   readonly counts: PlanCounts;
   readonly gates: readonly AskedGate[];
   readonly gateHalt?: GateHalt;
 };
+
+/** What the rest is found by. */
+type Known = Pick<PlanView, 'selected' | 'verdicts'>;
 
 /** It does not count any more: somebody has said that the node has its turn again. */
 export const isSetAside = ({ node, verdict, completedAt }: NodeVerdict, plan: Pick<Plan, 'retries'>): boolean =>
@@ -57,13 +62,22 @@ export const isOver = (verdict: NodeVerdict | undefined): boolean => verdict !==
 const isCordoned = (name: string, outages: PlanSnapshot['outages']): boolean =>
   (outages.get(name) ?? []).some(({ cause }) => cause === 'ForeignCordon');
 
-/** It is still to be begun with in this run. */
-export const isOpen = ({ node, due }: PlanNode, { snapshot, verdicts }: Pick<PlanView, 'snapshot' | 'verdicts'>): boolean =>
-  due === true &&
-  !isOver(verdicts.get(node.uid)) &&
-  !snapshot.plan.skips.has(node.name) &&
-  !snapshot.plan.inFlight.some(({ uid }) => uid === node.uid) &&
-  !(snapshot.plan.concurrency.foreignCordon === 'Skip' && isCordoned(node.name, snapshot.outages));
+const openOf = ({ plan, outages }: PlanSnapshot, { selected, verdicts }: Known): PlanView['open'] => {
+  const isOpen = ({ node, due }: PlanNode): boolean =>
+    due === true &&
+    !isOver(verdicts.get(node.uid)) &&
+    !plan.skips.has(node.name) &&
+    !plan.inFlight.some(({ uid }) => uid === node.uid) &&
+    !(plan.concurrency.foreignCordon === 'Skip' && isCordoned(node.name, outages));
+  return new Map([...selected.values()].filter(isOpen).map(one => [one.node.uid, one]));
+};
+
+/** It has nodes in flight, or still to be begun with. */
+export const isUnderWay = ({ stage, nodes }: StageNodes, { snapshot, open }: PlanView): boolean => {
+  const uids = new Set(nodes.map(({ node }) => node.uid));
+  // The machine of one in flight may be gone already, and its node with it.
+  return snapshot.plan.inFlight.some(one => one.stage === stage.name || uids.has(one.uid)) || nodes.some(({ node }) => open.has(node.uid));
+};
 
 /** It takes part in this run: due, begun or over. */
 const takesPart = ({ node, due }: PlanNode, verdicts: ReadonlyMap<string, NodeVerdict>, inFlight: readonly InFlight[]): boolean =>
@@ -73,23 +87,24 @@ const takesPart = ({ node, due }: PlanNode, verdicts: ReadonlyMap<string, NodeVe
  * Of nodes whose machines were replaced: each has a successor, which has no part in the run, so that they still belong to it. Without them its first stage would never
  * end, and its percents would be of ever fewer nodes.
  */
-const replacedOf = ({ plan }: PlanSnapshot, verdicts: PlanView['verdicts'], selected: PlanView['selected']): readonly NodeVerdict[] => {
+const replacedOf = ({ plan }: PlanSnapshot, { selected, verdicts }: Known): readonly NodeVerdict[] => {
+  if (plan.work.kind !== 'replace') return [];
   const uids = new Set([...selected.values()].map(({ node }) => node.uid));
-  return plan.work.kind !== 'replace' ? [] : [...verdicts.values()].filter(({ uid, verdict }) => verdict === 'Done' && !uids.has(uid));
+  return [...verdicts.values()].filter(({ uid, verdict }) => verdict === 'Done' && !uids.has(uid));
 };
 
 /** Of the nodes of the run, those that are out of service; one whose machine is being replaced is until the other one is there. */
 export const outOfService = (selected: PlanView['selected'], { plan, outages }: PlanSnapshot): readonly string[] =>
   unavailableOf(new Set([...selected.keys(), ...plan.inFlight.map(({ node }) => node)]), outages);
 
-const countsOf = (snapshot: PlanSnapshot, selected: PlanView['selected'], verdicts: PlanView['verdicts']): PlanCounts => {
+const countsOf = (snapshot: PlanSnapshot, { selected, verdicts }: Known, replaced: number): PlanCounts => {
   const { plan } = snapshot;
   const all = [...selected.values()];
   const words = [...verdicts.values()].map(({ verdict }) => verdict);
   const many = (word: NodeVerdict['verdict']): number => words.filter(one => one === word).length;
   const open = all.filter(({ node }) => !isOver(verdicts.get(node.uid)) && !plan.skips.has(node.name));
   const begun = new Set(plan.inFlight.map(({ uid }) => uid));
-  const size = selected.size + replacedOf(snapshot, verdicts, selected).length;
+  const size = selected.size + replaced;
   const most = mostUnavailable(plan.concurrency, size);
   return {
     selected: size,
@@ -106,18 +121,19 @@ const countsOf = (snapshot: PlanSnapshot, selected: PlanView['selected'], verdic
 
 export const viewOf = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanView => {
   const { plan } = snapshot;
-  const verdicts = verdictsOf(snapshot);
-  const selected = selectedOf(snapshot);
+  const known: Known = { verdicts: verdictsOf(snapshot), selected: selectedOf(snapshot) };
+  const { verdicts, selected } = known;
+  const replaced = replacedOf(snapshot, known);
   const gates = askGates(snapshot, now);
   const gateHalt = gateHaltOf(snapshot, gates, verdicts, now);
   const members = [...selected.values()].filter(one => takesPart(one, verdicts, plan.inFlight));
   return {
     snapshot,
-    verdicts,
-    selected,
-    stages: stagesOf(plan, members, [...verdicts.values(), ...plan.inFlight], replacedOf(snapshot, verdicts, selected)),
+    ...known,
+    open: openOf(snapshot, known),
+    stages: stagesOf(plan, members, [...verdicts.values(), ...plan.inFlight], replaced),
     failures: inOrder([...verdicts.values()]).filter(({ verdict }) => verdict === 'Failed'),
-    counts: countsOf(snapshot, selected, verdicts),
+    counts: countsOf(snapshot, known, replaced.length),
     gates,
     ...(gateHalt && { gateHalt }),
   };

@@ -1,7 +1,7 @@
 import { isBefore, latest, secondsAfter, secondsBetween, timeText } from '../../time.ts';
 import { afterOpenSeconds, type Calendar, expectedIn, nextSpans } from '../../window/calendar.ts';
 import type { Forecast } from '../snapshot.ts';
-import { isOpen, type PlanView } from '../view.ts';
+import type { PlanView } from '../view.ts';
 import { soakEnd } from './stages.ts';
 import { guess, meanSeen } from './starts.ts';
 import { begunIn, calendarFor } from './time-limits.ts';
@@ -24,12 +24,10 @@ const workSeconds = ({ snapshot }: PlanView, { open, atOnce, seconds }: Rest, no
 };
 
 /** Quiet times that are still to come, in seconds. */
-const quietSeconds = ({ stages, verdicts, snapshot }: PlanView, now: Temporal.Instant): number => {
+const quietSeconds = ({ stages, verdicts, snapshot, open }: PlanView, now: Temporal.Instant): number => {
   const used = stages.filter(({ nodes }) => nodes.length > 0);
   const isLeft = (index: number): boolean =>
-    used[index]?.nodes.some(
-      one => isOpen(one, { snapshot, verdicts }) || snapshot.plan.inFlight.some(({ uid }) => uid === one.node.uid),
-    ) === true;
+    used[index]?.nodes.some(one => open.has(one.node.uid) || snapshot.plan.inFlight.some(({ uid }) => uid === one.node.uid)) === true;
   const left = used.map((_, index) => isLeft(index));
   return used.reduce((sum, { stage, nodes }, index) => {
     // Behind the last stage nobody waits.
@@ -62,7 +60,7 @@ const endOf = (view: PlanView, calendar: Calendar, rest: Rest, now: Temporal.Ins
 const restOf = (view: PlanView, calendar: Calendar): Rest => {
   const { counts, snapshot } = view;
   const seconds = snapshot.plan.expectedSeconds ?? meanSeen(view) ?? expectedIn(calendar, undefined, guess);
-  const open = [...view.selected.values()].filter(one => isOpen(one, view)).length;
+  const open = view.open.size;
   const flying = snapshot.plan.inFlight.length;
   return {
     open,
@@ -79,8 +77,10 @@ const told = ({ open, flying, atOnce, seconds }: Rest, deadline: Temporal.Instan
 /** What a plan is expected to come to. */
 export const forecastOf = (view: PlanView, now: Temporal.Instant): Forecast => {
   const { plan } = view.snapshot;
-  const nodes = [...view.selected.values()].filter(one => isOpen(one, view)).map(({ node }) => node);
-  const calendar = calendarFor(view, nodes);
+  const calendar = calendarFor(
+    view,
+    [...view.open.values()].map(({ node }) => node),
+  );
   const rest = restOf(view, calendar);
   const isOver = rest.open + rest.flying === 0;
   const soonest = isOver ? latest([...view.verdicts.values()].map(({ completedAt }) => completedAt)) : endOf(view, calendar, rest, now);

@@ -6,7 +6,7 @@ import { unprepared } from '../pods/prepare.ts';
 import { type HookStep, ofRun, ofStage, runHooks } from '../pods/run-hooks.ts';
 import type { PlanNode, Waiting } from '../snapshot.ts';
 import { isSound } from '../states/common.ts';
-import { isOpen, type PlanView } from '../view.ts';
+import { isUnderWay, type PlanView } from '../view.ts';
 import { type Agreement, approvalOf, promotionOf } from './approvals.ts';
 import { domainLimit, inFlightLimit, outageLimits } from './limits.ts';
 import { isUsed, type StageNodes, soakEnd } from './stages.ts';
@@ -24,7 +24,7 @@ export type Start = {
   readonly again?: Temporal.Instant;
   /** What of the hooks is to be stored and done. */
   readonly hooks?: readonly HookStep[];
-  /** The nodes of the stage that have not begun and could be worked on, in their order. */
+  /** Where nodes are got ready: those of the stage that have not begun and could be worked on, in their order. */
   readonly candidates?: readonly PlanNode[];
   /** Who waits behind limits while others begin; missing: nobody. */
   readonly passedOver?: Plan['passedOver'];
@@ -70,7 +70,9 @@ const candidatesOf = (stage: StageNodes, view: PlanView, starved: ReadonlyMap<st
     return view.verdicts.has(node.uid) ? 4 : 3;
   };
   const since = ({ node }: PlanNode): number => starved.get(node.uid)?.since.epochMilliseconds ?? 0;
-  return stage.nodes.filter(one => isOpen(one, view)).toSorted((one, other) => rank(one) - rank(other) || since(one) - since(other));
+  return stage.nodes
+    .filter(({ node }) => view.open.has(node.uid))
+    .toSorted((one, other) => rank(one) - rank(other) || since(one) - since(other));
 };
 
 /** One of each word is enough: whoever asks for a node finds its own with drydock why. */
@@ -171,7 +173,8 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
   if (candidates.length === 0) return { stage: name, waiting: [] };
   const hooks = runHooks(view.snapshot, { at: 'BeforeStage', of: ofStage(name), stage: name }, now);
   const start = held(hooks, name) ?? amongCandidates(stage, view, candidates, starved, now);
-  return { ...start, candidates: candidates.filter(one => unfit(one, view) === undefined), hooks: [hooks] };
+  const fit = view.snapshot.plan.prepare && candidates.filter(one => unfit(one, view) === undefined);
+  return { ...start, ...(fit && { candidates: fit }), hooks: [hooks] };
 };
 
 /** Every node of the stage has its verdict: its hooks run before anything else goes on. */
@@ -214,24 +217,18 @@ const blocked = ({ selected }: PlanView): readonly Waiting[] => {
   return [];
 };
 
-const isUnderWay = ({ stage, nodes }: StageNodes, view: PlanView): boolean => {
-  const { inFlight } = view.snapshot.plan;
-  const uids = new Set(nodes.map(({ node }) => node.uid));
-  // The machine of one in flight may be gone already, and its node with it.
-  return inFlight.some(one => one.stage === stage.name || uids.has(one.uid)) || nodes.some(one => isOpen(one, view));
-};
-
 /** The first stage that is not over decides. */
 const inStages = (view: PlanView, now: Temporal.Instant): Start => {
-  const more = (index: number): boolean => view.stages.slice(index + 1).some(stage => isUnderWay(stage, view));
+  const underWay = view.stages.map(stage => isUnderWay(stage, view));
   const later: (Temporal.Instant | undefined)[] = [];
   const hooks: HookStep[] = [];
   for (const [index, stage] of view.stages.entries()) {
-    const isNow = isUnderWay(stage, view);
+    const isNow = underWay[index] === true;
     const ended = isNow ? undefined : hooksAfter(stage, view, now);
     if (ended !== undefined) hooks.push(ended);
     const shut = ended && held(ended, stage.stage.name);
-    const start: Start | GoesOn = shut ?? (isNow ? inStage(stage, view, now) : more(index) ? afterStage(stage, view, now) : {});
+    const start: Start | GoesOn =
+      shut ?? (isNow ? inStage(stage, view, now) : underWay.includes(true, index + 1) ? afterStage(stage, view, now) : {});
     later.push(start.again);
     if (start.waiting === undefined) continue;
     const again = earliest(later);

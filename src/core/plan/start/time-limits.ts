@@ -12,7 +12,7 @@ import {
 } from '../../window/calendar.ts';
 import { appliesTo, type Span } from '../../window/window.ts';
 import type { Waiting } from '../snapshot.ts';
-import { isOpen, type PlanView } from '../view.ts';
+import type { PlanView } from '../view.ts';
 import { guess, longestSeen, startsOf } from './starts.ts';
 
 /** Whether the windows and the pace let a node begin now. Nodes with the same windows have the same answer, which is found once. */
@@ -62,7 +62,7 @@ const paceLimit = (view: PlanView, calendar: Calendar, expectedSeconds: number, 
   if (pace?.mode !== 'Spread') return undefined;
   const last = latest(startsOf(view.snapshot).map(({ startedAt }) => startedAt));
   if (last === undefined) return undefined;
-  const left = [...view.selected.values()].filter(one => isOpen(one, view)).length;
+  const left = view.open.size;
   const open = openSeconds(calendar, { from: last, to: secondsAfter(pace.deadline, -expectedSeconds) });
   const next = afterOpenSeconds(calendar, last, open / Math.max(1, left));
   if (next === undefined || !isBefore(now, next)) return undefined;
