@@ -89,6 +89,17 @@ describe('the expected end', () => {
     assert.equal(endOf({ nodes: nodesOf(1) }, { ...hour, stages }), 3600, 'nobody waits behind the last stage');
   });
 
+  test('quiet times count behind nodes whose machines were replaced, or are being, though those nodes are gone', () => {
+    const stages = [{ name: 'canary', limit: 1, soakSeconds: 1000, approveAfter: false }];
+    const plan = { ...hour, stages, work: { kind: 'replace', strategy: 'Replace', timeoutSeconds: 100 } } as const;
+    const nodes = nodesOf(3).slice(1);
+    const verdicts = [makeVerdict('n1', { stage: 'canary', completedAt: at(-300) })];
+    assert.equal(endOf({ nodes, verdicts }, plan), 2 * 3600 + 700);
+    assert.equal(endOf({ nodes, verdicts: [makeVerdict('n1', { stage: 'canary', completedAt: at(-1001) })] }, plan), 2 * 3600);
+    const inFlight = [makeInFlight('n1', { stage: 'canary', startedAt: at(-600) })];
+    assert.equal(endOf({ nodes }, { ...plan, inFlight }), 3000 + 2 * 3600 + 1000);
+  });
+
   test('is in time or not; a plan that is over was; one without a deadline says nothing', () => {
     const isMet = (seconds: number, ...[over, plan]: Parameters<typeof decided>): boolean | undefined =>
       decided(over, { ...plan, pace: { deadline: at(seconds), mode: 'AsSoonAsPossible' } }).forecast.deadline?.isMet;

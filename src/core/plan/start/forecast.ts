@@ -1,7 +1,7 @@
 import { isBefore, latest, secondsAfter, secondsBetween, timeText } from '../../time.ts';
 import { afterOpenSeconds, type Calendar, expectedIn, nextSpans } from '../../window/calendar.ts';
 import type { Forecast } from '../snapshot.ts';
-import type { PlanView } from '../view.ts';
+import { isUnderWay, type PlanView } from '../view.ts';
 import { soakEnd } from './stages.ts';
 import { guess, meanSeen } from './starts.ts';
 import { begunIn, calendarFor } from './time-limits.ts';
@@ -24,17 +24,14 @@ const workSeconds = ({ snapshot }: PlanView, { open, atOnce, seconds }: Rest, no
 };
 
 /** Quiet times that are still to come, in seconds. */
-const quietSeconds = ({ stages, verdicts, snapshot, open }: PlanView, now: Temporal.Instant): number => {
-  const used = stages.filter(({ nodes }) => nodes.length > 0);
-  const isLeft = (index: number): boolean =>
-    used[index]?.nodes.some(one => open.has(one.node.uid) || snapshot.plan.inFlight.some(({ uid }) => uid === one.node.uid)) === true;
-  const left = used.map((_, index) => isLeft(index));
-  return used.reduce((sum, { stage, nodes }, index) => {
+const quietSeconds = (view: PlanView, now: Temporal.Instant): number => {
+  const left = view.stages.map(stage => isUnderWay(stage, view));
+  return view.stages.reduce((sum, stage, index) => {
     // Behind the last stage nobody waits.
-    if (!left.slice(index + 1).some(Boolean)) return sum;
-    if (left[index] === true) return sum + stage.soakSeconds;
-    const last = latest(nodes.flatMap(({ node }) => verdicts.get(node.uid)?.completedAt ?? []));
-    return sum + (last === undefined ? 0 : Math.max(0, secondsBetween(now, soakEnd(stage, last))));
+    if (!left.includes(true, index + 1)) return sum;
+    if (left[index] === true) return sum + stage.stage.soakSeconds;
+    const end = soakEnd(stage, view.verdicts);
+    return sum + (end === undefined ? 0 : Math.max(0, secondsBetween(now, end)));
   }, 0);
 };
 

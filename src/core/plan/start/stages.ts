@@ -1,6 +1,6 @@
 import { matches } from '../../pod/selector.ts';
 import { isControlPlane } from '../../quorum/quorum.ts';
-import { secondsAfter } from '../../time.ts';
+import { latest, secondsAfter } from '../../time.ts';
 import type { InFlight, NodeVerdict } from '../in-flight.ts';
 import { type Plan, restStage, type Stage } from '../plan.ts';
 import type { PlanNode } from '../snapshot.ts';
@@ -86,5 +86,8 @@ export const stagesOf = (
   }));
 };
 
-/** When the quiet time after a stage is over. */
-export const soakEnd = ({ soakSeconds }: Stage, doneAt: Temporal.Instant): Temporal.Instant => secondsAfter(doneAt, soakSeconds);
+/** When the quiet time after a stage whose nodes all have their verdict is over; undefined where nothing was done in it. */
+export const soakEnd = ({ stage, nodes, past }: StageNodes, verdicts: ReadonlyMap<string, NodeVerdict>): Temporal.Instant | undefined => {
+  const last = latest([...nodes.flatMap(({ node }) => verdicts.get(node.uid) ?? []), ...past].map(({ completedAt }) => completedAt));
+  return last && secondsAfter(last, stage.soakSeconds);
+};

@@ -193,18 +193,16 @@ const asked = (what: string, { expired }: Agreement, { plan }: PlanView['snapsho
 type GoesOn = { readonly waiting?: never; readonly again?: Temporal.Instant };
 
 /** What keeps the plan from going on behind a stage whose nodes all have their verdict, and until when nothing does. */
-const afterStage = ({ stage, nodes, past }: StageNodes, view: PlanView, now: Temporal.Instant): Start | GoesOn => {
-  const ends = [...nodes.flatMap(({ node }) => view.verdicts.get(node.uid) ?? []), ...past].map(({ completedAt }) => completedAt);
-  const last = ends.toSorted((one, other) => Temporal.Instant.compare(one, other)).at(-1);
-  if (last === undefined) return {};
-  const { name } = stage;
-  const soak = soakEnd(stage, last);
+const afterStage = (one: StageNodes, view: PlanView, now: Temporal.Instant): Start | GoesOn => {
+  const soak = soakEnd(one, view.verdicts);
+  if (soak === undefined) return {};
+  const { name, approveAfter } = one.stage;
   const promotion = promotionOf(view, now, name);
   if (isBefore(now, soak) && !promotion.isGiven) {
     const who = `stage ${name} is done, and its quiet time is not over`;
     return { stage: name, waiting: [{ word: 'StageSoak', who, ends: soak }], again: soak };
   }
-  const agreed: Agreement = stage.approveAfter ? approvalOf(view, now, name) : { isGiven: true };
+  const agreed: Agreement = approveAfter ? approvalOf(view, now, name) : { isGiven: true };
   const again = earliest([agreed.until, promotion.until]);
   if (agreed.isGiven) return { ...(again && { again }) };
   return { stage: name, waiting: [asked(`stage ${name} is done, and somebody has to agree`, agreed, view.snapshot, ` ${name}`)] };
