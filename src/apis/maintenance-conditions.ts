@@ -1,5 +1,6 @@
-import { fewOf, needsHelp } from '../core/drain/blocker.ts';
+import { needsHelp } from '../core/drain/blocker.ts';
 import type { Report } from '../core/maintenance/report.ts';
+import { fewOf } from '../core/text.ts';
 import { type Condition, type SaidCondition, withTransitions } from './conditions.ts';
 import type { MaintenanceStatus } from './schema/maintenance.ts';
 

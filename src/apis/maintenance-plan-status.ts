@@ -3,6 +3,7 @@ import type { InFlight, Preparing } from '../core/plan/in-flight.ts';
 import type { Plan, Run } from '../core/plan/plan.ts';
 import type { HookRun } from '../core/plan/pods/hook.ts';
 import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
+import { shortened } from '../core/text.ts';
 import { instantAt, readTime, secondsBetween, timeText } from '../core/time.ts';
 import { type SaidCondition, withTransitions } from './conditions.ts';
 import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
@@ -12,7 +13,7 @@ import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts'
 const mostWaiting = 50;
 const longestText = 512;
 
-const cut = (text: string): string => (text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`);
+const cut = (text: string): string => shortened(text, longestText);
 
 const inFlightJson = ({ uid, startedAt, since, bootIdBefore, podUid, soakSince, outcome, ...rest }: InFlight): JsonObject => ({
   ...rest,

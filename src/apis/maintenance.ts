@@ -1,4 +1,4 @@
-import { type Blocker, blockerId, fewOf } from '../core/drain/blocker.ts';
+import { type Blocker, blockerId } from '../core/drain/blocker.ts';
 import { percentOf } from '../core/drain/tally.ts';
 import type { JsonObject } from '../core/json.ts';
 import { parentAnnotation } from '../core/machine/writes.ts';
@@ -8,6 +8,7 @@ import type { LabelSelector } from '../core/pod/selector.ts';
 import type { DrainPolicy, PodPick, Rung } from '../core/request/policy.ts';
 import { type History, type KindAdapter, type MaintenanceRequest, type Marks, noHistory, type Start } from '../core/request/request.ts';
 import type { Stage } from '../core/request/words.ts';
+import { fewOf } from '../core/text.ts';
 import { readTime, secondsBetween, timeText } from '../core/time.ts';
 import { plainVmPolicy } from '../core/vm/policy.ts';
 import { defaultServerPolicy } from '../core/vm/server-policy.ts';

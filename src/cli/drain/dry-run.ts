@@ -1,4 +1,3 @@
-import { fewOf } from '../../core/drain/blocker.ts';
 import { classify, type EvictionOutcome } from '../../core/drain/eviction-outcome.ts';
 import { drainBehaviorOf } from '../../core/drain/filters.ts';
 import type { Node } from '../../core/hold/node.ts';
@@ -7,6 +6,7 @@ import { type DrainInputs, snapshotOf } from '../../core/maintenance/drain-input
 import { filterContextOf } from '../../core/maintenance/filter-context.ts';
 import { byKey, type Pod } from '../../core/pod/pod.ts';
 import { drainRequest } from '../../core/request/ad-hoc.ts';
+import { fewOf } from '../../core/text.ts';
 import { podCall } from '../../operator/evict/pod-calls.ts';
 import type { Api } from '../../operator/ports.ts';
 import { drainInputsAt } from '../shared/drain-inputs.ts';

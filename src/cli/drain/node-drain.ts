@@ -1,4 +1,4 @@
-import { type Blocker, blockerId, fewOf } from '../../core/drain/blocker.ts';
+import { type Blocker, blockerId } from '../../core/drain/blocker.ts';
 import { type DrainBehavior, drainBehaviorOf } from '../../core/drain/filters.ts';
 import type { PodCall } from '../../core/drain/plan.ts';
 import { evacuate } from '../../core/maintenance/decide.ts';
@@ -7,6 +7,7 @@ import { filterContextOf } from '../../core/maintenance/filter-context.ts';
 import type { NodeSnapshot } from '../../core/maintenance/snapshot.ts';
 import { byKey, isTerminating, type Pod } from '../../core/pod/pod.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
+import { fewOf } from '../../core/text.ts';
 import { earliest, isBefore, secondsAfter, secondsBetween } from '../../core/time.ts';
 import { goDuration } from '../shared/go-values.ts';
 import { outlookOf } from './vms.ts';

@@ -1,6 +1,6 @@
-import { fewOf } from '../../core/drain/blocker.ts';
 import type { DrainBehavior } from '../../core/drain/filters.ts';
 import { isDaemonSetPod, isFinished, type Pod } from '../../core/pod/pod.ts';
+import { fewOf } from '../../core/text.ts';
 import type { EvictionPreview } from '../../core/vm/eviction-preview.ts';
 
 /** kubectl drain's own words (k8s.io/kubectl pkg/drain/filters.go): scripts read them. */

@@ -1,10 +1,10 @@
 import { maintenance } from '../../apis/maintenance.ts';
 import type { MaintenanceStatus } from '../../apis/schema/maintenance.ts';
-import { fewOf } from '../../core/drain/blocker.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { creation, maintenanceObject, notServed } from '../../core/request/maintenance-input.ts';
 import type { KindAdapter, MaintenanceRequest } from '../../core/request/request.ts';
 import type { Stage } from '../../core/request/words.ts';
+import { fewOf } from '../../core/text.ts';
 import type { Connection } from '../../kube/connect.ts';
 import { ApiError, refusedError } from '../shared/api-error.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';

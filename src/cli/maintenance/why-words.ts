@@ -1,4 +1,3 @@
-import { fewOf } from '../../core/drain/blocker.ts';
 import { type BlockerSummary, groupBlockers } from '../../core/drain/blocker-groups.ts';
 import { drainBehaviorOf } from '../../core/drain/filters.ts';
 import type { Node } from '../../core/hold/node.ts';
@@ -9,6 +8,7 @@ import { vmsNow } from '../../core/maintenance/vms-now.ts';
 import { isTerminating, type Pod } from '../../core/pod/pod.ts';
 import { isDraining } from '../../core/request/display.ts';
 import type { MaintenanceRequest } from '../../core/request/request.ts';
+import { fewOf } from '../../core/text.ts';
 import { evictionPreview } from '../../core/vm/eviction-preview.ts';
 import { titleOf } from '../shared/requests.ts';
 

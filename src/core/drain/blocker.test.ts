@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeBudget, makePod } from '../testing/make.ts';
-import { budgetBlockerInfo, fewOf, outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
+import { budgetBlockerInfo, outcomeBlockerInfo, terminatingBlockerInfo } from './blocker.ts';
 
 const pod = makePod('a');
 
@@ -44,9 +44,4 @@ test('a pod that does not end is held by its finalizers, or by the kubelet where
     'is past its grace period and still there; finalizers: x/y, x/z',
     'check the controller that owns the finalizer',
   ]);
-});
-
-test('of many only a few are named, and how many more there are', () => {
-  assert.equal(fewOf(['a', 'b'], 2), 'a, b');
-  assert.equal(fewOf(['a', 'b', 'c'], 2), 'a, b and 1 more');
 });

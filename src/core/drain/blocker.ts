@@ -1,4 +1,5 @@
 import type { Pod } from '../pod/pod.ts';
+import { fewOf, shortened } from '../text.ts';
 import { type Budget, countsNothing, neverAllows } from './budget.ts';
 
 /** Why a pod cannot go yet, as a word that machines can use. */
@@ -75,12 +76,6 @@ export const tellsProgress = ({ cause }: BlockerInfo): boolean => cause === 'Evi
 /** The same blocker, however its text has changed meanwhile. */
 export const blockerId = ({ cause, pod, volume, server }: BlockerInfo): string =>
   `${cause} ${pod ? `${pod.namespace}/${pod.name}` : ''} ${volume ?? ''}${server?.id ?? ''}`;
-
-/** Characters of a text of somebody else's: a webhook may say as much as it likes. */
-const longestText = 1000;
-
-/** At most so much of it. */
-export const shortened = (text: string): string => (text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`);
 
 export const about = ({ namespace, name }: Pod): NonNullable<BlockerInfo['pod']> => ({ namespace, name });
 
@@ -183,7 +178,3 @@ export const terminatingBlockerInfo = (pod: Pod, overdue: boolean): BlockerInfo 
         : 'check the kubelet of the node; delete the pod by force only when the machine is known to be off',
   };
 };
-
-/** For texts that name a few of many: sorted by the caller, bounded here. */
-export const fewOf = (texts: readonly string[], most = 10): string =>
-  texts.length <= most ? texts.join(', ') : `${texts.slice(0, most).join(', ')} and ${texts.length - most} more`;

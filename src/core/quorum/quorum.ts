@@ -1,6 +1,6 @@
-import { fewOf } from '../drain/blocker.ts';
 import { isReady, type Node } from '../hold/node.ts';
 import type { Labels } from '../pod/selector.ts';
+import { fewOf } from '../text.ts';
 
 /** The rule that never lets more control-plane nodes out than etcd can do without, wherever etcd runs. */
 

@@ -1,8 +1,8 @@
 import { evaluate } from '../../cel/evaluate.ts';
-import { fewOf } from '../../core/drain/blocker.ts';
 import type { Budget } from '../../core/drain/budget.ts';
 import type { GateValue, WorkloadGate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
+import { fewOf } from '../../core/text.ts';
 import type { PlanExpressions } from './expressions.ts';
 import type { GateObjects, Sight } from './gate-objects.ts';
 

@@ -1,4 +1,4 @@
-import { fewOf } from '../../core/drain/blocker.ts';
+import { fewOf } from '../../core/text.ts';
 import { defaultLimits } from '../../embedded/controllers/request-limits.ts';
 import { columns } from '../../support/columns.ts';
 import type { LackedThing, UnschedulablePod } from '../simulate/unschedulable-pod.ts';

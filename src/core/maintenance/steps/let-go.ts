@@ -1,6 +1,6 @@
-import { fewOf } from '../../drain/blocker.ts';
 import { conditionsPatch, type WantedConditions } from '../../hold/conditions.ts';
 import { type KindAdapter, leaseKey, leaseNames, type MaintenanceRequest, pathOf } from '../../request/request.ts';
+import { fewOf } from '../../text.ts';
 import type { KubeEvent, Write } from '../decision.ts';
 import { announcement, type ReconcileContext, type Step } from '../reconcile-context.ts';
 import { leaseRelease, wantsNode } from './lease.ts';

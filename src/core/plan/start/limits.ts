@@ -1,6 +1,6 @@
-import { fewOf } from '../../drain/blocker.ts';
 import type { Node } from '../../hold/node.ts';
 import { quorumAllows } from '../../quorum/quorum.ts';
+import { fewOf } from '../../text.ts';
 import { resolveAmount } from '../amount.ts';
 import { unavailableOf } from '../ledger.ts';
 import type { Stage, TopologyLimit } from '../plan.ts';

@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../../../core/json.ts';
 import { nodeStates } from '../../../core/plan/in-flight.ts';
 import { type Plan, planPhases } from '../../../core/plan/plan.ts';
+import { shortened } from '../../../core/text.ts';
 import { readTime, timeText } from '../../../core/time.ts';
 import type { PlanApprovalView, PlanCountsView, PlanFailureView, PlanNodeView, PlanStageView, PlanView, PlanWaitView } from '../scene.ts';
 
@@ -13,7 +14,7 @@ const mostWaiting = 8;
 const mostFailures = 5;
 const longestText = 512;
 
-const cut = (text: string): string => (text.length <= longestText ? text : `${text.slice(0, longestText - 1)}…`);
+const cut = (text: string): string => shortened(text, longestText);
 
 const textIn = (object: JsonObject, name: string): string => {
   const value = object[name];
