@@ -15,16 +15,38 @@ const longestText = 512;
 
 const cut = (text: string): string => shortened(text, longestText);
 
-const inFlightJson = ({ uid, startedAt, since, bootIdBefore, podUid, soakSince, outcome, ...rest }: InFlight): JsonObject => ({
-  ...rest,
-  nodeUID: uid,
-  startTime: timeText(startedAt),
-  since: timeText(since),
-  ...(bootIdBefore !== undefined && { bootIDBefore: bootIdBefore }),
-  ...(podUid !== undefined && { podUID: podUid }),
-  ...(soakSince && { soakSince: timeText(soakSince) }),
-  ...(outcome && { outcome: { ...outcome, message: cut(outcome.message) } }),
+const timesJson = ({ workStartedAt, rebootStartedAt, workEndedAt }: InFlight): JsonObject => ({
+  ...(workStartedAt && { workStartTime: timeText(workStartedAt) }),
+  ...(rebootStartedAt && { rebootStartTime: timeText(rebootStartedAt) }),
+  ...(workEndedAt && { workEndTime: timeText(workEndedAt) }),
 });
+
+const inFlightJson = (one: InFlight): JsonObject => {
+  const {
+    uid,
+    startedAt,
+    since,
+    bootIdBefore,
+    podUid,
+    soakSince,
+    outcome,
+    workStartedAt: _work,
+    rebootStartedAt: _reboot,
+    workEndedAt: _end,
+    ...rest
+  } = one;
+  return {
+    ...rest,
+    nodeUID: uid,
+    startTime: timeText(startedAt),
+    since: timeText(since),
+    ...(bootIdBefore !== undefined && { bootIDBefore: bootIdBefore }),
+    ...(podUid !== undefined && { podUID: podUid }),
+    ...(soakSince && { soakSince: timeText(soakSince) }),
+    ...timesJson(one),
+    ...(outcome && { outcome: { ...outcome, message: cut(outcome.message) } }),
+  };
+};
 
 const preparingJson = ({ uid, podUid, since, message, ...rest }: Preparing): JsonObject => ({
   ...rest,

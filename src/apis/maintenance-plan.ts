@@ -78,6 +78,11 @@ const stageOf = ({ name, nodeSelector, limit, maxInFlight, soakSeconds = 0, appr
 type RawStage = NonNullable<MaintenancePlanSpec['stages']>[number];
 type RawInFlight = NonNullable<MaintenancePlanStatus['inFlight']>[number];
 
+const timesOf = (one: RawInFlight): Pick<InFlight, 'workStartedAt' | 'rebootStartedAt' | 'workEndedAt'> => {
+  const [workStartedAt, rebootStartedAt, workEndedAt] = [one.workStartTime, one.rebootStartTime, one.workEndTime].map(readTime);
+  return { ...(workStartedAt && { workStartedAt }), ...(rebootStartedAt && { rebootStartedAt }), ...(workEndedAt && { workEndedAt }) };
+};
+
 const inFlightOf = (one: RawInFlight): InFlight => {
   const soakSince = readTime(one.soakSince);
   return {
@@ -91,6 +96,7 @@ const inFlightOf = (one: RawInFlight): InFlight => {
     attempt: one.attempt,
     ...(one.bootIDBefore !== undefined && { bootIdBefore: one.bootIDBefore }),
     ...(one.podUID !== undefined && { podUid: one.podUID }),
+    ...timesOf(one),
     ...(soakSince && { soakSince }),
     ...(one.rebooted === true && { rebooted: true }),
     ...(one.outcome && { outcome: one.outcome }),
@@ -242,10 +248,13 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
 export const readPlanRecord = (raw: unknown): RecordSlice => {
   const { metadata, spec } = raw as Raw<MaintenancePlanRecordSpec>;
   const { name, uid, resourceVersion } = metadata;
-  const verdicts = Object.entries(spec.verdicts).map(([node, { nodeUID, startTime, completionTime, ...rest }]): NodeVerdict => {
-    const [startedAt, completedAt] = [readTime(startTime) ?? epoch, readTime(completionTime) ?? epoch];
-    return { ...rest, node, uid: nodeUID, startedAt, completedAt };
-  });
+  const verdicts = Object.entries(spec.verdicts).map(
+    ([node, { nodeUID, startTime, completionTime, workSeconds, rebootSeconds, ...rest }]): NodeVerdict => {
+      const [startedAt, completedAt] = [readTime(startTime) ?? epoch, readTime(completionTime) ?? epoch];
+      const took = { ...(workSeconds !== undefined && { workSeconds }), ...(rebootSeconds !== undefined && { rebootSeconds }) };
+      return { ...rest, ...took, node, uid: nodeUID, startedAt, completedAt };
+    },
+  );
   const { planUID, runID, revision, slice } = spec;
   return { key: name, name, uid, resourceVersion, planUid: planUID, run: runID, revision, slice, verdicts };
 };

@@ -17,6 +17,9 @@ const inFlight = z.object({
   attempt: z.int(),
   bootIDBefore: z.string().optional(),
   podUID: z.string().optional(),
+  workStartTime: time.optional(),
+  rebootStartTime: time.optional(),
+  workEndTime: time.optional(),
   soakSince: time.optional(),
   rebooted: z.boolean().optional(),
   outcome: z.object({ verdict: z.enum(verdictWords), step: z.enum(nodeStates), message: z.string(), held: z.boolean() }).optional(),
@@ -113,6 +116,8 @@ const verdict = z.object({
   rebooted: z.boolean(),
   held: z.boolean().describe('The node stays held: delete its Maintenance to release it.'),
   requeues: z.int(),
+  workSeconds: z.int().optional().describe('How long the work took, until the reboot where there was one.'),
+  rebootSeconds: z.int().optional(),
 });
 
 export const maintenancePlanRecordSpec = z

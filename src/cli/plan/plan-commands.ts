@@ -1,5 +1,7 @@
 import { Command, Option } from 'commander';
 import { usualNamespace } from '../install/install-parts.ts';
+import { copyFlags } from '../rehearsal/copy-options.ts';
+import type { RehearsePlanFlags } from '../rehearsal/rehearse-plan.ts';
 import { type ConnectionFlags, connectionFlags } from '../shared/connection-flags.ts';
 import type { ApproveFlags } from './approve.ts';
 import type { PlanSwitch } from './control.ts';
@@ -75,6 +77,30 @@ const approveCommand = (env: Env): Command =>
       (await import('./approve.ts')).approve(name, stage, flags, env),
     );
 
+const afterRehearse = `
+A FILE ends with .yaml, .yml or .json, or is - for the standard input; anything else is the NAME of a plan that exists. Nothing is written to the cluster: it is read
+once, and the operator plays the plan on the copy, in this process and in simulated time. --parallel 5%,10%,20% plays it with each of these as
+concurrency.maxInFlight, and compares them.
+Exit code 0: the plan is complete in every run. 1: it is not. 2: the call is wrong.
+${viewer}`;
+
+const rehearseCommand = (env: Env): Command =>
+  copyFlags(
+    connectionFlags(new Command('rehearse'))
+      .description('forecast a plan: when it is complete, in which order, what gets stuck and why; read-only')
+      .argument('<file|name>', 'file with the MaintenancePlan, or name of one that exists')
+      .option('--parallel <amounts>', 'nodes at once, to be compared: numbers or percents, separated by commas')
+      .option('--compare', 'with --parallel: compare with the plan as it stands as well')
+      .option('--work-time <duration>', 'time the work takes on a node (default: learned from earlier runs, else 1m)')
+      .option('--reboot-time <duration>', 'time a reboot takes (default: learned from earlier runs, else 2m)')
+      .addOption(new Option('--hook-time <duration>', 'time that pods of hooks and preparations take').default('10s')),
+  )
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'svg']).default('text'))
+    .addHelpText('after', afterRehearse)
+    .action(async (what: string, flags: RehearsePlanFlags) =>
+      (await import('../rehearsal/rehearse-plan.ts')).rehearsePlanCommand(what, flags, env),
+    );
+
 const afterPromote = `
 It makes a MaintenanceApproval, as drydock plan approve does, for one run of one revision of the work. Limits, windows and halting hold the plan all the same.
 ${runner}`;
@@ -142,6 +168,7 @@ export const planCommand = (env: Env): Command => {
     promoteCommand(env),
     retryCommand(env),
     skipCommand(env),
+    rehearseCommand(env),
     nextCommand(env),
     switchCommand('abort', 'start no more nodes, and give back those that no work was done on', env),
     rerunCommand(env),

@@ -116,4 +116,3 @@ export const usualSeeds = ({ objects }: ClusterSnapshot, targets: ReadonlySet<st
   const pods = ofKind(objects, 'Pod').filter(pod => targets.has(text(pod, 'spec', 'nodeName'))).length;
   return Math.min(mostSeeds, Math.max(1, Math.floor(podsInAll / Math.max(1, pods))));
 };
-

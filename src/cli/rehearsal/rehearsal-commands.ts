@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { connectionFlags } from '../shared/connection-flags.ts';
 import { policyFlags } from '../shared/policy-flags.ts';
+import { copyFlags } from './copy-options.ts';
 import type { RehearseFlags } from './rehearse.ts';
 import type { SnapshotFlags } from './snapshot.ts';
 
@@ -11,25 +12,17 @@ Nothing is written to the cluster: it is read once, and the operator works on th
 Exit code 0: every node is drained in every run. 1: some are not. 2: the call is wrong.`;
 
 const rehearseCommand = (env: Env): Command =>
-  policyFlags(
-    connectionFlags(new Command('rehearse'))
-      .description('forecast a maintenance: whether it finishes, when, in which order, and what blocks it; read-only')
-      .argument('[node...]', 'names of nodes')
-      .option('-l, --selector <selector>', 'select nodes by label instead of name, for example pool=blue,!gpu')
-      .option('--all', 'select every node of the cluster')
-      .option('-f, --filename <file>', 'read maintenances from a YAML file instead of naming nodes (-: standard input)')
-      .option('--snapshot <dir>', 'folder written by drydock snapshot or kubectl get -o json (default: the cluster as it is)')
-      .option('--parallel <n>', 'drain N nodes at a time, releasing each once drained (default: all at once, kept held)')
-      .addOption(new Option('--seeds <n>', 'number of simulated runs, each with other pod timings (default: 5, fewer for very many pods)')),
+  copyFlags(
+    policyFlags(
+      connectionFlags(new Command('rehearse'))
+        .description('forecast a maintenance: whether it finishes, when, in which order, and what blocks it; read-only')
+        .argument('[node...]', 'names of nodes')
+        .option('-l, --selector <selector>', 'select nodes by label instead of name, for example pool=blue,!gpu')
+        .option('--all', 'select every node of the cluster')
+        .option('-f, --filename <file>', 'read maintenances from a YAML file instead of naming nodes (-: standard input)')
+        .option('--parallel <n>', 'drain N nodes at a time, releasing each once drained (default: all at once, kept held)'),
+    ),
   )
-    .addOption(new Option('--start-time <duration>', 'time pods take to become Ready, where the cluster does not show it').default('5s'))
-    .addOption(new Option('--stop-time <duration>', 'time pods take to terminate, where the cluster does not show it').default('2s'))
-    .option(
-      '--kube-api-qps <n>',
-      'requests a second that kube-controller-manager allows each of its controllers (default: 20, unless pods came faster)',
-    )
-    .option('--kube-api-burst <n>', 'requests at once, after a rest (default: one and a half times --kube-api-qps)')
-    .addOption(new Option('--horizon <duration>', 'simulated time after which a run ends').default('336h'))
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'svg']).default('text'))
     .addHelpText('after', afterRehearse)
     .action(async (nodes: readonly string[], flags: RehearseFlags) => (await import('./rehearse.ts')).rehearseCommand(nodes, flags, env));

@@ -59,7 +59,9 @@ const planIn = (file: string): JsonObject => {
 const planNamed = (copy: ClusterSnapshot, name: string): JsonObject => {
   const found = ofKind(copy.objects, 'MaintenancePlan').find(plan => text(plan, 'metadata', 'name') === name);
   if (found !== undefined) return found;
-  throw new UsageError(`maintenanceplans "${name}" not found; a plan that is not made yet is rehearsed from its file: drydock plan rehearse ${name}.yaml`);
+  throw new UsageError(
+    `maintenanceplans "${name}" not found; a plan that is not made yet is rehearsed from its file: drydock plan rehearse ${name}.yaml`,
+  );
 };
 
 /** The settings to play: those of --parallel, and the plan's own where there are none, or with --compare. */

@@ -134,9 +134,7 @@ export const rehearseCommand = async (names: readonly string[], flags: RehearseF
   const order = orderOf(checked(copy, plannedMaintenances), flags);
   const seeds = asked ?? usualSeeds(copy, new Set(plannedMaintenances.map(({ node }) => node)));
   const tell = (run: number, progress: Progress): void => progressLine(progressOf(seeds, run, progress));
-  const forecast = await asUsage(() =>
-    rehearse({ ...controllerManager, copy, order, seeds, ...timing, tell }),
-  );
+  const forecast = await asUsage(() => rehearse({ ...controllerManager, copy, order, seeds, ...timing, tell }));
   endProgress();
   for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);
   plainOutput.line(await printed(forecast, flags.output));

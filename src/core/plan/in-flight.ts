@@ -36,6 +36,10 @@ export type InFlight = {
   readonly bootIdBefore?: string;
   /** The pod of this attempt has been seen: it is not made again when it is gone. */
   readonly podUid?: string;
+  /** When the work began, of the last attempt; when the node went down for its reboot, where it did; and when its work had ended. */
+  readonly workStartedAt?: Temporal.Instant;
+  readonly rebootStartedAt?: Temporal.Instant;
+  readonly workEndedAt?: Temporal.Instant;
   /** Since when everything has been well without a break. */
   readonly soakSince?: Temporal.Instant;
   /** It has been proven to have booted. */
@@ -72,4 +76,7 @@ export type NodeVerdict = {
   readonly held: boolean;
   /** How often this node has been requeued in this run. */
   readonly requeues: number;
+  /** How long the work took, and the reboot after it, where it came to an end: rehearsals learn from it. */
+  readonly workSeconds?: number;
+  readonly rebootSeconds?: number;
 };

@@ -12,6 +12,8 @@ export type WorkTimes = {
   /** From the begin of the work to its end, or to the node's going down. */
   readonly workMs: number;
   readonly rebootMs: number;
+  /** From how many nodes of earlier runs they are learned. */
+  readonly learnedFrom?: { readonly work: number; readonly reboots: number };
   /** Pods that get nodes ready, and those of hooks. */
   readonly besideMs: number;
 };

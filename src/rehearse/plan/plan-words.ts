@@ -5,6 +5,9 @@ import type { PlanForecast, PlanSetting } from './rehearse-plan.ts';
 
 /** The forecast of a plan in words, for people. */
 
+/** More lines of one kind nobody reads. */
+const most = 10;
+
 export const settingText = ({ maxInFlight }: PlanSetting): string => (maxInFlight === undefined ? 'as planned' : String(maxInFlight));
 
 const timeAt = (takenAt: string, ms: number): string =>
@@ -31,22 +34,35 @@ const headline = (forecast: PlanForecast): string => {
     return `Plan ${plan.name} is done with ${many} in ${durationText(complete.medianMs)} ${when}${windows}.`;
   }
   const left = plan.left > 0 ? `, ${plan.left} ${plan.left === 1 ? 'is' : 'are'} never begun` : '';
-  return `Plan ${plan.name} does not finish (${phasesText(forecast)}): ${stuckIn(forecast).length} of ${many} are not done${left}. ${plan.message}`;
+  return `Plan ${plan.name} does not finish (${phasesText(forecast)}): ${stuckIn(forecast).length} of ${many} not done${left}. ${plan.message}`;
 };
 
-const timesText = ({ plan: { times } }: PlanForecast): string =>
-  `  the work takes ${durationText(times.workMs)} a node (--work-time), a reboot ${durationText(times.rebootMs)} (--reboot-time)`;
+const sourceText = (nodes: number, flag: string): string =>
+  nodes === 0 ? `no run has recorded it: ${flag}` : `learned from ${nodes} ${nodes === 1 ? 'node' : 'nodes'} of earlier runs`;
+
+const timesText = ({ plan: { times, reboots } }: PlanForecast): string => {
+  const { workMs, rebootMs, learnedFrom = { work: 0, reboots: 0 } } = times;
+  const reboot = reboots ? `, a reboot ${durationText(rebootMs)} (${sourceText(learnedFrom.reboots, '--reboot-time')})` : '';
+  return `  the work takes ${durationText(workMs)} a node (${sourceText(learnedFrom.work, '--work-time')})${reboot}`;
+};
 
 const waitingLines = ({ plan: { waiting } }: PlanForecast): readonly string[] =>
-  waiting.slice(0, 10).map(({ word, who, node }) => `  ${node === undefined ? '' : `${node}: `}${who} (${word})`);
+  waiting.slice(0, most).map(({ word, who, node }) => `  ${node === undefined ? '' : `${node}: `}${who} (${word})`);
+
+const failureLines = ({ plan: { failures } }: PlanForecast): readonly string[] => [
+  ...failures.slice(0, most).map(({ node, message }) => `  ${node}: ${message}`),
+  ...(failures.length > most ? [`  and ${failures.length - most} more`] : []),
+];
+
+const titled = (title: string, lines: readonly string[]): readonly string[] => (lines.length === 0 ? [] : ['', title, ...lines]);
 
 /** All of it, as lines: the same for the same forecast, and bounded. */
 export const planForecastText = (forecast: PlanForecast): string => {
-  const waiting = waitingLines(forecast);
   return [
     headline(forecast),
     ...forecastSections(forecast, { end: 'DONE AFTER', notes: [timesText(forecast)] }),
-    ...(waiting.length === 0 ? [] : ['', 'What it waits for at the end:', ...waiting]),
+    ...titled('What fails:', failureLines(forecast)),
+    ...titled('What it waits for at the end:', waitingLines(forecast)),
   ].join('\n');
 };
 

@@ -5,6 +5,9 @@ import type { JsonObject } from '../../core/json.ts';
 import { budget, shop } from '../../embedded/testing/drill.ts';
 import type { ClusterSnapshot } from '../snapshot/cluster-snapshot.ts';
 import { copied } from '../testing/copied.ts';
+import { learnWork } from '../timings/work.ts';
+import { comparisonPicture } from './plan-picture.ts';
+import { comparisonText, planForecastText } from './plan-words.ts';
 import { type PlanForecast, type PlanRehearsalOptions, rehearsePlan } from './rehearse-plan.ts';
 
 const workers = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
@@ -79,6 +82,13 @@ test('a plan goes through its nodes one after the other: each is drained, worked
     ['Deployment shop/web'],
   );
   assert.ok(seen.notes.includes('the work ends well on every node, and every node comes back'));
+  const text = planForecastText(seen);
+  assert.match(text, /^Plan kernel is done with 6 nodes in [67]m\d\ds \(9 of 10 times within [67]m\d\ds\); begun now, at 2026-/);
+  assert.match(text, /\nNODE {2}DONE AFTER {2}9 OF 10 {2}PODS\nn1 /);
+  assert.match(
+    text,
+    /the work takes 20s a node \(no run has recorded it: --work-time\), a reboot 40s \(no run has recorded it: --reboot-time\)/,
+  );
 });
 
 test('several settings are played side by side: the more at once, the sooner it ends', async () => {
@@ -90,6 +100,13 @@ test('several settings are played side by side: the more at once, the sooner it 
   );
   const [one = 0, two = 0, three = 0] = ends;
   assert.ok(one > two * 1.6 && two > three * 1.2, ends.join());
+  const [head, ...rows] = comparisonText(all).split('\n');
+  assert.match(head ?? '', /^AT ONCE {5}COMPLETE AFTER {2}9 OF 10 {2}OPENINGS {2}NODES {2}PODS {2}MOVED AGAIN {2}LOWEST AVAILABILITY$/);
+  assert.deepEqual(
+    rows.map(row => row.split(/ {2,}/)[0]),
+    ['as planned', '2', '50%'],
+  );
+  assert.equal(comparisonPicture(all).match(/<rect class="held"/g)?.length, 3);
 });
 
 test('a node that will never be empty is named with what blocks it, and what is left behind it is counted', async () => {
@@ -100,6 +117,34 @@ test('a node that will never be empty is named with what blocks it, and what is 
   assert.deepEqual([seen.nodes.length, first?.otherwise, seen.plan.left], [1, 'stuck', 5]);
   assert.ok(seen.blockers.some(({ cause, budgets }) => cause === 'BudgetNeverAllows' && budgets?.includes('shop/web')));
   assert.ok(seen.plan.waiting.some(({ word }) => word === 'MaxInFlight'));
+  assert.match(planForecastText(seen), /^Plan kernel does not finish \(Running\): 1 of 1 node not done, 5 are never begun\. /);
+});
+
+test('a node that does not show that it has booted fails, and the reason is named', async () => {
+  const copy = await cluster();
+  const objects = copy.objects.map(one =>
+    one['kind'] === 'Node' ? { ...one, status: { ...(one['status'] as JsonObject), nodeInfo: {} } } : one,
+  );
+  const seen = only(await foresee({ ...copy, objects }, plan(), { seeds: 1 }));
+  assert.deepEqual([seen.finishes, seen.plan.phases], [false, { Halted: 1 }]);
+  assert.match(planForecastText(seen), /\nWhat fails:\n {2}n1: .*boot/);
+});
+
+test('times are learned from what earlier runs have recorded of nodes that were done', () => {
+  const record = (planName: string, seconds: readonly number[], verdict = 'Done'): JsonObject => ({
+    kind: 'MaintenancePlanRecord',
+    spec: {
+      planName,
+      verdicts: Object.fromEntries(
+        seconds.map((workSeconds, index) => [`n${index}`, { verdict, workSeconds, rebootSeconds: 2 * workSeconds }]),
+      ),
+    },
+  });
+  const records = [record('kernel', [30, 40, 90]), record('kernel', [900], 'Failed'), record('disks', [600, 700])];
+  assert.deepEqual(learnWork(records, 'kernel', {}), { workMs: 40_000, rebootMs: 80_000, learnedFrom: { work: 3, reboots: 3 } });
+  assert.deepEqual(learnWork(records, 'new', {}).workMs, 90_000, 'of all plans where it has none of its own');
+  assert.deepEqual(learnWork(records, 'kernel', { workMs: 5 }), { workMs: 5, rebootMs: 80_000, learnedFrom: { work: 0, reboots: 3 } });
+  assert.deepEqual(learnWork([], 'kernel', {}), { workMs: 60_000, rebootMs: 120_000, learnedFrom: { work: 0, reboots: 0 } });
 });
 
 test('windows are waited for, and the openings counted; an approval is given', async () => {

@@ -30,10 +30,13 @@ export type PlanForecast = Forecast & {
     readonly name: string;
     readonly setting: PlanSetting;
     readonly times: WorkTimes;
+    readonly reboots: boolean;
     /** How the runs end: phases, with how many of the runs. */
     readonly phases: Readonly<Record<string, number>>;
     /** When it is complete, in the runs in which it is. */
     readonly complete?: Spread;
+    /** Nodes that the typical run has failed with, and why. */
+    readonly failures: readonly { readonly node: string; readonly message: string }[];
     /** What the typical run waits for at the end. */
     readonly waiting: readonly PlanWait[];
     /** Nodes that are due and that the typical run never begins with. */
@@ -77,8 +80,12 @@ const planPart = (plan: PlayablePlan, runs: readonly PlanRun[], seed: number): O
   const complete = spreadOf(runs.flatMap(({ completeMs }) => completeMs ?? []));
   return {
     name: plan.name,
+    reboots: plan.reboots,
     phases,
     ...(complete && { complete }),
+    failures: (typical?.nodes ?? []).flatMap(({ outcome, trace }) =>
+      outcome === 'failed' ? [{ node: trace.node, message: trace.message }] : [],
+    ),
     waiting: typical?.waiting ?? [],
     left: typical?.left ?? 0,
     openings: typical?.openings ?? 1,

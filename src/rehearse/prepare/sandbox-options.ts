@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { ClientLimit } from '../../embedded/controllers/request-limits.ts';
+import { text } from '../../embedded/object.ts';
 import type { Forecast } from '../report/forecast.ts';
 import type { Run } from '../simulate/run.ts';
 import type { SandboxOptions } from '../simulate/sandbox.ts';
@@ -43,7 +44,7 @@ export class PlayableCopy {
     this.#learned = new PodTimings(copy.objects, this.workloads, defaults);
     const { limits, from } = learnLimits(copy.objects, clientLimit);
     this.#controlPlane = from;
-    const played = unique(copy.objects).filter(({ kind }) => !unplayed.has(String(kind)));
+    const played = unique(copy.objects).filter(one => !unplayed.has(text(one, 'kind')));
     const objects = prepared(reduce(played, targets, fewPods), takenAt);
     const { definitions, adapters, operate } = rest;
     const sick = sickIn(copy.objects, takenAt);

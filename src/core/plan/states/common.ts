@@ -50,10 +50,19 @@ export const hooksOf = ({ snapshot, one }: NodeView, at: 'BeforeNode' | 'AfterNo
     : { one, hooks: step, ...(step.waiting && { waiting: step.waiting }), ...(step.again && { again: step.again }) };
 };
 
+/** When the work and its reboot began and ended is kept; with another attempt it begins anew. */
+const withTimes = (one: InFlight, state: NodeState, now: Temporal.Instant): InFlight => {
+  if (state === 'Rebooting') return { ...one, rebootStartedAt: now };
+  if (state === 'Verifying') return { ...one, workEndedAt: now };
+  if (state !== 'Working') return one;
+  const { rebootStartedAt: _reboot, workEndedAt: _end, ...rest } = one;
+  return { ...rest, workStartedAt: now };
+};
+
 /** It goes on to another state. */
 export const become = (one: InFlight, state: NodeState, now: Temporal.Instant, more: Partial<InFlight> = {}): Step => {
   const { soakSince: _soakSince, ...rest } = one;
-  return { one: { ...rest, state, since: now, ...more } };
+  return { one: { ...withTimes(rest, state, now), state, since: now, ...more } };
 };
 
 /** It has come to a verdict. Nothing that was changed is given back unproven, unless the plan says so. */

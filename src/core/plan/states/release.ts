@@ -1,11 +1,19 @@
 import { deleteChildWrite } from '../../maintenance/delete-child.ts';
-import type { NodeVerdict } from '../in-flight.ts';
+import { secondsBetween } from '../../time.ts';
+import type { InFlight, NodeVerdict } from '../in-flight.ts';
 import type { Plan } from '../plan.ts';
 import { deletePodWrite, recordWrite } from '../writes.ts';
 import { become, end, hooksOf, isRebooted, type NodeView, requeuesOf, type State, type Step } from './common.ts';
 import { settle } from './proof.ts';
 import { withdrawReplacement } from './replace.ts';
 import { podNamesOf } from './work.ts';
+
+/** What the work took, as far as it has ended. */
+const workTimes = ({ workStartedAt, rebootStartedAt, workEndedAt }: InFlight): Pick<NodeVerdict, 'workSeconds' | 'rebootSeconds'> => {
+  if (workStartedAt === undefined || workEndedAt === undefined) return {};
+  const workSeconds = secondsBetween(workStartedAt, rebootStartedAt ?? workEndedAt);
+  return { workSeconds, ...(rebootStartedAt && { rebootSeconds: secondsBetween(rebootStartedAt, workEndedAt) }) };
+};
 
 const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefined => {
   const { one } = view;
@@ -20,6 +28,7 @@ const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefin
     attempts: one.attempt,
     rebooted: one.rebooted ?? isRebooted(view),
     requeues: requeuesOf(view) + (one.outcome.verdict === 'Requeued' ? 1 : 0),
+    ...workTimes(one),
   };
 };
 
