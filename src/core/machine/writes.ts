@@ -53,6 +53,16 @@ export const ownWrite = (request: MachineRequest, what: string, body: JsonObject
   };
 };
 
+/** Deletes the request itself, as long as it is the one that was seen. */
+export const deleteRequestWrite = (request: MachineRequest, what: string): Write => ({
+  what,
+  method: 'DELETE',
+  path: pathOfRequest(request),
+  body: { preconditions: { uid: request.uid } },
+  store: 'machineMaintenances',
+  announce: [],
+});
+
 /** The seed's flag: set before the machine goes, so that who starts anew knows that it is meant to. */
 export const flagWrite = (request: MachineRequest): Write =>
   ownWrite(request, 'record that the machine is to be deleted', { spec: { maintenancescheduled: true } });

@@ -1,5 +1,4 @@
-import type { MachineRequest } from '../machine/request.ts';
-import { machineMaintenanceApi, pathOfRequest } from '../machine/writes.ts';
+import { machineMaintenanceApi } from '../machine/writes.ts';
 import type { Write } from '../maintenance/decision.ts';
 import type { InFlight } from './in-flight.ts';
 import { planAnnotation, type Work } from './plan.ts';
@@ -34,14 +33,4 @@ export const createReplacementWrite = (
   },
   store: 'machineMaintenances',
   announce: [announce(plan, 'Normal', 'NodeBegun', `Machine ${machine.name} of node ${node} is replaced`)],
-});
-
-/** Deletes it, as long as it is the one that was seen. */
-export const deleteReplacementWrite = (request: MachineRequest): Write => ({
-  what: 'delete the machine maintenance',
-  method: 'DELETE',
-  path: pathOfRequest(request),
-  body: { preconditions: { uid: request.uid } },
-  store: 'machineMaintenances',
-  announce: [],
 });

@@ -2,7 +2,7 @@ import { isBefore, secondsAfter } from '../../time.ts';
 import { isPending } from '../event.ts';
 import { isOver, type MachineRequest } from '../request.ts';
 import type { MachineDecision, MachineStep } from '../snapshot.ts';
-import { announce, machineMaintenanceFinalizer, ownWrite, pathOfRequest, reasonOf } from '../writes.ts';
+import { announce, deleteRequestWrite, machineMaintenanceFinalizer, ownWrite, reasonOf } from '../writes.ts';
 import { ended, isOutgrown, strategyOf } from './strategy.ts';
 import { withdraw } from './withdraw.ts';
 
@@ -57,15 +57,7 @@ export const over: MachineStep = ({ request, machine }, now) => {
   const until = secondsAfter(completedAt, request.keepSeconds);
   if (isBefore(now, until)) return { ...kept, again: until };
   if (machine !== undefined && request.events.some(isPending)) return kept;
-  const own = {
-    what: 'clean up',
-    method: 'DELETE',
-    path: pathOfRequest(request),
-    body: { preconditions: { uid: request.uid } },
-    store: 'machineMaintenances',
-    announce: [],
-  } as const;
-  return { ...kept, own };
+  return { ...kept, own: deleteRequestWrite(request, 'clean up') };
 };
 
 /** The event has ended before anything was begun for it, or the machine is gone: there is nothing to do any more. */

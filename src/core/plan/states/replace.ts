@@ -1,7 +1,8 @@
 import type { MachinePhase, MachineRequest } from '../../machine/request.ts';
+import { deleteRequestWrite } from '../../machine/writes.ts';
 import { isBefore, secondsAfter } from '../../time.ts';
 import type { Work } from '../plan.ts';
-import { createReplacementWrite, deleteReplacementWrite } from '../replacement.ts';
+import { createReplacementWrite } from '../replacement.ts';
 import { childNameOf } from '../writes.ts';
 import { become, end, type NodeView, type Step } from './common.ts';
 
@@ -34,7 +35,7 @@ export const beginReplacement = (view: NodeView, work: Replace, now: Temporal.In
   if (isForeign(request, view)) return end(one, now, 'Failed', foreignText(request));
   // Of an earlier attempt that somebody has called off.
   if (request.history.phase === 'Cancelled' || request.deleting) {
-    return { one, waiting, ...(!request.deleting && { writes: [deleteReplacementWrite(request)] }) };
+    return { one, waiting, ...(!request.deleting && { writes: [deleteRequestWrite(request, 'delete the machine maintenance')] }) };
   }
   return become(one, 'Working', now, { attempt: 1 });
 };
@@ -71,5 +72,5 @@ export const withdrawReplacement = (view: NodeView): Step | undefined => {
   const isIdle = request !== undefined && !isForeign(request, view) && idlePhases.includes(request.history.phase);
   if (!isIdle) return undefined;
   const waiting = { word: 'Releasing', who: 'its MachineMaintenance is being deleted', node: view.one.node };
-  return { one: view.one, waiting, ...(!request.deleting && { writes: [deleteReplacementWrite(request)] }) };
+  return { one: view.one, waiting, ...(!request.deleting && { writes: [deleteRequestWrite(request, 'delete the machine maintenance')] }) };
 };
