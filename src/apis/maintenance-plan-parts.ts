@@ -1,5 +1,6 @@
 import { type Gate, type GatePlace, type GateState, gatePlaces } from '../core/plan/gates/gate.ts';
 import type { Plan } from '../core/plan/plan.ts';
+import type { PodTask } from '../core/plan/pods/hook.ts';
 import { readTime } from '../core/time.ts';
 import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
 import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
@@ -39,6 +40,19 @@ export const gatesOf = (
 
 const epoch = Temporal.Instant.fromEpochMilliseconds(0);
 
+type RawTask = { readonly since: string; readonly podUID?: string | undefined };
+
+/** What is stored of a pod that is to run to its end once, and what is stored beside it. */
+export const taskOf = <Raw extends RawTask>({
+  podUID,
+  since,
+  ...rest
+}: Raw): Omit<Raw, 'podUID' | 'since'> & Pick<PodTask, 'podUid' | 'since'> => ({
+  ...rest,
+  since: readTime(since) ?? epoch,
+  ...(podUID !== undefined && { podUid: podUID }),
+});
+
 /** Reads them, with the defaults of the CRD. */
 export const hooksOf = (
   { hooks = [] }: MaintenancePlanSpec,
@@ -51,9 +65,5 @@ export const hooksOf = (
     timeoutSeconds,
     onFailure,
   })),
-  hookRuns: runs.map(({ podUID, since, ...rest }) => ({
-    ...rest,
-    since: readTime(since) ?? epoch,
-    ...(podUID !== undefined && { podUid: podUID }),
-  })),
+  hookRuns: runs.map(taskOf),
 });

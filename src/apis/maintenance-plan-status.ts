@@ -1,7 +1,7 @@
 import type { JsonObject } from '../core/json.ts';
 import type { InFlight, Preparing } from '../core/plan/in-flight.ts';
 import type { Plan, Run } from '../core/plan/plan.ts';
-import type { HookRun } from '../core/plan/pods/hook.ts';
+import type { PodTask } from '../core/plan/pods/hook.ts';
 import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
 import { shortened } from '../core/text.ts';
 import { instantAt, readTime, secondsBetween, timeText } from '../core/time.ts';
@@ -48,20 +48,15 @@ const inFlightJson = (one: InFlight): JsonObject => {
   };
 };
 
-const preparingJson = ({ uid, podUid, since, message, ...rest }: Preparing): JsonObject => ({
+/** With what is stored beside it. */
+const taskJson = ({ podUid, since, message, ...rest }: PodTask): JsonObject => ({
   ...rest,
-  nodeUID: uid,
   since: timeText(since),
   ...(podUid !== undefined && { podUID: podUid }),
   message: cut(message),
 });
 
-const hookJson = ({ podUid, since, message, ...rest }: HookRun): JsonObject => ({
-  ...rest,
-  since: timeText(since),
-  ...(podUid !== undefined && { podUID: podUid }),
-  message: cut(message),
-});
+const preparingJson = ({ uid, ...rest }: Preparing): JsonObject => ({ ...taskJson(rest), nodeUID: uid });
 
 const waitingJson = (waiting: readonly Waiting[], stored: MaintenancePlanStatus, now: Temporal.Instant): readonly JsonObject[] =>
   waiting.slice(0, mostWaiting).map(({ word, who, node, ends }) => {
@@ -152,7 +147,7 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
       time: timeText(completedAt),
       held,
     })),
-    hooks: hooks.length === 0 ? undefined : hooks.map(hookJson),
+    hooks: hooks.length === 0 ? undefined : hooks.map(taskJson),
     gates:
       gates.length === 0
         ? undefined

@@ -5,7 +5,7 @@ import type { Approval, RecordSlice } from '../core/plan/snapshot.ts';
 import { short } from '../core/plan/writes.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import { readTime } from '../core/time.ts';
-import { gatesOf, hooksOf } from './maintenance-plan-parts.ts';
+import { gatesOf, hooksOf, taskOf } from './maintenance-plan-parts.ts';
 import type { RawMetadata } from './read.ts';
 import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
 import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
@@ -103,11 +103,9 @@ const inFlightOf = (one: RawInFlight): InFlight => {
   };
 };
 
-const preparingOf = ({ nodeUID, podUID, since, ...rest }: NonNullable<MaintenancePlanStatus['preparing']>[number]): Preparing => ({
-  ...rest,
+const preparingOf = ({ nodeUID, ...rest }: NonNullable<MaintenancePlanStatus['preparing']>[number]): Preparing => ({
+  ...taskOf(rest),
   uid: nodeUID,
-  since: readTime(since) ?? epoch,
-  ...(podUID !== undefined && { podUid: podUID }),
 });
 
 const prepareOf = ({ job, refusalCode = 3 }: NonNullable<MaintenancePlanSpec['prepare']>): Prepare => ({
