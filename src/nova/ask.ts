@@ -1,6 +1,6 @@
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
-import type { Asking, Exchange, Saying } from './exchange.ts';
+import type { Asking, Exchange, Saying } from '../support/http-exchange.ts';
 import { type NovaResult, unreachable } from './failure.ts';
 
 export type Asker = { readonly exchange: Exchange; readonly clock: Clock };

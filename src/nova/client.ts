@@ -1,9 +1,9 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import { instantAt } from '../core/time.ts';
 import type { Clock } from '../support/clock.ts';
+import type { Exchange, Saying } from '../support/http-exchange.ts';
 import { type Asker, ask } from './ask.ts';
 import type { NovaConfig } from './config/config.ts';
-import type { Exchange, Saying } from './exchange.ts';
 import { failed, failureOf, jsonOf, type NovaResult } from './failure.ts';
 import { computeEndpoint, Identity } from './identity.ts';
 

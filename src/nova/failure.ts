@@ -1,5 +1,5 @@
 import { isObject, type Json } from '../core/json.ts';
-import type { Saying } from './exchange.ts';
+import type { Saying } from '../support/http-exchange.ts';
 
 /** Why a call came to nothing, classified once. */
 export type NovaFailure = {

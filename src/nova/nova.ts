@@ -3,9 +3,10 @@ import type { ComputeService, Migration, Server } from '../core/hypervisor/serve
 import type { HostCall } from '../core/hypervisor/snapshot.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
 import type { Clock } from '../support/clock.ts';
+import type { Exchange } from '../support/http-exchange.ts';
 import { NovaClient } from './client.ts';
 import type { NovaConfig } from './config/config.ts';
-import { type Exchange, httpExchange } from './exchange.ts';
+import { httpExchange } from './exchange.ts';
 import type { NovaResult } from './failure.ts';
 import { listAll } from './pages.ts';
 import { hypervisorOf, migrationOf, progressOf, serverOf, serviceOf } from './project.ts';

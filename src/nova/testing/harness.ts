@@ -4,10 +4,10 @@ import { defaultServerPolicy, type ServerPolicy } from '../../core/vm/server-pol
 import type { VmStatus } from '../../core/vm/vm-status.ts';
 import { type NewServer, OpenStack, type OpenStackOptions, simulatedEnvironment } from '../../embedded/nova/open-stack.ts';
 import { OpenStackApi } from '../../embedded/nova/serve.ts';
+import type { Exchange } from '../../support/http-exchange.ts';
 import { silentLog } from '../../support/log.ts';
 import type { NovaConfig } from '../config/config.ts';
 import { environmentConfig } from '../config/environment.ts';
-import type { Exchange } from '../exchange.ts';
 import { HypervisorReconciler, type HypervisorReconcilerOptions } from '../hypervisor-reconciler.ts';
 import { type Nova, openNova } from '../nova.ts';
 

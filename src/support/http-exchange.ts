@@ -1,0 +1,80 @@
+import { Agent as PlainAgent, request as plainRequest } from 'node:http';
+import { Agent, request as tlsRequest } from 'node:https';
+
+/** One call over HTTP. The body is text by the time it is sent. */
+export type Asking = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+};
+
+/** Names of headers are in small letters. */
+export type Saying = { readonly status: number; readonly headers: Readonly<Record<string, string | undefined>>; readonly text: string };
+
+/** Carries one call to a server and its answer back, whatever the status; redirects are answers. Rejects when there was no answer, and with the signal's reason. */
+export type Exchange = (asking: Asking, signal: AbortSignal) => Promise<Saying>;
+
+export type ExchangeOptions = {
+  /** PEM: the authorities to trust, in place of the system's. */
+  readonly ca?: string | Buffer;
+  /** PEM: who we are to the server. */
+  readonly cert?: string;
+  readonly key?: string;
+  /** The name that the server's certificate must have, in place of the one in the address. */
+  readonly serverName?: string;
+  /** Trust any certificate. */
+  readonly insecure?: boolean;
+  /** Larger answers are refused. */
+  readonly mostBytes: number;
+  /** Whether connections are kept for the next call. */
+  readonly keepAlive: boolean;
+};
+
+/** An answer was larger than it may be. */
+export class AnswerTooLarge extends Error {
+  override readonly name = 'AnswerTooLarge';
+
+  constructor() {
+    super('the answer is too large');
+  }
+}
+
+/** Speaks HTTP and HTTPS, over at most eight connections for each server. Throws for certificates and keys that are none. */
+export const exchangeOver = ({ ca, cert, key, serverName, insecure = false, mostBytes, keepAlive }: ExchangeOptions): Exchange => {
+  const sockets = { keepAlive, maxSockets: 8 };
+  const tls = new Agent({
+    ...sockets,
+    rejectUnauthorized: !insecure,
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+    ...(serverName !== undefined && { servername: serverName }),
+  });
+  const plain = new PlainAgent(sockets);
+  return ({ method, url, headers, body }, signal) =>
+    new Promise((resolve, reject) => {
+      const isTls = url.startsWith('https:');
+      const lengths = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+      const options = { method, signal, headers: { ...headers, ...lengths }, agent: isTls ? tls : plain };
+      const asked = (isTls ? tlsRequest : plainRequest)(url, options, response => {
+        const parts: Buffer[] = [];
+        let size = 0;
+        response.on('data', (part: Buffer) => {
+          size += part.length;
+          if (size > mostBytes) response.destroy(new AnswerTooLarge());
+          else parts.push(part);
+        });
+        response.on('error', reject);
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers as Saying['headers'],
+            text: Buffer.concat(parts).toString('utf8'),
+          }),
+        );
+      });
+      asked.on('error', error => reject(signal.aborted ? signal.reason : error));
+      asked.end(body);
+    });
+};
