@@ -9,11 +9,27 @@ import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts'
 
 type RawGate = NonNullable<MaintenancePlanSpec['gates']>[number];
 
-const gateOf = ({ name, at = [...gatePlaces], onFalse = 'Wait', forSeconds = 0, workloads, object }: RawGate): Gate => {
+type GateCommon = Pick<Gate, 'name' | 'at' | 'onFalse' | 'forSeconds'>;
+
+const objectGateOf = (common: GateCommon, { name, namespace, apiVersion, resource, expression }: NonNullable<RawGate['object']>): Gate => ({
+  ...common,
+  kind: 'object',
+  apiVersion,
+  resource,
+  object: name,
+  expression,
+  ...(namespace !== undefined && { namespace }),
+});
+
+const gateOf = ({ name, at = [...gatePlaces], onFalse = 'Wait', forSeconds = 0, workloads, object, promql, alerts }: RawGate): Gate => {
   const common = { name, at: at as readonly GatePlace[], onFalse, forSeconds };
-  if (object === undefined) return { ...common, kind: 'workloads', namespaces: workloads?.namespaces ?? [] };
-  const { apiVersion, resource, namespace, name: of, expression } = object;
-  return { ...common, kind: 'object', apiVersion, resource, object: of, expression, ...(namespace !== undefined && { namespace }) };
+  if (object) return objectGateOf(common, object);
+  if (promql) {
+    const { source = 'default', query, expression, minSamples = 1 } = promql;
+    return { ...common, kind: 'promql', source, query, expression, minSamples };
+  }
+  if (alerts) return { ...common, kind: 'alerts', source: alerts.source ?? 'default', matchers: alerts.matchers };
+  return { ...common, kind: 'workloads', namespaces: workloads?.namespaces ?? [] };
 };
 
 const statesOf = ({ gates = [] }: MaintenancePlanStatus): ReadonlyMap<string, GateState> =>

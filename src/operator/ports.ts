@@ -145,3 +145,19 @@ export interface Hypervisors {
   /** It is to be empty, or nobody wants that any more. Told at every look at the node; the same wish again changes nothing. */
   want(nodeName: string, wish: DesiredHostState | undefined): void;
 }
+
+/** One series of an instant query, now. Its value is as Prometheus has it: infinities and no number at all (NaN) too. */
+export type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number };
+
+/** What a source of metrics or alerts has said, or why nothing can be said, in words for whoever wrote the question. */
+export type Told<T> = { readonly value: T } | { readonly problem: string };
+
+/** The sources of metrics and alerts that the operator has been given, by name. Each call is bounded in time, and rejects with the signal's reason only. */
+export interface Monitoring {
+  /** Milliseconds between two times that the same is asked. */
+  readonly everyMs: number;
+  /** Evaluates a PromQL expression now. */
+  samples(source: string, query: string, signal: AbortSignal): Promise<Told<readonly Sample[]>>;
+  /** The name of each alert that all of these matchers match, as Alertmanager writes them, and that nobody has silenced or inhibited. */
+  firing(source: string, matchers: readonly string[], signal: AbortSignal): Promise<Told<readonly string[]>>;
+}

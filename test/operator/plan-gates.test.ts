@@ -98,6 +98,16 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
     await untilPlan(api, 'loads', 'complete', ({ phase }) => phase === 'Complete');
   });
 
+  test('metrics: an operator that has been given no source says so, and waits', async () => {
+    await fleet('metrics', 1);
+    await create(api, plan('metrics', 'metrics', { gates: [{ name: 'errors', promql: { query: 'errors', expression: 'value < 0.01' } }] }));
+    await untilTold(
+      'metrics',
+      /^GateUnknown: gate errors cannot be told: the operator knows no source of metrics and alerts: .*--monitoring-config/,
+    );
+    await api.delete(planPath('metrics'));
+  });
+
   test('what cannot be meant is refused by the API server, and nobody reads Secrets so', async () => {
     const refused = async (gate: object): Promise<string> => {
       const asked = { ...plan('no', 'no'), spec: { ...(plan('no', 'no').spec as object), gates: [gate] } };
@@ -109,8 +119,16 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
     assert.match(await refused({ name: 'g', object: { ...object, resource: 'secrets' } }), /a gate reads no Secrets/);
     assert.match(await refused({ name: 'g', object: { ...object, resource: 'pods/log' } }), /resource/);
     assert.match(await refused({ name: 'g', object: { ...object, apiVersion: 'v1/../..' } }), /apiVersion/);
-    assert.match(await refused({ name: 'g', object, workloads: {} }), /exactly one of workloads and object/);
-    assert.match(await refused({ name: 'g' }), /exactly one of workloads and object/);
+    assert.match(await refused({ name: 'g', object, workloads: {} }), /exactly one of workloads, object, promql and alerts/);
+    const promql = { query: 'up', expression: 'value == 1.0' };
+    assert.equal(await refused({ name: 'g', promql }), '');
+    assert.match(await refused({ name: 'g', promql, object }), /exactly one of workloads, object, promql and alerts/);
+    assert.match(await refused({ name: 'g', promql: { ...promql, source: 'http://169.254.169.254' } }), /source/);
+    assert.match(await refused({ name: 'g', promql: { ...promql, minSamples: 0 } }), /minSamples/);
+    assert.equal(await refused({ name: 'g', alerts: { matchers: ['severity=~"page|critical"', 'team!="x"'] } }), '');
+    assert.match(await refused({ name: 'g', alerts: { matchers: [] } }), /matchers/);
+    assert.match(await refused({ name: 'g', alerts: { matchers: ['severity'] } }), /matchers/);
+    assert.match(await refused({ name: 'g' }), /exactly one of workloads, object, promql and alerts/);
     const wrong = {
       ...plan('typo', 'typo'),
       spec: { ...(plan('typo', 'typo').spec as object), gates: [{ name: 'g', object: { ...object, expression: 'object.data ==' } }] },

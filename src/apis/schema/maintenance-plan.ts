@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { gatePlaces } from '../../core/plan/gates/gate.ts';
 import { mostFirst } from '../../core/plan/plan.ts';
 import { expression, labelSelector, objectName, rule, rules, stageName, time, withoutDefaults } from './common.ts';
 import { drain } from './maintenance.ts';
+import { gate } from './maintenance-plan-gates.ts';
 import { hook, prepare, work } from './maintenance-plan-work.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan: the source of its CRD, of the types of its reader and of its reference. */
@@ -78,50 +78,6 @@ const stage = z
     approveAfter: z.boolean().default(false).describe('Somebody has to agree before the next stage: a MaintenanceApproval.'),
   })
   .describe('One stage after the other. A last stage, rest, takes what is left.');
-
-const gateCommon = {
-  name: stageName,
-  at: z
-    .array(z.enum(gatePlaces))
-    .max(2)
-    .optional()
-    .describe('Where it is asked. Defaults to both: before a node is begun with, and while it soaks.'),
-  onFalse: z
-    .enum(['Wait', 'Halt'])
-    .default('Wait')
-    .describe('Wait: until it is true again. Halt: once a node has been begun with, the plan stops until it is set aside by spec.retries.'),
-  forSeconds: seconds.default(0).describe('It must have been true for so long without a break before a node is begun with.'),
-};
-
-const gate = z
-  .object({
-    ...gateCommon,
-    workloads: z
-      .object({ namespaces: z.array(z.string().min(1).max(63)).max(100).optional().describe('Defaults to all namespaces.') })
-      .optional()
-      .describe('True when no PodDisruptionBudget has fewer healthy pods than it wants.'),
-    object: z
-      .object({
-        apiVersion: z
-          .string()
-          .max(316)
-          .regex(/^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?v[0-9][a-z0-9]*$/),
-        resource: z
-          .string()
-          .max(63)
-          .regex(/^[a-z][-a-z0-9]*$/)
-          .describe('Plural, as in its path, for example cephclusters.'),
-        namespace: z.string().min(1).max(63).optional(),
-        name: objectName,
-        expression: z.string().min(1).max(2048).describe('Whether it is as it should be. CEL over object and now.'),
-      })
-      .meta(rules(rule("!(self.apiVersion == 'v1' && self.resource == 'secrets')", 'a gate reads no Secrets')))
-      .optional()
-      .describe('True when the expression is, over one object that Drydock has the right to read.'),
-  })
-  .meta(
-    rules(rule('[has(self.workloads), has(self.object)].filter(one, one).size() == 1', 'exactly one of workloads and object is the gate')),
-  );
 
 const halt = z
   .object({

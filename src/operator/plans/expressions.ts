@@ -8,10 +8,10 @@ import { timeText } from '../../core/time.ts';
 import type { NodeObject } from './plan-objects.ts';
 
 /** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `machine`, its Machine as far as it is known, with its metadata, providerID and phase (an
- * empty object where there is none); `plan`, its name and runID; and `now`; of gates over `object` and `now`. */
+ * empty object where there is none); `plan`, its name and runID; and `now`; of gates over `object` and `now`, or over `value` and `labels` of a sample. */
 
 const variables = ['node', 'machine', 'plan', 'now'];
-const gateVariables = ['object', 'now'];
+const gateVariables = { object: ['object', 'now'], promql: ['value', 'labels'] };
 
 type Name = keyof Plan['expressions'];
 type Program = Extract<ReturnType<typeof compile>, { readonly kind: 'program' }>['program'];
@@ -29,7 +29,7 @@ export type PlanExpressions = {
   readonly finished?: Evaluate<Said>;
   /** A number; where it fails the node comes last. */
   readonly rank?: Evaluate<number>;
-  /** Of gates of kind object, by the gate's name. */
+  /** Of gates of kinds object and promql, by the gate's name. */
   readonly gates: ReadonlyMap<string, Program>;
 };
 
@@ -98,6 +98,20 @@ const wrong = (place: string, message: string): PlanExpressions => ({
   gates: new Map(),
 });
 
+type GatePrograms = ReadonlyMap<string, Program> | { readonly problem: { readonly place: string; readonly message: string } };
+
+const gatePrograms = ({ gates }: Plan): GatePrograms => {
+  const programs = new Map<string, Program>();
+  for (const gate of gates) {
+    if (gate.kind !== 'object' && gate.kind !== 'promql') continue;
+    const compiled = compile(gate.expression, gateVariables[gate.kind]);
+    if (compiled.kind === 'wrong')
+      return { problem: { place: `spec.gates[${gate.name}].${gate.kind}.expression`, message: compiled.message } };
+    programs.set(gate.name, compiled.program);
+  }
+  return programs;
+};
+
 /** Compiles the expressions of a plan. What cannot be read is told with its place; nothing of the plan is evaluated then. */
 export const planExpressions = (plan: Plan): PlanExpressions => {
   const names = Object.keys(places) as readonly Name[];
@@ -109,13 +123,8 @@ export const planExpressions = (plan: Plan): PlanExpressions => {
     if (compiled.kind === 'wrong') return wrong(places[name], compiled.message);
     programs.set(name, compiled.program);
   }
-  const gates = new Map<string, Program>();
-  for (const gate of plan.gates) {
-    if (gate.kind !== 'object') continue;
-    const compiled = compile(gate.expression, gateVariables);
-    if (compiled.kind === 'wrong') return wrong(`spec.gates[${gate.name}].object.expression`, compiled.message);
-    gates.set(gate.name, compiled.program);
-  }
+  const gates = gatePrograms(plan);
+  if ('problem' in gates) return wrong(gates.problem.place, gates.problem.message);
   const on = <T>(name: Name, make: (evaluateOn: Evaluate<ReturnType<typeof evaluate>>) => Evaluate<T>): Evaluate<T> | undefined => {
     const program = programs.get(name);
     return program && make(evaluatorOf(plan, program));

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ObjectGate } from '../../core/plan/gates/gate.ts';
+import { makePlan } from '../../core/testing/make-plan.ts';
 import type { Watcher } from '../ports.ts';
 import { GateObjects } from './gate-objects.ts';
 
@@ -54,8 +55,11 @@ test('an object is followed as long as a gate asks for it', async () => {
     ['/apis/ceph.rook.io/v1/namespaces/rook/cephclusters?metadata.name=main'],
   );
   assert.deepEqual(objects.sightOf(gate), { problem: 'cephclusters rook/main has not been read yet' });
+  const pending = (): boolean => objects.isPending(makePlan({ gates: [gate] }));
+  assert.deepEqual([pending(), objects.isPending(makePlan({ gates: [{ ...gate, object: 'other' }] }))], [true, false]);
   last().handler.synced();
   assert.deepEqual(objects.sightOf(gate), { problem: 'cephclusters rook/main does not exist' });
+  assert.equal(pending(), false);
   see('1');
   assert.deepEqual(objects.sightOf(gate), {
     object: { metadata: { name: 'main', uid: 'u', resourceVersion: '1' }, status: { version: '1' } },
@@ -74,6 +78,7 @@ test('what cannot be read any more is not gone by, and read from the start when 
   const failing = (message: string, status?: number): void =>
     last().handler.failing?.({ message, retryInMs: 1000, ...(status !== undefined && { status }) });
   failing('no', 403);
+  assert.equal(objects.isPending(makePlan({ gates: [gate] })), false);
   assert.match(JSON.stringify(objects.sightOf(gate)), /Drydock may not read cephclusters rook\/main: give its service account/);
   assert.equal(followed.length, 1, 'the watch tries again by itself');
   see('1');

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/json.ts';
 import type { ObjectGate } from '../../core/plan/gates/gate.ts';
+import type { Plan } from '../../core/plan/plan.ts';
 import type { CachedObject, Change, Watcher } from '../ports.ts';
 
 /** The objects that gates of plans look at: each is followed as long as a plan asks for it, with the rights that the operator has been given for it. */
@@ -70,6 +71,14 @@ export class GateObjects {
   sightOf(gate: ObjectGate): Sight {
     const { object, problem = `${titleOf(gate)} has not been read yet` } = this.#followed.get(keyOf(gate)) ?? {};
     return object === undefined ? { problem } : { object };
+  }
+
+  /** An object of the plan is followed, and neither has been read yet nor could not be. */
+  isPending({ gates }: Plan): boolean {
+    return gates.some(gate => {
+      const followed = gate.kind === 'object' ? this.#followed.get(keyOf(gate)) : undefined;
+      return followed !== undefined && !followed.known && followed.problem === undefined;
+    });
   }
 
   /** Resolves when nothing is followed any more. */

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
 import { type Budget, readBudget } from '../../core/drain/budget.ts';
 import type { JsonObject } from '../../core/json.ts';
+import type { Sample, Told } from '../ports.ts';
 import { planExpressions } from './expressions.ts';
 import type { Sight } from './gate-objects.ts';
 import { gateValues } from './gates.ts';
@@ -21,10 +22,20 @@ const budget = (name: string, status: JsonObject, generation = 1): Budget =>
     status: { observedGeneration: 1, expectedPods: 3, currentHealthy: 3, desiredHealthy: 2, ...status },
   });
 
-const say = (gate: JsonObject, { budgets = [], sight }: { readonly budgets?: readonly Budget[]; readonly sight?: Sight }): string => {
+type Seen = {
+  readonly budgets?: readonly Budget[];
+  readonly sight?: Sight;
+  readonly samples?: Told<readonly Sample[]>;
+  readonly firing?: Told<readonly string[]>;
+};
+
+const nothing = { problem: 'nobody answers' };
+
+const say = (gate: JsonObject, { budgets = [], sight, samples = nothing, firing = nothing }: Seen): string => {
   const plan = planOf(gate);
+  const queries = { samplesOf: () => samples, firingOf: () => firing };
   const objects = { sightOf: (): Sight => sight ?? { problem: 'there is none' } };
-  const said = gateValues(plan, planExpressions(plan), { budgets: () => budgets, objects }, now).get('g');
+  const said = gateValues(plan, planExpressions(plan), { budgets: () => budgets, objects, queries }, now).get('g');
   return `${said?.value}${said?.message === '' ? '' : `: ${said?.message}`}`;
 };
 
@@ -70,4 +81,69 @@ describe('a gate over an object', () => {
     const { problem } = planExpressions(planOf({ object: { ...gate.object, expression: 'object.status ==' } }));
     assert.match(problem ?? '', /^spec\.gates\[g\]\.object\.expression: ERROR: /);
   });
+});
+
+/** Samples with these values, told apart by a label. */
+const samplesOf = (...values: readonly number[]): { readonly samples: Told<readonly Sample[]> } => ({
+  samples: { value: values.map((value, index) => ({ labels: { __name__: 'errors', job: `j${index + 1}` }, value })) },
+});
+
+describe('a gate over the samples of a query', () => {
+  const gate = (more: JsonObject = {}): JsonObject => ({ promql: { query: 'errors', expression: 'value < 0.01', ...more } });
+
+  const table: readonly (readonly [string, JsonObject, { readonly samples: Told<readonly Sample[]> }, string])[] = [
+    ['true of all', {}, samplesOf(0, 0.009, -5), 'True'],
+    ['false of one', {}, samplesOf(0, 0.0123456), 'False: errors{job="j2"} is 0.0123'],
+    [
+      'false of many',
+      {},
+      samplesOf(1, 2, 3, 4, 5000),
+      'False: errors{job="j1"} is 1, errors{job="j2"} is 2, errors{job="j3"} is 3 and 2 more',
+    ],
+    ['nothing', {}, samplesOf(), 'Unknown: its query has no result, and at least 1 is needed'],
+    ['too few', { minSamples: 3 }, samplesOf(0, 0), 'Unknown: its query has 2 samples, and at least 3 are needed'],
+    ['too few, and bad', { minSamples: 3 }, samplesOf(1, 1), 'Unknown: its query has 2 samples, and at least 3 are needed'],
+    ['enough', { minSamples: 2 }, samplesOf(0, 0), 'True'],
+    ['no number', {}, samplesOf(0, Number.NaN), 'Unknown: no number: errors{job="j2"} is NaN'],
+    ['infinite', {}, samplesOf(Number.NEGATIVE_INFINITY), 'Unknown: no number: errors{job="j1"} is -Infinity'],
+    ['no number beside a bad one', {}, samplesOf(Number.NaN, 1), 'False: errors{job="j2"} is 1'],
+    ['no answer', {}, { samples: nothing }, 'Unknown: nobody answers'],
+    ['labels', { expression: "labels.job == 'j1'" }, samplesOf(7), 'True'],
+    [
+      'a label that is not there',
+      { expression: "labels.pod == 'x'" },
+      samplesOf(7),
+      'Unknown: its expression fails for errors{job="j1"}: no such key: pod',
+    ],
+    ['no yes or no', { expression: 'value' }, samplesOf(7), 'Unknown: its expression is not true or false'],
+    ['a whole number is a double', { expression: 'value / 2.0 == 3.5 && type(value) == double' }, samplesOf(7), 'True'],
+    ['a scalar', {}, { samples: { value: [{ labels: {}, value: 1 }] } }, 'False: the query is 1'],
+  ];
+  for (const [what, more, seen, said] of table) test(what, () => assert.equal(say(gate(more), seen), said));
+
+  test('is bounded, whatever the expression costs', () => {
+    const expensive = Array.from({ length: 6 }, (_, index) => `[0,1,2,3,4,5,6,7,8,9].all(x${index}, `).join('');
+    const expression = `${expensive}value >= 0.0${')'.repeat(6)}`;
+    const begun = performance.now();
+    assert.match(say(gate({ expression }), samplesOf(...Array.from({ length: 1000 }, () => 0))), /^Unknown: its expression fails for /);
+    assert.ok(performance.now() - begun < 5000);
+  });
+
+  test('is compiled with its own variables', () => {
+    const problem = (expression: string): string => planExpressions(planOf(gate({ expression }))).problem ?? '';
+    assert.equal(problem('value > 1.0'), '');
+    assert.match(problem('object.status'), /^spec\.gates\[g\]\.promql\.expression: ERROR: .*undeclared reference to 'object'/);
+  });
+});
+
+test('a gate over alerts is false when one fires, and names the first few', () => {
+  const gate = { alerts: { matchers: ['severity="critical"'] } };
+  const firing = (...value: readonly string[]) => say(gate, { firing: { value } });
+  assert.equal(firing(), 'True');
+  assert.equal(firing('Slow'), 'False: firing: Slow');
+  assert.equal(firing('Slow', 'Full', 'Slow', 'B', 'C'), 'False: firing: B, C, Full and 1 more');
+  assert.equal(firing('Slow', 'Full', 'Slow'), 'False: firing: Full, Slow (2)');
+  assert.equal(say(gate, {}), 'Unknown: nobody answers');
+  assert.equal(firing('A\u001b[31m\u009bB\n'), 'False: firing: A [31m B ', 'nothing of it acts on a terminal');
+  assert.ok(firing(...Array.from({ length: 500 }, (_, index) => `${index}`.repeat(200))).length < 400);
 });

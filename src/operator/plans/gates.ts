@@ -1,10 +1,12 @@
 import { evaluate } from '../../cel/evaluate.ts';
 import type { Budget } from '../../core/drain/budget.ts';
-import type { GateValue, WorkloadGate } from '../../core/plan/gates/gate.ts';
+import type { Gate, GateValue, WorkloadGate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { fewOf } from '../../core/text.ts';
 import type { PlanExpressions } from './expressions.ts';
+import { ofAlerts, ofSamples } from './gate-answers.ts';
 import type { GateObjects, Sight } from './gate-objects.ts';
+import type { GateQueries } from './gate-queries.ts';
 
 /** What the gates of a plan say now. */
 
@@ -39,17 +41,35 @@ const ofObject = (program: Program, sight: Sight, now: Temporal.Instant): GateVa
   return result.value ? { value: 'True', message: '' } : { value: 'False', message: 'its expression is false' };
 };
 
+/** What gates look at. */
+type GateInputs = {
+  readonly budgets: () => Iterable<Budget>;
+  readonly objects: Pick<GateObjects, 'sightOf'>;
+  readonly queries: Pick<GateQueries, 'samplesOf' | 'firingOf'>;
+};
+
+const valueOf = (
+  gate: Gate,
+  program: Program | undefined,
+  { budgets, objects, queries }: GateInputs,
+  now: Temporal.Instant,
+): GateValue | undefined => {
+  if (gate.kind === 'workloads') return ofWorkloads(gate, budgets());
+  if (gate.kind === 'alerts') return ofAlerts(queries.firingOf(gate));
+  if (program === undefined) return undefined;
+  return gate.kind === 'object' ? ofObject(program, objects.sightOf(gate), now) : ofSamples(gate, program, queries.samplesOf(gate));
+};
+
 /** By the gate's name. One that cannot be told is Unknown, never true. */
 export const gateValues = (
-  plan: Plan,
+  { gates }: Plan,
   expressions: PlanExpressions,
-  { budgets, objects }: { readonly budgets: () => Iterable<Budget>; readonly objects: Pick<GateObjects, 'sightOf'> },
+  inputs: GateInputs,
   now: Temporal.Instant,
 ): ReadonlyMap<string, GateValue> =>
   new Map(
-    plan.gates.flatMap((gate): [string, GateValue][] => {
-      if (gate.kind === 'workloads') return [[gate.name, ofWorkloads(gate, budgets())]];
-      const program = expressions.gates.get(gate.name);
-      return program === undefined ? [] : [[gate.name, ofObject(program, objects.sightOf(gate), now)]];
+    gates.flatMap((gate): [string, GateValue][] => {
+      const value = valueOf(gate, expressions.gates.get(gate.name), inputs, now);
+      return value === undefined ? [] : [[gate.name, value]];
     }),
   );

@@ -8,7 +8,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 import { namespacesOf } from '../cache/namespaces.ts';
 import { MachineManager } from '../machines/machine-manager.ts';
 import { NodeReconciler } from '../node/node-reconciler.ts';
-import type { ApiResponse } from '../ports.ts';
+import type { ApiResponse, Monitoring } from '../ports.ts';
 import { Cluster } from '../testing/cluster.ts';
 import { failure, Lines, Notebook, settle, Tallies } from '../testing/fakes.ts';
 import { PlanReconciler } from './plan-reconciler.ts';
@@ -32,7 +32,7 @@ const nodeOf = (name: string): JsonObject => ({
   status: { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kernelVersion: '6.1.0', bootID: 'b' } },
 });
 
-const bench = (spec: object = {}, prepare: (cluster: Cluster) => void = () => {}) => {
+const bench = (spec: object = {}, prepare: (cluster: Cluster) => void = () => {}, monitoring?: Monitoring) => {
   const cluster = new Cluster();
   const clock = new VirtualClock();
   const ports = { api: cluster, watcher: cluster, recorder: new Notebook(), meter: new Tallies(), fence: { mayAct: () => true }, clock };
@@ -61,6 +61,7 @@ const bench = (spec: object = {}, prepare: (cluster: Cluster) => void = () => {}
     adapter: planAdapter,
     workNamespace: 'drydock-plans',
     haltLease,
+    monitoring,
   });
   const stop = new AbortController();
   void Promise.all([operator.run(stop.signal), machines.run(stop.signal), reconciler.run(stop.signal)]);
@@ -155,6 +156,61 @@ describe('the loop of the plans', () => {
     refusal.on = false;
     for (let turn = 0; turn < 60; turn += 1) await wait(5);
     assert.equal(status()['phase'], 'Complete', JSON.stringify(status()));
+    end();
+  });
+
+  test('has metrics asked for its gates while it runs, goes on when the answer is another one, and has nobody asked afterwards', async () => {
+    let errors = 0.5;
+    let count = 0;
+    const monitoring: Monitoring = {
+      everyMs: 15_000,
+      samples: async () => {
+        count += 1;
+        return { value: [{ labels: { __name__: 'errors' }, value: errors }] };
+      },
+      firing: async () => ({ value: [] }),
+    };
+    const gates: readonly JsonObject[] = [
+      { name: 'errors', promql: { query: 'errors', expression: 'value < 0.01' } },
+      { name: 'page', alerts: { matchers: ['severity="page"'] } },
+    ];
+    const { wait, status, end } = bench({ gates }, () => {}, monitoring);
+    await wait(1);
+    const told = status()['waiting'] as readonly JsonObject[];
+    assert.deepEqual([told[0]?.['word'], told[0]?.['who']], ['Gate', 'gate errors: errors is 0.5']);
+    await wait(30);
+    assert.equal(count, 3);
+    errors = 0;
+    for (let turn = 0; turn < 60; turn += 1) await wait(1);
+    assert.equal(status()['phase'], 'Complete', JSON.stringify(status()));
+    const before = count;
+    await wait(300);
+    assert.equal(count, before);
+    end();
+  });
+
+  test('knows since when a gate is true after another process has taken over: it waits for the first answer', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const monitoring: Monitoring = {
+      everyMs: 15_000,
+      samples: async () => {
+        await promise;
+        return { value: [{ labels: {}, value: 0 }] };
+      },
+      firing: async () => ({ value: [] }),
+    };
+    const since = '2025-12-31T23:00:00Z';
+    const gates = [{ name: 'errors', promql: { query: 'errors', expression: 'value < 0.01' }, forSeconds: 1800 }];
+    const stored = { phase: 'Running', gates: [{ name: 'errors', value: 'True', since, message: '' }] };
+    const prepare = (cluster: Cluster): void =>
+      void cluster.put(`${plans}/kernel`, { ...planOf({ gates, soakSeconds: 1000 }), status: stored });
+    const { wait, status, end } = bench({ gates, soakSeconds: 1000 }, prepare, monitoring);
+    await wait(5);
+    assert.deepEqual(status(), stored, 'nothing is decided yet');
+    resolve();
+    await wait(1);
+    assert.deepEqual(status()['gates'], [{ name: 'errors', value: 'True', since, message: '' }]);
+    assert.equal((status()['inFlight'] as readonly unknown[]).length, 1);
     end();
   });
 });

@@ -3,6 +3,7 @@ import { isObject, type JsonObject, mergePatch } from '../../core/json.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { PlanAdapter } from '../../core/plan/adapter.ts';
 import { decidePlan } from '../../core/plan/decide.ts';
+import type { Gate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { PlanDecision, PlanSettings } from '../../core/plan/snapshot.ts';
 import { announce, pathOfPlan, recordsPath } from '../../core/plan/writes.ts';
@@ -11,13 +12,14 @@ import { earliest, secondsAfter } from '../../core/time.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { Defects } from '../defects.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
-import type { Change, Overview, Ports } from '../ports.ts';
+import type { Change, Monitoring, Overview, Ports } from '../ports.ts';
 import { WorkQueue } from '../work-queue.ts';
 import { type CacheUpdater, cacheUpdaterOf, isRemoved, objectPath } from '../write/cache-updater.ts';
 import { DecisionWriter } from '../write/decision-writer.ts';
 import { Writer } from '../write/writer.ts';
 import { type PlanExpressions, planExpressions } from './expressions.ts';
 import { GateObjects } from './gate-objects.ts';
+import { GateQueries } from './gate-queries.ts';
 import { isShort } from './gates.ts';
 import { PlanCache, type PlanCacheOptions } from './plan-cache.ts';
 import { readWorkPod } from './plan-objects.ts';
@@ -38,6 +40,8 @@ export type PlanReconcilerOptions = Ports &
     readonly adapter: PlanAdapter;
     /** The node that this process runs on. */
     readonly ownNode?: string;
+    /** Where gates ask for metrics and alerts. */
+    readonly monitoring?: Monitoring | undefined;
   };
 
 /** How far nodes are, and where the status of a plan counts them. */
@@ -67,6 +71,7 @@ export class PlanReconciler {
   readonly #expressions = new Map<string, { readonly generation: number; readonly expressions: PlanExpressions }>();
   readonly #decisions: DecisionWriter;
   readonly #gateObjects: GateObjects;
+  readonly #gateQueries: GateQueries;
   #acting = false;
 
   constructor(options: PlanReconcilerOptions) {
@@ -74,12 +79,14 @@ export class PlanReconciler {
     this.#options = options;
     this.plans = new PlanCache(options, { plan: () => this.#planChanged(), anything: () => this.everything() });
     this.#gateObjects = new GateObjects(options.watcher, () => this.everything());
+    this.#gateQueries = new GateQueries({ clock, monitoring: options.monitoring, changed: () => this.#gatesChanged(['promql', 'alerts']) });
     this.#writer = new Writer({ ...options, cacheUpdater: this.#cacheUpdater() });
     this.#inputs = {
       plans: this.plans,
       cache,
       machines: machines.cache,
       gateObjects: this.#gateObjects,
+      gateQueries: this.#gateQueries,
       expressionsOf: plan => this.#expressionsOf(plan),
       settings: () => this.#settings(),
       ...(ownNode !== undefined && { ownNode }),
@@ -108,12 +115,13 @@ export class PlanReconciler {
     const budget = (change: Change<Budget>): void => this.#budgetChanged(change);
     const end = this.#options.cache.subscribe({ node: anything, request: anything, window: anything, budget, complete: anything });
     this.#gateObjects.begin(signal);
+    this.#gateQueries.begin(signal);
     try {
       await this.plans.run(signal);
     } finally {
       this.#acting = false;
       end();
-      await Promise.all([this.#queue.close(), this.#gateObjects.ended()]);
+      await Promise.all([this.#queue.close(), this.#gateObjects.ended(), this.#gateQueries.ended()]);
     }
   }
 
@@ -140,6 +148,7 @@ export class PlanReconciler {
   #planChanged(): void {
     const gates = [...this.plans.plans.values()].flatMap(plan => plan.gates);
     this.#gateObjects.follow(gates.filter(gate => gate.kind === 'object'));
+    this.#gateQueries.follow(this.plans.plans.values());
     this.everything();
   }
 
@@ -147,7 +156,11 @@ export class PlanReconciler {
   #budgetChanged(change: Change<Budget>): void {
     if (change.type === 'changed' && isShort(change.before) === isShort(change.object) && change.before.fresh === change.object.fresh)
       return;
-    for (const { name, gates } of this.plans.plans.values()) if (gates.some(({ kind }) => kind === 'workloads')) this.#queue.add(name);
+    this.#gatesChanged(['workloads']);
+  }
+
+  #gatesChanged(kinds: readonly Gate['kind'][]): void {
+    for (const { name, gates } of this.plans.plans.values()) if (gates.some(({ kind }) => kinds.includes(kind))) this.#queue.add(name);
   }
 
   #settings(): PlanSettings {
@@ -174,6 +187,8 @@ export class PlanReconciler {
     const plan = this.plans.plans.get(name);
     if (plan === undefined) return;
     if (machines.cache.unsynced.length > 0 && asksForMachines(plan, this.#expressionsOf(plan))) return;
+    // A process that has just begun would break quiet times by what it does not know yet.
+    if (this.#gateQueries.isPending(plan) || this.#gateObjects.isPending(plan)) return;
     await this.#carryOut(plan);
   }
 
@@ -242,6 +257,8 @@ export class PlanReconciler {
   #learnPlan(plan: Plan): void {
     if (isRemoved(plan)) this.plans.plans.forget(plan.key, plan.uid);
     else this.plans.plans.observe(plan);
+    // The watch does not tell again what is known by now, and a plan that begins to run has its gates asked.
+    this.#gateQueries.follow(this.plans.plans.values());
   }
 
   /** It is gone, and the watch is behind: it would be asked for again and again, and the watch may never tell. */

@@ -12,6 +12,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { MachineCache } from '../machines/machine-cache.ts';
 import type { PlanExpressions } from './expressions.ts';
 import type { GateObjects } from './gate-objects.ts';
+import type { GateQueries } from './gate-queries.ts';
 import { gateValues } from './gates.ts';
 import type { PlanCache } from './plan-cache.ts';
 import type { NodeObject } from './plan-objects.ts';
@@ -21,6 +22,7 @@ export type SnapshotInputs = {
   readonly cache: ClusterCache;
   readonly machines: MachineCache;
   readonly gateObjects: GateObjects;
+  readonly gateQueries: GateQueries;
   readonly expressionsOf: (plan: Plan) => PlanExpressions;
   readonly settings: () => PlanSettings;
   readonly ownNode?: string;
@@ -109,6 +111,12 @@ const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['chi
   return found;
 };
 
+const gateInputs = ({ cache, gateObjects, gateQueries }: SnapshotInputs): Parameters<typeof gateValues>[2] => ({
+  budgets: () => cache.budgets.values(),
+  objects: gateObjects,
+  queries: gateQueries,
+});
+
 /** Everything that is known about one plan at this moment. */
 export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Temporal.Instant): PlanSnapshot => {
   const { plans, cache, settings, ownNode } = inputs;
@@ -123,7 +131,7 @@ export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Tempor
     replacements: replacementsOf(plan, inputs),
     pods: new Map(plans.pods.in(plan.name).map(pod => [pod.name, pod])),
     ...sortRecords(plans.records.in(plan.uid), plan.run ?? { id: plan.runId, revision: plan.revision }),
-    gates: gateValues(plan, inputs.expressionsOf(plan), { budgets: () => cache.budgets.values(), objects: inputs.gateObjects }, now),
+    gates: gateValues(plan, inputs.expressionsOf(plan), gateInputs(inputs), now),
     approvals: plans.approvals.in(plan.name),
     others: [...plans.plans.values()].filter(other => other.name !== plan.name && !isOver(other)).map(other => otherOf(other, inputs)),
     members: membersOf([...cache.nodes.values()]),

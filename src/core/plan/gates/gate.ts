@@ -27,7 +27,21 @@ export type ObjectGate = GateCommon & {
   readonly expression: string;
 };
 
-export type Gate = WorkloadGate | ObjectGate;
+/** CEL over each sample of a PromQL query; true when it is of all of them. */
+export type PromqlGate = GateCommon & {
+  readonly kind: 'promql';
+  /** Of those that the operator has been given. */
+  readonly source: string;
+  readonly query: string;
+  readonly expression: string;
+  /** Fewer say nothing. */
+  readonly minSamples: number;
+};
+
+/** True when no alert that matches all of these is firing, but for those that are silenced or inhibited. */
+export type AlertGate = GateCommon & { readonly kind: 'alerts'; readonly source: string; readonly matchers: readonly string[] };
+
+export type Gate = WorkloadGate | ObjectGate | PromqlGate | AlertGate;
 
 /** Unknown: it cannot be read, or says neither; nobody may take that for true. */
 export type GateValue = { readonly value: 'True' | 'False' | 'Unknown'; readonly message: string };
