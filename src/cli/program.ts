@@ -59,6 +59,13 @@ const nodeFlags = (command: Command): Command =>
         .default('Auto'),
     );
 
+/** The flags of plans, for `drydock operator`. */
+const planFlags = (command: Command): Command =>
+  command.option(
+    '--monitoring-config <file>',
+    'YAML file that names the Prometheus and Alertmanager servers that gates of plans may query; reloaded on change',
+  );
+
 const operatorCommand = (env: Env): Command => {
   const command = connectionFlags(new Command('operator'))
     .description('run the operator: reconcile every maintenance object of the cluster until stopped')
@@ -92,7 +99,7 @@ const operatorCommand = (env: Env): Command => {
         .default([], 'none')
         .argParser((text: string, before: readonly string[]) => [...before, text]),
     );
-  webhookFlags(openStackFlags(machineFlags(nodeFlags(command))));
+  webhookFlags(openStackFlags(planFlags(machineFlags(nodeFlags(command)))));
   for (const [flags, text] of accepted) command.addOption(new Option(flags, text).hideHelp());
   return command.action(async (flags: OperatorFlags) => (await import('./manager/operator.ts')).operator(flags, env));
 };

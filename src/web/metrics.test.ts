@@ -133,6 +133,7 @@ test('what Prometheus reads has a type and a help text for each, and the numbers
     'drydock_eviction_duration_seconds',
     'drydock_evictions_total',
     'drydock_evictions_under_way',
+    'drydock_gate_queries_total',
     'drydock_held_nodes',
     'drydock_leader',
     'drydock_maintenances',

@@ -4,6 +4,9 @@ import type { Meter, Overview } from '../operator/ports.ts';
 /** Counts what OpenStack's Nova was asked to do. */
 type NovaMeter = { asked(call: string, outcome: string): void };
 
+/** Counts what gates of plans have asked of Prometheus and Alertmanager. */
+type MonitoringMeter = { asked(kind: string, result: string): void };
+
 const fast = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** A finished call to the API server. */
@@ -12,6 +15,7 @@ type ApiCallSeen = { readonly method: string; readonly path: string; readonly st
 export type Metrics = {
   readonly meter: Meter;
   readonly novaMeter: NovaMeter;
+  readonly monitoringMeter: MonitoringMeter;
   readonly apiCall: (seen: ApiCallSeen) => void;
   /** The text that Prometheus reads, and its content type. */
   readonly text: () => Promise<string>;
@@ -55,7 +59,7 @@ const gauges = (registers: Registry[], overview: () => Overview, leading: () => 
 };
 
 /** Counters and histograms grow as things happen. */
-const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 'apiCall'> => {
+const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 'monitoringMeter' | 'apiCall'> => {
   const counter = (name: string, help: string, labelNames: string[]): Counter => new Counter({ name, help, labelNames, registers });
   const histogram = (name: string, help: string, labelNames: string[], buckets = fast): Histogram =>
     new Histogram({ name, help, labelNames, buckets, registers });
@@ -68,8 +72,10 @@ const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 
   ]);
   const calls = histogram('drydock_api_request_duration_seconds', 'Calls to the API server.', ['method', 'path', 'status']);
   const novaCalls = counter('drydock_openstack_calls_total', 'Changes that Nova was asked for.', ['call', 'outcome']);
+  const gateQueries = counter('drydock_gate_queries_total', 'Questions of gates to Prometheus and Alertmanager.', ['kind', 'result']);
   return {
     novaMeter: { asked: (call, outcome) => novaCalls.inc({ call, outcome }) },
+    monitoringMeter: { asked: (kind, result) => gateQueries.inc({ kind, result }) },
     meter: {
       evicted: (method, outcome, seconds) => {
         evictions.inc({ method, outcome });

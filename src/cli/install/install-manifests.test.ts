@@ -113,6 +113,17 @@ test('with cert-manager its certificate is mounted where the operator is told to
   assert.throws(() => manifests({ ...usual, parts: new Set(['operator', 'cert-manager']) }), UsageError);
 });
 
+test('sources of metrics and alerts are read from where their Secret is mounted, which need not exist', () => {
+  for (const options of [usual, everything]) {
+    const all = manifests(options);
+    const { args, volumeMounts } = containerIn(all);
+    const mount = volumeMounts.find(({ name }) => name === 'monitoring');
+    assert.ok(args.includes(`--monitoring-config=${mount?.mountPath ?? ''}/sources.yaml`), args.join(' '));
+    const volume = deploymentIn(all).template.spec.volumes.find(({ name }) => name === 'monitoring');
+    assert.deepEqual(volume?.secret, { secretName: 'drydock-monitoring', optional: true });
+  }
+});
+
 test('older kinds are installed by their group, and a group that is none is named', () => {
   const crds = (groups: readonly string[]): readonly string[] =>
     manifests({ ...usual, parts: new Set(['crds']), groups }).map(({ metadata }) => metadata.name);

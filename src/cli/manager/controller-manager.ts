@@ -9,7 +9,7 @@ import { MachineManager, type MachineManagerOptions, type Reception } from '../.
 import { NodeReconciler, type NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
 import { countedByState } from '../../operator/node/overview.ts';
 import { PlanReconciler, type PlanReconcilerOptions } from '../../operator/plans/plan-reconciler.ts';
-import type { Overview } from '../../operator/ports.ts';
+import type { Monitoring, Overview } from '../../operator/ports.ts';
 import type { OpenStackTerms } from './openstack.ts';
 import { scanner, signals } from './scanner.ts';
 
@@ -34,6 +34,8 @@ type ControllerManagerOptions = Omit<NodeReconcilerOptions, 'readWindow' | 'deci
   readonly ownPod?: string;
   readonly openStack?: OpenStackTerms | undefined;
   readonly novaMeter?: NovaMeter;
+  /** Where gates of plans ask for metrics and alerts. */
+  readonly monitoring?: Monitoring | undefined;
 };
 
 /** Everything that acts in a cluster for Drydock: the loop of the nodes and the one of the machines, over what both know. */

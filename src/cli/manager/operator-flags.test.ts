@@ -41,6 +41,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     logLevel: 'info',
     eventIntake: undefined,
     openStack: undefined,
+    monitoringConfig: undefined,
     webhook: undefined,
   });
 });
@@ -151,4 +152,9 @@ test('OpenStack is asked only when a flag says so, and what is wrong with its co
     () => settings({ openstack: true, openstackMigrations: '0' }, env),
     /invalid value 0 for --openstack-migrations: expected a number above 0/,
   );
+});
+
+test('sources of metrics and alerts are those of a file; an empty name is none', () => {
+  assert.equal(settings({ monitoringConfig: '/etc/drydock/monitoring.yaml' }).monitoringConfig, '/etc/drydock/monitoring.yaml');
+  assert.equal(settings({ monitoringConfig: '' }).monitoringConfig, undefined);
 });

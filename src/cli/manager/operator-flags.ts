@@ -37,6 +37,7 @@ export type OperatorFlags = WebhookFlags &
     readonly machinesPerSet: string;
     readonly machinesPerZone: string;
     readonly drainLeadSeconds: string;
+    readonly monitoringConfig?: string;
   };
 
 /** Where something is served; undefined switches it off. */
@@ -68,6 +69,8 @@ export type OperatorSettings = {
   readonly eventIntake: IntakeSettings | undefined;
   /** Undefined: nodes are no hypervisors, or nobody asks. */
   readonly openStack: OpenStackTerms | undefined;
+  /** The file that names the sources of metrics and alerts; undefined: gates know none. */
+  readonly monitoringConfig: string | undefined;
   /** Undefined switches it off. */
   readonly webhook: WebhookSettings | undefined;
 };
@@ -172,6 +175,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     logLevel: levelOf(flags.zapLogLevel),
     eventIntake: intakeSettings(flags, addressOf('--event-intake-bind-address', flags.eventIntakeBindAddress ?? '0')),
     openStack: openStackOf(flags, env, systemClock),
+    monitoringConfig: flags.monitoringConfig === '' ? undefined : flags.monitoringConfig,
     webhook: webhookSettings(flags, env),
   };
 };

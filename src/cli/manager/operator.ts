@@ -4,9 +4,10 @@ import type { KindAdapter } from '../../core/request/request.ts';
 import { type Connection, connect } from '../../kube/connect.ts';
 import { EventRecorder } from '../../kube/events/events.ts';
 import { elect } from '../../kube/leader/leader.ts';
+import { openMonitoring } from '../../monitoring/sources.ts';
 import { Defects } from '../../operator/defects.ts';
 import type { NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
-import type { Fence } from '../../operator/ports.ts';
+import type { Fence, Monitoring } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { pinoLog } from '../../support/pino-log.ts';
@@ -79,6 +80,7 @@ type Parts = {
   readonly recorder: EventRecorder;
   readonly metrics: Metrics;
   readonly settings: OperatorSettings;
+  readonly monitoring: Monitoring | undefined;
   readonly log: Log;
   /** Of the leader's lease. */
   readonly leaderNamespace: string;
@@ -88,7 +90,7 @@ type Parts = {
 type Found = { readonly adapters: readonly KindAdapter[]; readonly openShift: boolean };
 
 const controllerManagerOf = (
-  { connection, recorder, metrics, settings, log, leaderNamespace }: Parts,
+  { connection, recorder, metrics, settings, monitoring, log, leaderNamespace }: Parts,
   found: Found,
   fence: Fence,
   self: NodeReconcilerOptions['self'],
@@ -112,6 +114,7 @@ const controllerManagerOf = (
     haltLease: { namespace: leaderNamespace, name: leaderLease },
     openStack: settings.openStack,
     novaMeter: metrics.novaMeter,
+    monitoring,
   });
 
 /** Where new MachineMaintenances are made: beside the operator, unless a flag says otherwise. */
@@ -204,6 +207,8 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   );
   const defects = new Defects({ log, meter: all.meter });
   catchTheRest(defects);
+  const { monitoringConfig: file } = settings;
+  const monitoring = file === undefined ? undefined : openMonitoring(file, { clock: systemClock, log, meter: all.monitoringMeter });
   const connection = await connectFor(flags, env, log, all, defects);
   const recorder = new EventRecorder({ api: connection, clock: systemClock, log, random: Math.random, instance: hostname() });
   const webhookCertificate = settings.webhook && new SharedCertificate();
@@ -217,7 +222,7 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   ];
   log.info('drydock operator', { version: version(), server: connection.server, leaderElect: settings.leaderElect });
   const leaderNamespace = flags.leaderElectionNamespace ?? connection.namespace;
-  const parts = { connection, recorder, metrics: all, settings, log, leaderNamespace };
+  const parts = { connection, recorder, metrics: all, settings, monitoring, log, leaderNamespace };
   const closeDashboard = await openOperatorDashboard(settings, connection, log, signal);
   await work(parts, activeManager, leaderNamespace, signal);
   await recorder.drain(flushMs);

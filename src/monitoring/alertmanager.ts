@@ -1,0 +1,63 @@
+import { isObject, type Json } from '../core/json.ts';
+import type { Clock } from '../support/clock.ts';
+import type { Saying } from '../support/http-exchange.ts';
+import { failureOf, jsonOf, unusable } from './refusal.ts';
+import type { Asked, Source } from './source.ts';
+
+/** Alertmanager's API v2 (https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml). */
+
+const get = async (source: Source, path: string, signal: AbortSignal): Promise<Asked<{ readonly said: Saying; readonly body: Json }>> => {
+  const asked = await source.call({ method: 'GET', path, headers: {} }, signal);
+  if ('failure' in asked) return asked;
+  if (asked.value.status !== 200) return { failure: failureOf(source.title, asked.value) };
+  const body = jsonOf(asked.value.text);
+  return body === undefined ? foreign(source) : { value: { said: asked.value, body } };
+};
+
+const foreign = ({ title }: Source): ReturnType<typeof unusable> => unusable(`${title} does not answer as Alertmanager does`);
+
+/** Undefined for one that is silenced or inhibited. */
+const nameOf = (alert: Json): readonly string[] => {
+  if (!isObject(alert) || !isObject(alert['status']) || alert['status']['state'] === 'suppressed') return [];
+  const name = isObject(alert['labels']) ? alert['labels']['alertname'] : undefined;
+  return [typeof name === 'string' && name !== '' ? name : 'an alert without a name'];
+};
+
+/** One that has just begun, or waits for its peers, knows of no alerts: that it names none says nothing. By its own clock. */
+const isSettled = async (source: Source, clock: Clock, signal: AbortSignal): Promise<Asked<true>> => {
+  const { title, config } = source;
+  const asked = await get(source, '/api/v2/status', signal);
+  if ('failure' in asked) return asked;
+  const { said, body } = asked.value;
+  const begun = isObject(body) && typeof body['uptime'] === 'string' ? Date.parse(body['uptime']) : Number.NaN;
+  if (!isObject(body) || Number.isNaN(begun)) return foreign(source);
+  if (isObject(body['cluster']) && body['cluster']['status'] === 'settling')
+    return { failure: { result: 'failed', problem: `${title} waits for its peers, and may not know of all alerts` } };
+  const told = Date.parse(said.headers['date'] ?? '');
+  const nowMs = Number.isNaN(told) ? clock.now().epochMilliseconds : told;
+  if (nowMs - begun >= config.startupGraceMs) return { value: true };
+  const problem = `${title} has begun less than ${config.startupGraceMs / 1000} s ago, and may not have been told of all alerts`;
+  return { failure: { result: 'failed', problem } };
+};
+
+/**
+ * The name of each alert that all matchers match and that nobody has silenced or inhibited. Alertmanager is asked whether it is settled after that: it could begin
+ * anew in between. Rejects with the signal's reason only.
+ */
+export const firingOf = async (
+  source: Source,
+  matchers: readonly string[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Asked<readonly string[]>> => {
+  const query = new URLSearchParams({ active: 'true', silenced: 'false', inhibited: 'false' });
+  for (const matcher of matchers) query.append('filter', matcher);
+  const asked = await get(source, `/api/v2/alerts?${query.toString()}`, signal);
+  if ('failure' in asked) return asked;
+  const { body } = asked.value;
+  if (!Array.isArray(body)) return foreign(source);
+  const names = (body as readonly Json[]).flatMap(nameOf);
+  if (names.length > 0) return { value: names };
+  const settled = await isSettled(source, clock, signal);
+  return 'failure' in settled ? settled : { value: [] };
+};

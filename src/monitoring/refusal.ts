@@ -1,0 +1,47 @@
+import { isObject, type Json } from '../core/json.ts';
+import type { Saying } from '../support/http-exchange.ts';
+import type { SourceFailure } from './source.ts';
+
+/** Characters of a server's own words that are told. */
+const longest = 200;
+
+/** One line, without what is not printed. */
+export const tidy = (text: string): string =>
+  text
+    .replaceAll(/[\s\p{C}]+/gu, ' ')
+    .trim()
+    .slice(0, longest);
+
+/** The body as JSON; undefined when it is none. */
+export const jsonOf = (text: string): Json | undefined => {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Prometheus: {"status": "error", "errorType", "error"}. Alertmanager's API v2: a text as JSON, or {"code", "message"}. */
+const wordsIn = (body: Json | undefined): string | undefined => {
+  if (typeof body === 'string') return tidy(body);
+  const text = isObject(body) ? (body['error'] ?? body['message']) : undefined;
+  return typeof text === 'string' ? tidy(text) : undefined;
+};
+
+/** What an answer that is no success means, for whoever wrote the question. */
+export const failureOf = (title: string, { status, text }: Saying): SourceFailure => {
+  if (status === 401 || status === 403)
+    return { result: 'failed', problem: `${title} refuses the credentials of the operator (${status})` };
+  if (status >= 300 && status < 400)
+    return {
+      result: 'failed',
+      problem: `${title} answers with a redirect (${status}), which is not followed: its url has to be the address itself`,
+    };
+  const words = wordsIn(jsonOf(text));
+  if (words !== undefined && status >= 400 && status < 500 && status !== 404 && status !== 429)
+    return { result: 'refused', problem: `${title} refuses the question: ${words}` };
+  return { result: 'failed', problem: `${title} answers ${status}${words === undefined ? '' : `: ${words}`}` };
+};
+
+/** An answer of another form than the API has. */
+export const unusable = (problem: string): { readonly failure: SourceFailure } => ({ failure: { result: 'unusable', problem } });
