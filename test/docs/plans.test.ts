@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { readMaintenancePlan } from '../../src/apis/maintenance-plan.ts';
 import { maintenancePlanSpec } from '../../src/apis/schema/maintenance-plan.ts';
 import { crdTexts } from '../../src/cli/install/crds.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';
 import { inProcess } from '../../src/embedded/in-process.ts';
+import { readMonitoringConfig } from '../../src/monitoring/sources-file.ts';
 import { planExpressions } from '../../src/operator/plans/expressions.ts';
 import { VirtualClock } from '../../src/support/virtual-clock.ts';
 import { blocksOf } from '../commands/blocks.ts';
@@ -26,7 +30,8 @@ const ours = written.filter(({ object }) => object['apiVersion'] === 'drydock.de
 const whole = ours.filter(({ object }) => object['kind'] === 'MaintenancePlan');
 
 /** A block that has a part of a spec, such as `gates`: it is tried as a part of the first plan. */
-const parts = written.filter(({ place, object }) => place.startsWith('docs/plans.md') && object['apiVersion'] === undefined);
+const ofPlans = written.filter(({ place, object }) => place.startsWith('docs/plans.md') && object['apiVersion'] === undefined);
+const parts = ofPlans.filter(({ object }) => object['sources'] === undefined);
 const asPlan = ({ place, object }: Written): Written => ({
   place,
   object: { ...whole[0]?.object, spec: { ...(whole[0]?.object['spec'] as JsonObject), ...object } },
@@ -53,7 +58,7 @@ const start = async (): Promise<(written: Written) => Promise<string>> => {
 
 test('every object of Drydock in the documents about plans is taken by the API server, strictly', async () => {
   const refusalOf = await start();
-  assert.deepEqual([plans.length, parts.length], [14, 2]);
+  assert.deepEqual([plans.length, parts.length], [15, 3]);
   for (const one of [...ours, ...parts.map(asPlan)]) assert.equal(await refusalOf(one), '');
   assert.match(await refusalOf(asPlan({ place: 'misspelled', object: { dueTo: {} } })), /unknown field "spec\.dueTo"/);
   assert.match(await refusalOf(asPlan({ place: 'two works', object: { work: { none: {}, reboot: {} } } })), /exactly one of job/);
@@ -66,6 +71,23 @@ test('every plan of the documents is read as it is meant: its fields are those o
   }
   const broken = asPlan({ place: 'broken', object: { due: { expression: "node.metadata.labels.?['a']" } } });
   assert.match(planExpressions(readMaintenancePlan(broken.object)).problem ?? '', /^spec\.due\.expression: /);
+});
+
+test('the file of sources is read as it stands, and its plans find their default in it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'drydock-'));
+  try {
+    const files = ofPlans.filter(({ object }) => object['sources'] !== undefined);
+    assert.equal(files.length, 1);
+    const file = join(folder, 'sources.yaml');
+    writeFileSync(file, stringify(files[0]?.object));
+    const { sources } = readMonitoringConfig(file);
+    assert.deepEqual(
+      sources.map(({ kind, name }) => `${kind} ${name}`),
+      ['prometheus default', 'alertmanager default'],
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('a plan of the documents is run through a real API server too: each is marked for it', () => {
