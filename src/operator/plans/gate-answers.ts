@@ -1,7 +1,7 @@
 import { evaluate } from '../../cel/evaluate.ts';
 import { Typed } from '../../cel/plain.ts';
-import { fewOf } from '../../core/drain/blocker.ts';
 import type { GateValue, PromqlGate } from '../../core/plan/gates/gate.ts';
+import { fewOf } from '../../core/text.ts';
 import type { Sample, Told } from '../ports.ts';
 
 /** What the answers of Prometheus and Alertmanager mean to a gate. */

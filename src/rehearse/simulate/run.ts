@@ -14,7 +14,7 @@ export type PlannedMaintenance = { readonly node: string; readonly name: string;
 /** What is rehearsed: all at once and held, or so many at a time, each released as soon as it is drained. */
 export type Order = { readonly plannedMaintenances: readonly PlannedMaintenance[]; readonly parallel?: number; readonly horizonMs: number };
 
-export type NodeOutcome = 'drained' | 'failed' | 'stuck' | 'not reached';
+type NodeOutcome = 'drained' | 'failed' | 'stuck' | 'not reached';
 
 export type NodeRun = { readonly outcome: NodeOutcome; readonly trace: MaintenanceTrace };
 
