@@ -1,4 +1,4 @@
-// `npm run bench [-- SCENARIO…]`, `bench:embedded [-- NODES PODS]`, `bench:nova [-- AT_ONCE]`, `bench -- plan [RUNS]`, `bench:rehearse [-- SCENARIO… | scale …]`: installs what is
+// `npm run bench [-- SCENARIO…]`, `bench:embedded [-- NODES PODS]`, `bench:nova [-- AT_ONCE]`, `bench -- plan [RUNS]`, `bench:rehearse [-- SCENARIO… | plans [SCENARIO…] | scale …]`: installs what is
 // missing, then measures. See bench/README.md.
 import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
@@ -7,6 +7,14 @@ import { forRehearsals, handOver } from './hand-over.mjs';
 const programs = { embedded: 'embedded.ts', nova: 'nova.ts', plan: 'plan.ts', rehearse: 'rehearse.ts' };
 const [first, ...rest] = process.argv.slice(2);
 const scale = first === 'rehearse' && rest[0] === 'scale';
+const plans = first === 'rehearse' && rest[0] === 'plans';
 const own = programs[first];
-const [program, args] = own === undefined ? ['main.ts', process.argv.slice(2)] : scale ? ['rehearse-scale.ts', rest.slice(1)] : [own, rest];
+const [program, args] =
+  own === undefined
+    ? ['main.ts', process.argv.slice(2)]
+    : scale
+      ? ['rehearse-scale.ts', rest.slice(1)]
+      : plans
+        ? ['rehearse-plans.ts', rest.slice(1)]
+        : [own, rest];
 handOver(bootstrap(), [...(scale ? forRehearsals : []), join(root, 'bench', program), ...args]);

@@ -65,7 +65,14 @@ export const firstBoot = async (api: Api, names: readonly string[]): Promise<voi
 };
 
 /** What the work does on a node: a reboot into a kernel, an exit code without one, or nothing that ever ends. */
-export type Deed = { readonly kernel?: string; readonly exitCode?: number; readonly hangs?: true };
+export type Deed = {
+  readonly kernel?: string;
+  readonly exitCode?: number;
+  readonly hangs?: true;
+  /** How long the work takes, and the reboot after it: no time when left out. */
+  readonly workMs?: number;
+  readonly rebootMs?: number;
+};
 
 /** `hook`: the moment of the hook that the pod is of; empty for work. */
 type About = { readonly pod: string; readonly hook: string };
@@ -84,6 +91,7 @@ export class Work {
   readonly #api: Api;
   readonly #deedOf: DeedOf;
   readonly #seen = new Set<string>();
+  readonly #underWay: Promise<void>[] = [];
   #boots = 0;
   #stopped = false;
   readonly #loop: Promise<void>;
@@ -97,23 +105,32 @@ export class Work {
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#loop;
+    await Promise.all(this.#underWay);
   }
 
   async #run(): Promise<void> {
     while (!this.#stopped) {
       const { items } = await this.#api.get<List<Pod>>(space);
-      for (const pod of items) if (pod.status?.phase === 'Running' && !this.#seen.has(pod.metadata.uid)) await this.#do(pod);
+      for (const pod of items) if (pod.status?.phase === 'Running' && !this.#seen.has(pod.metadata.uid)) await this.#begin(pod);
       await new Promise(resolve => setTimeout(resolve, 100));
     }
   }
 
-  async #do({ metadata, spec }: Pod): Promise<void> {
+  async #begin({ metadata, spec }: Pod): Promise<void> {
     const { nodeName } = spec;
     this.#seen.add(metadata.uid);
     const about = { pod: metadata.name, hook: hookIn(spec) };
     if (isWork(about)) this.counts.set(nodeName, (this.counts.get(nodeName) ?? 0) + 1);
-    const { kernel, exitCode = 0, hangs } = this.#deedOf(nodeName, about);
-    if (hangs === true) return;
+    const deed = this.#deedOf(nodeName, about);
+    if (deed.hangs === true) return;
+    const done = this.#do(metadata.name, nodeName, deed);
+    // What takes time goes on beside that of other nodes.
+    if (deed.workMs === undefined && deed.rebootMs === undefined) await done;
+    else this.#underWay.push(done);
+  }
+
+  async #do(pod: string, nodeName: string, { kernel, exitCode = 0, workMs = 0, rebootMs = 0 }: Deed): Promise<void> {
+    if (workMs > 0) await new Promise(resolve => setTimeout(resolve, workMs));
     const state = {
       terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', message: exitCode === 0 ? '' : 'no space left on /boot' },
     };
@@ -121,8 +138,9 @@ export class Work {
       phase: exitCode === 0 ? 'Succeeded' : 'Failed',
       containerStatuses: [{ name: 'up', image: 'x', imageID: '', ready: false, restartCount: 0, state }],
     };
-    await this.#api.call('PATCH', `${space}/${metadata.name}/status`, { status }, 'application/merge-patch+json');
+    await this.#api.call('PATCH', `${space}/${pod}/status`, { status }, 'application/merge-patch+json');
     if (kernel === undefined) return;
+    if (rebootMs > 0) await new Promise(resolve => setTimeout(resolve, rebootMs));
     this.#boots += 1;
     const nodeInfo = { bootID: `boot-${this.#boots}`, kernelVersion: kernel };
     await this.#api.patch(`${nodePath(nodeName)}/status`, { status: { nodeInfo } });

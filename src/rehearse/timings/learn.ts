@@ -109,7 +109,8 @@ class KnownTimings {
   /** Seconds that this pod takes in the run of this seed; `guess` is for pods of which nothing is known. */
   draw(pod: Stored, workload: Workload | undefined, seed: number, guess: number): number {
     const ofPod = chanceOf(`${this.#what} ${uidOf(pod)}`, seed);
-    const nearest = workload && (this.#byWorkload.get(workloadText(workload)) ?? this.#byNamespace.get(workload.namespace) ?? this.#ofAll);
+    const own = workload && (this.#byWorkload.get(workloadText(workload)) ?? this.#byNamespace.get(workload.namespace));
+    const nearest = own ?? this.#ofAll;
     const ofRun = (0.5 + (seed - 1) * steps[this.#what]) % 1;
     return nearest === undefined ? guess * (1 - guessSpread + 2 * guessSpread * ofPod) : nearest.draw(ofPod, ofRun);
   }
