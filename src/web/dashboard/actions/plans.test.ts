@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planAdapter } from '../../../apis/plan-adapter.ts';
 import type { JsonObject } from '../../../core/json.ts';
-import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
+import type { Api } from '../../../operator/ports.ts';
+import { answering } from '../testing/answering.ts';
 import { approvePlan, readPlanApproval, readPlanOrder, steer } from './plans.ts';
 
 const time = '2026-05-01T10:00:00Z';
@@ -19,17 +20,6 @@ const planOf = (spec: JsonObject = {}) =>
       run: { id: '1', revision: 'r1', startTime: time, stage: 'canary' },
     },
   });
-
-const answering = (status: number, body: unknown = {}): Api & { readonly calls: ApiCall[] } => {
-  const calls: ApiCall[] = [];
-  return {
-    calls,
-    call: async (call): Promise<ApiResponse> => {
-      calls.push(call);
-      return { status, headers: {}, body };
-    },
-  };
-};
 
 const deaf: Api = { call: () => Promise.reject(new Error('ECONNREFUSED')) };
 

@@ -3,24 +3,13 @@ import { test } from 'node:test';
 import { maintenance } from '../../../apis/maintenance.ts';
 import { medik8s } from '../../../apis/medik8s.ts';
 import type { KindAdapter } from '../../../core/request/request.ts';
-import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
+import type { Api, ApiCall } from '../../../operator/ports.ts';
+import { answering } from '../testing/answering.ts';
 import { maintain, makerAmong, readOrder, readRelease, release } from './wishes.ts';
 
 const full = maintenance('medik8s-leases');
 const seed = medik8s('medik8s-leases');
 const order = { node: 'w1', reason: '', force: false, deleteEmptyDirData: false };
-
-/** Answers everything with one status, and keeps what it was asked. */
-const answering = (status: number, body: unknown = {}): Api & { readonly calls: ApiCall[] } => {
-  const calls: ApiCall[] = [];
-  return {
-    calls,
-    call: async (call): Promise<ApiResponse> => {
-      calls.push(call);
-      return { status, headers: {}, body };
-    },
-  };
-};
 
 const specOf = (call: ApiCall | undefined): unknown => (call?.body as { readonly spec: unknown } | undefined)?.spec;
 
