@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PlanView } from '../../web/dashboard/scene.ts';
+import { makePlan } from '../testing/make-plan.ts';
 import {
   approvalText,
   countsText,
@@ -15,21 +15,6 @@ import {
 } from './plan-words.ts';
 
 const now = Date.parse('2026-05-01T10:10:00Z');
-
-const makePlan = (over: Partial<PlanView> = {}): PlanView => ({
-  key: 'kernel',
-  uid: 'u1',
-  phase: 'Running',
-  message: '1 done',
-  paused: false,
-  aborted: false,
-  deleting: false,
-  stages: [],
-  inFlight: [],
-  waiting: [],
-  failures: [],
-  ...over,
-});
 
 const counts = { due: 1200, blocked: 0, inFlight: 2, done: 1, failed: 0, skipped: 0 };
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { effect } from '@preact/signals';
-import type { BlockerView, HoldView, MachineView, NodeView, PlanView, PodView, Scene } from '../../web/dashboard/scene.ts';
+import type { BlockerView, HoldView, MachineView, NodeView, PodView, Scene } from '../../web/dashboard/scene.ts';
+import { makePlan } from '../testing/make-plan.ts';
 import type { Move } from './moves.ts';
 import { Store } from './store.ts';
 
@@ -204,28 +205,15 @@ test('what is announced is known with its node until it is over, and each of its
   assert.deepEqual([shown()[0], store.windows.value.length, told().length], [[], 0, 3]);
 });
 
-const makePlan = (key: string, over: Partial<PlanView> = {}): PlanView => ({
-  key,
-  uid: `uid-${key}`,
-  phase: 'Running',
-  message: '',
-  paused: false,
-  aborted: false,
-  deleting: false,
-  stages: [],
-  inFlight: [],
-  waiting: [],
-  failures: [],
-  ...over,
-});
-
 test('plans that are over come last, and each phase is told once', () => {
-  const { store, told } = storeOf(makeScene({ plans: [makePlan('b', { phase: 'Complete' }), makePlan('d'), makePlan('c')] }));
+  const { store, told } = storeOf(
+    makeScene({ plans: [makePlan({ key: 'b', phase: 'Complete' }), makePlan({ key: 'd' }), makePlan({ key: 'c' })] }),
+  );
   const shown = (): readonly string[] => store.plans.value.map(({ key }) => key);
   assert.deepEqual(shown(), ['c', 'd', 'b']);
-  store.apply({ plans: [makePlan('c', { phase: 'AwaitingApproval' }), makePlan('a', { phase: 'Paused' })] });
-  store.apply({ plans: [makePlan('c', { phase: 'AwaitingApproval', message: 'still' })] });
-  store.apply({ plans: [makePlan('c', { phase: 'Complete' })], gone: { plans: ['d'] } });
+  store.apply({ plans: [makePlan({ key: 'c', phase: 'AwaitingApproval' }), makePlan({ key: 'a', phase: 'Paused' })] });
+  store.apply({ plans: [makePlan({ key: 'c', phase: 'AwaitingApproval', message: 'still' })] });
+  store.apply({ plans: [makePlan({ key: 'c', phase: 'Complete' })], gone: { plans: ['d'] } });
   assert.deepEqual(shown(), ['a', 'b', 'c']);
   assert.deepEqual(told().toReversed(), ['plan c waits for approval', 'plan c complete']);
   store.replace(makeScene());
