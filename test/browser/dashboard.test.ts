@@ -71,6 +71,17 @@ const serveDemo = (demo: Demo, port: number, access?: DashboardOptions['access']
     log: silentLog,
   });
 
+/** A page whose errors are kept. */
+const desktopPage = async (browser: Browser, complaints: string[]): Promise<Page> => {
+  const page = await browser.newPage({ viewport: desktop, colorScheme: 'light' });
+  page.setDefaultTimeout(patience);
+  page.on('pageerror', error => complaints.push(String(error)));
+  page.on('console', message => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  return page;
+};
+
 const isLive = (page: Page): Promise<void> => page.locator('.connection.live').waitFor({ timeout: patience });
 
 describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
@@ -102,12 +113,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     demo = startDemo({ log: silentLog });
     dashboard = await serve(0);
     browser = await launch();
-    page = await browser.newPage({ viewport: desktop, colorScheme: 'light' });
-    page.setDefaultTimeout(patience);
-    page.on('pageerror', error => complaints.push(String(error)));
-    page.on('console', message => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
+    page = await desktopPage(browser, complaints);
   });
 
   after(async () => {
@@ -435,12 +441,7 @@ describe('a plan in a browser', { skip: leftOut, timeout: 180_000 }, () => {
     demo = startDemo({ log: silentLog, speed: 10 });
     dashboard = await serveDemo(demo, 0);
     browser = await launch();
-    page = await browser.newPage({ viewport: desktop, colorScheme: 'light' });
-    page.setDefaultTimeout(patience);
-    page.on('pageerror', error => complaints.push(String(error)));
-    page.on('console', message => {
-      if (message.type() === 'error') complaints.push(message.text());
-    });
+    page = await desktopPage(browser, complaints);
   });
 
   after(async () => {
