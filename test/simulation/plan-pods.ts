@@ -1,3 +1,4 @@
+import { workNamespace } from '../../src/cli/manager/controller-manager.ts';
 import type { EmbeddedCluster } from '../../src/embedded/cluster.ts';
 import type { Writes } from '../../src/embedded/controllers/controller.ts';
 import { nodeOf, phaseOf } from '../../src/embedded/controllers/pods.ts';
@@ -6,8 +7,6 @@ import { Dice } from './dice.ts';
 import type { SimClock } from './sim-clock.ts';
 
 /** What the containers of plans do in simulated time: each ends after some seconds, well or badly, and work gives its node another boot. */
-
-export const planNamespace = 'drydock-plans';
 
 type Parts = { readonly cluster: EmbeddedCluster; readonly writes: Writes; readonly clock: SimClock };
 
@@ -40,7 +39,7 @@ export const startPlanPods = ({ cluster, writes, clock }: Parts, seed: number): 
   };
 
   const end = ({ metadata: { name, uid } }: Stored, exitCode: number, boot: boolean): void => {
-    const pod = store.get('pods', planNamespace, name);
+    const pod = store.get('pods', workNamespace, name);
     if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp !== undefined || phaseOf(pod) !== 'Running') return;
     writes.update('pods', { ...pod, status: ended(pod, exitCode) }, 'status');
     if (boot) reboot(nodeOf(pod));
@@ -48,7 +47,7 @@ export const startPlanPods = ({ cluster, writes, clock }: Parts, seed: number): 
 
   store.subscribe(({ type, object: pod }) => {
     const { namespace, uid, name } = pod.metadata;
-    if (type === 'removed' || namespace !== planNamespace || phaseOf(pod) !== 'Running' || begun.has(uid)) return;
+    if (type === 'removed' || namespace !== workNamespace || phaseOf(pod) !== 'Running' || begun.has(uid)) return;
     begun.add(uid);
     const prepares = name.endsWith('-ready');
     const exitCode = dice.is(prepares ? 75 : 85) ? 0 : dice.of([1, 3]);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { workNamespace } from '../../src/cli/manager/controller-manager.ts';
 import type { JsonObject } from '../../src/core/json.ts';
 import { createCluster, type EmbeddedCluster } from '../../src/embedded/cluster.ts';
 import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
@@ -12,7 +13,7 @@ import { machineControllers, runsOn } from '../../src/embedded/machines/controll
 import { machineDefinitions, machineGroups } from '../../src/embedded/machines/definitions.ts';
 import { type Stored, text } from '../../src/embedded/object.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
-import { planNamespace, startPlanPods } from './plan-pods.ts';
+import { startPlanPods } from './plan-pods.ts';
 import { leaseNamespace, operatorNamespace } from './process.ts';
 import { lifecycleDefinitions, Responders } from './responders.ts';
 import type { SimClock } from './sim-clock.ts';
@@ -85,7 +86,7 @@ const furnish = ({ make, runtime }: Stage, story: Story, clock: SimClock): void 
     ...(machines === undefined ? [] : machineDefinitions(machines.flavour)),
   ];
   for (const one of [...definitions, ...more]) make(crds, one);
-  for (const name of [leaseNamespace, operatorNamespace, planNamespace, 'shop', 'bank', 'machines'])
+  for (const name of [leaseNamespace, operatorNamespace, workNamespace, 'shop', 'bank', 'machines'])
     make('namespaces', { metadata: { name } });
   if (vms.length > 0) for (const one of kubeVirtObjects()) make(kubeVirtResources[text(one, 'kind')] ?? '', one);
   make('priorityclasses.scheduling.k8s.io', { metadata: { name: 'high' }, value: 1000 });

@@ -1,7 +1,7 @@
+import { workNamespace } from '../../../src/cli/manager/controller-manager.ts';
 import { planAnnotation } from '../../../src/core/plan/plan.ts';
 import { at, objects, part, type Stored, strings, text } from '../../../src/embedded/object.ts';
 import type { Store } from '../../../src/embedded/store/store.ts';
-import { planNamespace } from '../plan-pods.ts';
 import { type Around, type Checker, isDone, type Served } from './checker.ts';
 import { isFinished, isReady, isTerminating, judge, nodeOfPod, ownerOf } from './judgement.ts';
 import { drainTaints, idOf, isCordoned, isHeld, taintsOf } from './marks.ts';
@@ -136,7 +136,7 @@ export const evictionChecker = (around: Around): Checker => {
     const options = part(call.body as Stored, ...(isEviction ? ['deleteOptions'] : []));
     const uid = text(options, 'preconditions', 'uid');
     if (uid === '') fail('policy', `${target.namespace}/${target.name} is asked to go whoever it is`);
-    if (isDeletion && target.namespace === planNamespace && pod !== undefined) return checkPlanPod(pod);
+    if (isDeletion && target.namespace === workNamespace && pod !== undefined) return checkPlanPod(pod);
     if (pod === undefined || uid !== pod.metadata.uid) return;
     checkPolicy(pod, isDeletion);
     checkHold(pod);
