@@ -98,6 +98,7 @@ describe('the expected end', () => {
     assert.equal(endOf({ nodes, verdicts: [makeVerdict('n1', { stage: 'canary', completedAt: at(-1001) })] }, plan), 2 * 3600);
     const inFlight = [makeInFlight('n1', { stage: 'canary', startedAt: at(-600) })];
     assert.equal(endOf({ nodes }, { ...plan, inFlight }), 3000 + 2 * 3600 + 1000);
+    assert.equal(endOf({ nodes }, { ...hour, stages, inFlight }), 3000 + 2 * 3600 + 1000, 'nobody replaces it: it is gone by itself');
   });
 
   test('is in time or not; a plan that is over was; one without a deadline says nothing', () => {
