@@ -1,9 +1,11 @@
 /** The shipped role that is enough for a command. */
 const roles: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(['status', 'why', 'windows', 'rehearse', 'snapshot'].map(command => [command, 'drydock-maintenance-viewer'])),
+  ...Object.fromEntries(
+    ['status', 'why', 'windows', 'rehearse', 'snapshot', 'plan rehearse'].map(command => [command, 'drydock-maintenance-viewer']),
+  ),
   ...Object.fromEntries(['maintain', 'release'].map(command => [command, 'drydock-maintenance-editor'])),
   ...Object.fromEntries(['drain', 'cordon', 'uncordon'].map(command => [command, 'drydock-drainer'])),
-  ...Object.fromEntries(['plan status', 'plan history', 'plan rehearse'].map(command => [command, 'drydock-plan-viewer'])),
+  ...Object.fromEntries(['plan status', 'plan history'].map(command => [command, 'drydock-plan-viewer'])),
   ...Object.fromEntries(
     ['pause', 'resume', 'abort', 'rerun', 'retry', 'skip', 'next', 'approve', 'promote'].map(word => [
       `plan ${word}`,

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { create, getNode, nodesReady } from '../control-plane/cluster.ts';
@@ -54,6 +57,32 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
   const specOf = async (name: string): Promise<MaintenancePlan['spec']> => (await api.get<MaintenancePlan>(planPath(name))).spec;
 
   describe('beside each other', { concurrency: 4 }, () => {
+    test('a rehearsal foretells a plan from its file before it is made, and by its name afterwards, and touches nothing', async () => {
+      const names = await nodesOf('foretold', 2);
+      const folder = mkdtempSync(join(tmpdir(), 'drydock-test-'));
+      try {
+        const file = join(folder, 'plan.json');
+        writeFileSync(file, JSON.stringify(plan('foretold', 'foretold')));
+        const times = ['--work-time', '10s', '--reboot-time', '20s', '--seeds', '1'];
+        const before = await Promise.all(names.map(name => getNode(api, name)));
+        assert.match(
+          await run('plan', 'rehearse', file, ...times),
+          /^Plan foretold is done with 2 nodes in 1m\d\ds .*\n(.*\n)*foretold-1 /,
+        );
+        const compared = await run('plan', 'rehearse', file, ...times, '--parallel', '1,2', '--compare');
+        assert.match(compared, /^AT ONCE .*\nas planned {2}1m.*\n1 {11}1m.*\n2 {11}[34]\ds /);
+        assert.deepEqual(await Promise.all(names.map(name => getNode(api, name))), before);
+        assert.match((await wrong('plan', 'rehearse', 'foretold')).stderr, /maintenanceplans "foretold" not found/);
+        assert.match((await wrong('plan', 'rehearse', file, '--parallel', '0.5')).stderr, /for --parallel/);
+        await create(api, plan('foretold', 'foretold', { paused: true }));
+        assert.match(await run('plan', 'rehearse', 'foretold', ...times), /the plan is paused: it is played as if it were not/);
+        writeFileSync(file, JSON.stringify(plan('machines', 'foretold', { work: { replace: {} } })));
+        assert.match((await wrong('plan', 'rehearse', file)).stderr, /plan machines cannot be rehearsed: it replaces machines/);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    });
+
     test('create, a canary that is approved, status until it is complete, history, rerun', async () => {
       const names = await nodesOf('made', 3);
       const due = "node.status.nodeInfo.kernelVersion != '6.12.9'";

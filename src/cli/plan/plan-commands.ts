@@ -82,7 +82,8 @@ A FILE ends with .yaml, .yml or .json, or is - for the standard input; anything 
 once, and the operator plays the plan on the copy, in this process and in simulated time. --parallel 5%,10%,20% plays it with each of these as
 concurrency.maxInFlight, and compares them.
 Exit code 0: the plan is complete in every run. 1: it is not. 2: the call is wrong.
-${viewer}`;
+
+Rights: the role drydock-maintenance-viewer is enough; with drydock-plan-viewer, plans are found by their names, and times are learned from their records.`;
 
 const rehearseCommand = (env: Env): Command =>
   copyFlags(

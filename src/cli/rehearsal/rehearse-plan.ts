@@ -59,6 +59,8 @@ const planIn = (file: string): JsonObject => {
 const planNamed = (copy: ClusterSnapshot, name: string): JsonObject => {
   const found = ofKind(copy.objects, 'MaintenancePlan').find(plan => text(plan, 'metadata', 'name') === name);
   if (found !== undefined) return found;
+  const refused = copy.leftOut.find(what => what.startsWith('maintenanceplans:'));
+  if (refused !== undefined) throw new UsageError(`plan ${name} cannot be looked up: ${refused}`);
   throw new UsageError(
     `maintenanceplans "${name}" not found; a plan that is not made yet is rehearsed from its file: drydock plan rehearse ${name}.yaml`,
   );

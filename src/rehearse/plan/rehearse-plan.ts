@@ -100,7 +100,7 @@ const planPart = (plan: PlayablePlan, runs: readonly PlanRun[], seed: number): O
 export const rehearsePlan = async (options: PlanRehearsalOptions): Promise<readonly PlanForecast[]> => {
   const { plan, settings, times, seeds, horizonMs, tell = () => {}, ...rest } = options;
   const playable = playablePlan(plan);
-  const copy = new PlayableCopy(rest, selected(plan, rest.copy));
+  const copy = new PlayableCopy({ ...rest, readsPlans: true }, selected(plan, rest.copy));
   const { sandboxOptions, workloads, unloaded } = copy;
   const forecasts: PlanForecast[] = [];
   for (const setting of settings) {

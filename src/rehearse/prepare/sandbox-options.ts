@@ -19,7 +19,11 @@ export type CopyOptions = Pick<SandboxOptions, 'definitions' | 'adapters' | 'ope
   readonly clientLimit?: ClientLimit;
   /** A copy with more pods than this is played without those that have no say. */
   readonly fewPods?: number;
+  /** Plans and their records are looked at, too. */
+  readonly readsPlans?: boolean;
 };
+
+const ofPlans = (leftOut: string): boolean => leftOut.startsWith('maintenanceplan');
 
 /** Of what could not be taken over, so many are named. */
 const mostNamed = 5;
@@ -34,12 +38,17 @@ export class PlayableCopy {
   readonly #copy: ClusterSnapshot;
   readonly #learned: PodTimings;
   readonly #controlPlane: Forecast['learned']['controlPlane'];
+  readonly #readsPlans: boolean;
   readonly #unloaded = new Set<string>();
 
   /** `targets`: the nodes that may be taken out of service. */
-  constructor({ copy, defaults, clientLimit, fewPods = usualFewPods, ...rest }: CopyOptions, targets: ReadonlySet<string>) {
+  constructor(
+    { copy, defaults, clientLimit, fewPods = usualFewPods, readsPlans = false, ...rest }: CopyOptions,
+    targets: ReadonlySet<string>,
+  ) {
     const { takenAt } = copy;
     this.#copy = copy;
+    this.#readsPlans = readsPlans;
     this.workloads = new Workloads(copy.objects);
     this.#learned = new PodTimings(copy.objects, this.workloads, defaults);
     const { limits, from } = learnLimits(copy.objects, clientLimit);
@@ -71,7 +80,7 @@ export class PlayableCopy {
     const named = [...this.#unloaded].sort();
     const rest = named.length > mostNamed ? [`${named.length - mostNamed} more objects could not be taken over`] : [];
     return [
-      ...this.#copy.leftOut.map(what => `not in the copy: ${what}`),
+      ...this.#copy.leftOut.filter(what => this.#readsPlans || !ofPlans(what)).map(what => `not in the copy: ${what}`),
       ...named.slice(0, mostNamed).map(what => `could not be taken over: ${what}`),
       ...rest,
     ];
