@@ -39,12 +39,13 @@ export const boundsOf = (
     const [kubectl, ours] = [find(scenario, 'kubectl'), find(scenario, contender)];
     return kubectl === undefined || ours === undefined ? undefined : kubectl.seconds / ours.seconds;
   };
-  const ofBoth = (bound: (contender: ContenderName, called: string) => readonly Bound[]): readonly Bound[] => [
+  const ofAll = (bound: (contender: ContenderName, called: string) => readonly Bound[]): readonly Bound[] => [
     ...bound('operator', 'the operator'),
+    ...bound('nodemaintenance', 'the operator with NodeMaintenances'),
     ...bound('drain', 'drydock drain'),
   ];
   return [
-    ...ofBoth((contender, called) => [
+    ...ofAll((contender, called) => [
       ...['free', 'pdb', 'mix'].map(name => atMost(`${name}: time of ${called} to that of the floor`, find(name, contender)?.ratio, 1.2)),
       atMost(`fleet: time of ${called} to that of the floor`, find('fleet', contender)?.ratio, 0.9),
       ...['pdb', 'mix'].map(name => atLeast(`${name}: time of kubectl to that of ${called}`, faster(name, contender), 3)),

@@ -9,7 +9,7 @@ import type { Contender, ContenderName } from './contenders/contender.ts';
 import { drain } from './contenders/drain.ts';
 import { floor } from './contenders/floor.ts';
 import { kubectl } from './contenders/kubectl.ts';
-import { operator } from './contenders/operator.ts';
+import { nodeMaintenance, operator } from './contenders/operator.ts';
 import { type Measurement, measure } from './measure.ts';
 import { type Options, optionsFrom, usage } from './options.ts';
 import { machine, tableOf, verdictsOf } from './report.ts';
@@ -22,6 +22,7 @@ const make: Readonly<Record<ContenderName, (controlPlane: ControlPlane) => Conte
   floor,
   kubectl,
   operator,
+  nodemaintenance: nodeMaintenance,
   drain,
 };
 

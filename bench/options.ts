@@ -11,7 +11,7 @@ export type Options = {
   readonly json: string;
 };
 
-export const usage = `usage: npm run bench -- [scenario…] [--runs N] [--json FILE] [--only floor,kubectl,operator,drain]
+export const usage = `usage: npm run bench -- [scenario…] [--runs N] [--json FILE] [--only floor,kubectl,operator,nodemaintenance,drain]
 scenarios: ${usual.join(', ')} (these when none is named), scale`;
 
 const isContender = (name: string): name is ContenderName => contenderNames.some(known => known === name);

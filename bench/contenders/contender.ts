@@ -14,5 +14,5 @@ export interface Contender {
   stop(): Promise<void>;
 }
 
-export const contenderNames = ['floor', 'kubectl', 'operator', 'drain'] as const;
+export const contenderNames = ['floor', 'kubectl', 'operator', 'nodemaintenance', 'drain'] as const;
 export type ContenderName = (typeof contenderNames)[number];

@@ -12,20 +12,44 @@ import type { Contender } from './contender.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const main = join(root, 'src', 'main.mjs');
-const resource = 'maintenances';
-const collection = `/apis/drydock.dev/v1alpha1/${resource}`;
 
-type Maintenance = { readonly metadata: Metadata; readonly status?: { readonly conditions?: readonly Condition[] } };
+type Maintenance = {
+  readonly metadata: Metadata;
+  readonly status?: { readonly phase?: string; readonly conditions?: readonly Condition[] };
+};
 
-const isDrained = (maintenance: Maintenance): boolean =>
-  maintenance.status?.conditions?.some(({ type, status }) => type === 'Drained' && status === 'True') === true;
+/** A kind that the operator serves. */
+type Served = {
+  readonly resource: string;
+  readonly collection: string;
+  readonly isDrained: (maintenance: Maintenance) => boolean;
+  readonly manifest: (node: string) => object;
+};
 
-const manifest = (node: string): object => ({
-  apiVersion: 'drydock.dev/v1alpha1',
-  kind: 'Maintenance',
-  metadata: { name: node },
-  spec: { nodeName: node, reason: 'bench', drain: { force: true, deleteEmptyDirData: true, ignoreDaemonSets: true } },
-});
+const maintenances: Served = {
+  resource: 'maintenances',
+  collection: '/apis/drydock.dev/v1alpha1/maintenances',
+  isDrained: ({ status }) => status?.conditions?.some(({ type, status: is }) => type === 'Drained' && is === 'True') === true,
+  manifest: node => ({
+    apiVersion: 'drydock.dev/v1alpha1',
+    kind: 'Maintenance',
+    metadata: { name: node },
+    spec: { nodeName: node, reason: 'bench', drain: { force: true, deleteEmptyDirData: true, ignoreDaemonSets: true } },
+  }),
+};
+
+/** The kind of the replaced operator: it forces and deletes as a matter of course. */
+const nodeMaintenances: Served = {
+  resource: 'nodemaintenances',
+  collection: '/apis/nodemaintenance.medik8s.io/v1beta1/nodemaintenances',
+  isDrained: ({ status }) => status?.phase === 'Succeeded',
+  manifest: node => ({
+    apiVersion: 'nodemaintenance.medik8s.io/v1beta1',
+    kind: 'NodeMaintenance',
+    metadata: { name: node },
+    spec: { nodeName: node, reason: 'bench' },
+  }),
+};
 
 const installKinds = async (controlPlane: ControlPlane): Promise<void> => {
   const crds = await run(process.execPath, [main, 'crds'], { cwd: root });
@@ -33,7 +57,8 @@ const installKinds = async (controlPlane: ControlPlane): Promise<void> => {
   // Server side: the schemas are longer than the annotation of a client-side apply may be.
   const applied = await controlPlane.kubectl(['apply', '--server-side', '-f', '-'], { input: crds.stdout });
   if (applied.code !== 0) throw new Error(`kubectl apply: ${applied.stderr}`);
-  await until(`${collection} to be served`, async () => (await controlPlane.api.call('GET', collection)).status === 200);
+  for (const { collection } of [maintenances, nodeMaintenances])
+    await until(`${collection} to be served`, async () => (await controlPlane.api.call('GET', collection)).status === 200);
 };
 
 /** Its readiness says that its caches are filled and that it leads. */
@@ -60,7 +85,7 @@ const startOperator = async (controlPlane: ControlPlane): Promise<Running> => {
 const whileAlive = <T>(operator: Running, work: Promise<T>): Promise<T> =>
   Promise.race([work, operator.ended.then(code => Promise.reject(new Error(`the operator ended with ${code}:\n${operator.tail()}`)))]);
 
-const drain = async (api: Api, nodes: readonly string[]): Promise<void> => {
+const drain = async (api: Api, { collection, isDrained, manifest }: Served, nodes: readonly string[]): Promise<void> => {
   const waiting = new Set(nodes);
   const { metadata } = await api.get<List<Maintenance>>(collection);
   const done = new AbortController();
@@ -77,7 +102,7 @@ const drain = async (api: Api, nodes: readonly string[]): Promise<void> => {
   await watch;
 };
 
-const release = async (api: Api, nodes: readonly string[]): Promise<void> => {
+const release = async (api: Api, { collection }: Served, nodes: readonly string[]): Promise<void> => {
   await Promise.all(nodes.map(node => api.delete(`${collection}/${node}`)));
   const goneAndOpen = async (): Promise<boolean> => {
     const { items } = await api.get<List<Maintenance>>(collection);
@@ -97,21 +122,36 @@ const residentMemory = async (pid: number): Promise<number> => {
   return Number(stdout.trim()) * 1024;
 };
 
-/** Drydock itself, running before the first object is created, as in a cluster. */
-export const operator = async (controlPlane: ControlPlane): Promise<Contender> => {
-  await installKinds(controlPlane);
-  const running = await startOperator(controlPlane);
-  const api = controlPlane.apiOf('admin');
-  return {
-    name: 'operator',
-    user: 'drydock',
-    startedBy: resource,
-    drain: nodes => whileAlive(running, drain(api, nodes)),
-    release: nodes => whileAlive(running, release(api, nodes)),
-    memory: async () => residentMemory(await running.pid()),
-    stop: async () => {
-      api.close();
-      await running.stop();
-    },
-  };
+/** One operator for both kinds, as in a cluster. */
+const started = new WeakMap<ControlPlane, Promise<Running>>();
+
+const operatorOf = (controlPlane: ControlPlane): Promise<Running> => {
+  const starting = started.get(controlPlane) ?? installKinds(controlPlane).then(() => startOperator(controlPlane));
+  started.set(controlPlane, starting);
+  return starting;
 };
+
+const contender =
+  (name: 'operator' | 'nodemaintenance', served: Served) =>
+  async (controlPlane: ControlPlane): Promise<Contender> => {
+    const running = await operatorOf(controlPlane);
+    const api = controlPlane.apiOf('admin');
+    return {
+      name,
+      user: 'drydock',
+      startedBy: served.resource,
+      drain: nodes => whileAlive(running, drain(api, served, nodes)),
+      release: nodes => whileAlive(running, release(api, served, nodes)),
+      memory: async () => residentMemory(await running.pid()),
+      stop: async () => {
+        api.close();
+        await running.stop();
+      },
+    };
+  };
+
+/** Drydock itself, running before the first object is created, as in a cluster, told by Maintenances. */
+export const operator = contender('operator', maintenances);
+
+/** The same operator, told by NodeMaintenances of medik8s. */
+export const nodeMaintenance = contender('nodemaintenance', nodeMaintenances);
