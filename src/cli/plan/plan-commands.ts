@@ -77,6 +77,17 @@ const approveCommand = (env: Env): Command =>
       (await import('./approve.ts')).approve(name, stage, flags, env),
     );
 
+const afterImport = `
+Of Plans of system-upgrade-controller, the DaemonSet of kured, and MachineConfigPools of OpenShift. The plans are paused. What could not be carried over, and what has
+to be looked at, is printed on stderr, with the field. No cluster is asked.`;
+
+const importCommand = (): Command =>
+  new Command('import')
+    .description('turn what another system is told into MaintenancePlans, as YAML')
+    .argument('<file>', 'file with its objects, as YAML (-: standard input)')
+    .addHelpText('after', afterImport)
+    .action(async (file: string) => (await import('./import/import.ts')).importPlans(file));
+
 const afterRehearse = `
 A FILE ends with .yaml, .yml or .json, or is - for the standard input; anything else is the NAME of a plan that exists. Nothing is written to the cluster: it is read
 once, and the operator plays the plan on the copy, in this process and in simulated time. --parallel 5%,10%,20% plays it with each of these as
@@ -170,6 +181,7 @@ export const planCommand = (env: Env): Command => {
     retryCommand(env),
     skipCommand(env),
     rehearseCommand(env),
+    importCommand(),
     nextCommand(env),
     switchCommand('abort', 'start no more nodes, and give back those that no work was done on', env),
     rerunCommand(env),

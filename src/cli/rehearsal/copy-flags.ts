@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { ClientLimit } from '../../embedded/controllers/request-limits.ts';
 import { text } from '../../embedded/object.ts';
 import type { RehearsalOptions } from '../../rehearse/rehearse.ts';
@@ -62,15 +61,6 @@ export const copyOf = async (flags: CopyFlags, env: Env): Promise<ClusterSnapsho
   const [copy] = copies;
   if (copy === undefined) throw new Error('the cluster has not been read');
   return copy;
-};
-
-/** What a file says; `-` is the standard input. Throws a UsageError that names the file. */
-export const textIn = (file: string): string => {
-  try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8');
-  } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
-  }
 };
 
 let told = 0;

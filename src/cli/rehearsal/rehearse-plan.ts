@@ -13,6 +13,7 @@ import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-sn
 import { learnWork } from '../../rehearse/timings/work.ts';
 import { amount } from '../shared/amount.ts';
 import { UsageError } from '../shared/fail.ts';
+import { textIn } from '../shared/files.ts';
 import { plainOutput } from '../shared/output.ts';
 import {
   asUsage,
@@ -23,7 +24,6 @@ import {
   progressLine,
   secondsOf,
   seedsOf,
-  textIn,
   timingOf,
   usualSeeds,
 } from './copy-flags.ts';

@@ -11,6 +11,7 @@ import type { Order, PlannedMaintenance, Progress } from '../../rehearse/simulat
 import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
 import { maintenanceFor } from '../maintenance/maintain.ts';
 import { UsageError } from '../shared/fail.ts';
+import { textIn } from '../shared/files.ts';
 import { nodeChoice } from '../shared/nodes.ts';
 import { plainOutput } from '../shared/output.ts';
 import {
@@ -22,7 +23,6 @@ import {
   horizonMsOf,
   progressLine,
   seedsOf,
-  textIn,
   timingOf,
   usualSeeds,
 } from './copy-flags.ts';

@@ -1,0 +1,65 @@
+import { parseAllDocuments, stringify } from 'yaml';
+import { readMaintenancePlan } from '../../../apis/maintenance-plan.ts';
+import { maintenancePlanSpec } from '../../../apis/schema/maintenance-plan.ts';
+import { isObject, type JsonObject } from '../../../core/json.ts';
+import { objects, text } from '../../../embedded/object.ts';
+import { planExpressions } from '../../../operator/plans/expressions.ts';
+import { UsageError } from '../../shared/fail.ts';
+import { textIn } from '../../shared/files.ts';
+import { plainOutput } from '../../shared/output.ts';
+import { type Imported, nameOf } from './imported.ts';
+import { importKured, isKured } from './kured.ts';
+import { importPool } from './machine-config-pool.ts';
+import { importUpgradePlan } from './upgrade-plan.ts';
+
+/** `drydock plan import`: what other systems are told, as MaintenancePlans. */
+
+const titleOf = (object: JsonObject): string => `${text(object, 'kind') || 'something'} ${nameOf(object)}`;
+
+/** What an object becomes; undefined for one of a kind that cannot be imported. */
+const importObject = (object: JsonObject): Imported | undefined => {
+  const [kind, group] = [text(object, 'kind'), text(object, 'apiVersion').split('/')[0]];
+  if (kind === 'Plan' && group === 'upgrade.cattle.io') return importUpgradePlan(object);
+  if (kind === 'MachineConfigPool' && group === 'machineconfiguration.openshift.io') return importPool(object);
+  if (kind === 'DaemonSet' && group === 'apps' && isKured(object)) return importKured(object);
+  return undefined;
+};
+
+const objectsIn = (file: string): readonly JsonObject[] =>
+  [...parseAllDocuments(textIn(file))].flatMap(document => {
+    const [error] = document.errors;
+    if (error !== undefined) throw new UsageError(`${file} is not valid YAML: ${error.message.split('\n')[0] ?? ''}`);
+    const value: unknown = document.toJS();
+    if (!isObject(value)) return [];
+    return text(value, 'kind').endsWith('List') ? objects(value['items']) : [value];
+  });
+
+/** Whatever is printed is a plan that the API server takes. */
+const checked = (file: string, from: JsonObject, { objects: made }: Imported): void => {
+  const [plan] = made;
+  if (plan === undefined) return;
+  const read = maintenancePlanSpec.safeParse(plan['spec']);
+  const [issue] = read.error?.issues ?? [];
+  if (issue !== undefined)
+    throw new UsageError(`${file}: ${titleOf(from)} cannot be imported: spec.${issue.path.join('.')}: ${issue.message}`);
+  const { problem } = planExpressions(readMaintenancePlan(plan));
+  if (problem !== undefined) throw new UsageError(`${file}: ${titleOf(from)} cannot be imported: ${problem}`);
+};
+
+/**
+ * Prints MaintenancePlans, paused, and windows for what is in the file, and on stderr what could not be carried over. Asks no cluster. Throws a UsageError that names
+ * the file where nothing in it can be imported, or where what is there is no such object.
+ */
+export const importPlans = (file: string): void => {
+  const all = objectsIn(file).flatMap(from => {
+    const imported = importObject(from);
+    if (imported === undefined) plainOutput.note(`${titleOf(from)}: left out, no plan comes from it`);
+    else checked(file, from, imported);
+    return imported === undefined ? [] : [{ from, imported }];
+  });
+  if (all.length === 0)
+    throw new UsageError(`${file} contains no Plan of system-upgrade-controller, no DaemonSet of kured and no MachineConfigPool`);
+  for (const { from, imported } of all) for (const line of imported.left) plainOutput.note(`${titleOf(from)}: ${line}`);
+  const documents = all.flatMap(({ imported }) => imported.objects).map(object => stringify(object, { lineWidth: 0 }).trimEnd());
+  plainOutput.line(documents.join('\n---\n'));
+};
