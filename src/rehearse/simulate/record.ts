@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
+import { planAnnotation } from '../../core/plan/plan.ts';
 import { isReady, nodeOf } from '../../embedded/controllers/pods.ts';
 import { replicasOf } from '../../embedded/controllers/workload.ts';
 import { type Stored, text } from '../../embedded/object.ts';
@@ -102,7 +103,8 @@ export class PodRecord {
     if (type === 'added') this.made += 1;
     const up = type !== 'removed' && isUp(object);
     if (type !== 'changed' || isUp(change.before) !== up) this.#count(object, up);
-    if (node === '' || !this.#isTarget(node)) return;
+    // What a plan does on a node is no pod that moves.
+    if (node === '' || !this.#isTarget(node) || planAnnotation in (object.metadata.annotations ?? {})) return;
     this.changedMs.set(node, this.nowMs);
     const leave = this.#leaves.get(uid);
     if (type === 'removed') {
