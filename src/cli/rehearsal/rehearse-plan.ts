@@ -1,11 +1,9 @@
-import { parseAllDocuments } from 'yaml';
-import { isObject, type JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 import { planApi } from '../../core/plan/plan.ts';
-import { matches } from '../../core/pod/selector.ts';
-import { at, part, strings, text } from '../../embedded/object.ts';
+import { text } from '../../embedded/object.ts';
 import { comparisonPicture } from '../../rehearse/plan/plan-picture.ts';
 import { comparisonText, planForecastText, settingText } from '../../rehearse/plan/plan-words.ts';
-import { type PlanForecast, type PlanSetting, rehearsePlan } from '../../rehearse/plan/rehearse-plan.ts';
+import { nodesOfPlan, type PlanForecast, type PlanSetting, rehearsePlan } from '../../rehearse/plan/rehearse-plan.ts';
 import type { PlanRunProgress } from '../../rehearse/plan/simulate-plan.ts';
 import { forecastPicture } from '../../rehearse/report/picture.ts';
 import { durationText } from '../../rehearse/report/words.ts';
@@ -13,7 +11,7 @@ import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-sn
 import { learnWork } from '../../rehearse/timings/work.ts';
 import { amount } from '../shared/amount.ts';
 import { UsageError } from '../shared/fail.ts';
-import { textIn } from '../shared/files.ts';
+import { documentsIn } from '../shared/files.ts';
 import { plainOutput } from '../shared/output.ts';
 import {
   asUsage,
@@ -42,13 +40,7 @@ export type RehearsePlanFlags = CopyFlags & {
 const isFile = (what: string): boolean => what === '-' || what.includes('/') || /\.(ya?ml|json)$/.test(what);
 
 const planIn = (file: string): JsonObject => {
-  const documents = parseAllDocuments(textIn(file));
-  const plans = [...documents].flatMap(document => {
-    const [error] = document.errors;
-    if (error !== undefined) throw new UsageError(`${file} is not valid YAML: ${error.message.split('\n')[0] ?? ''}`);
-    const value: unknown = document.toJS();
-    return isObject(value) && value['kind'] === 'MaintenancePlan' && value['apiVersion'] === planApi ? [value] : [];
-  });
+  const plans = documentsIn(file).filter(one => one['kind'] === 'MaintenancePlan' && one['apiVersion'] === planApi);
   const [plan, another] = plans;
   if (plan === undefined) throw new UsageError(`${file} contains no MaintenancePlan of ${planApi}`);
   if (another !== undefined) throw new UsageError(`${file} contains ${plans.length} MaintenancePlans: a rehearsal plays one`);
@@ -71,12 +63,6 @@ const settingsOf = ({ parallel, compare }: RehearsePlanFlags): readonly PlanSett
   if (parallel === undefined) return [{}];
   const values = parallel.split(',').map(value => ({ maxInFlight: amount('--parallel', value.trim()) }));
   return compare === true ? [{}, ...values] : values;
-};
-
-const selectedIn = (copy: ClusterSnapshot, plan: JsonObject): ReadonlySet<string> => {
-  const selector = part(plan, 'spec', 'nodeSelector');
-  const nodes = ofKind(copy.objects, 'Node').filter(node => matches(selector, strings(at(node, 'metadata', 'labels'))));
-  return new Set(nodes.map(node => text(node, 'metadata', 'name')));
 };
 
 const progressOf = (setting: PlanSetting, run: number, { done, due, inFlight, madeUpMs }: PlanRunProgress): string =>
@@ -107,7 +93,7 @@ export const rehearsePlanCommand = async (
   const manager = rehearsalManager(env, message => void defects.add(message));
   const copy = await copyOf(flags, env);
   const plan = fromFile ?? planNamed(copy, what);
-  const seeds = asked ?? usualSeeds(copy, selectedIn(copy, plan));
+  const seeds = asked ?? usualSeeds(copy, nodesOfPlan(plan, copy));
   const times = { ...learnWork(copy.objects, text(plan, 'metadata', 'name'), given), besideMs };
   const tell = (setting: PlanSetting, run: number, progress: PlanRunProgress): void => progressLine(progressOf(setting, run, progress));
   const all = await asUsage(() => rehearsePlan({ ...manager, ...timing, copy, plan, settings, times, seeds, horizonMs, tell }));

@@ -1,5 +1,4 @@
-import { parseAllDocuments } from 'yaml';
-import { isObject, type JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 import { parseSelector } from '../../core/pod/parse-selector.ts';
 import { matches } from '../../core/pod/selector.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
@@ -11,7 +10,7 @@ import type { Order, PlannedMaintenance, Progress } from '../../rehearse/simulat
 import { type ClusterSnapshot, ofKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
 import { maintenanceFor } from '../maintenance/maintain.ts';
 import { UsageError } from '../shared/fail.ts';
-import { textIn } from '../shared/files.ts';
+import { documentsIn } from '../shared/files.ts';
 import { nodeChoice } from '../shared/nodes.ts';
 import { plainOutput } from '../shared/output.ts';
 import {
@@ -60,13 +59,7 @@ const plannedMaintenanceIn = (file: string, object: JsonObject, adapters: readon
 
 /** The maintenances of a file. Throws a UsageError that names the file. */
 const plannedMaintenancesIn = (file: string, adapters: readonly KindAdapter[]): readonly PlannedMaintenance[] => {
-  const documents = parseAllDocuments(textIn(file));
-  const plannedMaintenances = [...documents].flatMap(document => {
-    const [error] = document.errors;
-    if (error !== undefined) throw new UsageError(`${file} is not valid YAML: ${error.message.split('\n')[0] ?? ''}`);
-    const value: unknown = document.toJS();
-    return isObject(value) ? [plannedMaintenanceIn(file, value, adapters)] : [];
-  });
+  const plannedMaintenances = documentsIn(file).map(object => plannedMaintenanceIn(file, object, adapters));
   if (plannedMaintenances.length === 0) throw new UsageError(`${file} contains no maintenance`);
   return plannedMaintenances;
 };

@@ -1,11 +1,21 @@
 import { readFileSync } from 'node:fs';
+import { parseAllDocuments } from 'yaml';
+import { isObject, type JsonObject } from '../../core/json.ts';
 import { UsageError } from './fail.ts';
 
-/** What a file says; `-` is the standard input. Throws a UsageError that names the file. */
-export const textIn = (file: string): string => {
+const textIn = (file: string): string => {
   try {
     return readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (error) {
     throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 };
+
+/** The objects of a YAML file, one for each document that is one; `-` is the standard input. Throws a UsageError that names the file and what is wrong with it. */
+export const documentsIn = (file: string): readonly JsonObject[] =>
+  [...parseAllDocuments(textIn(file))].flatMap(document => {
+    const [error] = document.errors;
+    if (error !== undefined) throw new UsageError(`${file} is not valid YAML: ${error.message.split('\n')[0] ?? ''}`);
+    const value: unknown = document.toJS();
+    return isObject(value) ? [value] : [];
+  });

@@ -4,7 +4,7 @@ import { at, part, strings, text } from '../../embedded/object.ts';
 import { type CopyOptions, PlayableCopy } from '../prepare/sandbox-options.ts';
 import { type Forecast, forecastOf, type Spread, spreadOf } from '../report/forecast.ts';
 import type { NodeRun } from '../simulate/run.ts';
-import { ofKind } from '../snapshot/cluster-snapshot.ts';
+import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
 import type { WorkTimes } from './node-work.ts';
 import type { PlanWait } from './plan-progress.ts';
 import { type PlayablePlan, playablePlan } from './playable-plan.ts';
@@ -47,7 +47,8 @@ export type PlanForecast = Forecast & {
   };
 };
 
-const selected = (plan: JsonObject, copy: PlanRehearsalOptions['copy']): ReadonlySet<string> => {
+/** The nodes of a copy that a plan selects. */
+export const nodesOfPlan = (plan: JsonObject, copy: ClusterSnapshot): ReadonlySet<string> => {
   const selector = part(plan, 'spec', 'nodeSelector');
   const nodes = ofKind(copy.objects, 'Node').filter(node => matches(selector, strings(at(node, 'metadata', 'labels'))));
   return new Set(nodes.map(node => text(node, 'metadata', 'name')));
@@ -100,7 +101,7 @@ const planPart = (plan: PlayablePlan, runs: readonly PlanRun[], seed: number): O
 export const rehearsePlan = async (options: PlanRehearsalOptions): Promise<readonly PlanForecast[]> => {
   const { plan, settings, times, seeds, horizonMs, tell = () => {}, ...rest } = options;
   const playable = playablePlan(plan);
-  const copy = new PlayableCopy({ ...rest, readsPlans: true }, selected(plan, rest.copy));
+  const copy = new PlayableCopy({ ...rest, readsPlans: true }, nodesOfPlan(plan, rest.copy));
   const { sandboxOptions, workloads, unloaded } = copy;
   const forecasts: PlanForecast[] = [];
   for (const setting of settings) {

@@ -1,11 +1,11 @@
-import { parseAllDocuments, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { readMaintenancePlan } from '../../../apis/maintenance-plan.ts';
 import { maintenancePlanSpec } from '../../../apis/schema/maintenance-plan.ts';
-import { isObject, type JsonObject } from '../../../core/json.ts';
+import type { JsonObject } from '../../../core/json.ts';
 import { objects, text } from '../../../embedded/object.ts';
 import { planExpressions } from '../../../operator/plans/expressions.ts';
 import { UsageError } from '../../shared/fail.ts';
-import { textIn } from '../../shared/files.ts';
+import { documentsIn } from '../../shared/files.ts';
 import { plainOutput } from '../../shared/output.ts';
 import { type Imported, nameOf } from './imported.ts';
 import { importKured, isKured } from './kured.ts';
@@ -26,13 +26,7 @@ const importObject = (object: JsonObject): Imported | undefined => {
 };
 
 const objectsIn = (file: string): readonly JsonObject[] =>
-  [...parseAllDocuments(textIn(file))].flatMap(document => {
-    const [error] = document.errors;
-    if (error !== undefined) throw new UsageError(`${file} is not valid YAML: ${error.message.split('\n')[0] ?? ''}`);
-    const value: unknown = document.toJS();
-    if (!isObject(value)) return [];
-    return text(value, 'kind').endsWith('List') ? objects(value['items']) : [value];
-  });
+  documentsIn(file).flatMap(one => (text(one, 'kind').endsWith('List') ? objects(one['items']) : [one]));
 
 /** Whatever is printed is a plan that the API server takes. */
 const checked = (file: string, from: JsonObject, { objects: made }: Imported): void => {
