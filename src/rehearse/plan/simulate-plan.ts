@@ -4,19 +4,16 @@ import { writesOn } from '../../embedded/controllers/writes.ts';
 import { objects, type Stored, text } from '../../embedded/object.ts';
 import { PodRecord } from '../simulate/record.ts';
 import {
-  endMs,
   idleStepMs,
   type NodeRun,
   PlannedMaintenanceError,
   quietMs,
   type Run,
   type RunOptions,
-  settle,
+  runInSandbox,
   stepMs,
-  unreadyOf,
 } from '../simulate/run.ts';
-import { type Sandbox, type SandboxOptions, setSandbox } from '../simulate/sandbox.ts';
-import { unschedulablePodsIn } from '../simulate/unschedulable-pod.ts';
+import type { Sandbox, SandboxOptions } from '../simulate/sandbox.ts';
 import { type MaintenanceTrace, WaitRecord } from '../simulate/waits.ts';
 import { NodeWork, type WorkTimes } from './node-work.ts';
 import { type NodeProgress, PlanProgress, type PlanWait } from './plan-progress.ts';
@@ -124,36 +121,16 @@ const perform = async (
 export const simulatePlan = async (
   sandboxOptions: SandboxOptions,
   order: PlanOrder,
-  { seed, workloads, tell, unloaded }: RunOptions<PlanRunProgress>,
+  options: RunOptions<PlanRunProgress>,
 ): Promise<PlanRun> => {
-  const sandbox = setSandbox(sandboxOptions, seed, unloaded);
-  const stop = new AbortController();
-  const running = sandboxOptions.operate({ ports: sandbox.ports, clock: sandbox.clock }, stop.signal);
-  try {
-    const stir = await settle(sandbox);
-    const played = await perform(sandboxOptions, sandbox, order, { workloads, tell });
-    const { pods, progress } = played;
-    const begun = [...progress.nodes.values()];
-    return {
-      seed,
-      nodes: begun.map(one => nodeRun(played, one)),
-      leaves: pods.leaves,
-      levels: pods.levels(),
-      lacks: unschedulablePodsIn(sandbox.cluster.registry.store, workloads),
-      unready: unreadyOf(sandbox, played.traces.values()),
-      stir,
-      madeUpMs: pods.nowMs,
-      phase: progress.phase,
-      message: progress.message,
-      waiting: progress.phase === 'Complete' ? [] : progress.waiting,
-      left: progress.phase === 'Complete' ? 0 : progress.due,
-      ...(progress.completeMs !== undefined && { completeMs: progress.completeMs }),
-      openings: progress.openings,
-    };
-  } finally {
-    stop.abort();
-    await sandbox.clock.advance(endMs);
-    await running;
-    sandbox.end();
-  }
+  const { run, played } = await runInSandbox(
+    sandboxOptions,
+    options,
+    sandbox => perform(sandboxOptions, sandbox, order, options),
+    play => [...play.progress.nodes.values()].map(one => nodeRun(play, one)),
+  );
+  const { phase, message, waiting, due, completeMs, openings } = played.progress;
+  const isComplete = phase === 'Complete';
+  const end = { phase, message, openings, waiting: isComplete ? [] : waiting, left: isComplete ? 0 : due };
+  return { ...run, ...end, ...(completeMs !== undefined && { completeMs }) };
 };

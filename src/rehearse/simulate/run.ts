@@ -51,7 +51,7 @@ export const stepMs = 1000;
 export const idleStepMs = 30_000;
 
 /** At the end the operator has so long to let go of what it has begun. */
-export const endMs = 5000;
+const endMs = 5000;
 
 type Play = {
   readonly sandbox: Sandbox;
@@ -149,14 +149,14 @@ const nodeRun = (play: Play, { node, name }: PlannedMaintenance): NodeRun => {
 };
 
 /** Of budgets that something still waits for: pods that they count and that run without being ready. */
-export const unreadyOf = (sandbox: Sandbox, traces: Iterable<MaintenanceTrace>): Run['unready'] => {
+const unreadyOf = (sandbox: Sandbox, traces: Iterable<MaintenanceTrace>): Run['unready'] => {
   const open = [...traces].flatMap(({ waits }) => [...waits.values()].filter(({ toMs }) => toMs === undefined));
   const budgets = new Set(open.flatMap(({ budgets = [] }) => budgets));
   return Object.fromEntries([...budgets].map(key => [key, unreadyIn(sandbox.cluster.registry.store, key)]));
 };
 
 /** Counts what happens to pods before anybody asks for anything. */
-export const settle = async ({ cluster, clock }: Sandbox): Promise<number> => {
+const settle = async ({ cluster, clock }: Sandbox): Promise<number> => {
   let stir = 0;
   const unsubscribe = cluster.registry.store.subscribe(({ type }) => {
     if (type !== 'changed') stir += 1;
@@ -186,35 +186,52 @@ const perform = async (
   return play;
 };
 
-/** Plays the order once, in simulated time. Throws a PlannedMaintenanceError when the API refuses a maintenance. */
-export const simulate = async (
+/** What the pods and maintenances of a play have come to. */
+type Played = {
+  readonly pods: PodRecord;
+  /** Of maintenances, whatever their keys. */
+  readonly traces: ReadonlyMap<string, MaintenanceTrace>;
+};
+
+/**
+ * Lets the operator work on the copy while something is played, and ends both. The answer: what has been played, and what every run says of it; `nodes` says how each node
+ * went.
+ */
+export const runInSandbox = async <P extends Played>(
   sandboxOptions: SandboxOptions,
-  order: Order,
-  { seed, workloads, tell, unloaded }: RunOptions,
-): Promise<Run> => {
+  { seed, workloads, unloaded }: Pick<RunOptions, 'seed' | 'workloads' | 'unloaded'>,
+  play: (sandbox: Sandbox) => Promise<P>,
+  nodes: (played: P) => readonly NodeRun[],
+): Promise<{ readonly played: P; readonly run: Run }> => {
   const sandbox = setSandbox(sandboxOptions, seed, unloaded);
   const stop = new AbortController();
   const running = sandboxOptions.operate({ ports: sandbox.ports, clock: sandbox.clock }, stop.signal);
   try {
     const stir = await settle(sandbox);
-    const played = await perform(sandboxOptions, sandbox, order, workloads, tell);
-    const { pods } = played;
-    return {
-      seed,
-      nodes: order.plannedMaintenances.map(plannedMaintenance => nodeRun(played, plannedMaintenance)),
-      leaves: pods.leaves,
-      levels: pods.levels(),
-      lacks: unschedulablePodsIn(sandbox.cluster.registry.store, workloads),
-      unready: unreadyOf(sandbox, played.traces.values()),
-      stir,
-      madeUpMs: pods.nowMs,
-    };
+    const played = await play(sandbox);
+    const { pods, traces } = played;
+    const lacks = unschedulablePodsIn(sandbox.cluster.registry.store, workloads);
+    const unready = unreadyOf(sandbox, traces.values());
+    const common = { seed, leaves: pods.leaves, levels: pods.levels(), lacks, unready, stir, madeUpMs: pods.nowMs };
+    return { played, run: { ...common, nodes: nodes(played) } };
   } finally {
     stop.abort();
     await sandbox.clock.advance(endMs);
     await running;
     sandbox.end();
   }
+};
+
+/** Plays the order once, in simulated time. Throws a PlannedMaintenanceError when the API refuses a maintenance. */
+export const simulate = async (sandboxOptions: SandboxOptions, order: Order, options: RunOptions): Promise<Run> => {
+  const { workloads, tell } = options;
+  const { run } = await runInSandbox(
+    sandboxOptions,
+    options,
+    sandbox => perform(sandboxOptions, sandbox, order, workloads, tell),
+    played => order.plannedMaintenances.map(plannedMaintenance => nodeRun(played, plannedMaintenance)),
+  );
+  return run;
 };
 
 export type RunOptions<Told = Progress> = {
