@@ -2,10 +2,12 @@ import type { JsonObject } from '../core/json.ts';
 import type { InFlight, Preparing } from '../core/plan/in-flight.ts';
 import type { Plan, Run } from '../core/plan/plan.ts';
 import type { PodTask } from '../core/plan/pods/hook.ts';
+import type { RehearsalTask } from '../core/plan/rehearsal/rehearsal.ts';
 import type { PlanDecision, Waiting } from '../core/plan/snapshot.ts';
 import { shortened } from '../core/text.ts';
 import { instantAt, readTime, secondsBetween, timeText } from '../core/time.ts';
 import { type SaidCondition, withTransitions } from './conditions.ts';
+import { forecastJson } from './maintenance-plan-rehearsal.ts';
 import type { MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
 
 /** The status of a MaintenancePlan: nodes in flight and the latest failures only, however many nodes it has. */
@@ -55,6 +57,8 @@ const taskJson = ({ podUid, since, message, ...rest }: PodTask): JsonObject => (
   ...(podUid !== undefined && { podUID: podUid }),
   message: cut(message),
 });
+
+const rehearsalJson = ({ runId, ...rest }: RehearsalTask): JsonObject => ({ ...taskJson(rest), runID: runId });
 
 const preparingJson = ({ uid, ...rest }: Preparing): JsonObject => ({ ...taskJson(rest), nodeUID: uid });
 
@@ -123,7 +127,7 @@ const nodesJson = ({ counts, inFlight, stages }: PlanDecision): NonNullable<Main
 /** The status that says this. Times are whole seconds, UTC. */
 export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): JsonObject => {
   const stored = plan.status as MaintenancePlanStatus;
-  const { phase, message, counts, stages, run, stage, failures, hooks, gates, gateHalt, passedOver } = decision;
+  const { phase, message, counts, stages, run, stage, failures, hooks, gates, gateHalt, passedOver, rehearsal, rehearsed } = decision;
   const waiting = waitingJson(decision.waiting, stored, now);
   const status = {
     phase,
@@ -154,6 +158,8 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
         : gates.map(({ name, value, since, message: text }) => ({ name, value, since: timeText(since), message: cut(text) })),
     haltedBy: gateHalt && { gate: gateHalt.gate, message: cut(gateHalt.message), time: timeText(gateHalt.at) },
     expectedEndTime: expectedEnd(decision, stored, now),
+    rehearsal: rehearsal && rehearsalJson(rehearsal),
+    forecast: rehearsed && forecastJson(rehearsed),
     completionTime: phase === 'Complete' ? (stored.completionTime ?? timeText(now)) : undefined,
     conditions: withTransitions(conditionsOf(decision, plan), stored.conditions, plan.generation, now),
   } satisfies { readonly [Field in keyof MaintenancePlanStatus]: unknown };

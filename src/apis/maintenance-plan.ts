@@ -1,11 +1,13 @@
-import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import { isObject, type JsonObject } from '../core/json.ts';
 import type { InFlight, NodeVerdict, Preparing } from '../core/plan/in-flight.ts';
 import type { Concurrency, Plan, Prepare, Run, Stage, Work } from '../core/plan/plan.ts';
 import type { Approval, RecordSlice } from '../core/plan/snapshot.ts';
 import { short } from '../core/plan/writes.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import { readTime } from '../core/time.ts';
+import { canonical } from './canonical.ts';
 import { gatesOf, hooksOf, taskOf } from './maintenance-plan-parts.ts';
+import { rehearsalOf } from './maintenance-plan-rehearsal.ts';
 import type { RawMetadata } from './read.ts';
 import type { MaintenancePlanSpec } from './schema/maintenance-plan.ts';
 import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePlanStatus } from './schema/maintenance-plan-status.ts';
@@ -15,17 +17,6 @@ import type { MaintenanceApprovalSpec, MaintenancePlanRecordSpec, MaintenancePla
 type Raw<Spec> = { readonly metadata: RawMetadata; readonly spec: Spec; readonly status?: MaintenancePlanStatus };
 
 const epoch = Temporal.Instant.fromEpochMilliseconds(0);
-
-/** The same text for the same content, whatever the order of its keys. */
-const canonical = (value: Json | undefined): string => {
-  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(canonical).join()}]`;
-  if (!isObject(value)) return JSON.stringify(value ?? null);
-  const keys = Object.keys(value).filter(key => value[key] !== undefined);
-  return `{${keys
-    .toSorted()
-    .map(key => `${JSON.stringify(key)}:${canonical(value[key])}`)
-    .join()}}`;
-};
 
 /** What changes a node: due, done, work and template. Limits, order, stages, windows and pacing are not in it. */
 const revisionOf = ({ due, done, prepare, work, template }: MaintenancePlanSpec): string =>
@@ -223,6 +214,7 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     work,
     ...gatesOf(spec, status),
     ...hooksOf(spec, status),
+    ...rehearsalOf(spec, status),
     soakSeconds: spec.soakSeconds ?? 0,
     soakAfterReleaseSeconds: spec.soakAfterReleaseSeconds ?? 0,
     onFailure: spec.onFailure?.node ?? 'Hold',

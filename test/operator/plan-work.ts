@@ -81,6 +81,9 @@ export type DeedOf = (node: string, about: About) => Deed;
 /** It works on the node: it does not get it ready, and is no hook. */
 export const isWork = ({ pod, hook }: About): boolean => hook === '' && !pod.endsWith('-ready');
 
+/** It rehearses a plan, and touches no node. */
+export const isRehearsal = (pod: string): boolean => /-rehearsal-\d+$/.test(pod);
+
 const hookIn = ({ containers }: Pod['spec']): string => containers[0]?.env?.find(({ name }) => name === 'DRYDOCK_HOOK')?.value ?? '';
 
 const space = '/api/v1/namespaces/drydock-plans/pods';
@@ -119,6 +122,7 @@ export class Work {
   async #begin({ metadata, spec }: Pod): Promise<void> {
     const { nodeName } = spec;
     this.#seen.add(metadata.uid);
+    if (isRehearsal(metadata.name)) return;
     const about = { pod: metadata.name, hook: hookIn(spec) };
     if (isWork(about)) this.counts.set(nodeName, (this.counts.get(nodeName) ?? 0) + 1);
     const deed = this.#deedOf(nodeName, about);

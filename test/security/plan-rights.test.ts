@@ -68,6 +68,7 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
       { gates: [{ name: 'g', workloads: {} }] },
       { prepare: { job: { podSpec } } },
       { hooks: [{ name: 'h', at: 'BeforeRun', job: { podSpec } }] },
+      { rehearse: { image: 'example.test/own:1' } },
     ]) {
       const reply = await edit(spec);
       assert.equal(reply.status, 403, JSON.stringify(spec));

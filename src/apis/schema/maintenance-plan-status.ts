@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { nodeStates, preparingStates, verdictWords } from '../../core/plan/in-flight.ts';
 import { planPhases } from '../../core/plan/plan.ts';
 import { hookStates } from '../../core/plan/pods/hook.ts';
+import { rehearsalStates } from '../../core/plan/rehearsal/rehearsal.ts';
 import { conditions, objectName, rule, rules, stageName, time } from './common.ts';
 
 /** The status of a MaintenancePlan, and the kinds beside it: the records of its runs, and approvals. */
@@ -45,6 +46,47 @@ const hookRun = z.object({
   podUID: z.string().optional(),
   message: z.string(),
 });
+
+const rehearsal = z.object({
+  state: z.enum(rehearsalStates),
+  runID: z.string(),
+  specHash: z.string(),
+  attempt: z.int(),
+  since: time,
+  pod: z.string(),
+  podUID: z.string().optional(),
+  message: z.string(),
+});
+
+const forecast = z
+  .object({
+    rehearsedAt: time.describe('When the rehearsal had ended.'),
+    takenAt: time.describe('When the copy of the cluster was taken.'),
+    runID: z.string(),
+    specHash: z.string().describe('Of the fields of the plan that the rehearsal depends on.'),
+    finishes: z.boolean().describe('All nodes are done in the end.'),
+    endTime: time.optional().describe('When the plan is over: half of the simulated runs end by then.'),
+    latestEndTime: time.optional().describe('The same for nine in ten.'),
+    firstEndTime: time.optional().describe('What the first rehearsal of the run had said.'),
+    driftSeconds: z.int().optional().describe('By how much the end is later than the first rehearsal had said.'),
+    nodes: z.int().describe('Nodes that the plan begins with.'),
+    windows: z.int().describe('Openings of the windows in which it begins with them.'),
+    podsMoved: z.int(),
+    podsMovedAgain: z.int().describe('Of these, the pods that are moved more than once.'),
+    blocked: z
+      .array(z.object({ node: z.string(), message: z.string() }))
+      .max(10)
+      .optional()
+      .describe('The first of them.'),
+    blockedNodes: z.int().describe('Nodes that get stuck.'),
+    lowest: z
+      .array(z.object({ workload: z.string(), ready: z.int(), replicas: z.int() }))
+      .max(5)
+      .optional()
+      .describe('Workloads with the fewest ready pods.'),
+    firstNodes: z.array(z.string()).max(20).optional().describe('With order.by Cost: the nodes to begin with.'),
+  })
+  .describe('How the plan goes on, as its latest rehearsal has it.');
 
 const failure = z.object({ node: z.string(), stage: z.string(), step: z.enum(nodeStates), message: z.string(), time, held: z.boolean() });
 
@@ -99,6 +141,8 @@ export const maintenancePlanStatus = z
       .describe('Nodes that limits keep while others begin, for order.starvedAfterSeconds.'),
     failures: z.array(failure).max(50).optional().describe('The latest failures; all verdicts are in MaintenancePlanRecords.'),
     expectedEndTime: time.optional().describe('When the plan will be over, by what it has seen so far; whole minutes.'),
+    rehearsal: rehearsal.optional().describe('The rehearsal that runs, or has failed.'),
+    forecast: forecast.optional(),
     completionTime: time.optional(),
     conditions,
   })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { copiedKinds } from '../../rehearse/snapshot/cluster-snapshot.ts';
 import { UsageError } from '../shared/fail.ts';
 import { version } from '../shared/version.ts';
 import type { Manifest } from './install-files.ts';
@@ -254,6 +255,16 @@ test('what the part for plans adds is exactly this: pods in a namespace of their
   assert.doesNotMatch(namesOf(manifests(usual)).join('\n'), /drydock-plans/, 'it is installed when asked for');
 });
 
+test('whoever rehearses plans reads what a rehearsal is made of, and no more', () => {
+  const rules = rulesOf('ClusterRole', name => name === 'drydock-rehearsal');
+  assert.deepEqual([...new Set(rules.flatMap(({ verbs }) => verbs))], ['list']);
+  const granted = rules.flatMap(({ apiGroups = [], resources = [] }) =>
+    apiGroups.flatMap(group => resources.map(plural => `${plural}.${group}`)),
+  );
+  const copied = copiedKinds.map(({ apiVersion, plural }) => `${plural}.${apiVersion.includes('/') ? apiVersion.split('/')[0] : ''}`);
+  assert.deepEqual(granted.toSorted(), copied.toSorted());
+});
+
 test('secrets and leases are out of reach but in the namespaces that are for them', () => {
   const global = rulesOf('ClusterRole', name => name !== 'drydock-node-leases').flatMap(({ resources = [] }) => resources);
   assert.deepEqual(
@@ -270,6 +281,7 @@ test('secrets and leases are out of reach but in the namespaces that are for the
     'drydock-operator',
     'drydock-plans',
     'drydock-pod-deletion',
+    'drydock-rehearsal',
     'drydock-virtual-machines',
   ]);
   const reads = rulesOf('Role', () => true).filter(({ resources = [] }) => resources.includes('secrets'));

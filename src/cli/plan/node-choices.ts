@@ -1,6 +1,7 @@
 import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
 import type { MaintenancePlanSpec } from '../../apis/schema/maintenance-plan.ts';
 import { isRefused, type NodeVerdict } from '../../core/plan/in-flight.ts';
+import type { Plan } from '../../core/plan/plan.ts';
 import { isSetAside } from '../../core/plan/view.ts';
 import { isBefore, timeText } from '../../core/time.ts';
 import { refusedError } from '../shared/api-error.ts';
@@ -25,8 +26,22 @@ export const mergedRetries = (stored: readonly Retry[], names: readonly string[]
   return [...kept, ...names.map(name => ({ name, before }))];
 };
 
-/** What a retry sets aside: a node that has failed, one whose preparation has, a hook that has, or a gate that has stopped the plan. */
-type Trouble = { readonly at: Temporal.Instant; readonly node?: string; readonly gate?: string; readonly hook?: string };
+/** What a retry sets aside: a node that has failed, one whose preparation has, a hook or the rehearsal that has, a forecast that keeps the plan, or a gate that has stopped it. */
+type Trouble = {
+  readonly at: Temporal.Instant;
+  readonly node?: string;
+  readonly gate?: string;
+  readonly hook?: string;
+  readonly rehearsal?: true;
+};
+
+const ofRehearsal = ({ status }: PlanObject, { rehearsal, forecast }: Plan): readonly Trouble[] => {
+  const isRefused = status?.waiting?.some(({ word }) => word === 'Forecast') === true;
+  return [
+    ...(rehearsal?.state === 'Failed' ? [{ rehearsal: true as const, at: rehearsal.since }] : []),
+    ...(isRefused && forecast !== undefined ? [{ rehearsal: true as const, at: forecast.rehearsedAt }] : []),
+  ];
+};
 
 const troublesOf = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonly Trouble[] => {
   const read = readMaintenancePlan(plan);
@@ -36,6 +51,7 @@ const troublesOf = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonl
     ...failed.map(({ node, completedAt: at }) => ({ node, at })),
     ...unprepared.map(({ node, since: at }) => ({ node, at })),
     ...read.hookRuns.filter(({ state }) => state === 'Failed').map(({ name: hook, since: at }) => ({ hook, at })),
+    ...ofRehearsal(plan, read),
     ...(read.gateHalt === undefined ? [] : [read.gateHalt]),
   ];
 };
@@ -67,6 +83,7 @@ export const retry = async (name: string, nodes: readonly string[], flags: Retry
     await changePlan(api, name, ({ spec }) => ({ retries: mergedRetries(spec.retries ?? [], all ? ['*'] : names, before) }));
     const chosen = all ? new Set(troubles.flatMap(({ node = [] }) => node)) : names;
     for (const { hook } of all ? troubles : []) if (hook !== undefined) plainOutput.line(`hook ${hook} runs again`);
+    if (all && troubles.some(({ rehearsal }) => rehearsal)) plainOutput.line(`plan ${name} is rehearsed again`);
     for (const { gate } of all ? troubles : [])
       if (gate !== undefined) plainOutput.line(`gate ${gate} is set aside: the plan goes on when it is true`);
     for (const node of chosen) plainOutput.line(`node/${node} has its turn again`);

@@ -105,7 +105,11 @@ const rehearseCommand = (env: Env): Command =>
       .option('--compare', 'with --parallel: compare with the plan as it stands as well')
       .option('--work-time <duration>', 'time the work takes on a node (default: learned from earlier runs, else 1m)')
       .option('--reboot-time <duration>', 'time a reboot takes (default: learned from earlier runs, else 2m)')
-      .addOption(new Option('--hook-time <duration>', 'time that pods of hooks and preparations take').default('10s')),
+      .addOption(new Option('--hook-time <duration>', 'time that pods of hooks and preparations take').default('10s'))
+      .option(
+        '--summary-file <file>',
+        'also write there what status.forecast of a plan takes from it (JSON, 4 KiB at most), and exit with 0',
+      ),
   )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'svg']).default('text'))
     .addHelpText('after', afterRehearse)

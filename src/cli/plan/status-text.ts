@@ -3,6 +3,7 @@ import type { NodeVerdict } from '../../core/plan/in-flight.ts';
 import type { RecordSlice } from '../../core/plan/snapshot.ts';
 import { timeText } from '../../core/time.ts';
 import { columns } from '../../support/columns.ts';
+import { forecastLines } from './forecast-text.ts';
 import { isUpToDate, type PlanObject } from './plan-object.ts';
 
 /** A MaintenancePlan as text: one line of a list, all of its status, or one line of what has changed. */
@@ -80,6 +81,7 @@ const summary = ({ status = {} }: PlanObject): readonly string[] => {
   return [
     `Run ${run.id}, begun ${run.startTime}${ended}`,
     ...(missed === undefined ? [] : [`It misses its deadline: ${missed.message}`]),
+    ...forecastLines(status),
     `Nodes: ${nodes.progress} done, ${nodes.failed} failed, ${nodes.skipped} skipped, ${nodes.blocked} blocked; in flight ${flying}, out of service ${nodes.unavailable}${most}`,
   ];
 };

@@ -74,6 +74,33 @@ test('all plans are one line each', () => {
   assert.equal(plansTable([], false), 'There is no MaintenancePlan.');
 });
 
+test('what a rehearsal has foretold is told with its drift, and who gets stuck', () => {
+  const forecast = {
+    rehearsedAt: since,
+    takenAt: since,
+    runID: '1',
+    specHash: 'h',
+    finishes: false,
+    endTime: '2026-05-01T12:00:00Z',
+    latestEndTime: '2026-05-01T12:30:00Z',
+    driftSeconds: 600,
+    nodes: 8,
+    windows: 2,
+    podsMoved: 90,
+    podsMovedAgain: 7,
+    blockedNodes: 3,
+    blocked: [{ node: 'n9', message: 'budget shop/web never allows it' }],
+    lowest: [{ workload: 'Deployment shop/web', ready: 1, replicas: 3 }],
+  };
+  const text = planText({ ...plan, status: { ...status, forecast } });
+  assert.match(
+    text,
+    /ends at 2026-05-01T12:00:00Z \(9 of 10 times by 2026-05-01T12:30:00Z\), 10m00s later than at first, in 2 openings of its windows; 8 nodes, 90 pods moved, 7 of them again; at the lowest 1 of 3 pods of Deployment shop\/web are ready\n {2}n9 gets stuck: budget shop\/web never allows it\n {2}and 2 more\n/,
+  );
+  const { endTime: _end, ...open } = forecast;
+  assert.match(planText({ ...plan, status: { ...status, forecast: open } }), /: it does not finish/);
+});
+
 test('one plan is all of its status', () => {
   const text = planText(plan, [
     { ...verdict, setAside: false },

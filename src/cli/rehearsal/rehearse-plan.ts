@@ -1,7 +1,10 @@
+import { writeFileSync } from 'node:fs';
 import type { JsonObject } from '../../core/json.ts';
 import { planApi } from '../../core/plan/plan.ts';
+import { summaryText } from '../../core/plan/rehearsal/summary.ts';
 import { text } from '../../embedded/object.ts';
 import { comparisonPicture } from '../../rehearse/plan/plan-picture.ts';
+import { planSummary } from '../../rehearse/plan/plan-summary.ts';
 import { comparisonText, planForecastText, settingText } from '../../rehearse/plan/plan-words.ts';
 import { nodesOfPlan, type PlanForecast, type PlanSetting, rehearsePlan } from '../../rehearse/plan/rehearse-plan.ts';
 import type { PlanRunProgress } from '../../rehearse/plan/simulate-plan.ts';
@@ -33,6 +36,7 @@ export type RehearsePlanFlags = CopyFlags & {
   readonly workTime?: string;
   readonly rebootTime?: string;
   readonly hookTime: string;
+  readonly summaryFile?: string;
   readonly output: 'text' | 'json' | 'svg';
 };
 
@@ -76,6 +80,19 @@ const printed = (all: readonly PlanForecast[], output: RehearsePlanFlags['output
   return all.length > 1 ? comparisonText(all) : planForecastText(first);
 };
 
+/** For whoever asks by a file there is an answer, whatever it says. */
+const printSummary = (all: readonly PlanForecast[], file: string): void => {
+  const [first] = all;
+  if (first === undefined) throw new Error('nothing was rehearsed');
+  try {
+    writeFileSync(file, summaryText(planSummary(first)));
+  } catch (error) {
+    throw new UsageError(`cannot write --summary-file ${file}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+};
+
 const millisecondsOf = (flag: string, value: string | undefined): number | undefined =>
   value === undefined ? undefined : 1000 * secondsOf(flag, value);
 
@@ -100,5 +117,6 @@ export const rehearsePlanCommand = async (
   endProgress();
   for (const defect of defects) plainOutput.note(`error of the operator: ${defect}`);
   plainOutput.line(printed(all, flags.output));
+  if (flags.summaryFile !== undefined) return printSummary(all, flags.summaryFile);
   if (all.some(({ finishes }) => !finishes)) process.exitCode = 1;
 };

@@ -7,6 +7,7 @@ import type { InFlight } from './in-flight.ts';
 import { type Plan, planFinalizer, type Run } from './plan.ts';
 import { type Preparation, prepareAhead } from './pods/prepare.ts';
 import { hooksToStore, ofHalt, runHooks } from './pods/run-hooks.ts';
+import { runRehearsal } from './rehearsal/run-rehearsal.ts';
 import type { PlanDecision, PlanSnapshot, StageCount, Waiting } from './snapshot.ts';
 import { runWith } from './start/approvals.ts';
 import { forecastOf } from './start/forecast.ts';
@@ -31,10 +32,12 @@ const claim = (plan: Plan): Write | undefined => {
   return ownWrite(plan, 'claim', [...plan.finalizers, planFinalizer], []);
 };
 
+const isBusy = ({ inFlight, preparing, hookRuns, rehearsal }: Plan): boolean =>
+  inFlight.length + preparing.length + hookRuns.length > 0 || rehearsal !== undefined;
+
 /** A deleted plan is gone when no node is in flight any more: what it has begun, it finishes. */
 const letGo = ({ plan }: PlanSnapshot): Write | undefined => {
-  if (!plan.deleting || plan.inFlight.length + plan.preparing.length + plan.hookRuns.length > 0 || !plan.finalizers.includes(planFinalizer))
-    return undefined;
+  if (!plan.deleting || isBusy(plan) || !plan.finalizers.includes(planFinalizer)) return undefined;
   const finalizers = plan.finalizers.filter(one => one !== planFinalizer);
   return ownWrite(plan, 'let go', finalizers, [announce(plan, 'Normal', 'PlanEnded', 'The plan is over')]);
 };
@@ -110,13 +113,14 @@ const forecastAgain = 300;
 /** The failures that are shown; all are recorded. */
 const mostFailures = 50;
 
-/** What goes on beside the nodes: those that are got ready, hooks, gates. Hooks of a halt run whatever else goes on. */
+/** What goes on beside the nodes: those that are got ready, hooks, gates, rehearsals. Hooks of a halt run whatever else goes on. */
 const beside = (view: PlanView, { phase, start }: PlanState, steps: readonly Step[], now: Temporal.Instant) => {
   const { plan } = view.snapshot;
   const halted = phase === 'Halted';
   const preparation = preparationOf(view, start, now);
   const onHalt = halted ? [runHooks(view.snapshot, { at: 'OnHalt', of: ofHalt }, now)] : [];
   const asked = [...(start?.hooks ?? []), ...steps.flatMap(step => step.hooks ?? []), ...onHalt];
+  const rehearsal = runRehearsal(view, phase, now);
   const hooks = hooksToStore(view.snapshot, asked, { halted, withdrawn: isWithdrawn(plan) });
   return {
     stored: {
@@ -125,9 +129,11 @@ const beside = (view: PlanView, { phase, start }: PlanState, steps: readonly Ste
       hooks: hooks.runs,
       gates: view.gates.map(({ state }) => state),
       ...(view.gateHalt && { gateHalt: view.gateHalt }),
+      rehearsal: rehearsal.task,
+      rehearsed: rehearsal.forecast,
     },
-    writes: [...tidyWrites(view.snapshot), ...preparation.writes, ...hooks.writes],
-    again: earliest([preparation.again, ...onHalt.map(step => step.again)]),
+    writes: [...tidyWrites(view.snapshot), ...preparation.writes, ...hooks.writes, ...rehearsal.writes],
+    again: earliest([preparation.again, rehearsal.again, ...onHalt.map(step => step.again)]),
   };
 };
 

@@ -4,6 +4,7 @@ import type { Amount } from './amount.ts';
 import type { Gate, GateHalt, GateState } from './gates/gate.ts';
 import type { InFlight, Preparing } from './in-flight.ts';
 import type { Hook, HookRun } from './pods/hook.ts';
+import type { RehearsalTask, Rehearse, RehearsedForecast } from './rehearsal/rehearsal.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan as the core sees it. */
 
@@ -117,7 +118,7 @@ export type Plan = {
   /** How long the proof may take once the work has ended, in seconds. */
   readonly provenWithinSeconds: number;
   readonly concurrency: Concurrency;
-  readonly order: readonly ('Zone' | 'Age' | 'Name')[];
+  readonly order: readonly ('Zone' | 'Age' | 'Cost' | 'Name')[];
   /** Names of nodes that come before the others of their stage. */
   readonly first: readonly string[];
   /** A node that limits have kept for so long while others began reserves them, in seconds. */
@@ -143,6 +144,10 @@ export type Plan = {
   /** As they were stored, by name. */
   readonly gateStates: ReadonlyMap<string, GateState>;
   readonly gateHalt?: GateHalt;
+  readonly rehearse?: Rehearse;
+  /** As they were stored. */
+  readonly rehearsal?: RehearsalTask;
+  readonly forecast?: RehearsedForecast;
   readonly soakSeconds: number;
   readonly soakAfterReleaseSeconds: number;
   readonly needsApproval: boolean;

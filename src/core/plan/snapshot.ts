@@ -9,6 +9,7 @@ import type { InFlight, NodeVerdict, Preparing } from './in-flight.ts';
 import type { Outage } from './ledger.ts';
 import type { Plan, PlanPhase } from './plan.ts';
 import type { HookRun } from './pods/hook.ts';
+import type { RehearsalTask, RehearsedForecast } from './rehearsal/rehearsal.ts';
 
 /** What an expression says of a node: it may fail, for example where a field is missing. */
 export type Said = boolean | { readonly error: string };
@@ -57,6 +58,8 @@ export type WorkPod = {
   readonly exitCode?: number;
   /** Why it has failed: reason, exit code and the end of its log. */
   readonly message: string;
+  /** What it has said at its end, where it has ended well. */
+  readonly output?: string;
 };
 
 /** A slice of what is recorded of a run. */
@@ -168,6 +171,8 @@ export type PlanDecision = {
   readonly hooks: readonly HookRun[];
   readonly gates: readonly GateState[];
   readonly gateHalt?: GateHalt;
+  readonly rehearsal?: RehearsalTask | undefined;
+  readonly rehearsed?: RehearsedForecast | undefined;
   /** After the status has been stored, one after the other. */
   readonly writes: readonly Write[];
   /** A write of the plan itself: its status is written the next time. */

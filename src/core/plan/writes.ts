@@ -47,6 +47,10 @@ export const preparePodNameOf = (plan: OfRun, nodeUid: string): string =>
 export const hookPodNameOf = (plan: OfRun, what: string, attempt: number): string =>
   nameOf(plan, `${short(`${plan.uid}/${runTime(plan)}/${what}`)}-hook-${attempt}`);
 
+/** Of the pod of a rehearsal, which begins at this time. */
+export const rehearsalPodNameOf = (plan: OfRun, specHash: string, since: Temporal.Instant, attempt: number): string =>
+  nameOf(plan, `${short(`${plan.uid}/${runTime(plan)}/${specHash}/${timeText(since)}`)}-rehearsal-${attempt}`);
+
 /** A few characters that stand for a text (FNV-1a, 64 bits, over its UTF-16 units). */
 export const short = (text: string): string => {
   let hash = 0xcbf29ce484222325n;

@@ -101,6 +101,17 @@ const messageOf = ({ reason, message, initContainerStatuses = [], containerStatu
   return all.join('; ').slice(0, 2 * longestMessage) || 'no reason is known';
 };
 
+/** kubelet gives no more. */
+const longestOutput = 4096;
+
+/** What the first of its containers that has something to say has said at its end. */
+const outputOf = ({ phase, containerStatuses = [] }: NonNullable<RawPod['status']>): string | undefined =>
+  phase === 'Succeeded'
+    ? containerStatuses
+        .map(({ state }) => state?.terminated?.message?.slice(0, longestOutput))
+        .find(text => text !== undefined && text !== '')
+    : undefined;
+
 /** Reasons of kubelet for a pod that it has ended because its node shuts down. */
 const shutdownReasons: readonly (string | undefined)[] = ['Terminated', 'NodeShutdown', 'Shutdown'];
 
@@ -123,7 +134,7 @@ const wasKilled = ({ phase, reason, initContainerStatuses = [], containerStatuse
 export const readWorkPod = (raw: unknown): WorkPod => {
   const { metadata, spec, status = {} } = raw as RawPod;
   const { name, namespace = '', uid, resourceVersion } = metadata;
-  const exitCode = exitCodeOf(status);
+  const [exitCode, output] = [exitCodeOf(status), outputOf(status)];
   return {
     key: `${namespace}/${name}`,
     name,
@@ -137,6 +148,7 @@ export const readWorkPod = (raw: unknown): WorkPod => {
     killed: wasKilled(status),
     ...(exitCode !== undefined && { exitCode }),
     message: messageOf(status),
+    ...(output !== undefined && { output }),
   };
 };
 

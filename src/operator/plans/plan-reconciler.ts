@@ -197,7 +197,10 @@ export class PlanReconciler {
     const { withheld } = this.plans;
     if (withheld.length > 0)
       return `Drydock may not read ${withheld.join(', ')}: install the rights of plans (drydock install --with plans)`;
-    const { work } = plan;
+    const { work, rehearse } = plan;
+    if (rehearse !== undefined && rehearse.image === undefined && this.plans.image === undefined) {
+      return 'spec.rehearse: the image of the operator is not known, since it runs in no pod: name an image of Drydock in spec.rehearse.image';
+    }
     if (work.kind === 'reboot' && work.image === undefined && this.plans.image === undefined) {
       return 'spec.work.reboot: the image of the operator is not known, since it runs in no pod: name an image of Drydock in spec.work.reboot.image';
     }

@@ -70,7 +70,7 @@ export const playablePlan = (plan: JsonObject): PlayablePlan => {
   const work = workOf(plan, name);
   const reboots =
     text(plan, 'spec', 'done', 'rebooted') === 'Required' || work === 'reboot' || at(plan, 'spec', 'work', 'job', 'rebootsNode') === true;
-  const { gates: _gates, paused: _paused, aborted: _aborted, runID: _runId, ...spec } = part(plan, 'spec');
+  const { gates: _gates, paused: _paused, aborted: _aborted, runID: _runId, rehearse: _rehearse, ...spec } = part(plan, 'spec');
   const gates = playedGates(plan);
   return {
     name,

@@ -5,10 +5,12 @@ import { type CopyOptions, PlayableCopy } from '../prepare/sandbox-options.ts';
 import { type Forecast, forecastOf, type Spread, spreadOf } from '../report/forecast.ts';
 import type { NodeRun } from '../simulate/run.ts';
 import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
+import { fewestPodsFirst, isByCost } from './cost-order.ts';
 import type { WorkTimes } from './node-work.ts';
 import type { PlanWait } from './plan-progress.ts';
 import { type PlayablePlan, playablePlan } from './playable-plan.ts';
-import { type PlanRun, type PlanRunProgress, simulatePlan } from './simulate-plan.ts';
+import { type RunSoFar, runSoFar, withoutHolds } from './run-so-far.ts';
+import { type PlanOrder, type PlanRun, type PlanRunProgress, simulatePlan } from './simulate-plan.ts';
 
 /** How many nodes at once: of spec.concurrency.maxInFlight. The plan's own when left out. */
 export type PlanSetting = { readonly maxInFlight?: number | string };
@@ -43,6 +45,8 @@ export type PlanForecast = Forecast & {
     readonly left: number;
     /** In how many openings of its windows it begins with nodes, in the typical run; 1 where it always may. */
     readonly openings: number;
+    /** With `order.by: Cost`: the nodes that it had better begin with. */
+    readonly firstNodes: readonly string[];
     readonly message: string;
   };
 };
@@ -74,7 +78,11 @@ const aligned = (runs: readonly PlanRun[]): readonly PlanRun[] => {
   });
 };
 
-const planPart = (plan: PlayablePlan, runs: readonly PlanRun[], seed: number): Omit<PlanForecast['plan'], 'setting' | 'times'> => {
+const planPart = (
+  plan: PlayablePlan,
+  runs: readonly PlanRun[],
+  seed: number,
+): Omit<PlanForecast['plan'], 'setting' | 'times' | 'firstNodes'> => {
   const phases: Record<string, number> = {};
   for (const { phase } of runs) phases[phase] = (phases[phase] ?? 0) + 1;
   const typical = runs.find(run => run.seed === seed) ?? runs[0];
@@ -94,28 +102,70 @@ const planPart = (plan: PlayablePlan, runs: readonly PlanRun[], seed: number): O
   };
 };
 
+const notesOf = ({ verdicts, inFlight }: RunSoFar): readonly string[] => {
+  const done = Object.keys(verdicts).length;
+  return [
+    ...(done === 0 ? [] : [`the run is under way: its ${done} ${done === 1 ? 'verdict stays' : 'verdicts stay'}`]),
+    ...(inFlight.size === 0 ? [] : [`${inFlight.size} ${inFlight.size === 1 ? 'node is' : 'nodes are'} in flight: begun with anew here`]),
+  ];
+};
+
+/** All that is played alike, whatever the setting. */
+type Rehearsal = {
+  readonly copy: PlayableCopy;
+  readonly orderOf: (setting: PlanSetting, firstNodes: readonly string[]) => PlanOrder;
+  readonly tell: NonNullable<PlanRehearsalOptions['tell']>;
+};
+
+const played = async (
+  { copy, orderOf, tell }: Rehearsal,
+  setting: PlanSetting,
+  firstNodes: readonly string[],
+  seed: number,
+): Promise<PlanRun> => {
+  const { sandboxOptions, workloads, unloaded } = copy;
+  const told = (progress: PlanRunProgress): void => tell(setting, seed, progress);
+  return simulatePlan(sandboxOptions, orderOf(setting, firstNodes), { seed, workloads, unloaded, tell: told });
+};
+
+const movedAgain = ({ leaves }: PlanRun): number => leaves.filter(({ again }) => again).length;
+
+/** Of two orders the one that moves fewer pods more than once, by one run of each; in doubt that of the names. */
+const cheaper = async (rehearsal: Rehearsal, setting: PlanSetting, candidates: readonly string[]): Promise<readonly string[]> => {
+  if (candidates.length === 0) return [];
+  const [plain, other] = [await played(rehearsal, setting, [], 1), await played(rehearsal, setting, candidates, 1)];
+  return movedAgain(other) < movedAgain(plain) ? candidates : [];
+};
+
 /**
  * Plays a plan on a copy of a cluster, with the operator itself, in simulated time: once for each setting and seed. Nothing outside this process is asked or changed.
- * Throws a PlannedMaintenanceError when the API would refuse the plan, or when it cannot be played.
+ * A plan whose run is under way goes on from there. Throws a PlannedMaintenanceError when the API would refuse the plan, or when it cannot be played.
  */
 export const rehearsePlan = async (options: PlanRehearsalOptions): Promise<readonly PlanForecast[]> => {
   const { plan, settings, times, seeds, horizonMs, tell = () => {}, ...rest } = options;
   const playable = playablePlan(plan);
-  const copy = new PlayableCopy({ ...rest, readsPlans: true }, nodesOfPlan(plan, rest.copy));
-  const { sandboxOptions, workloads, unloaded } = copy;
+  const soFar = runSoFar(plan, rest.copy);
+  const targets = nodesOfPlan(plan, rest.copy);
+  const copy = new PlayableCopy({ ...rest, copy: withoutHolds(rest.copy, playable.name, soFar), readsPlans: true }, targets);
+  const orderOf = (setting: PlanSetting, firstNodes: readonly string[]): PlanOrder => ({
+    plan: withSetting(playable, setting),
+    times,
+    horizonMs,
+    soFar,
+    firstNodes,
+  });
+  const rehearsal = { copy, orderOf, tell };
+  const candidates = isByCost(plan) ? fewestPodsFirst(plan, rest.copy, targets) : [];
   const forecasts: PlanForecast[] = [];
   for (const setting of settings) {
-    const order = { plan: withSetting(playable, setting), times, horizonMs };
+    const firstNodes = await cheaper(rehearsal, setting, candidates);
     const runs: PlanRun[] = [];
-    for (let seed = 1; seed <= seeds; seed += 1) {
-      const told = (progress: PlanRunProgress): void => tell(setting, seed, progress);
-      runs.push(await simulatePlan(sandboxOptions, order, { seed, workloads, unloaded, tell: told }));
-    }
+    for (let seed = 1; seed <= seeds; seed += 1) runs.push(await played(rehearsal, setting, firstNodes, seed));
     const about = copy.about(runs);
-    const forecast = forecastOf(aligned(runs), { ...about, notes: [...playable.notes, ...about.notes] });
+    const forecast = forecastOf(aligned(runs), { ...about, notes: [...playable.notes, ...notesOf(soFar), ...about.notes] });
     const isComplete = runs.every(({ phase, left }) => phase === 'Complete' && left === 0);
-    const played = { ...planPart(playable, runs, forecast.typical.seed), setting, times };
-    forecasts.push({ ...forecast, finishes: forecast.finishes && isComplete, plan: played });
+    const part = { ...planPart(playable, runs, forecast.typical.seed), setting, times, firstNodes };
+    forecasts.push({ ...forecast, finishes: forecast.finishes && isComplete, plan: part });
   }
   return forecasts;
 };

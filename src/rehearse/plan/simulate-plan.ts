@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.ts';
 import { approvalObject } from '../../core/plan/writes.ts';
 import { writesOn } from '../../embedded/controllers/writes.ts';
-import { objects, type Stored, text } from '../../embedded/object.ts';
+import { objects, part, type Stored, text } from '../../embedded/object.ts';
 import { PodRecord } from '../simulate/record.ts';
 import {
   idleStepMs,
@@ -18,9 +18,17 @@ import { type MaintenanceTrace, WaitRecord } from '../simulate/waits.ts';
 import { NodeWork, type WorkTimes } from './node-work.ts';
 import { type NodeProgress, PlanProgress, type PlanWait } from './plan-progress.ts';
 import type { PlayablePlan } from './playable-plan.ts';
+import { type RunSoFar, resume, takeOver } from './run-so-far.ts';
 
 /** One plan that is to be rehearsed. */
-export type PlanOrder = { readonly plan: PlayablePlan; readonly times: WorkTimes; readonly horizonMs: number };
+export type PlanOrder = {
+  readonly plan: PlayablePlan;
+  readonly times: WorkTimes;
+  readonly horizonMs: number;
+  readonly soFar: RunSoFar;
+  /** With `order.by: Cost`. */
+  readonly firstNodes: readonly string[];
+};
 
 export type PlanRunProgress = { readonly done: number; readonly due: number; readonly inFlight: number; readonly madeUpMs: number };
 
@@ -92,6 +100,24 @@ const nodeRun = ({ traces }: Play, one: NodeProgress): NodeRun => {
   return { outcome, trace: { ...rest, ...(one.message !== undefined && { message: one.message }), beganMs, ...ended } };
 };
 
+const create = ({ cluster }: Sandbox, plan: JsonObject): void => {
+  const written = writesOn(cluster.registry).create(resource, plan);
+  if (written.kind === 'refused') throw new PlannedMaintenanceError(written.message);
+};
+
+/** The operator sees a new plan, and writes its status, within that. */
+const seenMs = 1000;
+
+/** Makes the plan, paused, where there is something to tell it before it begins. False: there is not, and it is not made. */
+const giveRun = async (sandbox: Sandbox, { plan, soFar, firstNodes }: PlanOrder): Promise<boolean> => {
+  if (Object.keys(soFar.verdicts).length + soFar.inFlight.size + firstNodes.length === 0) return false;
+  create(sandbox, { ...plan.object, spec: { ...part(plan.object, 'spec'), paused: true } });
+  await sandbox.clock.advance(seenMs);
+  takeOver(sandbox, plan.name, soFar, firstNodes);
+  await sandbox.clock.advance(seenMs);
+  return true;
+};
+
 const perform = async (
   sandboxOptions: SandboxOptions,
   sandbox: Sandbox,
@@ -99,6 +125,7 @@ const perform = async (
   { workloads, tell }: Pick<RunOptions<PlanRunProgress>, 'workloads' | 'tell'>,
 ): Promise<Play> => {
   const { registry } = sandbox.cluster;
+  const isGiven = await giveRun(sandbox, order);
   const progress = new PlanProgress(sandbox.clock.now().epochMilliseconds);
   const pods = new PodRecord(registry.store, workloads, sandbox.clock, node => progress.nodes.has(node));
   const play: Play = { sandbox, order, pods, progress, traces: new Map() };
@@ -109,8 +136,8 @@ const perform = async (
     progress.told(object, pods.nowMs);
     approve(play, object);
   }, resource);
-  const written = writesOn(registry).create(resource, order.plan.object);
-  if (written.kind === 'refused') throw new PlannedMaintenanceError(written.message);
+  if (isGiven) resume(sandbox, order.plan.name);
+  else create(sandbox, order.plan.object);
   await untilOver(play, waits, tell);
   for (const part of [waits, work, pods]) part.end();
   unsubscribe();

@@ -1,5 +1,7 @@
 import { isBefore, latest, secondsAfter, secondsBetween, timeText } from '../../time.ts';
 import { afterOpenSeconds, type Calendar, expectedIn, nextSpans } from '../../window/calendar.ts';
+import type { RehearsedForecast } from '../rehearsal/rehearsal.ts';
+import { isAbout, subjectOf } from '../rehearsal/run-rehearsal.ts';
 import type { Forecast } from '../snapshot.ts';
 import { isUnderWay, type PlanView } from '../view.ts';
 import { soakEnd } from './stages.ts';
@@ -71,6 +73,24 @@ const restOf = (view: PlanView, calendar: Calendar): Rest => {
 const told = ({ open, flying, atOnce, seconds }: Rest, deadline: Temporal.Instant): string =>
   `${open} nodes are due and ${flying} in flight, ${atOnce} at once take ${seconds} s each; the deadline is ${timeText(deadline)}`;
 
+/** How much older than it is repeated a rehearsal may be to say more than what the run has seen itself. */
+const staleAfter = 2;
+
+/** What its rehearsal says, as long as that is about the plan as it is, and not of long ago. */
+const rehearsedOf = ({ snapshot: { plan } }: PlanView, now: Temporal.Instant): RehearsedForecast | undefined => {
+  const { rehearse, forecast, inFlight } = plan;
+  if (rehearse === undefined || forecast === undefined || !isAbout(forecast, subjectOf(plan, rehearse))) return undefined;
+  if (rehearse.everySeconds === undefined) return inFlight.length === 0 && plan.run?.begun === undefined ? forecast : undefined;
+  return isBefore(now, secondsAfter(forecast.rehearsedAt, staleAfter * rehearse.everySeconds)) ? forecast : undefined;
+};
+
+const toldOf = (rehearsed: RehearsedForecast, deadline: Temporal.Instant): string => {
+  const { end, blockedNodes, rehearsedAt } = rehearsed;
+  const stuck = blockedNodes === 0 ? '' : `, with ${blockedNodes} nodes that get stuck`;
+  const when = end === undefined ? 'never' : `at ${timeText(end)}`;
+  return `it ends ${when}${stuck}, by the rehearsal of ${timeText(rehearsedAt)}; the deadline is ${timeText(deadline)}`;
+};
+
 /** What a plan is expected to come to. */
 export const forecastOf = (view: PlanView, now: Temporal.Instant): Forecast => {
   const { plan } = view.snapshot;
@@ -80,13 +100,16 @@ export const forecastOf = (view: PlanView, now: Temporal.Instant): Forecast => {
   );
   const rest = restOf(view, calendar);
   const isOver = rest.open + rest.flying === 0;
-  const soonest = isOver ? latest([...view.verdicts.values()].map(({ completedAt }) => completedAt)) : endOf(view, calendar, rest, now);
+  const rehearsed = isOver ? undefined : rehearsedOf(view, now);
+  const soonest = isOver
+    ? latest([...view.verdicts.values()].map(({ completedAt }) => completedAt))
+    : rehearsed === undefined
+      ? endOf(view, calendar, rest, now)
+      : rehearsed.end;
   const { deadline, mode } = plan.pace ?? {};
   const isMet = deadline !== undefined && (soonest === undefined ? isOver : !isBefore(deadline, soonest));
   // What is spread ends when it has to.
   const end = mode === 'Spread' && isMet && rest.open > 0 ? deadline : soonest;
-  return {
-    ...(end && !isOver && { end }),
-    ...(deadline && { deadline: { isMet, message: told(rest, deadline) } }),
-  };
+  const message = deadline && (rehearsed === undefined ? told(rest, deadline) : toldOf(rehearsed, deadline));
+  return { ...(end && !isOver && { end }), ...(message !== undefined && { deadline: { isMet, message } }) };
 };

@@ -7,15 +7,28 @@ const text = (one: string, other: string): number => (one < other ? -1 : one > o
 
 type Compare = (one: PlanNode, other: PlanNode) => number;
 
-const compares: Readonly<Record<Plan['order'][number], Compare>> = {
+/** As the latest rehearsal has them; the others after these, all alike. */
+const byCost = ({ forecast }: Pick<Plan, 'forecast'>): Compare => {
+  const first = forecast?.firstNodes ?? [];
+  const places = new Map(first.map((name, place) => [name, place]));
+  const placeOf = ({ node }: PlanNode): number => places.get(node.name) ?? first.length;
+  return (one, other) => placeOf(one) - placeOf(other);
+};
+
+const compares: Readonly<Record<Exclude<Plan['order'][number], 'Cost'>, Compare>> = {
   Zone: (one, other) => text(one.node.labels[zoneLabel] ?? '', other.node.labels[zoneLabel] ?? ''),
   Age: (one, other) => Temporal.Instant.compare(one.createdAt, other.createdAt),
   Name: (one, other) => text(one.node.name, other.node.name),
 };
 
 /** The order of a plan: by its expression, then as `order.by` says, then by name, so that it is the same after every restart. */
-export const inPlanOrder = (nodes: Iterable<PlanNode>, { order }: Pick<Plan, 'order'>): readonly PlanNode[] => {
-  const all: readonly Compare[] = [(one, other) => one.rank - other.rank, ...order.map(by => compares[by]), compares.Name];
+export const inPlanOrder = (nodes: Iterable<PlanNode>, plan: Pick<Plan, 'order' | 'forecast'>): readonly PlanNode[] => {
+  const cost = byCost(plan);
+  const all: readonly Compare[] = [
+    (one, other) => one.rank - other.rank,
+    ...plan.order.map(by => (by === 'Cost' ? cost : compares[by])),
+    compares.Name,
+  ];
   return [...nodes].sort((one, other) => {
     for (const compare of all) {
       const answer = compare(one, other);

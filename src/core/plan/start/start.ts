@@ -4,6 +4,7 @@ import type { InFlight } from '../in-flight.ts';
 import type { PassedOver, Plan } from '../plan.ts';
 import { unprepared } from '../pods/prepare.ts';
 import { type HookStep, ofRun, ofStage, runHooks } from '../pods/run-hooks.ts';
+import { awaitRehearsal } from '../rehearsal/await-rehearsal.ts';
 import type { PlanNode, Waiting } from '../snapshot.ts';
 import { isSound } from '../states/common.ts';
 import { isUnderWay, type PlanView } from '../view.ts';
@@ -241,6 +242,8 @@ const inStages = (view: PlanView, now: Temporal.Instant): Start => {
 export const nextStart = (view: PlanView, now: Temporal.Instant): Start => {
   const agreed: Agreement = view.snapshot.plan.needsApproval ? approvalOf(view, now) : { isGiven: true };
   if (!agreed.isGiven) return { waiting: [asked('somebody has to agree to the run', agreed, view.snapshot)] };
+  const rehearsal = view.open.size > 0 ? awaitRehearsal(view) : undefined;
+  if (rehearsal !== undefined) return { waiting: [rehearsal] };
   const before = runHooks(view.snapshot, { at: 'BeforeRun', of: ofRun }, now);
   const start = held(before) ?? inStages(view, now);
   const isEnd = start.over === true && view.snapshot.plan.inFlight.length === 0;

@@ -1,0 +1,107 @@
+import { isObject, type Json, type JsonObject } from '../../json.ts';
+import { shortened } from '../../text.ts';
+import { readTime, timeText } from '../../time.ts';
+import type { RehearsalSummary } from './rehearsal.ts';
+
+/** The answer of a rehearsal's pod: JSON in its termination message, which kubelet cuts at 4096 bytes (kubernetes.io, "Customizing the termination message"). */
+
+/** Bytes. */
+export const longestSummary = 4096;
+
+const mostBlocked = 10;
+const mostLowest = 5;
+export const mostFirstNodes = 20;
+const longestMessage = 200;
+const longestName = 253;
+const mostCounted = 1_000_000_000;
+
+const listed = (value: Json | undefined, most: number): readonly Json[] =>
+  Array.isArray(value) ? (value as readonly Json[]).slice(0, most) : [];
+
+const count = (value: Json | undefined): number => (typeof value === 'number' && value >= 0 ? Math.min(Math.floor(value), mostCounted) : 0);
+
+const words = (value: Json | undefined, longest: number): string => (typeof value === 'string' ? shortened(value, longest) : '');
+
+const blockedIn = (value: Json | undefined): RehearsalSummary['blocked'] =>
+  listed(value, mostBlocked)
+    .filter(isObject)
+    .map(one => ({ node: words(one['node'], longestName), message: words(one['message'], longestMessage) }));
+
+const lowestIn = (value: Json | undefined): RehearsalSummary['lowest'] =>
+  listed(value, mostLowest)
+    .filter(isObject)
+    .map(one => ({ workload: words(one['workload'], 2 * longestName), ready: count(one['ready']), replicas: count(one['replicas']) }));
+
+const parsed = (text: string): JsonObject | undefined => {
+  try {
+    const value = JSON.parse(text) as Json;
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Bounded in every field, whoever wrote it; of status.forecast too. Undefined: it is none. */
+export const summaryIn = (raw: JsonObject): RehearsalSummary | undefined => {
+  const takenAt = readTime(raw['takenAt']);
+  if (takenAt === undefined || typeof raw['finishes'] !== 'boolean') return undefined;
+  const [end, latestEnd] = [readTime(raw['endTime']), readTime(raw['latestEndTime'])];
+  const firstNodes = listed(raw['firstNodes'], mostFirstNodes).flatMap(one => (typeof one === 'string' ? words(one, longestName) : []));
+  return {
+    takenAt,
+    finishes: raw['finishes'],
+    ...(end && { end }),
+    ...(latestEnd && { latestEnd }),
+    nodes: count(raw['nodes']),
+    windows: count(raw['windows']),
+    podsMoved: count(raw['podsMoved']),
+    podsMovedAgain: count(raw['podsMovedAgain']),
+    blocked: blockedIn(raw['blocked']),
+    blockedNodes: count(raw['blockedNodes']),
+    lowest: lowestIn(raw['lowest']),
+    firstNodes,
+  };
+};
+
+/** Reads what a rehearsal's pod has said. Undefined where that is no summary. */
+export const readSummary = (text: string): RehearsalSummary | undefined => {
+  const raw = text.length > longestSummary ? undefined : parsed(text);
+  return raw && summaryIn(raw);
+};
+
+/** Its fields as they are written, in the pod's answer and in status.forecast. Times are whole seconds, UTC. */
+export const summaryJson = ({ takenAt, finishes, end, latestEnd, ...rest }: RehearsalSummary): JsonObject => {
+  const { nodes, windows, podsMoved, podsMovedAgain, blocked, blockedNodes, lowest, firstNodes } = rest;
+  return {
+    takenAt: timeText(takenAt),
+    finishes,
+    ...(end && { endTime: timeText(end) }),
+    ...(latestEnd && { latestEndTime: timeText(latestEnd) }),
+    nodes,
+    windows,
+    podsMoved,
+    podsMovedAgain,
+    blocked: blocked.slice(0, mostBlocked).map(({ node, message }) => ({ node, message: shortened(message, longestMessage) })),
+    blockedNodes,
+    lowest: lowest.slice(0, mostLowest).map(({ workload, ready, replicas }) => ({ workload, ready, replicas })),
+    firstNodes: firstNodes.slice(0, mostFirstNodes),
+  };
+};
+
+/** Characters are bytes then. */
+const ascii = (text: string): string => text.replace(/[\u0080-\uffff]/g, one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+const half = <T>(all: readonly T[]): readonly T[] => all.slice(0, Math.floor(all.length / 2));
+
+/** The answer of a rehearsal's pod: as much of its lists as fits. */
+export const summaryText = (summary: RehearsalSummary): string => {
+  const text = ascii(JSON.stringify(summaryJson(summary)));
+  if (text.length <= longestSummary) return text;
+  const [blocked, lowest] = [summary.blocked.slice(0, mostBlocked), summary.lowest.slice(0, mostLowest)];
+  return summaryText({
+    ...summary,
+    blocked: half(blocked),
+    lowest: half(lowest),
+    firstNodes: half(summary.firstNodes.slice(0, mostFirstNodes)),
+  });
+};

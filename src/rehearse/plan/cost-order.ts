@@ -1,0 +1,38 @@
+import type { JsonObject } from '../../core/json.ts';
+import { mostFirstNodes } from '../../core/plan/rehearsal/summary.ts';
+import { at, items, strings, text } from '../../embedded/object.ts';
+import { type ClusterSnapshot, ofKind } from '../snapshot/cluster-snapshot.ts';
+import { controllerRef } from '../snapshot/workloads.ts';
+
+/** Which nodes a plan with `order.by: Cost` may begin with, so that fewer pods are moved more than once. */
+
+const zoneLabel = 'topology.kubernetes.io/zone';
+
+const staying = new Set(['DaemonSet', 'Node']);
+
+const moves = (pod: JsonObject): boolean =>
+  !staying.has(text(controllerRef(pod), 'kind')) && !['Succeeded', 'Failed'].includes(text(pod, 'status', 'phase'));
+
+const orderOf = (plan: JsonObject): readonly string[] => items(at(plan, 'spec', 'order', 'by')).map(String);
+
+/** Whether the plan asks for it. */
+export const isByCost = (plan: JsonObject): boolean => orderOf(plan).includes('Cost');
+
+/**
+ * The nodes with the fewest pods that would move: what the first node of a run gives away lands on nodes that still have their turn; what later ones give away lands
+ * mostly on those that are empty by then. As many of each zone where zones come before the cost.
+ */
+export const fewestPodsFirst = (plan: JsonObject, copy: ClusterSnapshot, nodes: ReadonlySet<string>): readonly string[] => {
+  const pods = Map.groupBy(ofKind(copy.objects, 'Pod').filter(moves), pod => text(pod, 'spec', 'nodeName'));
+  const countOf = (node: string): number => pods.get(node)?.length ?? 0;
+  const by = orderOf(plan);
+  const isZoned = by.includes('Zone') && by.indexOf('Zone') < by.indexOf('Cost');
+  const zoneOf = new Map(
+    ofKind(copy.objects, 'Node').map(node => [text(node, 'metadata', 'name'), strings(at(node, 'metadata', 'labels'))[zoneLabel] ?? '']),
+  );
+  const zones = Map.groupBy(nodes, node => (isZoned ? (zoneOf.get(node) ?? '') : ''));
+  const ofEach = Math.max(1, Math.floor(mostFirstNodes / Math.max(1, zones.size)));
+  return [...zones.values()]
+    .flatMap(inside => inside.toSorted((one, other) => countOf(one) - countOf(other) || (one < other ? -1 : 1)).slice(0, ofEach))
+    .slice(0, mostFirstNodes);
+};
