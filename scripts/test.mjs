@@ -29,7 +29,7 @@ if (isWanted('check')) {
   if (status !== 0) failed += 1;
 }
 
-/** A tier that hangs is a failure like any other. The first build of the control plane is in it. */
+/** A tier that hangs is a failure like any other. */
 const patienceMinutes = 40;
 
 const count = (output, word) => Number(new RegExp(`^ℹ ${word} (\\d+)$`, 'm').exec(output)?.[1] ?? 0);

@@ -88,6 +88,8 @@ export const tiers = [
     ].flatMap(folder => testsIn('test', folder)),
     concurrency: 1,
     needs: 'Go on PATH, or a cluster in DRYDOCK_TEST_KUBECONFIG',
+    // A dozen programs are built once, in a quarter of an hour where nothing else runs.
+    longerMinutes: 20,
   },
   {
     name: 'embedded',
