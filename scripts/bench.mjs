@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
 import { forRehearsals, handOver } from './hand-over.mjs';
 
-const programs = { embedded: 'embedded.ts', nova: 'nova.ts', plan: 'plan.ts', rehearse: 'rehearse.ts' };
+const programs = { embedded: 'embedded.ts', nova: 'nova.ts', plan: 'plan.ts', rehearse: 'rehearse.ts', size: 'size.ts' };
 const [first, ...rest] = process.argv.slice(2);
 const scale = first === 'rehearse' && rest[0] === 'scale';
 const plans = first === 'rehearse' && rest[0] === 'plans';

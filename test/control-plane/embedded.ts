@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeAuthority, makeServing } from '../../src/admission/certificates/make.ts';
 import { createCluster } from '../../src/embedded/cluster.ts';
 import { ClusterRuntime } from '../../src/embedded/cluster-runtime.ts';
+import { load } from '../../src/embedded/load.ts';
 import { SimulatedKubeVirt } from '../../src/embedded/kubevirt/simulated.ts';
 import { type Heard, type Serving, serve } from '../../src/embedded/serve.ts';
 import { systemClock } from '../../src/support/clock.ts';
@@ -89,6 +90,7 @@ const open = async (options: Options): Promise<Open> => {
     record: 'events',
     more: kubevirt?.controllers() ?? [],
   });
+  for (const { what, why } of load(cluster.registry, options.objects ?? [])) throw new Error(`${what} could not be loaded: ${why}`);
   runtime.start();
   const everyone = users(options.users);
   const tokens = Object.fromEntries(

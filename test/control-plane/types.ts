@@ -22,6 +22,8 @@ export type Options = {
   readonly aggregation?: boolean;
   /** An address of this machine on which the API server listens for real nodes, instead of 127.0.0.1; their pods get service accounts. */
   readonly address?: string;
+  /** The embedded cluster has these from its start; no other can be given any. */
+  readonly objects?: Iterable<{ readonly [key: string]: unknown }>;
 };
 
 type KubectlOptions = CommandOptions & { readonly user?: string };

@@ -78,7 +78,7 @@ export const startHarness = async ({
   users = {},
   roles = [],
   ...more
-}: Pick<Options, 'aggregation' | 'users' | 'release' | 'flags'> & { readonly roles?: MoreRoles } = {}): Promise<
+}: Pick<Options, 'aggregation' | 'users' | 'release' | 'flags' | 'objects'> & { readonly roles?: MoreRoles } = {}): Promise<
   OperatorHarness | { readonly kind: 'left-out'; readonly why: string }
 > => {
   const controlPlane = await startControlPlane({ audit: true, users: { ...operatorUsers, ...users }, ...more });

@@ -1,0 +1,130 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import type { Api } from '../test/control-plane/api.ts';
+import { createAll } from '../test/control-plane/cluster.ts';
+import type { List } from '../test/control-plane/objects.ts';
+import { type OperatorHarness, startHarness } from '../test/operator/harness.ts';
+import { type Maintenance, maintenance } from '../test/operator/look.ts';
+import { plan } from '../test/operator/plan-work.ts';
+import { nodeName, objectsOf } from './size/objects.ts';
+
+/**
+ * How large the operator becomes: `npm run bench -- size [--nodes 5000] [--pods 20] [--maintenances 200] [--plans 20]`. The embedded cluster, with objects as long as
+ * those of a real one, is served by this process; the operator is another. No control plane is needed.
+ */
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+const optionsOf = (args: readonly string[]) => {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    args: [...args],
+    options: { nodes: text, pods: text, maintenances: text, plans: text, seconds: text, json: text, 'heap-snapshot': { type: 'boolean' } },
+  });
+  const number = (value: string | undefined, usual: number): number => Number(value ?? usual);
+  return {
+    nodes: number(values.nodes, 5000),
+    podsEach: number(values.pods, 20),
+    maintenances: number(values.maintenances, 200),
+    plans: number(values.plans, 20),
+    seconds: number(values.seconds, 300),
+    heapSnapshot: values['heap-snapshot'] === true,
+    ...(values.json !== undefined && { json: values.json }),
+  };
+};
+
+type Memory = { readonly rssMiB: number; readonly peakMiB: number };
+
+const memoryOf = (pid: number): Memory => {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) / 1024;
+  return { rssMiB: field('VmRSS'), peakMiB: field('VmHWM') };
+};
+
+type Samples = { readonly [le: string]: number };
+
+/** Cumulative counts of a histogram without labels, by its upper bounds. */
+const bucketsOf = (metrics: string, name: string): Samples =>
+  Object.fromEntries([...metrics.matchAll(new RegExp(`^${name}_bucket\\{le="([^"]+)"\\} (\\d+)$`, 'gm'))].map(([, le = '', count]) => [le, Number(count)]));
+
+/** The upper bound, in seconds, of the bucket in which this share of what was measured lies. */
+const quantileOf = (buckets: Samples, share: number): number => {
+  const all = buckets['+Inf'] ?? 0;
+  const found = Object.entries(buckets)
+    .map(([le, count]) => ({ le: le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le), count }))
+    .toSorted((one, other) => one.le - other.le)
+    .find(({ count }) => count >= all * share);
+  return found?.le ?? Number.NaN;
+};
+
+const maintenances = '/apis/drydock.dev/v1alpha1/maintenances';
+
+const drained = async (api: Api): Promise<number> => {
+  const { items } = await api.get<List<Maintenance>>(maintenances);
+  return items.filter(({ status }) => status?.conditions?.some(({ type, status: is }) => type === 'Drained' && is === 'True')).length;
+};
+
+const options = optionsOf(process.argv.slice(2));
+process.env['DRYDOCK_TEST_CLUSTER'] = 'embedded';
+
+const measure = async (harness: OperatorHarness): Promise<Record<string, number>> => {
+  const { api, controlPlane } = harness;
+  const { audit } = controlPlane;
+  const flags = options.heapSnapshot ? '--heapsnapshot-signal=SIGUSR2' : '';
+  const operator = await harness.startOperator({ environment: { NODE_OPTIONS: flags } });
+  const pid = await operator.running.pid();
+  await sleep(10_000);
+  const idle = memoryOf(pid);
+  say(`idle: ${idle.rssMiB.toFixed(0)} MiB, at the start ${idle.peakMiB.toFixed(0)} MiB`);
+  const mark = audit.mark();
+  const since = performance.now();
+  const plans = Array.from({ length: options.plans }, (_, index) =>
+    plan(`pool-${index}`, 'none', { nodeSelector: { matchLabels: { pool: `pool-${index}` } }, due: { expression: 'true' }, paused: index % 2 === 0, work: { none: {} } }),
+  );
+  await createAll(api, plans);
+  await createAll(api, Array.from({ length: options.maintenances }, (_, index) => maintenance(nodeName(index * 7))));
+  let most = 0;
+  let done = 0;
+  while (done < options.maintenances && performance.now() - since < 1000 * options.seconds) {
+    await sleep(1000);
+    most = Math.max(most, memoryOf(pid).rssMiB);
+    done = await drained(api);
+  }
+  const seconds = (performance.now() - since) / 1000;
+  if (options.heapSnapshot) {
+    process.kill(pid, 'SIGUSR2');
+    await sleep(30_000);
+  }
+  const metrics = await (await fetch(operator.metrics)).text();
+  const decisions = bucketsOf(metrics, 'drydock_decision_duration_seconds');
+  const asked = await audit.since(mark, 'drydock');
+  const end = memoryOf(pid);
+  return {
+    nodes: options.nodes,
+    pods: options.nodes * options.podsEach,
+    drained: done,
+    seconds,
+    idleMiB: idle.rssMiB,
+    startPeakMiB: idle.peakMiB,
+    mostMiB: most,
+    peakMiB: end.peakMiB,
+    endMiB: end.rssMiB,
+    decisions: decisions['+Inf'] ?? 0,
+    decisionP50Ms: 1000 * quantileOf(decisions, 0.5),
+    decisionP99Ms: 1000 * quantileOf(decisions, 0.99),
+    requests: asked.length,
+    requestsEachMaintenance: asked.length / Math.max(1, options.maintenances),
+    heapUsedMiB: Number(/^nodejs_heap_size_used_bytes (\S+)$/m.exec(metrics)?.[1] ?? 0) / 2 ** 20,
+  };
+};
+
+const harness = await startHarness({ roles: ['plans'], objects: objectsOf({ ...options, namespaces: 100 }) });
+if (harness.kind === 'left-out') throw new Error(`no bench: ${harness.why}`);
+try {
+  const measured = await measure(harness);
+  for (const [what, value] of Object.entries(measured)) process.stdout.write(`${what.padEnd(28)} ${value.toFixed(value < 10 ? 2 : 0)}\n`);
+  if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(measured, undefined, 2));
+} finally {
+  await harness.stop();
+}
