@@ -40,6 +40,12 @@ test('what a lost answer was about is read again, once, and taken in', async () 
   assert.equal(asked.length, 2);
 });
 
+test('of a condition of the node the node itself is read: its status may be written, and not read', async () => {
+  const { uncertainWrites, asked } = bench(() => ({ status: 200, headers: {}, body: {} }));
+  uncertainWrites.add('n1', { ...patch, path: '/api/v1/nodes/n1/status' });
+  assert.deepEqual([await uncertainWrites.settle('n1'), asked], [true, ['/api/v1/nodes/n1']]);
+});
+
 test('as long as it cannot be read nothing is settled, and another node is not concerned', async () => {
   let works = false;
   const { uncertainWrites, asked } = bench(() => (works ? { status: 200, headers: {}, body: {} } : new Error('no answer')));

@@ -2,13 +2,13 @@ import { isObject } from '../../core/json.ts';
 import type { Write } from '../../core/maintenance/decision.ts';
 import type { Log } from '../../support/log.ts';
 import type { Api } from '../ports.ts';
-import type { CacheUpdater } from './cache-updater.ts';
+import { type CacheUpdater, objectPath } from './cache-updater.ts';
 
-/** The path of the object that a write changes, or makes. */
+/** The path of the object that a write changes, or makes: no role allows to read a subresource. */
 const pathOf = ({ method, path, body }: Write): string => {
   const { metadata } = body;
   const name = isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : '';
-  return method === 'POST' ? `${path}/${encodeURIComponent(name)}` : path;
+  return method === 'POST' ? `${path}/${encodeURIComponent(name)}` : objectPath(path);
 };
 
 /**
