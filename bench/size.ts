@@ -1,4 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Api } from '../test/control-plane/api.ts';
@@ -7,20 +9,24 @@ import type { List } from '../test/control-plane/objects.ts';
 import { type OperatorHarness, startHarness } from '../test/operator/harness.ts';
 import { type Maintenance, maintenance } from '../test/operator/look.ts';
 import { plan } from '../test/operator/plan-work.ts';
+import { putProgram } from '../tools/release/program.ts';
 import { nodeName, objectsOf } from './size/objects.ts';
 
 /**
  * How large the operator becomes: `npm run bench -- size [--nodes 5000] [--pods 20] [--maintenances 200] [--plans 20]`. The embedded cluster, with objects as long as
- * those of a real one, is served by this process; the operator is another. No control plane is needed.
+ * those of a real one, is served by this process; the operator is another, of the program as it is released, with the image's flags of Node. No control plane is needed.
  */
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** As the image has it, of the memory that the Deployment allows it: 70 % of 512 MiB. */
+const ofImage = '--max-old-space-size=358';
 
 const optionsOf = (args: readonly string[]) => {
   const text = { type: 'string' } as const;
   const { values } = parseArgs({
     args: [...args],
-    options: { nodes: text, pods: text, maintenances: text, plans: text, seconds: text, json: text, 'heap-snapshot': { type: 'boolean' } },
+    options: { nodes: text, pods: text, maintenances: text, plans: text, seconds: text, json: text, 'node-options': text },
   });
   const number = (value: string | undefined, usual: number): number => Number(value ?? usual);
   return {
@@ -29,7 +35,7 @@ const optionsOf = (args: readonly string[]) => {
     maintenances: number(values.maintenances, 200),
     plans: number(values.plans, 20),
     seconds: number(values.seconds, 300),
-    heapSnapshot: values['heap-snapshot'] === true,
+    nodeOptions: values['node-options'] ?? ofImage,
     ...(values.json !== undefined && { json: values.json }),
   };
 };
@@ -46,7 +52,9 @@ type Samples = { readonly [le: string]: number };
 
 /** Cumulative counts of a histogram without labels, by its upper bounds. */
 const bucketsOf = (metrics: string, name: string): Samples =>
-  Object.fromEntries([...metrics.matchAll(new RegExp(`^${name}_bucket\\{le="([^"]+)"\\} (\\d+)$`, 'gm'))].map(([, le = '', count]) => [le, Number(count)]));
+  Object.fromEntries(
+    [...metrics.matchAll(new RegExp(`^${name}_bucket\\{le="([^"]+)"\\} (\\d+)$`, 'gm'))].map(([, le = '', count]) => [le, Number(count)]),
+  );
 
 /** The upper bound, in seconds, of the bucket in which this share of what was measured lies. */
 const quantileOf = (buckets: Samples, share: number): number => {
@@ -68,11 +76,10 @@ const drained = async (api: Api): Promise<number> => {
 const options = optionsOf(process.argv.slice(2));
 process.env['DRYDOCK_TEST_CLUSTER'] = 'embedded';
 
-const measure = async (harness: OperatorHarness): Promise<Record<string, number>> => {
+const measure = async (harness: OperatorHarness, program: string): Promise<Record<string, number>> => {
   const { api, controlPlane } = harness;
   const { audit } = controlPlane;
-  const flags = options.heapSnapshot ? '--heapsnapshot-signal=SIGUSR2' : '';
-  const operator = await harness.startOperator({ environment: { NODE_OPTIONS: flags } });
+  const operator = await harness.startOperator({ program, environment: { NODE_OPTIONS: options.nodeOptions } });
   const pid = await operator.running.pid();
   await sleep(10_000);
   const idle = memoryOf(pid);
@@ -80,10 +87,18 @@ const measure = async (harness: OperatorHarness): Promise<Record<string, number>
   const mark = audit.mark();
   const since = performance.now();
   const plans = Array.from({ length: options.plans }, (_, index) =>
-    plan(`pool-${index}`, 'none', { nodeSelector: { matchLabels: { pool: `pool-${index}` } }, due: { expression: 'true' }, paused: index % 2 === 0, work: { none: {} } }),
+    plan(`pool-${index}`, 'none', {
+      nodeSelector: { matchLabels: { pool: `pool-${index}` } },
+      due: { expression: 'true' },
+      paused: index % 2 === 0,
+      work: { none: {} },
+    }),
   );
   await createAll(api, plans);
-  await createAll(api, Array.from({ length: options.maintenances }, (_, index) => maintenance(nodeName(index * 7))));
+  await createAll(
+    api,
+    Array.from({ length: options.maintenances }, (_, index) => maintenance(nodeName(index * 7))),
+  );
   let most = 0;
   let done = 0;
   while (done < options.maintenances && performance.now() - since < 1000 * options.seconds) {
@@ -92,10 +107,6 @@ const measure = async (harness: OperatorHarness): Promise<Record<string, number>
     done = await drained(api);
   }
   const seconds = (performance.now() - since) / 1000;
-  if (options.heapSnapshot) {
-    process.kill(pid, 'SIGUSR2');
-    await sleep(30_000);
-  }
   const metrics = await (await fetch(operator.metrics)).text();
   const decisions = bucketsOf(metrics, 'drydock_decision_duration_seconds');
   const asked = await audit.since(mark, 'drydock');
@@ -119,12 +130,15 @@ const measure = async (harness: OperatorHarness): Promise<Record<string, number>
   };
 };
 
+const folder = mkdtempSync(join(tmpdir(), 'drydock-bench-size-'));
+await putProgram(folder);
 const harness = await startHarness({ roles: ['plans'], objects: objectsOf({ ...options, namespaces: 100 }) });
 if (harness.kind === 'left-out') throw new Error(`no bench: ${harness.why}`);
 try {
-  const measured = await measure(harness);
+  const measured = await measure(harness, join(folder, 'src', 'main.mjs'));
   for (const [what, value] of Object.entries(measured)) process.stdout.write(`${what.padEnd(28)} ${value.toFixed(value < 10 ? 2 : 0)}\n`);
   if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(measured, undefined, 2));
 } finally {
   await harness.stop();
+  rmSync(folder, { recursive: true });
 }

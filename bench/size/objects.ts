@@ -39,14 +39,14 @@ const node = (index: number): Made => ({
   status: {
     capacity: { cpu: '16', memory: '64Gi', pods: '110' },
     allocatable: { cpu: '16', memory: '64Gi', pods: '110' },
-    conditions: [
-      ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map(type => condition(type, 'False')),
-      condition('Ready', 'True'),
-    ],
+    conditions: [...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map(type => condition(type, 'False')), condition('Ready', 'True')],
     addresses: [{ type: 'InternalIP', address: `10.0.${index >> 8}.${index & 255}` }],
     nodeInfo: { bootID: `boot-${index}`, kernelVersion: '6.1.0', kubeletVersion: 'v1.37.2', osImage: 'Linux', architecture: 'amd64' },
     images: Array.from({ length: 50 }, (_, image) => ({
-      names: [`registry.example.com/team-${image}/service@sha256:${'0'.repeat(64)}`, `registry.example.com/team-${image}/service:1.${image}`],
+      names: [
+        `registry.example.com/team-${image}/service@sha256:${'0'.repeat(64)}`,
+        `registry.example.com/team-${image}/service:1.${image}`,
+      ],
       sizeBytes: 123_456_789,
     })),
   },
@@ -89,7 +89,11 @@ const pod = (fleet: Fleet, on: number, each: number): Made => {
     status: {
       phase: 'Running',
       startTime: time,
-      conditions: ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map(type => ({ type, status: 'True', lastTransitionTime: time })),
+      conditions: ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'].map(type => ({
+        type,
+        status: 'True',
+        lastTransitionTime: time,
+      })),
       containerStatuses: ['main', 'sidecar'].map(container => ({
         name: container,
         image: `registry.example.com/team/${container}:1`,
@@ -105,7 +109,10 @@ const pod = (fleet: Fleet, on: number, each: number): Made => {
 const app = (fleet: Fleet, index: number): readonly Made[] => {
   const metadata = { name: `app-${index}`, namespace: namespaceOf(fleet, index), creationTimestamp: time };
   const selector = { matchLabels: { app: `app-${index}` } };
-  const template = { metadata: { labels: { app: `app-${index}` } }, spec: { containers: [{ name: 'main', image: 'registry.example.com/team/main:1' }] } };
+  const template = {
+    metadata: { labels: { app: `app-${index}` } },
+    spec: { containers: [{ name: 'main', image: 'registry.example.com/team/main:1' }] },
+  };
   return [
     {
       apiVersion: 'apps/v1',

@@ -24,6 +24,8 @@ type OperatorOptions = {
   readonly user?: keyof typeof operatorUsers;
   readonly flags?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
+  /** Another program than that of the sources. */
+  readonly program?: string;
 };
 
 /** A control plane with the served kinds and the shipped roles installed. */
@@ -55,14 +57,14 @@ const untilReady = (running: Running, health: string): Promise<void> =>
 /** Starts operators on a control plane that has the roles for them. */
 export const operatorsOn = (controlPlane: ControlPlane): OperatorHarness['startOperator'] => {
   let count = 0;
-  return async ({ user = 'drydock', flags = [], environment = {} } = {}) => {
+  return async ({ user = 'drydock', flags = [], environment = {}, program = main } = {}) => {
     count += 1;
     const [healthPort = 0, metricsPort = 0] = await freePorts(2);
     const binds = [`--health-probe-bind-address=127.0.0.1:${healthPort}`, `--metrics-bind-address=127.0.0.1:${metricsPort}`];
     const running = controlPlane.run({
       name: `operator-${count}`,
       command: process.execPath,
-      args: [main, 'operator', '--kubeconfig', controlPlane.kubeconfigOf(user), ...binds, ...flags],
+      args: [program, 'operator', '--kubeconfig', controlPlane.kubeconfigOf(user), ...binds, ...flags],
       cwd: root,
       patience: '10s',
       environment,
