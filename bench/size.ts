@@ -66,6 +66,9 @@ const quantileOf = (buckets: Samples, share: number): number => {
   return found?.le ?? Number.NaN;
 };
 
+const mebibytesIn = (metrics: string, name: string): number =>
+  Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics)?.[1] ?? 0) / 2 ** 20;
+
 const maintenances = '/apis/drydock.dev/v1alpha1/maintenances';
 
 const drained = async (api: Api): Promise<number> => {
@@ -100,10 +103,13 @@ const measure = async (harness: OperatorHarness, program: string): Promise<Recor
     Array.from({ length: options.maintenances }, (_, index) => maintenance(nodeName(index * 7))),
   );
   let most = 0;
+  let atMost = '';
   let done = 0;
   while (done < options.maintenances && performance.now() - since < 1000 * options.seconds) {
     await sleep(1000);
-    most = Math.max(most, memoryOf(pid).rssMiB);
+    const { rssMiB } = memoryOf(pid);
+    if (rssMiB > most) atMost = await (await fetch(operator.metrics)).text();
+    most = Math.max(most, rssMiB);
     done = await drained(api);
   }
   const seconds = (performance.now() - since) / 1000;
@@ -126,7 +132,10 @@ const measure = async (harness: OperatorHarness, program: string): Promise<Recor
     decisionP99Ms: 1000 * quantileOf(decisions, 0.99),
     requests: asked.length,
     requestsEachMaintenance: asked.length / Math.max(1, options.maintenances),
-    heapUsedMiB: Number(/^nodejs_heap_size_used_bytes (\S+)$/m.exec(metrics)?.[1] ?? 0) / 2 ** 20,
+    heapAtMostMiB: mebibytesIn(atMost, 'nodejs_heap_size_total_bytes'),
+    heapUsedAtMostMiB: mebibytesIn(atMost, 'nodejs_heap_size_used_bytes'),
+    buffersAtMostMiB: mebibytesIn(atMost, 'nodejs_external_memory_bytes'),
+    heapUsedAtEndMiB: mebibytesIn(metrics, 'nodejs_heap_size_used_bytes'),
   };
 };
 

@@ -1,12 +1,12 @@
-import { readFileSync } from 'node:fs';
 import type { Told } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
-import { AnswerTooLarge, type Asking, type Exchange, exchangeOver, type Saying } from '../support/http-exchange.ts';
+import { AnswerTooLarge, type Asking, type Saying } from '../support/http-exchange.ts';
 import type { Log } from '../support/log.ts';
+import { Carrier, UnreadableFile } from './carrier.ts';
 import type { SourceConfig } from './sources-file.ts';
 
-/** Speaks to one source, with what its files say at that moment: tokens and certificates are replaced while the operator runs. */
+/** Speaks to one source. */
 
 /** How a question has ended, for metrics: `unusable`, an answer that is none to it. */
 export type QueryResult = 'answered' | 'unreachable' | 'refused' | 'failed' | 'unusable';
@@ -25,41 +25,20 @@ export type Asked<T> = { readonly value: T } | { readonly failure: SourceFailure
 /** Larger answers are refused. */
 const mostBytes = 8 * 1024 * 1024;
 
-type Secrets = { readonly authorization?: string; readonly ca?: string; readonly cert?: string; readonly key?: string };
-
-const contentOf = (file: string): string => readFileSync(file, 'utf8');
-
-const authorizationOf = ({ authorization, basicAuth }: SourceConfig): string | undefined => {
-  if (authorization) return `${authorization.type} ${contentOf(authorization.credentialsFile).trim()}`;
-  if (!basicAuth) return undefined;
-  const password = contentOf(basicAuth.passwordFile).trim();
-  return `Basic ${Buffer.from(`${basicAuth.username}:${password}`).toString('base64')}`;
-};
-
-const secretsOf = (source: SourceConfig): Secrets => {
-  const { caFile, certFile, keyFile } = source.tls;
-  const authorization = authorizationOf(source);
-  return {
-    ...(authorization !== undefined && { authorization }),
-    ...(caFile !== undefined && { ca: contentOf(caFile) }),
-    ...(certFile !== undefined && { cert: contentOf(certFile) }),
-    ...(keyFile !== undefined && { key: contentOf(keyFile) }),
-  };
-};
-
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export class Source {
   readonly #config: SourceConfig;
   readonly #clock: Clock;
   readonly #log: Log;
-  #exchange: { readonly of: string; readonly carry: Exchange } | undefined;
+  readonly #carrier: Carrier;
   #isWell = true;
 
   constructor(config: SourceConfig, clock: Clock, log: Log) {
     this.#config = config;
     this.#clock = clock;
     this.#log = log;
+    this.#carrier = new Carrier(config, { mostBytes });
   }
 
   /** As plans name it. */
@@ -74,28 +53,13 @@ export class Source {
   /** One call below its address, with its time limit: the answer, whatever the status, or why there was none. Rejects with the signal's reason only. */
   async call(asking: Omit<Asking, 'url'> & { readonly path: string }, signal: AbortSignal): Promise<Asked<Saying>> {
     const { path, method, headers, body } = asking;
-    let secrets: Secrets;
-    try {
-      secrets = secretsOf(this.#config);
-    } catch (error) {
-      return { failure: this.#unreadable(error) };
-    }
-    const { authorization } = secrets;
     using deadline = new Deadline(this.#clock, this.#config.timeoutMs, [signal]);
+    const asked = { method, url: `${this.#config.url}${path}`, headers: { ...headers, accept: 'application/json' } };
     try {
-      const said = await this.#carrier(secrets)(
-        {
-          method,
-          url: `${this.#config.url}${path}`,
-          headers: { ...headers, accept: 'application/json', ...(authorization !== undefined && { authorization }) },
-          ...(body !== undefined && { body }),
-        },
-        deadline.signal,
-      );
-      return { value: withoutSecrets(said, authorization) };
+      return { value: await this.#carrier.call({ ...asked, ...(body !== undefined && { body }) }, deadline.signal) };
     } catch (error) {
       signal.throwIfAborted();
-      return { failure: this.#silent(error, deadline.expired) };
+      return { failure: error instanceof UnreadableFile ? this.#unreadable(error) : this.#silent(error, deadline.expired) };
     }
   }
 
@@ -116,21 +80,9 @@ export class Source {
     return { problem };
   }
 
-  /** Connections are not kept: one lies idle between two questions for longer than many servers keep it. */
-  #carrier({ ca, cert, key }: Secrets): Exchange {
-    const { serverName, insecure } = this.#config.tls;
-    const of = JSON.stringify([ca, cert, key]);
-    if (this.#exchange?.of !== of) {
-      const options = { insecure, mostBytes, keepAlive: false, ...(serverName !== undefined && { serverName }) };
-      const pair = { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert }), ...(key !== undefined && { key }) };
-      this.#exchange = { of, carry: exchangeOver({ ...options, ...pair }) };
-    }
-    return this.#exchange.carry;
-  }
-
-  #unreadable(error: unknown): SourceFailure {
+  #unreadable(error: UnreadableFile): SourceFailure {
     const problem = `the operator cannot read the credentials or certificates of ${this.title}: its log names the file`;
-    return { result: 'failed', problem, detail: messageOf(error) };
+    return { result: 'failed', problem, detail: error.message };
   }
 
   #silent(error: unknown, expired: boolean): SourceFailure {
@@ -144,9 +96,3 @@ export class Source {
     return { result: 'unreachable', problem: `${this.title} does not answer: ${why}`, detail: `${why}: ${messageOf(error)}` };
   }
 }
-
-/** What is no answer may be quoted, and a proxy may send back what it was sent. */
-const withoutSecrets = (said: Saying, authorization: string | undefined): Saying => {
-  const secret = authorization?.split(' ').at(-1) ?? '';
-  return secret === '' || said.status === 200 ? said : { ...said, text: said.text.replaceAll(secret, '***') };
-};

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { MonitoringConfigError, readMonitoringConfig } from './sources-file.ts';
+import { ConfigFileError } from './config-reader.ts';
+import { readMonitoringConfig } from './sources-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'drydock-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -110,7 +111,7 @@ for (const [what, text, says] of wrong) {
     assert.throws(
       () => read(text),
       (error: unknown) => {
-        assert.ok(error instanceof MonitoringConfigError);
+        assert.ok(error instanceof ConfigFileError);
         assert.match(error.message, says);
         assert.doesNotMatch(error.message, /s3cret|\n/);
         return true;
@@ -121,5 +122,5 @@ for (const [what, text, says] of wrong) {
 
 test('a file that is not there has no sources; one that is no file is told by its name', () => {
   assert.deepEqual(readMonitoringConfig(join(folder, 'none.yaml')), { everyMs: 15_000, sources: [] });
-  assert.throws(() => readMonitoringConfig(folder), { name: 'MonitoringConfigError', message: /cannot be read: EISDIR/ });
+  assert.throws(() => readMonitoringConfig(folder), { name: 'ConfigFileError', message: /cannot be read: EISDIR/ });
 });

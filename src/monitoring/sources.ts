@@ -3,8 +3,9 @@ import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { firingOf } from './alertmanager.ts';
 import { samplesOf } from './prometheus.ts';
+import { ReloadedFile } from './reloaded-file.ts';
 import { type Asked, type QueryResult, Source } from './source.ts';
-import { MonitoringConfigError, readMonitoringConfig, type SourceKind, usualEveryMs } from './sources-file.ts';
+import { type MonitoringConfig, readMonitoringConfig, type SourceKind, usualEveryMs } from './sources-file.ts';
 
 /** Counts what gates have asked. */
 interface MonitoringMeter {
@@ -14,27 +15,23 @@ interface MonitoringMeter {
 
 export type MonitoringTools = { readonly clock: Clock; readonly log: Log; readonly meter?: MonitoringMeter | undefined };
 
-/** The file is read again this often: a mounted Secret is swapped by the kubelet, within a minute. */
-const againAfterMs = 10_000;
-
 /** The sources of a file, which is read again while they are used. */
 class ConfiguredMonitoring implements Monitoring {
-  readonly #file: string;
+  readonly #file: ReloadedFile<MonitoringConfig>;
   readonly #tools: MonitoringTools;
-  #everyMs = usualEveryMs;
+  #config: MonitoringConfig = { everyMs: usualEveryMs, sources: [] };
   #sources: readonly Source[] = [];
-  #problem: string | undefined;
-  #seen = '';
-  #readAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(file: string, tools: MonitoringTools) {
-    this.#file = file;
+    const { clock, log } = tools;
+    const flag = '--monitoring-config';
+    this.#file = new ReloadedFile({ file, flag, consequence: 'no gate is told', read: readMonitoringConfig, clock, log });
     this.#tools = tools;
     this.#refresh();
   }
 
   get everyMs(): number {
-    return this.#everyMs;
+    return this.#config.everyMs;
   }
 
   samples(name: string, query: string, signal: AbortSignal): Promise<Told<readonly Sample[]>> {
@@ -46,8 +43,8 @@ class ConfiguredMonitoring implements Monitoring {
   }
 
   async #ask<T>(gate: 'promql' | 'alerts', kind: SourceKind, name: string, query: (source: Source) => Promise<Asked<T>>): Promise<Told<T>> {
-    this.#refresh();
-    if (this.#problem !== undefined) return { problem: this.#problem };
+    const problem = this.#refresh();
+    if (problem !== undefined) return { problem: `the sources of the operator are not known: ${problem}` };
     const source = this.#sources.find(({ config }) => config.kind === kind && config.name === name);
     if (source === undefined) return { problem: this.#unknown(kind, name) };
     const asked = await query(source);
@@ -61,31 +58,15 @@ class ConfiguredMonitoring implements Monitoring {
     return `the operator knows no source ${name} of kind ${kind}; ${known}: its administrator names them in the file of --monitoring-config, as it is shipped in the Secret drydock-monitoring`;
   }
 
-  /** A file that is wrong is told, and nobody is asked: it may have been meant to shut a source out. Whatever else the operator does goes on. */
-  #refresh(): void {
+  /** What is wrong with the file, if anything is. */
+  #refresh(): string | undefined {
     const { clock, log } = this.#tools;
-    const nowMs = clock.now().epochMilliseconds;
-    if (nowMs - this.#readAtMs < againAfterMs) return;
-    this.#readAtMs = nowMs;
-    try {
-      this.#read();
-      if (this.#problem !== undefined) log.info('the file of --monitoring-config can be read again', { file: this.#file });
-      this.#problem = undefined;
-    } catch (error) {
-      if (!(error instanceof MonitoringConfigError)) throw error;
-      if (this.#problem === undefined) log.warn('the file of --monitoring-config is wrong: no gate is told', { error: error.message });
-      this.#problem = `the sources of the operator are not known: ${error.message}`;
-    }
-  }
-
-  #read(): void {
-    const { clock, log } = this.#tools;
-    const config = readMonitoringConfig(this.#file);
-    const seen = JSON.stringify(config);
-    if (seen === this.#seen) return;
-    this.#seen = seen;
-    this.#everyMs = config.everyMs;
-    this.#sources = config.sources.map(one => new Source(one, clock, log));
+    const current = this.#file.current;
+    if ('problem' in current) return current.problem;
+    if (current.content === this.#config) return undefined;
+    this.#config = current.content;
+    this.#sources = current.content.sources.map(one => new Source(one, clock, log));
+    return undefined;
   }
 }
 

@@ -27,6 +27,8 @@ export type ExchangeOptions = {
   readonly insecure?: boolean;
   /** Larger answers are refused. */
   readonly mostBytes: number;
+  /** The status is all that is wanted: the body is left unread, and the text is empty. */
+  readonly headOnly?: boolean;
   /** Whether connections are kept for the next call. */
   readonly keepAlive: boolean;
 };
@@ -41,7 +43,16 @@ export class AnswerTooLarge extends Error {
 }
 
 /** Speaks HTTP and HTTPS, over at most eight connections for each server. Throws for certificates and keys that are none. */
-export const exchangeOver = ({ ca, cert, key, serverName, insecure = false, mostBytes, keepAlive }: ExchangeOptions): Exchange => {
+export const exchangeOver = ({
+  ca,
+  cert,
+  key,
+  serverName,
+  insecure = false,
+  mostBytes,
+  headOnly = false,
+  keepAlive,
+}: ExchangeOptions): Exchange => {
   const sockets = { keepAlive, maxSockets: 8 };
   const tls = new Agent({
     ...sockets,
@@ -58,6 +69,12 @@ export const exchangeOver = ({ ca, cert, key, serverName, insecure = false, most
       const lengths = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
       const options = { method, signal, headers: { ...headers, ...lengths }, agent: isTls ? tls : plain };
       const asked = (isTls ? tlsRequest : plainRequest)(url, options, response => {
+        const { statusCode: status = 0 } = response;
+        const headers = response.headers as Saying['headers'];
+        if (headOnly) {
+          response.on('error', () => {}).destroy();
+          return resolve({ status, headers, text: '' });
+        }
         const parts: Buffer[] = [];
         let size = 0;
         response.on('data', (part: Buffer) => {
@@ -66,13 +83,7 @@ export const exchangeOver = ({ ca, cert, key, serverName, insecure = false, most
           else parts.push(part);
         });
         response.on('error', reject);
-        response.on('end', () =>
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers as Saying['headers'],
-            text: Buffer.concat(parts).toString('utf8'),
-          }),
-        );
+        response.on('end', () => resolve({ status, headers, text: Buffer.concat(parts).toString('utf8') }));
       });
       asked.on('error', error => reject(signal.aborted ? signal.reason : error));
       asked.end(body);
