@@ -22,6 +22,9 @@ const say = (line: string): void => void process.stderr.write(`${line}\n`);
 /** As the image has it, of the memory that the Deployment allows it: 70 % of 512 MiB. */
 const ofImage = '--max-old-space-size=358';
 
+/** The same image's, of glibc. */
+const malloc = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '131072' };
+
 const optionsOf = (args: readonly string[]) => {
   const text = { type: 'string' } as const;
   const { values } = parseArgs({
@@ -82,7 +85,7 @@ process.env['DRYDOCK_TEST_CLUSTER'] = 'embedded';
 const measure = async (harness: OperatorHarness, program: string): Promise<Record<string, number>> => {
   const { api, controlPlane } = harness;
   const { audit } = controlPlane;
-  const operator = await harness.startOperator({ program, environment: { NODE_OPTIONS: options.nodeOptions } });
+  const operator = await harness.startOperator({ program, environment: { NODE_OPTIONS: options.nodeOptions, ...malloc } });
   const pid = await operator.running.pid();
   await sleep(10_000);
   const idle = memoryOf(pid);

@@ -12,7 +12,7 @@ const probes: readonly Probe[] = [
   {
     provider: 'gcp',
     question: { path: '/computeMetadata/v1/instance/id', headers: { 'Metadata-Flavor': 'Google' } },
-    is: reply => reply.headers.get('metadata-flavor')?.toLowerCase() === 'google',
+    is: reply => reply.headers['metadata-flavor']?.toLowerCase() === 'google',
   },
   {
     provider: 'azure',

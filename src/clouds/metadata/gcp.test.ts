@@ -155,5 +155,5 @@ test('an answer without end is not read to its end', async () => {
   await using endless = await server({ name: { text: 'x'.repeat(2 << 20) } });
   const { trouble } = await gcpMetadata({ base: endless.base, clock: quickClock(), source: 'agent' }).identity(signal);
   assert.equal(trouble?.reason, 'Failed');
-  assert.match(trouble?.message ?? '', /longer than 1048576 characters/);
+  assert.match(trouble?.message ?? '', /longer than 1048576 bytes/);
 });

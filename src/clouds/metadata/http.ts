@@ -1,6 +1,7 @@
 import type { MachineEvent } from '../../core/machine/event.ts';
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
+import { AnswerTooLarge, exchangeOver, type Saying } from '../../support/http-exchange.ts';
 import type { Told, Trouble } from '../trouble.ts';
 
 /** Where every cloud answers a machine about itself. */
@@ -23,7 +24,7 @@ export type Question = {
   readonly timeoutMs?: number;
 };
 
-export type Reply = { readonly status: number; readonly text: string; readonly headers: Headers };
+export type Reply = Saying;
 
 /** What a reader offers. `urgent` is asked every few seconds, `scheduled` every half minute. None of them rejects but for an aborted signal. */
 export interface MetadataReader {
@@ -35,22 +36,8 @@ export interface MetadataReader {
 
 const longestReply = 1 << 20;
 
-/** Undefined when it is too long to be what was asked for. */
-const textOf = async (response: Response): Promise<string | undefined> => {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > longestReply) return undefined;
-  }
-  return text + decoder.decode();
-};
-
-/** The innermost reason: fetch itself only says that it failed. */
-const causeOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error && error.cause.message !== '' ? error.cause.message : error.message;
-};
+/** Without a connection that is kept: questions are seconds apart. Not fetch, which costs every node another 10 MiB for a client of its own. */
+const exchange = exchangeOver({ mostBytes: longestReply, keepAlive: false });
 
 /**
  * Asks the metadata service once. An answer of any status is told; none within the time limit (5 s when left out) is the trouble Unreachable.
@@ -62,21 +49,17 @@ export const askMetadata = async (access: MetadataAccess, question: Question, si
   signal.throwIfAborted();
   using deadline = new Deadline(access.clock, timeoutMs, [signal]);
   try {
-    const response = await fetch(url, {
-      method,
-      headers,
-      ...(body !== undefined && { body }),
-      redirect: 'manual',
-      signal: deadline.signal,
-    });
-    const text = await textOf(response);
-    if (text !== undefined) return { told: { status: response.status, text, headers: response.headers } };
-    return {
-      trouble: { reason: 'Failed', message: `${method} ${url}: its answer is longer than ${longestReply} characters; it is asked again.` },
-    };
+    const asking = { method, url, headers, ...(body !== undefined && { body }) };
+    return { told: await exchange(asking, deadline.signal) };
   } catch (error) {
     signal.throwIfAborted();
-    const message = `${method} ${url}: ${deadline.expired ? `no answer within ${timeoutMs / 1000} s` : causeOf(error)}.`;
+    if (error instanceof AnswerTooLarge) {
+      return {
+        trouble: { reason: 'Failed', message: `${method} ${url}: its answer is longer than ${longestReply} bytes; it is asked again.` },
+      };
+    }
+    const why = deadline.expired ? `no answer within ${timeoutMs / 1000} s` : error instanceof Error ? error.message : String(error);
+    const message = `${method} ${url}: ${why}.`;
     return { trouble: { reason: 'Unreachable', message: `${message} Run the agent on a cloud's machine, with hostNetwork.` } };
   }
 };

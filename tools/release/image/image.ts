@@ -69,13 +69,22 @@ const labels = (created: string): Readonly<Record<string, string>> => ({
 /** Of the container's memory, of which Node would leave half unused; the rest is for what is not on V8's heap. */
 const heap = '--max-old-space-size-percentage=70';
 
+/** Of glibc: what is no heap of V8's is given back to the system, instead of kept for later (mallopt(3)). 20 to 30 MiB of an operator that watches 5,000 nodes. */
+const malloc = ['MALLOC_ARENA_MAX=2', 'MALLOC_MMAP_THRESHOLD_=131072', 'MALLOC_TRIM_THRESHOLD_=131072'];
+
 /** As Kubernetes runs it. */
 const configOf = (created: string): object => ({
   created,
   config: {
     User: `${user}:${user}`,
     WorkingDir: '/drydock',
-    Env: ['PATH=/usr/local/bin', 'NODE_ENV=production', `NODE_OPTIONS=${heap}`, 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt'],
+    Env: [
+      'PATH=/usr/local/bin',
+      'NODE_ENV=production',
+      `NODE_OPTIONS=${heap}`,
+      ...malloc,
+      'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',
+    ],
     Entrypoint: ['/usr/local/bin/node', '/drydock/src/main.mjs'],
     Cmd: ['operator'],
     ExposedPorts: { '8080/tcp': {}, '8081/tcp': {}, '8443/tcp': {}, '9443/tcp': {} },

@@ -3,6 +3,7 @@ import { estimateEnd } from '../../drain/tally.ts';
 import { mergePatch } from '../../json.ts';
 import { pathOf } from '../../request/request.ts';
 import type { State } from '../../request/words.ts';
+import { fewOf } from '../../text.ts';
 import { earliest, isBefore, secondsAfter } from '../../time.ts';
 import { nothingTracked } from '../../vm/tracking.ts';
 import { isOnItsWay } from '../../vm/vm-status.ts';
@@ -97,12 +98,25 @@ const reportOf = (progress: RequestProgress, context: ReconcileContext): Report 
   };
 };
 
-const announcements = ({ request }: RequestProgress, { state }: Report): readonly KubeEvent[] => {
+const blockedText = ({ pod, volume, message }: Blocker): string =>
+  `${pod ? `${pod.namespace}/${pod.name}` : (volume ?? 'the drain')}: ${message}`;
+
+/** What somebody has to help with and was not blocked before, of kinds that store their blockers. */
+const newlyBlocked = ({ request }: RequestProgress, { state, blockers }: Report): readonly KubeEvent[] => {
+  const stuck = blockers.filter(needsHelp);
+  const { blockedSince } = request.history;
+  if (state !== 'Draining' || !request.adapter.namesBlockers || stuck.every(blocker => blockedSince.has(blockerId(blocker)))) return [];
+  return [announcement(request, 'Warning', { reason: 'DrainBlocked', message: fewOf(stuck.map(blockedText), 5) })];
+};
+
+const announcements = (progress: RequestProgress, report: Report): readonly KubeEvent[] => {
+  const { request } = progress;
+  const { state } = report;
   const { state: before } = request.history;
-  if (state === before) return [];
+  if (state === before) return newlyBlocked(progress, report);
   if (state === 'Drained') return [announcement(request, 'Normal', request.adapter.events.succeeded)];
   if (state === 'Failed') return [announcement(request, 'Warning', request.adapter.events.failed)];
-  return [];
+  return newlyBlocked(progress, report);
 };
 
 /** One report and what is to be written of it. */
