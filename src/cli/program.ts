@@ -59,12 +59,14 @@ const nodeFlags = (command: Command): Command =>
         .default('Auto'),
     );
 
-/** The flags of plans, for `drydock operator`. */
-const planFlags = (command: Command): Command =>
-  command.option(
-    '--monitoring-config <file>',
-    'YAML file that names the Prometheus and Alertmanager servers that gates of plans may query; reloaded on change',
-  );
+/** Files that name other systems, for `drydock operator`. */
+const configFlags = (command: Command): Command =>
+  command
+    .option(
+      '--monitoring-config <file>',
+      'YAML file that names the Prometheus and Alertmanager servers that gates of plans may query; reloaded on change',
+    )
+    .option('--notification-config <file>', 'YAML file that names who is notified of what happens; reloaded on change');
 
 const operatorCommand = (env: Env): Command => {
   const command = connectionFlags(new Command('operator'))
@@ -99,7 +101,7 @@ const operatorCommand = (env: Env): Command => {
         .default([], 'none')
         .argParser((text: string, before: readonly string[]) => [...before, text]),
     );
-  webhookFlags(openStackFlags(planFlags(machineFlags(nodeFlags(command)))));
+  webhookFlags(openStackFlags(configFlags(machineFlags(nodeFlags(command)))));
   for (const [flags, text] of accepted) command.addOption(new Option(flags, text).hideHelp());
   return command.action(async (flags: OperatorFlags) => (await import('./manager/operator.ts')).operator(flags, env));
 };

@@ -19,10 +19,10 @@ export class Reader {
   constructor(map: Json | undefined, file: string, place: string, keys: readonly string[]) {
     this.#file = file;
     this.#place = place;
-    if (!isObject(map)) throw this.#wrong('', 'is no map of keys and values');
+    if (!isObject(map)) throw this.wrong('', 'is no map of keys and values');
     this.#map = map;
     const odd = Object.keys(map).find(key => !keys.includes(key));
-    if (odd !== undefined) throw this.#wrong(odd, `is not known here: there are ${keys.join(', ')}`);
+    if (odd !== undefined) throw this.wrong(odd, `is not known here: there are ${keys.join(', ')}`);
   }
 
   has(key: string): boolean {
@@ -35,19 +35,27 @@ export class Reader {
 
   list(key: string, keys: readonly string[]): readonly Reader[] {
     const items = this.#map[key];
-    if (!Array.isArray(items) || items.length === 0) throw this.#wrong(key, 'is no list with something in it');
+    if (!Array.isArray(items) || items.length === 0) throw this.wrong(key, 'is no list with something in it');
     return items.map((item: Json, index) => new Reader(item, this.#file, `${this.#at(key)}[${index}]`, keys));
   }
 
   text(key: string, fallback?: string): string {
     const value = this.#map[key] ?? fallback;
-    if (typeof value !== 'string' || value === '') throw this.#wrong(key, value === undefined ? 'is missing' : 'is no text');
+    if (typeof value !== 'string' || value === '') throw this.wrong(key, value === undefined ? 'is missing' : 'is no text');
     return value;
+  }
+
+  /** Texts, at least one; `fallback` where there are none. */
+  texts(key: string, fallback: readonly string[]): readonly string[] {
+    const value = this.#map[key] ?? [...fallback];
+    const all = Array.isArray(value) ? value.filter(one => typeof one === 'string') : [];
+    if (!Array.isArray(value) || all.length === 0 || all.length < value.length) throw this.wrong(key, 'is no list of texts');
+    return all;
   }
 
   flag(key: string): boolean {
     const value = this.#map[key] ?? false;
-    if (typeof value !== 'boolean') throw this.#wrong(key, 'is neither true nor false');
+    if (typeof value !== 'boolean') throw this.wrong(key, 'is neither true nor false');
     return value;
   }
 
@@ -59,13 +67,13 @@ export class Reader {
   name(key: string, fallback: string): string {
     const name = this.text(key, fallback);
     if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name))
-      throw this.#wrong(key, 'is no name: small letters, digits and hyphens, 63 at most');
+      throw this.wrong(key, 'is no name: small letters, digits and hyphens, 63 at most');
     return name;
   }
 
   choice<T extends string>(key: string, choices: readonly T[]): T {
     const found = choices.find(choice => choice === this.#map[key]);
-    if (found === undefined) throw this.#wrong(key, `is none of ${choices.join(', ')}`);
+    if (found === undefined) throw this.wrong(key, `is none of ${choices.join(', ')}`);
     return found;
   }
 
@@ -74,7 +82,7 @@ export class Reader {
     const [, count = '', unit = ''] = /^(\d{1,6})(ms|s|m|h)$/.exec(this.text(key, fallback)) ?? [];
     const milliseconds = Number(count) * ({ ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit] ?? 0);
     if (count === '' || milliseconds < least || milliseconds > most)
-      throw this.#wrong(key, `is no duration from ${least / 1000} s to ${most / 1000} s, for example ${fallback}`);
+      throw this.wrong(key, `is no duration from ${least / 1000} s to ${most / 1000} s, for example ${fallback}`);
     return milliseconds;
   }
 
@@ -82,27 +90,28 @@ export class Reader {
   url(key: string): string {
     const text = this.text(key);
     const url = URL.canParse(text) ? new URL(text) : undefined;
-    if (url === undefined || !/^https?:$/.test(url.protocol)) throw this.#wrong(key, 'is no http:// or https:// address');
-    if (url.username !== '' || url.password !== '') throw this.#wrong(key, 'has a password in it: basic_auth names a file with one');
-    if (url.search !== '' || url.hash !== '') throw this.#wrong(key, 'has a query in it, and may have a path only');
+    if (url === undefined || !/^https?:$/.test(url.protocol)) throw this.wrong(key, 'is no http:// or https:// address');
+    if (url.username !== '' || url.password !== '') throw this.wrong(key, 'has a password in it: basic_auth names a file with one');
+    if (url.search !== '' || url.hash !== '') throw this.wrong(key, 'has a query in it, and may have a path only');
     return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
   }
 
   /** The other one is needed as well. */
   both(one: string, other: string): void {
-    if (this.has(one) !== this.has(other)) throw this.#wrong(this.has(one) ? other : one, 'is missing');
+    if (this.has(one) !== this.has(other)) throw this.wrong(this.has(one) ? other : one, 'is missing');
   }
 
   /** At most one of these. */
   either(one: string, other: string): void {
-    if (this.has(one) && this.has(other)) throw this.#wrong(other, `cannot be there beside ${one}`);
+    if (this.has(one) && this.has(other)) throw this.wrong(other, `cannot be there beside ${one}`);
   }
 
   #at(key: string): string {
     return this.#place === '' ? key : `${this.#place}.${key}`;
   }
 
-  #wrong(key: string, what: string): ConfigFileError {
+  /** An error that names this place. */
+  wrong(key: string, what: string): ConfigFileError {
     const place = key === '' ? this.#place : this.#at(key);
     return new ConfigFileError(`${place === '' ? 'the file' : place} in ${this.#file} ${what}`);
   }

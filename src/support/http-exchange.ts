@@ -1,4 +1,4 @@
-import { Agent as PlainAgent, request as plainRequest } from 'node:http';
+import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from 'node:http';
 import { Agent, request as tlsRequest } from 'node:https';
 
 /** One call over HTTP. The body is text by the time it is sent. */
@@ -42,6 +42,28 @@ export class AnswerTooLarge extends Error {
   }
 }
 
+type Limits = Required<Pick<ExchangeOptions, 'mostBytes' | 'headOnly'>>;
+
+/** Reads an answer, as much of it as is wanted. Rejects with an AnswerTooLarge. */
+const sayingOf = (response: IncomingMessage, { mostBytes, headOnly }: Limits): Promise<Saying> =>
+  new Promise((resolve, reject) => {
+    const { statusCode: status = 0 } = response;
+    const headers = response.headers as Saying['headers'];
+    if (headOnly) {
+      response.on('error', () => {}).destroy();
+      return resolve({ status, headers, text: '' });
+    }
+    const parts: Buffer[] = [];
+    let size = 0;
+    response.on('data', (part: Buffer) => {
+      size += part.length;
+      if (size > mostBytes) response.destroy(new AnswerTooLarge());
+      else parts.push(part);
+    });
+    response.on('error', reject);
+    response.on('end', () => resolve({ status, headers, text: Buffer.concat(parts).toString('utf8') }));
+  });
+
 /** Speaks HTTP and HTTPS, over at most eight connections for each server. Throws for certificates and keys that are none. */
 export const exchangeOver = ({
   ca,
@@ -68,23 +90,8 @@ export const exchangeOver = ({
       const isTls = url.startsWith('https:');
       const lengths = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
       const options = { method, signal, headers: { ...headers, ...lengths }, agent: isTls ? tls : plain };
-      const asked = (isTls ? tlsRequest : plainRequest)(url, options, response => {
-        const { statusCode: status = 0 } = response;
-        const headers = response.headers as Saying['headers'];
-        if (headOnly) {
-          response.on('error', () => {}).destroy();
-          return resolve({ status, headers, text: '' });
-        }
-        const parts: Buffer[] = [];
-        let size = 0;
-        response.on('data', (part: Buffer) => {
-          size += part.length;
-          if (size > mostBytes) response.destroy(new AnswerTooLarge());
-          else parts.push(part);
-        });
-        response.on('error', reject);
-        response.on('end', () => resolve({ status, headers, text: Buffer.concat(parts).toString('utf8') }));
-      });
+      const read = (response: IncomingMessage): void => void sayingOf(response, { mostBytes, headOnly }).then(resolve, reject);
+      const asked = (isTls ? tlsRequest : plainRequest)(url, options, read);
       asked.on('error', error => reject(signal.aborted ? signal.reason : error));
       asked.end(body);
     });

@@ -35,6 +35,7 @@ const exported = async (): Promise<string> => {
   all.meter.panicked('Node');
   all.novaMeter.asked('live-migrate', 'accepted');
   all.monitoringMeter.asked('promql', 'answered');
+  all.notificationMeter.notified('chat', 'sent');
   all.apiCall({ method: 'GET', path: '/api/v1/pods', status: 200, seconds: 0.03 });
   return all.text();
 };

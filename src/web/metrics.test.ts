@@ -137,6 +137,7 @@ test('what Prometheus reads has a type and a help text for each, and the numbers
     'drydock_held_nodes',
     'drydock_leader',
     'drydock_maintenances',
+    'drydock_notifications_total',
     'drydock_openstack_calls_total',
     'drydock_plan_nodes',
     'drydock_queue_depth',

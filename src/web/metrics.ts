@@ -6,6 +6,7 @@ type NovaMeter = { asked(call: string, outcome: string): void };
 
 /** Counts what gates of plans have asked of Prometheus and Alertmanager. */
 type MonitoringMeter = { asked(kind: string, result: string): void };
+type NotificationMeter = { notified(receiver: string, result: string): void };
 
 const fast = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -16,6 +17,7 @@ export type Metrics = {
   readonly meter: Meter;
   readonly novaMeter: NovaMeter;
   readonly monitoringMeter: MonitoringMeter;
+  readonly notificationMeter: NotificationMeter;
   readonly apiCall: (seen: ApiCallSeen) => void;
   /** The text that Prometheus reads, and its content type. */
   readonly text: () => Promise<string>;
@@ -59,7 +61,7 @@ const gauges = (registers: Registry[], overview: () => Overview, leading: () => 
 };
 
 /** Counters and histograms grow as things happen. */
-const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 'monitoringMeter' | 'apiCall'> => {
+const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 'monitoringMeter' | 'notificationMeter' | 'apiCall'> => {
   const counter = (name: string, help: string, labelNames: string[]): Counter => new Counter({ name, help, labelNames, registers });
   const histogram = (name: string, help: string, labelNames: string[], buckets = fast): Histogram =>
     new Histogram({ name, help, labelNames, buckets, registers });
@@ -72,10 +74,15 @@ const counters = (registers: Registry[]): Pick<Metrics, 'meter' | 'novaMeter' | 
   ]);
   const calls = histogram('drydock_api_request_duration_seconds', 'Calls to the API server.', ['method', 'path', 'status']);
   const novaCalls = counter('drydock_openstack_calls_total', 'Changes that Nova was asked for.', ['call', 'outcome']);
+  const notifications = counter('drydock_notifications_total', 'Notifications, by receiver and what has become of them.', [
+    'receiver',
+    'result',
+  ]);
   const gateQueries = counter('drydock_gate_queries_total', 'Questions of gates to Prometheus and Alertmanager.', ['kind', 'result']);
   return {
     novaMeter: { asked: (call, outcome) => novaCalls.inc({ call, outcome }) },
     monitoringMeter: { asked: (kind, result) => gateQueries.inc({ kind, result }) },
+    notificationMeter: { notified: (receiver, result) => notifications.inc({ receiver, result }) },
     meter: {
       evicted: (method, outcome, seconds) => {
         evictions.inc({ method, outcome });

@@ -122,6 +122,8 @@ test('sources of metrics and alerts are read from where their Secret is mounted,
     assert.ok(args.includes(`--monitoring-config=${mount?.mountPath ?? ''}/sources.yaml`), args.join(' '));
     const volume = deploymentIn(all).template.spec.volumes.find(({ name }) => name === 'monitoring');
     assert.deepEqual(volume?.secret, { secretName: 'drydock-monitoring', optional: true });
+    const told = volumeMounts.find(({ name }) => name === 'notifications');
+    assert.ok(args.includes(`--notification-config=${told?.mountPath ?? ''}/receivers.yaml`), args.join(' '));
   }
 });
 

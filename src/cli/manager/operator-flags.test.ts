@@ -42,6 +42,7 @@ test('without flags: the addresses, lease terms and namespace of the operator th
     eventIntake: undefined,
     openStack: undefined,
     monitoringConfig: undefined,
+    notificationConfig: undefined,
     webhook: undefined,
   });
 });

@@ -38,6 +38,7 @@ export type OperatorFlags = WebhookFlags &
     readonly machinesPerZone: string;
     readonly drainLeadSeconds: string;
     readonly monitoringConfig?: string;
+    readonly notificationConfig?: string;
   };
 
 /** Where something is served; undefined switches it off. */
@@ -71,6 +72,8 @@ export type OperatorSettings = {
   readonly openStack: OpenStackTerms | undefined;
   /** The file that names the sources of metrics and alerts; undefined: gates know none. */
   readonly monitoringConfig: string | undefined;
+  /** The file that names who is notified; undefined: nobody is. */
+  readonly notificationConfig: string | undefined;
   /** Undefined switches it off. */
   readonly webhook: WebhookSettings | undefined;
 };
@@ -176,6 +179,7 @@ export const operatorSettings = (flags: OperatorFlags, env: Env, terminal: boole
     eventIntake: intakeSettings(flags, addressOf('--event-intake-bind-address', flags.eventIntakeBindAddress ?? '0')),
     openStack: openStackOf(flags, env, systemClock),
     monitoringConfig: flags.monitoringConfig === '' ? undefined : flags.monitoringConfig,
+    notificationConfig: flags.notificationConfig === '' ? undefined : flags.notificationConfig,
     webhook: webhookSettings(flags, env),
   };
 };

@@ -4,10 +4,11 @@ import type { KindAdapter } from '../../core/request/request.ts';
 import { type Connection, connect } from '../../kube/connect.ts';
 import { EventRecorder } from '../../kube/events/events.ts';
 import { elect } from '../../kube/leader/leader.ts';
+import { Notifier } from '../../monitoring/notifications/notifier.ts';
 import { openMonitoring } from '../../monitoring/sources.ts';
 import { Defects } from '../../operator/defects.ts';
 import type { NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
-import type { Fence, Monitoring } from '../../operator/ports.ts';
+import type { Fence, Monitoring, Recorder } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { pinoLog } from '../../support/pino-log.ts';
@@ -77,7 +78,7 @@ const renewals = 4;
 
 type Parts = {
   readonly connection: Connection;
-  readonly recorder: EventRecorder;
+  readonly recorder: Recorder;
   readonly metrics: Metrics;
   readonly settings: OperatorSettings;
   readonly monitoring: Monitoring | undefined;
@@ -196,6 +197,12 @@ const connectFor = (flags: OperatorFlags, env: Env, log: Log, all: Metrics, defe
     onDefect: (path, object, error) => defects.tell('Watch', `${path} ${object}`, error),
   });
 
+const openNotifier = (
+  { notificationConfig: file }: OperatorSettings,
+  { notificationMeter: meter }: Metrics,
+  log: Log,
+): Notifier | undefined => (file === undefined ? undefined : new Notifier(file, { clock: systemClock, log, meter }));
+
 /** `drydock operator`: serves until SIGINT or SIGTERM. Throws a UsageError for wrong flags, a KubeconfigError without a cluster. */
 export const operator = async (flags: OperatorFlags, env: Env): Promise<void> => {
   const settings = operatorSettings(flags, env, process.stderr.isTTY);
@@ -210,7 +217,9 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   const { monitoringConfig: file } = settings;
   const monitoring = file === undefined ? undefined : openMonitoring(file, { clock: systemClock, log, meter: all.monitoringMeter });
   const connection = await connectFor(flags, env, log, all, defects);
-  const recorder = new EventRecorder({ api: connection, clock: systemClock, log, random: Math.random, instance: hostname() });
+  const events = new EventRecorder({ api: connection, clock: systemClock, log, random: Math.random, instance: hostname() });
+  const notifier = openNotifier(settings, all, log);
+  const recorder: Recorder = { record: event => [events, notifier].forEach(each => each?.record(event)) };
   const webhookCertificate = settings.webhook && new SharedCertificate();
   const webhook = await openWebhook(settings.webhook, connection, log, webhookCertificate);
   const signal = stopSignal(log);
@@ -225,7 +234,7 @@ export const operator = async (flags: OperatorFlags, env: Env): Promise<void> =>
   const parts = { connection, recorder, metrics: all, settings, monitoring, log, leaderNamespace };
   const closeDashboard = await openOperatorDashboard(settings, connection, log, signal);
   await work(parts, activeManager, leaderNamespace, signal);
-  await recorder.drain(flushMs);
+  await Promise.all([events.drain(flushMs), notifier?.close(flushMs)]);
   await closeDashboard();
   await webhook.close();
   for (const close of closers) close();

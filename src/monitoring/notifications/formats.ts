@@ -1,0 +1,95 @@
+import type { JsonObject } from '../../core/json.ts';
+import type { Asking } from '../../support/http-exchange.ts';
+import type { Notification } from './notification.ts';
+import { textOf } from './text.ts';
+
+/** What each kind of receiver is sent. */
+
+export const receiverKinds = ['cloudevents', 'slack', 'teams', 'grafana'] as const;
+export type ReceiverKind = (typeof receiverKinds)[number];
+
+export type Format = {
+  readonly kind: ReceiverKind;
+  readonly template: string;
+  /** Of CloudEvents: which cluster it is about. */
+  readonly source: string;
+};
+
+type Body = { readonly contentType: string; readonly path: string; readonly json: JsonObject };
+
+const json = 'application/json; charset=utf-8';
+
+/** Slack reads &, < and > as markup, of mentions too (docs.slack.dev, "Formatting message text"); Grafana shows HTML. */
+const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+const asItIs = (text: string): string => text;
+
+/** CloudEvents 1.0 in structured mode (github.com/cloudevents/spec, http-protocol-binding.md). */
+const cloudEvent = ({ source, template }: Format, notification: Notification): Body => {
+  const { event, at, id } = notification;
+  const { about, type, reason, message } = event;
+  return {
+    contentType: 'application/cloudevents+json; charset=utf-8',
+    path: '',
+    json: {
+      specversion: '1.0',
+      id,
+      source,
+      type: `dev.drydock.${about.kind}.${reason}`.toLowerCase(),
+      subject: about.namespace === undefined ? about.name : `${about.namespace}/${about.name}`,
+      time: at.toString(),
+      datacontenttype: 'application/json',
+      data: { type, reason, message, text: textOf(template, notification, asItIs), object: { ...about } },
+    },
+  };
+};
+
+/** An incoming webhook of Slack, and of what takes the same. */
+const slack = ({ template }: Format, notification: Notification): Body => ({
+  contentType: json,
+  path: '',
+  json: { text: textOf(template, notification, escaped), unfurl_links: false, unfurl_media: false },
+});
+
+/** A Workflows webhook of Microsoft Teams takes an Adaptive Card; a TextRun has no markup. */
+const teams = ({ template }: Format, notification: Notification): Body => ({
+  contentType: json,
+  path: '',
+  json: {
+    type: 'message',
+    attachments: [
+      {
+        contentType: 'application/vnd.microsoft.card.adaptive',
+        content: {
+          $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+          type: 'AdaptiveCard',
+          version: '1.4',
+          body: [{ type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: textOf(template, notification, asItIs) }] }],
+        },
+      },
+    ],
+  },
+});
+
+/** Grafana's HTTP API: an annotation of the organization. */
+const grafana = ({ template }: Format, notification: Notification): Body => {
+  const { event, at } = notification;
+  return {
+    contentType: json,
+    path: '/api/annotations',
+    json: { time: at.epochMilliseconds, tags: ['drydock', event.about.kind, event.reason], text: textOf(template, notification, escaped) },
+  };
+};
+
+const bodies: Readonly<Record<ReceiverKind, (format: Format, notification: Notification) => Body>> = {
+  cloudevents: cloudEvent,
+  slack,
+  teams,
+  grafana,
+};
+
+/** The call that tells a receiver at this address. */
+export const askingFor = (format: Format, url: string, notification: Notification): Asking => {
+  const { contentType, path, json: body } = bodies[format.kind](format, notification);
+  return { method: 'POST', url: `${url}${path}`, headers: { 'content-type': contentType }, body: JSON.stringify(body) };
+};

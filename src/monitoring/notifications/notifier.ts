@@ -1,0 +1,83 @@
+import type { KubeEvent, Recorder } from '../../operator/ports.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { Log } from '../../support/log.ts';
+import { ReloadedFile } from '../reloaded-file.ts';
+import { contentOf, isSelected, notificationOf } from './notification.ts';
+import { type ReceiverConfig, readReceivers } from './receivers-file.ts';
+import { type NotificationResult, Sender } from './sender.ts';
+
+/** Counts what becomes of notifications. */
+interface NotificationMeter {
+  notified(receiver: string, result: NotificationResult): void;
+}
+
+export type NotifierTools = { readonly clock: Clock; readonly log: Log; readonly meter?: NotificationMeter | undefined };
+
+/** The same is not told again within this time, in milliseconds. */
+const sameForMs = 600_000;
+
+/** So many of the latest are remembered. */
+const mostRemembered = 2000;
+
+/** Tells receivers of the events that the operator records: best effort, and nothing waits for it. */
+export class Notifier implements Recorder {
+  readonly #tools: NotifierTools;
+  readonly #file: ReloadedFile<readonly ReceiverConfig[]>;
+  /** When it was told last, in milliseconds, by content; the oldest first. */
+  readonly #told = new Map<string, number>();
+  #configs: readonly ReceiverConfig[] = [];
+  #senders: readonly Sender[] = [];
+
+  /** `file` is read again while it is used; one that is not there has no receivers. */
+  constructor(file: string, tools: NotifierTools) {
+    const { clock, log } = tools;
+    this.#tools = tools;
+    this.#file = new ReloadedFile({
+      file,
+      flag: '--notification-config',
+      consequence: 'nobody is notified',
+      read: readReceivers,
+      clock,
+      log,
+    });
+    this.#refresh();
+  }
+
+  /** Never waits, never throws. */
+  record(event: KubeEvent): void {
+    this.#refresh();
+    const senders = this.#senders.filter(({ config }) => isSelected(event, config.on));
+    if (senders.length === 0 || this.#isKnown(event)) return;
+    const notification = notificationOf(event, this.#tools.clock.now());
+    for (const sender of senders) sender.send(notification);
+  }
+
+  /** Gives what waits so many milliseconds, and gives it up. */
+  async close(milliseconds: number): Promise<void> {
+    await Promise.all(this.#senders.map(sender => sender.close(milliseconds)));
+  }
+
+  #isKnown(event: KubeEvent): boolean {
+    const nowMs = this.#tools.clock.now().epochMilliseconds;
+    const content = contentOf(event);
+    const toldMs = this.#told.get(content);
+    if (toldMs !== undefined && nowMs - toldMs < sameForMs) return true;
+    this.#told.delete(content);
+    this.#told.set(content, nowMs);
+    for (const oldest of this.#told.keys()) {
+      if (this.#told.size <= mostRemembered) break;
+      this.#told.delete(oldest);
+    }
+    return false;
+  }
+
+  #refresh(): void {
+    const current = this.#file.current;
+    const configs = 'problem' in current ? [] : current.content;
+    if (configs === this.#configs || (configs.length === 0 && this.#configs.length === 0)) return;
+    const { clock, log, meter } = this.#tools;
+    for (const sender of this.#senders) void sender.close(0);
+    this.#configs = configs;
+    this.#senders = configs.map(config => new Sender({ config, clock, log, told: result => meter?.notified(config.name, result) }));
+  }
+}

@@ -1,0 +1,51 @@
+import { resolve } from 'node:path';
+import { ConfigFileError, type Reader, readConfigFile } from '../config-reader.ts';
+import { type HttpConfig, httpConfigOf, httpKeys } from '../http-config.ts';
+import { type ReceiverKind, receiverKinds } from './formats.ts';
+import { groups, isSelector } from './notification.ts';
+import { fieldNames, oddPlaceholder, usualTemplate } from './text.ts';
+
+/** The file of --notification-config: who is told of what happens. */
+
+export type ReceiverConfig = HttpConfig & {
+  readonly kind: ReceiverKind;
+  readonly name: string;
+  /** The address, or the file that has it: those of chat services are secrets. */
+  readonly address: { readonly url: string } | { readonly file: string };
+  /** Groups of events, and events by KIND/REASON. */
+  readonly on: readonly string[];
+  readonly template: string;
+  readonly source: string;
+  readonly timeoutMs: number;
+};
+
+const keys = ['name', 'kind', 'url', 'url_file', 'on', 'template', 'source', 'timeout', ...httpKeys];
+
+const receiverOf = (reader: Reader): ReceiverConfig => {
+  reader.either('url', 'url_file');
+  const template = reader.text('template', usualTemplate);
+  const odd = oddPlaceholder(template);
+  if (odd !== undefined) throw reader.wrong('template', `has a placeholder that is not known: there are ${fieldNames.join(', ')}`);
+  const on = reader.texts('on', ['plans', 'blocked', 'announcements']);
+  if (!on.every(isSelector)) throw reader.wrong('on', `has something that is neither one of ${groups.join(', ')} nor KIND/REASON`);
+  return {
+    kind: reader.choice('kind', receiverKinds),
+    name: reader.name('name', 'default'),
+    address: reader.has('url_file') ? { file: reader.path('url_file') } : { url: reader.url('url') },
+    on,
+    template,
+    source: reader.text('source', '/drydock'),
+    timeoutMs: reader.duration('timeout', '10s', 100, 60_000),
+    ...httpConfigOf(reader),
+  };
+};
+
+/** Reads the file; one that is not there has no receivers. Throws a ConfigFileError that says what is to be mended, and where. */
+export const readReceivers = (file: string): readonly ReceiverConfig[] => {
+  const path = resolve(file);
+  const receivers = readConfigFile(path, ['receivers'])?.list('receivers', keys).map(receiverOf) ?? [];
+  const names = receivers.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new ConfigFileError(`receivers in ${path} has ${twice} twice`);
+  return receivers;
+};

@@ -1,0 +1,157 @@
+import type { Clock } from '../../support/clock.ts';
+import { Deadline } from '../../support/deadline.ts';
+import type { Saying } from '../../support/http-exchange.ts';
+import type { Log } from '../../support/log.ts';
+import { Carrier, contentOf, UnreadableFile } from '../carrier.ts';
+import { askingFor } from './formats.ts';
+import type { Notification } from './notification.ts';
+import type { ReceiverConfig } from './receivers-file.ts';
+
+/** Sends notifications to one receiver, one after the other and as well as it goes: within bounds of number, tries and time. */
+
+/** `sent`; `failed`: given up; `dropped`: too many waited. */
+export type NotificationResult = 'sent' | 'failed' | 'dropped';
+
+type SenderOptions = {
+  readonly config: ReceiverConfig;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly told: (result: NotificationResult) => void;
+};
+
+const mostWaiting = 100;
+
+/** Before each try but the first, in milliseconds; then it is given up. */
+const pausesMs = [1000, 5000, 30_000, 120_000];
+
+/** A receiver that asks for a pause gets one of this length at most. */
+const longestPauseMs = 300_000;
+
+/** How one try has ended. `why` has no address in it: those of chat services are secrets. */
+type Try = { readonly kind: 'sent' } | { readonly kind: 'refused' | 'again'; readonly why: string; readonly pauseMs?: number };
+
+const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
+
+const pauseIn = ({ headers }: Saying): { readonly pauseMs?: number } => {
+  const seconds = Number(headers['retry-after']);
+  return seconds > 0 ? { pauseMs: Math.min(1000 * seconds, longestPauseMs) } : {};
+};
+
+const judged = (said: Saying): Try => {
+  const { status } = said;
+  if (status >= 200 && status < 300) return { kind: 'sent' };
+  const why = `HTTP ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`;
+  return isPassing(status) ? { kind: 'again', why, ...pauseIn(said) } : { kind: 'refused', why };
+};
+
+/** What Node says of a connection names host and port at most; codes are enough. */
+const codeOf = (error: unknown): string => {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'string' ? code : 'no answer';
+};
+
+export class Sender {
+  readonly #options: SenderOptions;
+  readonly #carrier: Carrier;
+  readonly #waiting: Notification[] = [];
+  readonly #stop = new AbortController();
+  #running: Promise<void> | undefined;
+  #isWell = true;
+  #isFull = false;
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+    this.#carrier = new Carrier(options.config, { mostBytes: 0, headOnly: true });
+  }
+
+  get config(): ReceiverConfig {
+    return this.#options.config;
+  }
+
+  /** Never waits, never throws. The oldest gives way where too many wait. */
+  send(notification: Notification): void {
+    if (this.#stop.signal.aborted) return;
+    this.#waiting.push(notification);
+    if (this.#waiting.length > mostWaiting) this.#drop();
+    this.#begin();
+  }
+
+  /** Gives what waits so many milliseconds, and gives it up. */
+  async close(milliseconds: number): Promise<void> {
+    const end = this.#options.clock.after(milliseconds, () => this.#stop.abort());
+    await this.#running;
+    end();
+    this.#stop.abort();
+  }
+
+  #begin(): void {
+    this.#running ??= this.#work().finally(() => {
+      this.#running = undefined;
+      if (this.#waiting.length > 0) this.#begin();
+    });
+  }
+
+  #drop(): void {
+    const { log, config, told } = this.#options;
+    this.#waiting.shift();
+    told('dropped');
+    if (!this.#isFull) log.warn('too many notifications wait for a receiver; the oldest are dropped', { receiver: config.name });
+    this.#isFull = true;
+  }
+
+  async #work(): Promise<void> {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const isSent = await this.#deliver(next);
+      this.#options.told(isSent ? 'sent' : 'failed');
+      if (this.#waiting.length === 0) this.#isFull = false;
+    }
+  }
+
+  async #deliver(notification: Notification): Promise<boolean> {
+    const { clock } = this.#options;
+    const { signal } = this.#stop;
+    for (let attempt = 0; !signal.aborted; attempt += 1) {
+      const end = await this.#try(notification);
+      if (end.kind === 'sent') return this.#well();
+      const pauseMs = pausesMs[attempt];
+      if (end.kind === 'refused' || pauseMs === undefined) return this.#unwell(end.why);
+      await clock.sleep(Math.max(pauseMs, end.pauseMs ?? 0), signal);
+    }
+    return false;
+  }
+
+  async #try(notification: Notification): Promise<Try> {
+    const { config, clock } = this.#options;
+    using deadline = new Deadline(clock, config.timeoutMs, [this.#stop.signal]);
+    try {
+      const url = this.#url();
+      if (url === undefined) return { kind: 'again', why: 'its url_file has no http:// or https:// address' };
+      return judged(await this.#carrier.call(askingFor(config, url, notification), deadline.signal));
+    } catch (error) {
+      if (error instanceof UnreadableFile) return { kind: 'again', why: error.message };
+      return { kind: 'again', why: deadline.expired ? `no answer within ${config.timeoutMs / 1000} s` : codeOf(error) };
+    }
+  }
+
+  /** As the file says at that moment: a mounted Secret is replaced while the operator runs. */
+  #url(): string | undefined {
+    const { address } = this.#options.config;
+    if ('url' in address) return address.url;
+    const url = contentOf(address.file).trim();
+    return URL.canParse(url) && /^https?:\/\//.test(url) ? url : undefined;
+  }
+
+  #well(): true {
+    const { log, config } = this.#options;
+    if (!this.#isWell) log.info('a receiver of notifications answers again', { receiver: config.name });
+    this.#isWell = true;
+    return true;
+  }
+
+  #unwell(why: string): false {
+    const { log, config } = this.#options;
+    if (this.#isWell) log.warn('a receiver of notifications fails; what it was to be told is given up', { receiver: config.name, why });
+    this.#isWell = false;
+    return false;
+  }
+}

@@ -1,0 +1,34 @@
+import { shortened } from '../../core/text.ts';
+import type { Notification } from './notification.ts';
+
+/** The words of a notification: a template with a few placeholders, of which nothing is evaluated. */
+
+const fields: Readonly<Record<string, (notification: Notification) => string>> = {
+  kind: ({ event }) => event.about.kind,
+  name: ({ event }) => event.about.name,
+  namespace: ({ event }) => event.about.namespace ?? '',
+  reason: ({ event }) => event.reason,
+  message: ({ event }) => event.message,
+  type: ({ event }) => event.type,
+  time: ({ at }) => at.toString({ smallestUnit: 'second' }),
+};
+
+export const fieldNames = Object.keys(fields);
+
+/** Characters; chat services take some thousand. */
+const longest = 2000;
+
+export const usualTemplate = '{{kind}} {{name}}: {{reason}}: {{message}}';
+
+const placeholder = /\{\{\s*([^{}]*?)\s*\}\}/g;
+
+/** The first placeholder that is none of those that there are. */
+export const oddPlaceholder = (template: string): string | undefined =>
+  [...template.matchAll(placeholder)].map(([, name = '']) => name).find(name => !fieldNames.includes(name));
+
+/** The template with the fields of the notification, each of them escaped. */
+export const textOf = (template: string, notification: Notification, escape: (text: string) => string): string =>
+  shortened(
+    template.replaceAll(placeholder, (_all, name: string) => escape(fields[name]?.(notification) ?? '')),
+    longest,
+  );
