@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { ConfigFileError, type Reader, readConfigFile } from './config-reader.ts';
 import { type HttpConfig, httpConfigOf, httpKeys } from './http-config.ts';
+import { type SilenceConfig, silencesOf } from './silence-config.ts';
 
 /** The file of --monitoring-config: the sources of metrics and alerts that plans may name. */
 
@@ -15,6 +16,8 @@ export type SourceConfig = HttpConfig & {
   readonly timeoutMs: number;
   /** An Alertmanager that has begun more lately has not heard of all alerts yet. */
   readonly startupGraceMs: number;
+  /** Of an Alertmanager: which alerts are silenced while a node is held. */
+  readonly silences?: SilenceConfig;
 };
 
 export type MonitoringConfig = {
@@ -23,19 +26,25 @@ export type MonitoringConfig = {
   readonly sources: readonly SourceConfig[];
 };
 
-const sourceKeys = ['name', 'kind', 'url', 'timeout', 'startup_grace', ...httpKeys];
+const sourceKeys = ['name', 'kind', 'url', 'timeout', 'startup_grace', 'silences', ...httpKeys];
 
 /** Prometheus tells Alertmanager of each alert again every minute (--rules.alert.resend-delay). */
 const usualGrace = '2m';
 
-const sourceOf = (reader: Reader): SourceConfig => ({
-  kind: reader.choice('kind', sourceKinds),
-  name: reader.name('name', 'default'),
-  url: reader.url('url'),
-  timeoutMs: reader.duration('timeout', '10s', 100, 60_000),
-  startupGraceMs: reader.duration('startup_grace', usualGrace, 0, 3_600_000),
-  ...httpConfigOf(reader),
-});
+const sourceOf = (reader: Reader): SourceConfig => {
+  const kind = reader.choice('kind', sourceKinds);
+  const silences = silencesOf(reader);
+  if (silences && kind !== 'alertmanager') throw reader.wrong('silences', 'is for sources of kind alertmanager');
+  return {
+    kind,
+    ...(silences && { silences }),
+    name: reader.name('name', 'default'),
+    url: reader.url('url'),
+    timeoutMs: reader.duration('timeout', '10s', 100, 60_000),
+    startupGraceMs: reader.duration('startup_grace', usualGrace, 0, 3_600_000),
+    ...httpConfigOf(reader),
+  };
+};
 
 /** How often the same is asked, where the file says nothing else. */
 export const usualEveryMs = 15_000;

@@ -1,9 +1,10 @@
-import type { Monitoring, Sample, Told } from '../operator/ports.ts';
+import type { AlertSilencer, Monitoring, Sample, Told } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { firingOf } from './alertmanager.ts';
 import { samplesOf } from './prometheus.ts';
 import { ReloadedFile } from './reloaded-file.ts';
+import { NodeSilences } from './silences.ts';
 import { type Asked, type QueryResult, Source } from './source.ts';
 import { type MonitoringConfig, readMonitoringConfig, type SourceKind, usualEveryMs } from './sources-file.ts';
 
@@ -15,12 +16,16 @@ interface MonitoringMeter {
 
 export type MonitoringTools = { readonly clock: Clock; readonly log: Log; readonly meter?: MonitoringMeter | undefined };
 
+/** So often the file is looked at for silences that are to be kept, in milliseconds. */
+const againMs = 60_000;
+
 /** The sources of a file, which is read again while they are used. */
-class ConfiguredMonitoring implements Monitoring {
+class ConfiguredMonitoring implements Monitoring, AlertSilencer {
   readonly #file: ReloadedFile<MonitoringConfig>;
   readonly #tools: MonitoringTools;
   #config: MonitoringConfig = { everyMs: usualEveryMs, sources: [] };
   #sources: readonly Source[] = [];
+  #silences: readonly NodeSilences[] = [];
 
   constructor(file: string, tools: MonitoringTools) {
     const { clock, log } = tools;
@@ -40,6 +45,12 @@ class ConfiguredMonitoring implements Monitoring {
 
   firing(name: string, matchers: readonly string[], signal: AbortSignal): Promise<Told<readonly string[]>> {
     return this.#ask('alerts', 'alertmanager', name, source => firingOf(source, matchers, this.#tools.clock, signal));
+  }
+
+  async silence(nodes: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
+    if (this.#refresh() !== undefined) return againMs;
+    const again = await Promise.all(this.#silences.map(silences => silences.keep(nodes, signal)));
+    return Math.min(againMs, ...again);
   }
 
   async #ask<T>(gate: 'promql' | 'alerts', kind: SourceKind, name: string, query: (source: Source) => Promise<Asked<T>>): Promise<Told<T>> {
@@ -66,9 +77,13 @@ class ConfiguredMonitoring implements Monitoring {
     if (current.content === this.#config) return undefined;
     this.#config = current.content;
     this.#sources = current.content.sources.map(one => new Source(one, clock, log));
+    this.#silences = this.#sources.flatMap(source => {
+      const { silences } = source.config;
+      return silences === undefined ? [] : new NodeSilences(source, silences, { clock, log });
+    });
     return undefined;
   }
 }
 
 /** The sources of the file of --monitoring-config, which is read again when it changes, as are the files that it names. Never throws: a file that is wrong is logged, and told to whoever asks. */
-export const openMonitoring = (file: string, tools: MonitoringTools): Monitoring => new ConfiguredMonitoring(file, tools);
+export const openMonitoring = (file: string, tools: MonitoringTools): Monitoring & AlertSilencer => new ConfiguredMonitoring(file, tools);

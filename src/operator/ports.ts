@@ -161,3 +161,12 @@ export interface Monitoring {
   /** The name of each alert that all of these matchers match, as Alertmanager writes them, and that nobody has silenced or inhibited. */
   firing(source: string, matchers: readonly string[], signal: AbortSignal): Promise<Told<readonly string[]>>;
 }
+
+/** Whoever keeps alerts about nodes silent. */
+export interface AlertSilencer {
+  /**
+   * Keeps alerts about these nodes silent where that is configured, and those about no others. The answer: milliseconds until it wants to be told again. What cannot be done is logged, and
+   * tried again then.
+   */
+  silence(nodes: ReadonlySet<string>, signal: AbortSignal): Promise<number>;
+}

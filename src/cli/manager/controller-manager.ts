@@ -7,9 +7,10 @@ import type { ClusterCache } from '../../operator/cache/cluster-cache.ts';
 import { namespacesOf } from '../../operator/cache/namespaces.ts';
 import { MachineManager, type MachineManagerOptions, type Reception } from '../../operator/machines/machine-manager.ts';
 import { NodeReconciler, type NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
+import { NodeSilencer } from '../../operator/node/node-silencer.ts';
 import { countedByState } from '../../operator/node/overview.ts';
 import { PlanReconciler, type PlanReconcilerOptions } from '../../operator/plans/plan-reconciler.ts';
-import type { Monitoring, Overview } from '../../operator/ports.ts';
+import type { AlertSilencer, Monitoring, Overview } from '../../operator/ports.ts';
 import type { OpenStackTerms } from './openstack.ts';
 import { scanner, signals } from './scanner.ts';
 
@@ -35,7 +36,7 @@ type ControllerManagerOptions = Omit<NodeReconcilerOptions, 'readWindow' | 'deci
   readonly openStack?: OpenStackTerms | undefined;
   readonly novaMeter?: NovaMeter;
   /** Where gates of plans ask for metrics and alerts. */
-  readonly monitoring?: Monitoring | undefined;
+  readonly monitoring?: (Monitoring & AlertSilencer) | undefined;
 };
 
 /** Everything that acts in a cluster for Drydock: the loop of the nodes and the one of the machines, over what both know. */
@@ -115,9 +116,11 @@ export const controllerManager = (all: ControllerManagerOptions): ControllerMana
     workNamespace,
     haltLease,
   });
+  const { monitoring, fence } = options;
+  const silencer = monitoring && new NodeSilencer({ cache: operator.cache, silencer: monitoring, fence, clock });
   return {
     run: async signal => {
-      await Promise.all([operator.run(signal), manager.run(signal), plans.run(signal), injector?.run(signal)]);
+      await Promise.all([operator.run(signal), manager.run(signal), plans.run(signal), injector?.run(signal), silencer?.run(signal)]);
     },
     receive: events => manager.receive(events),
     overview: () => overviewOf(operator, manager, plans),

@@ -8,7 +8,7 @@ import { Notifier } from '../../monitoring/notifications/notifier.ts';
 import { openMonitoring } from '../../monitoring/sources.ts';
 import { Defects } from '../../operator/defects.ts';
 import type { NodeReconcilerOptions } from '../../operator/node/node-reconciler.ts';
-import type { Fence, Monitoring, Recorder } from '../../operator/ports.ts';
+import type { AlertSilencer, Fence, Monitoring, Recorder } from '../../operator/ports.ts';
 import { systemClock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
 import { pinoLog } from '../../support/pino-log.ts';
@@ -81,7 +81,7 @@ type Parts = {
   readonly recorder: Recorder;
   readonly metrics: Metrics;
   readonly settings: OperatorSettings;
-  readonly monitoring: Monitoring | undefined;
+  readonly monitoring: (Monitoring & AlertSilencer) | undefined;
   readonly log: Log;
   /** Of the leader's lease. */
   readonly leaderNamespace: string;

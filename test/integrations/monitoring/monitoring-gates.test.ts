@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import type { MaintenancePlanStatus } from '../../../src/apis/schema/maintenance-plan-status.ts';
 import { openMonitoring } from '../../../src/monitoring/sources.ts';
 import type { Monitoring, Sample, Told } from '../../../src/operator/ports.ts';
-import { systemClock } from '../../../src/support/clock.ts';
+import { type Clock, systemClock } from '../../../src/support/clock.ts';
 import { silentLog } from '../../../src/support/log.ts';
 import { create, nodesReady } from '../../control-plane/cluster.ts';
 import { node } from '../../control-plane/manifests.ts';
@@ -185,6 +185,42 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
     const first = await firing();
     assert.match(problemOf(first), /^source default has begun less than 1 s ago/);
     await untilFires();
+  });
+
+  test('silences of held nodes are made, last longer under their id, are taken over and ended; a name is no expression', async () => {
+    const own = join(real.folder, 'silences.yaml');
+    const matchers = `['node=~"{{node}}(:.*)?"']`;
+    writeFileSync(
+      own,
+      `sources: [{kind: alertmanager, url: "${real.alertmanager.url}", silences: {cluster: berlin, lease: 1m, matchers: ${matchers}}}]`,
+    );
+    const later = (seconds: number): Clock => ({ ...systemClock, now: () => Temporal.Now.instant().add({ seconds }) });
+    const begin = (clock: Clock = systemClock) => openMonitoring(own, { clock, log: silentLog });
+    type Silence = { readonly id: string; readonly comment: string; readonly endsAt: string; readonly status: { readonly state: string } };
+    const inForce = async (): Promise<readonly Silence[]> => {
+      const all = (await (await fetch(`${real.alertmanager.url}/api/v2/silences`)).json()) as readonly Silence[];
+      return all.filter(({ comment, status }) => comment.includes('Drydock') && status.state === 'active');
+    };
+    await begin().silence(new Set(['a.b', 'n2']), signal);
+    const first = await inForce();
+    assert.equal(first.length, 2);
+    await begin(later(40)).silence(new Set(['a.b']), signal);
+    const [kept, ...others] = await inForce();
+    assert.deepEqual([others, first.some(({ id }) => id === kept?.id)], [[], true]);
+    assert.ok(Date.parse(kept?.endsAt ?? '') > Date.parse(first[0]?.endsAt ?? '') + 30_000, 'it lasts longer');
+    const silenced = async (node: string): Promise<number> => {
+      const labels = { alertname: 'Probe', node };
+      await fetch(`${real.alertmanager.url}/api/v2/alerts`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify([{ labels }]),
+      });
+      const query = new URLSearchParams({ filter: `node="${node}"`, active: 'false', silenced: 'true' });
+      return ((await (await fetch(`${real.alertmanager.url}/api/v2/alerts?${query.toString()}`)).json()) as readonly unknown[]).length;
+    };
+    assert.deepEqual([await silenced('a.b:9100'), await silenced('axb:9100')], [1, 0]);
+    await begin().silence(new Set(), signal);
+    assert.deepEqual(await inForce(), []);
   });
 
   describe('of plans', () => {

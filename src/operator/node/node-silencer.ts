@@ -1,0 +1,62 @@
+import type { Node } from '../../core/hold/node.ts';
+import type { Clock } from '../../support/clock.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { AlertSilencer, Fence } from '../ports.ts';
+
+/** Tells whoever keeps alerts silent which nodes are held. */
+
+/** Nodes are often held and released together. */
+const gatherMs = 1000;
+
+type NodeSilencerOptions = {
+  readonly cache: Pick<ClusterCache, 'nodes' | 'unsynced' | 'subscribe'>;
+  readonly silencer: AlertSilencer;
+  readonly fence: Fence;
+  readonly clock: Clock;
+};
+
+export class NodeSilencer {
+  readonly #options: NodeSilencerOptions;
+  #wake: () => void = () => {};
+  #told: ReadonlySet<string> = new Set();
+
+  constructor(options: NodeSilencerOptions) {
+    this.#options = options;
+  }
+
+  /** Until the signal is aborted. What it has silenced stays so for as long as it was asked for: another replica takes over. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { cache, clock } = this.#options;
+    const look = ({ name, holdRecord }: Node): void => {
+      if ((holdRecord !== undefined) !== this.#told.has(name)) this.#wake();
+    };
+    const unsubscribe = cache.subscribe({ node: look, complete: () => this.#wake() });
+    try {
+      while (!signal.aborted) {
+        const againMs = await this.#tell(signal);
+        const woken = new AbortController();
+        this.#wake = () => woken.abort();
+        for (const node of cache.nodes.values()) look(node);
+        await clock.sleep(againMs, AbortSignal.any([signal, woken.signal]));
+        await clock.sleep(gatherMs, signal);
+      }
+    } finally {
+      unsubscribe();
+    }
+  }
+
+  /** Milliseconds until the next time, where nothing happens before that. */
+  async #tell(signal: AbortSignal): Promise<number> {
+    const { cache, silencer, fence } = this.#options;
+    // As long as not all nodes are known, those that are held are not either.
+    if (!fence.mayAct() || cache.unsynced.length > 0) return gatherMs;
+    const held = [...cache.nodes.values()].filter(({ holdRecord }) => holdRecord !== undefined);
+    this.#told = new Set(held.map(({ name }) => name));
+    try {
+      return await silencer.silence(this.#told, signal);
+    } catch (error) {
+      if (signal.aborted) return 0;
+      throw error;
+    }
+  }
+}
