@@ -136,7 +136,7 @@ describe('a Maintenance', { skip, concurrency: 16, timeout: 180_000 }, () => {
     await untilEvent(api, metadata.uid, 'MaintenanceEnded');
     assert.deepEqual(
       (await eventsOf(api, metadata.uid)).map(({ reason, count, reportingComponent }) => `${reason} ${count} ${reportingComponent}`),
-      ['MaintenanceBegun 1 drydock', 'NodeDrained 1 drydock', 'MaintenanceEnded 1 drydock'],
+      ['MaintenanceBegun 1 drydock', 'DrainBlocked 1 drydock', 'NodeDrained 1 drydock', 'MaintenanceEnded 1 drydock'],
     );
   });
 

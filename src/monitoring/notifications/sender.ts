@@ -78,10 +78,12 @@ export class Sender {
 
   /** Gives what waits so many milliseconds, and gives it up. */
   async close(milliseconds: number): Promise<void> {
-    const end = this.#options.clock.after(milliseconds, () => this.#stop.abort());
+    const giveUp = (): void => this.#stop.abort();
+    if (milliseconds <= 0) giveUp();
+    const end = this.#options.clock.after(milliseconds, giveUp);
     await this.#running;
     end();
-    this.#stop.abort();
+    giveUp();
   }
 
   #begin(): void {
