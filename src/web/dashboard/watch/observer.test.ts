@@ -118,7 +118,7 @@ test('a maintenance is told from its order to its end: hold, progress, blockers 
   assert.equal(node('w1').cordoned, true);
   assert.deepEqual(
     observer.scene().moments.map(({ reason, about, at }) => [reason, about, at]),
-    [['MaintenanceBegun', 'Maintenance w1', '2026-01-01T00:00:10Z']],
+    ['DrainBlocked', 'MaintenanceBegun'].map(reason => [reason, 'Maintenance w1', '2026-01-01T00:00:10Z']),
   );
   assert.deepEqual(mirror.keys, keysOf(observer.scene()), 'whoever is told of changes only, knows the same');
   const request = observer.find(hold.store, undefined, hold.name);
