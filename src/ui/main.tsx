@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import { takeToken } from './link.ts';
+import { followNodePods } from './node-pods.ts';
 import { asking, close, follower, narrow, now, selected } from './page.ts';
 import { App } from './parts/app.tsx';
 
@@ -24,4 +25,5 @@ setInterval(() => {
   now.value = Date.now();
 }, 1000);
 render(<App />, document.body);
+followNodePods();
 void follower.run();

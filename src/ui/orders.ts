@@ -3,8 +3,10 @@ import type {
   DrainPreview,
   HostOrder,
   MaintainOrder,
+  NodePods,
   PlanApprovalOrder,
   PlanOrder,
+  PodView,
   ReleaseOrder,
 } from '../web/dashboard/scene.ts';
 import { credentials } from './link.ts';
@@ -55,5 +57,16 @@ export const outlook = async ({ node, force, deleteEmptyDirData }: Omit<Maintain
     return response.ok ? (body as DrainPreview) : messageIn(body);
   } catch (error) {
     return unreachable(error);
+  }
+};
+
+/** The pods of a node, one by one; undefined when the server cannot be reached: it is asked again. */
+export const podsOf = async (node: string): Promise<readonly PodView[] | undefined> => {
+  try {
+    const response = await fetch(`/api/pods?${new URLSearchParams({ node })}`, { headers: credentials() });
+    return response.ok ? ((await response.json()) as NodePods).pods : undefined;
+  } catch {
+    // The page says by itself that there is no connection.
+    return undefined;
   }
 };

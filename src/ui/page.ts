@@ -35,11 +35,8 @@ export const now = signal(Date.now());
 /** The screen has no room for two columns. */
 export const narrow = signal(false);
 
-/** Beyond these, pods are counted and not drawn. */
-const mostTiles = 1500;
-const mostBoxes = 150;
-
-export const condensed = computed(() => store.podCount.value > mostTiles || store.nodeCount() > mostBoxes);
+/** The cluster is so large that its pods are counted and not drawn. */
+export const condensed = computed(() => store.facts.value?.counted === true);
 
 export const mayAct = computed(() => store.facts.value?.access === 'link');
 

@@ -9,6 +9,7 @@ import { Store } from './store.ts';
 const makeNode = (key: string, over: Partial<NodeView> = {}): NodeView => ({
   key,
   zone: 'north',
+  pool: 'blue',
   roles: [],
   ready: 'yes',
   cordoned: false,
@@ -53,6 +54,8 @@ const makeScene = (over: Partial<Scene> = {}): Scene => ({
   facts: { access: 'link', cluster: 'test', loading: [], unreadable: [] },
   nodes: [makeNode('w1'), makeNode('w2')],
   pods: [makePod('a', 'w1'), makePod('b', 'w2')],
+  counts: [],
+  lows: [],
   budgets: [],
   machines: [],
   windows: [],
@@ -68,7 +71,7 @@ const storeOf = (scene: Scene) => {
     move => moves.push(move),
   );
   store.replace(scene);
-  const names = (node: string): readonly string[] => store.podsOn(node).value.map(({ key }) => key);
+  const names = (node: string): readonly string[] => store.pods.on(node).value.map(({ key }) => key);
   const told = (): readonly string[] => store.news.value.map(({ about, text }) => `${about} ${text}`);
   return { store, moves, names, told };
 };
@@ -91,7 +94,7 @@ test('a pod is where it was told last, and nowhere else', () => {
   assert.deepEqual([names('w1'), names('w2'), names('')], [['shop/a'], ['shop/b'], ['shop/c']]);
   store.apply({ pods: [makePod('c', 'w2')], gone: { pods: ['shop/a'] } });
   assert.deepEqual([names('w1'), names('w2'), names('')], [[], ['shop/b', 'shop/c'], []]);
-  assert.equal(store.podCount.value, 2);
+  assert.equal(store.pods.count.value, 2);
 });
 
 test('applying a change twice changes nothing', () => {
@@ -157,8 +160,8 @@ test('who shows one node hears nothing of the others', () => {
   const stop = effect(
     () =>
       void drawn.push(
-        store
-          .podsOn('w1')
+        store.pods
+          .on('w1')
           .value.map(({ phase }) => phase)
           .join(),
       ),

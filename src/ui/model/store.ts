@@ -7,15 +7,15 @@ import type {
   MomentView,
   NodeView,
   PlanView,
-  PodView,
   Scene,
   WindowView,
+  WorkloadView,
 } from '../../web/dashboard/scene.ts';
-import { type Move, Moves } from './moves.ts';
+import type { Move } from './moves.ts';
 import { machineNews, type News, nodeNews, planNews, podNews } from './news.ts';
+import { collator } from './order.ts';
+import { Pods } from './pods.ts';
 import { isControlPlane } from './words.ts';
-
-const collator = new Intl.Collator('en', { numeric: true });
 
 const byName = (one: { readonly key: string }, other: { readonly key: string }): number => collator.compare(one.key, other.key);
 
@@ -28,15 +28,15 @@ const byEnd = (one: PlanView, other: PlanView): number => Number(isOver(one)) - 
 
 const isOver = ({ phase }: PlanView): boolean => phase === 'Complete' || phase === 'Aborted';
 
-const byWorkload = (one: PodView, other: PodView): number =>
-  Number(one.stays) - Number(other.stays) || collator.compare(one.workload, other.workload) || byName(one, other);
+/** The lowest first: of equal shares, the one with more replicas. */
+const byLow = ({ lowest: one }: WorkloadView, { lowest: other }: WorkloadView): number =>
+  one.ready / one.replicas - other.ready / other.replicas || other.replicas - one.replicas;
 
 export type Zone = { readonly zone: string; readonly nodes: readonly string[] };
 
 /** Lines that the dashboard has seen happen; the server's own events are kept by the server. */
 const mostNews = 150;
 
-const noPods: readonly PodView[] = [];
 const noMachines: readonly MachineView[] = [];
 
 /** What the dashboard knows, as signals: each part of the dashboard hears of its own changes only. */
@@ -54,34 +54,28 @@ export class Store {
   readonly plans = signal<readonly PlanView[]>([]);
   /** Newest first. */
   readonly news = signal<readonly News[]>([]);
-  readonly podCount = signal(0);
+  /** Workloads that have been low, the worst first. */
+  readonly lows = signal<readonly WorkloadView[]>([]);
+  readonly pods: Pods;
   readonly #nodes = new Map<string, Signal<NodeView | undefined>>();
-  readonly #podsOn = new Map<string, Signal<readonly PodView[]>>();
-  readonly #pods = new Map<string, PodView>();
+  readonly #lows = new Map<string, WorkloadView>();
   readonly #machines = new Map<string, MachineView>();
   readonly #machinesOn = new Map<string, Signal<readonly MachineView[]>>();
   readonly #windows = new Map<string, WindowView>();
   readonly #plans = new Map<string, PlanView>();
   readonly #budgets = new Map<string, BudgetView>();
   readonly #moments = new Map<string, MomentView>();
-  readonly #moves = new Moves();
   readonly #now: () => number;
-  readonly #moved: (move: Move) => void;
 
   /** `moved` is told of each pod that takes the place of another, before the dashboard shows it. */
   constructor(now: () => number, moved: (move: Move) => void) {
     this.#now = now;
-    this.#moved = moved;
+    this.pods = new Pods(now, moved);
   }
 
   /** undefined for a node that is not there, for as long as it is not. */
   node(key: string): ReadonlySignal<NodeView | undefined> {
     return this.#nodeSignal(key);
-  }
-
-  /** The pods of a node, those of one workload together; of the empty name, those that wait for a node. */
-  podsOn(node: string): ReadonlySignal<readonly PodView[]> {
-    return this.#podsSignal(node);
   }
 
   /** What is announced about the machine of a node, and is not over. */
@@ -101,13 +95,15 @@ export class Store {
       const there = new Set(now.map(({ key }) => key));
       return [...map.keys()].filter(key => !there.has(key));
     };
-    this.#moves.forget();
+    this.pods.forgetMoves();
     const nodes = new Map([...this.#nodes].flatMap(([key, { value }]) => (value === undefined ? [] : [[key, value] as const])));
     this.#apply({
       ...scene,
       gone: {
         nodes: gone(nodes, scene.nodes),
-        pods: gone(this.#pods, scene.pods),
+        pods: gone(this.pods.keys(), scene.pods),
+        counts: gone(this.pods.countedNodes(), scene.counts),
+        lows: gone(this.#lows, scene.lows),
         budgets: gone(this.#budgets, scene.budgets),
         moments: gone(this.#moments, scene.moments),
         machines: gone(this.#machines, scene.machines),
@@ -133,7 +129,8 @@ export class Store {
   }
 
   #apply(delta: Delta): readonly Move[] {
-    const { facts, nodes = [], pods = [], budgets = [], moments = [], machines = [], windows = [], plans = [], gone = {} } = delta;
+    const { facts, nodes = [], pods = [], counts = [], lows = [], budgets = [], moments = [] } = delta;
+    const { machines = [], windows = [], plans = [], gone = {} } = delta;
     return batch(() => {
       if (facts !== undefined) this.facts.value = facts;
       for (const node of nodes) this.#nodeSignal(node.key).value = node;
@@ -152,48 +149,12 @@ export class Store {
         this.plans.value = [...all].sort(byEnd);
       });
       put(this.#machines, machines, gone.machines, all => this.#showMachines([...all].filter(({ over }) => !over)));
-      return this.#applyPods(pods, gone.pods ?? []);
+      put(this.#lows, lows, gone.lows, all => {
+        this.lows.value = [...all].sort(byLow);
+      });
+      if (counts.length > 0 || gone.counts !== undefined) this.pods.applyCounts(counts, gone.counts ?? []);
+      return pods.length > 0 || gone.pods !== undefined ? this.pods.apply(pods, gone.pods ?? []) : [];
     });
-  }
-
-  #applyPods(pods: readonly PodView[], gone: readonly string[]): readonly Move[] {
-    const touched = new Map<string, Map<string, PodView>>();
-    const on = (node: string): Map<string, PodView> => {
-      const known =
-        touched.get(node) ??
-        new Map(
-          this.#podsSignal(node)
-            .peek()
-            .map(pod => [pod.key, pod]),
-        );
-      touched.set(node, known);
-      return known;
-    };
-    const arrived: PodView[] = [];
-    const drop = (key: string): PodView | undefined => {
-      const before = this.#pods.get(key);
-      if (before === undefined) return undefined;
-      on(before.node).delete(key);
-      this.#pods.delete(key);
-      return before;
-    };
-    for (const key of gone) this.#depart(drop(key));
-    for (const pod of pods) {
-      const before = drop(pod.key);
-      if (before !== undefined && (before.uid !== pod.uid || pod.phase === 'leaving')) this.#depart(before);
-      if (pod.node !== '' && (before === undefined || before.uid !== pod.uid || before.node === '')) arrived.push(pod);
-      this.#pods.set(pod.key, pod);
-      on(pod.node).set(pod.key, pod);
-    }
-    const moves = arrived.flatMap(pod => this.#moves.arrives(pod, this.#now()) ?? []);
-    for (const move of moves) this.#moved(move);
-    for (const [node, known] of touched) this.#podsSignal(node).value = [...known.values()].sort(byWorkload);
-    this.podCount.value = this.#pods.size;
-    return moves;
-  }
-
-  #depart(pod: PodView | undefined): void {
-    if (pod !== undefined) this.#moves.departs(pod, this.#now());
   }
 
   /** Zones and holds, from the nodes; a list that says the same as before is kept, so that nobody draws it anew. */
@@ -221,12 +182,6 @@ export class Store {
   #nodeSignal(key: string): Signal<NodeView | undefined> {
     const known = this.#nodes.get(key) ?? signal<NodeView | undefined>(undefined);
     this.#nodes.set(key, known);
-    return known;
-  }
-
-  #podsSignal(node: string): Signal<readonly PodView[]> {
-    const known = this.#podsOn.get(node) ?? signal(noPods);
-    this.#podsOn.set(node, known);
     return known;
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MessageReader } from './sse.ts';
-import { nameOf, plural, since, tally, until } from './words.ts';
+import { nameOf, plural, since, tally, tallyText, until } from './words.ts';
 
 const now = Date.parse('2026-01-02T12:00:00Z');
 
@@ -30,10 +30,12 @@ test('until: a time that has passed is any moment now', () => {
 test('numbers and names', () => {
   assert.deepEqual([plural(1, 'pod'), plural(2, 'pod'), plural(0, 'pod waits', 'pods wait')], ['1 pod', '2 pods', '0 pods wait']);
   assert.deepEqual([nameOf('shop/web-1'), nameOf('web-1')], ['web-1', 'web-1']);
-  assert.deepEqual(tally(['running', 'blocked', 'running']), [
+  assert.deepEqual(tally({ key: 'w1', running: 3, leaving: 2 }, 1), [
     ['blocked', 1],
+    ['leaving', 2],
     ['running', 2],
   ]);
+  assert.deepEqual([tallyText({ key: 'w1', running: 3 }, 4), tallyText(undefined, 0)], ['3 blocked', 'no pods']);
 });
 
 test('events are read whole, however the stream is cut', () => {

@@ -1,4 +1,4 @@
-import type { HoldView, NodeView, PodPhase } from '../../web/dashboard/scene.ts';
+import type { HoldView, NodeView, PodCountsView, PodPhase } from '../../web/dashboard/scene.ts';
 
 /** What the dashboard says, as text. Pure. */
 
@@ -68,13 +68,23 @@ export const podWords: Readonly<Record<PodState, string>> = {
   done: 'finished',
 };
 
-/** Counts by state, for nodes that have no room for every pod: `8 ready, 1 leaving`. */
-export const tally = (states: readonly PodState[]): readonly (readonly [state: PodState, count: number])[] => {
+/** How many pods there are in each state: `8 ready, 1 leaving`. Of those that are ready some may be blocked. */
+export const tally = (counts: PodCountsView | undefined, blocked: number): readonly (readonly [state: PodState, count: number])[] => {
+  if (counts === undefined) return [];
+  const running = counts.running ?? 0;
+  const stuck = Math.min(blocked, running);
+  const all: Readonly<Partial<Record<PodState, number>>> = { ...counts, running: running - stuck, blocked: stuck };
   const order: readonly PodState[] = ['blocked', 'leaving', 'starting', 'running', 'pending', 'done'];
   return order.flatMap(state => {
-    const count = states.filter(one => one === state).length;
+    const count = all[state] ?? 0;
     return count > 0 ? [[state, count] as const] : [];
   });
+};
+
+/** The same in words. */
+export const tallyText = (counts: PodCountsView | undefined, blocked: number): string => {
+  const parts = tally(counts, blocked).map(([state, count]) => `${count} ${podWords[state]}`);
+  return parts.length === 0 ? 'no pods' : parts.join(', ');
 };
 
 /** How a VM stands. */

@@ -27,7 +27,7 @@ const PodRow = ({ pod, isBlocked }: { readonly pod: PodView; readonly isBlocked:
 );
 
 const PodList = ({ node }: { readonly node: NodeView }) => {
-  const pods = store.podsOn(node.key).value;
+  const pods = store.pods.on(node.key).value;
   const blocked = blockedOn(node);
   if (pods.length === 0) return <p class="quiet">No pods.</p>;
   return (

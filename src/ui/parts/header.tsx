@@ -39,7 +39,7 @@ export const Header = () => {
       {facts !== undefined && (
         <ul class="figures" aria-label="The cluster in figures">
           <Figure count={nodes} noun={nodes === 1 ? 'node' : 'nodes'} />
-          <Figure count={store.podCount.value} noun="pods" />
+          <Figure count={store.pods.count.value} noun="pods" />
           <Figure count={store.held.value.length} noun="held" tone="held" />
           <Figure count={blockedCount.value} noun="blocked" tone="blocked" />
         </ul>

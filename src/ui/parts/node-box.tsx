@@ -2,7 +2,8 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { NodeView, PodView } from '../../web/dashboard/scene.ts';
 import { glide, land } from '../flights.ts';
 import { kindsOf, phaseOf, toneOf } from '../model/machine-words.ts';
-import { isControlPlane, nameOf, nodeBadge, type PodState, plural, podWords, tally } from '../model/words.ts';
+import { podTotal } from '../model/pods.ts';
+import { isControlPlane, nameOf, nodeBadge, type PodState, plural, podWords, tally, tallyText } from '../model/words.ts';
 import { condensed, open, search, selected, store } from '../page.ts';
 import { Progress } from './progress.tsx';
 
@@ -57,45 +58,32 @@ export const PodTiles = ({ pods, blocked }: { readonly pods: readonly PodView[];
   );
 };
 
-const PodBar = ({ states }: { readonly states: readonly PodState[] }) => (
-  <div class="pod-bar" aria-hidden="true">
-    {tally(states).map(([state, count]) => (
-      <span key={state} class={`share ${state}`} style={{ flexGrow: count }} />
-    ))}
-  </div>
-);
-
-const PodCounts = ({ states }: { readonly states: readonly PodState[] }) => (
-  <p class="pod-counts">
-    {states.length === 0
-      ? 'no pods'
-      : tally(states)
-          .map(([state, count]) => `${count} ${podWords[state]}`)
-          .join(', ')}
-  </p>
-);
+const PodCounts = ({ node }: { readonly node: NodeView }) => {
+  const counts = store.pods.countsOn(node.key).value;
+  const blocked = blockedOn(node).size;
+  return (
+    <>
+      <div class="pod-bar" aria-hidden="true">
+        {tally(counts, blocked).map(([state, count]) => (
+          <span key={state} class={`share ${state}`} style={{ flexGrow: count }} />
+        ))}
+      </div>
+      <p class="pod-counts">{tallyText(counts, blocked)}</p>
+    </>
+  );
+};
 
 const isWanted = (node: NodeView, text: string): boolean => {
   const wanted = text.trim().toLowerCase();
   return wanted === '' || `${node.key} ${node.zone} ${nodeBadge(node).word}`.toLowerCase().includes(wanted);
 };
 
-const Pods = ({ node }: { readonly node: NodeView }) => {
-  const pods = store.podsOn(node.key).value;
-  const blocked = blockedOn(node);
-  if (!condensed.value) return <PodTiles pods={pods} blocked={blocked} />;
-  const states = pods.map(pod => stateOf(pod, blocked));
-  return (
-    <>
-      <PodBar states={states} />
-      <PodCounts states={states} />
-    </>
-  );
-};
+const Pods = ({ node }: { readonly node: NodeView }) =>
+  condensed.value ? <PodCounts node={node} /> : <PodTiles pods={store.pods.on(node.key).value} blocked={blockedOn(node)} />;
 
 const Name = ({ node }: { readonly node: NodeView }) => {
   const { word } = nodeBadge(node);
-  const pods = store.podsOn(node.key).value.length;
+  const pods = condensed.value ? podTotal(store.pods.countsOn(node.key).value) : store.pods.on(node.key).value.length;
   const role = isControlPlane(node) ? ', control plane' : '';
   const isOpen = selected.value === node.key;
   return (

@@ -24,11 +24,12 @@ const Search = () => (
 
 /** Pods that no node has taken yet. */
 const Waiting = () => {
-  const pods = store.podsOn('').value;
-  if (pods.length === 0) return null;
+  const pods = store.pods.on('').value;
+  const count = pods.length + (store.pods.countsOn('').value?.pending ?? 0);
+  if (count === 0) return null;
   return (
     <section class="waiting" aria-label="Pods that wait for a node">
-      <h3>{plural(pods.length, 'pod is', 'pods are')} waiting for a node</h3>
+      <h3>{plural(count, 'pod is', 'pods are')} waiting for a node</h3>
       {!condensed.value && <PodTiles pods={pods} blocked={nobody} />}
     </section>
   );

@@ -47,6 +47,10 @@ export type NodeView = {
   /** Its name. */
   readonly key: string;
   readonly zone: string;
+  /** As its platform calls it; its roles where no pool is named. */
+  readonly pool: string;
+  /** The MaintenancePlan that selects it and is not over; of several, the first by name. */
+  readonly plan?: string;
   readonly roles: readonly string[];
   readonly ready: 'yes' | 'no' | 'unknown';
   readonly cordoned: boolean;
@@ -79,6 +83,20 @@ export type PodView = {
   /** Stays where it is when its node is drained: of a DaemonSet, or a static pod. */
   readonly stays: boolean;
   readonly localData: boolean;
+};
+
+/** How many pods a node has in each phase; those that it has none in are left out. */
+export type PodCountsView = { readonly key: string } & { readonly [Phase in PodPhase]?: number };
+
+/** A workload that has had fewer ready pods than replicas since the server began to look. */
+export type WorkloadView = {
+  /** `namespace/name`. */
+  readonly key: string;
+  readonly kind: string;
+  /** As it is now. */
+  readonly ready: number;
+  readonly replicas: number;
+  readonly lowest: { readonly ready: number; readonly replicas: number; readonly at: string };
 };
 
 export type BudgetView = {
@@ -227,6 +245,8 @@ export type Facts = {
   readonly makes?: 'Maintenance' | 'NodeMaintenance';
   /** The machines are a simulation: the dashboard may have its cloud announce something. */
   readonly simulated?: true;
+  /** The cluster is too large for its pods to be told one by one: nodes have counts of them. */
+  readonly counted?: true;
   /** Collections that have not been read yet. */
   readonly loading: readonly string[];
   /** Collections that cannot be read: the dashboard goes without them. */
@@ -237,7 +257,12 @@ export type Facts = {
 export type Scene = {
   readonly facts: Facts;
   readonly nodes: readonly NodeView[];
+  /** Empty where pods are counted. */
   readonly pods: readonly PodView[];
+  /** By node, of the empty name those that wait for one; empty where pods are told one by one. */
+  readonly counts: readonly PodCountsView[];
+  /** The worst of all workloads. */
+  readonly lows: readonly WorkloadView[];
   readonly budgets: readonly BudgetView[];
   readonly machines: readonly MachineView[];
   readonly windows: readonly WindowView[];
@@ -250,6 +275,9 @@ type Gone = { readonly [What in Exclude<keyof Scene, 'facts'>]?: readonly string
 
 /** What has changed from one revision to the next: whole views by key, and the keys that are gone. Applying one twice changes nothing. */
 export type Delta = Partial<Scene> & { readonly gone?: Gone };
+
+/** The pods of one node, asked for by whoever looks at it where pods are counted. */
+export type NodePods = { readonly pods: readonly PodView[] };
 
 /** What a drain of a node would be. */
 export type DrainPreview = {

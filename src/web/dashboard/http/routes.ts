@@ -5,6 +5,7 @@ import { announce, type DemoCloud } from '../actions/demo-cloud.ts';
 import { approvePlan, noSuchPlan, readPlanApproval, readPlanOrder, steer } from '../actions/plans.ts';
 import { maintain, type Reply, readOrder, readRelease, release, reply } from '../actions/wishes.ts';
 import type { Asset } from '../assets.ts';
+import type { NodePods } from '../scene.ts';
 import type { SseClients } from '../stream/sse-clients.ts';
 import type { Observer } from '../watch/observer.ts';
 import { answerAsset, answerJson, openStream } from './answer.ts';
@@ -49,6 +50,11 @@ const outlook = ({ response, url, served: { observer } }: Asked): void => {
   if (!observer.hasNode(node)) return sendReply(response, reply(404, `there is no node "${node}"`));
   const isOn = (name: string): boolean => url.searchParams.get(name) === 'true';
   answerJson(response, 200, observer.outlook(node, { force: isOn('force'), deleteEmptyDirData: isOn('deleteEmptyDirData') }));
+};
+
+const pods = ({ response, url, served: { observer } }: Asked): void => {
+  const answered: NodePods = { pods: observer.podsOn(url.searchParams.get('node') ?? '') };
+  answerJson(response, 200, answered);
 };
 
 const maintainOrder = async (observer: Observer, api: Api, value: unknown): Promise<Reply> => {
@@ -100,6 +106,7 @@ const write =
 const routes: ReadonlyMap<string, Route> = new Map([
   ['/api/scene', { method: 'GET', answer: scene }],
   ['/api/stream', { method: 'GET', answer: stream }],
+  ['/api/pods', { method: 'GET', answer: pods }],
   ['/api/outlook', { method: 'GET', answer: outlook }],
   ['/api/maintain', { method: 'POST', answer: write(maintainOrder) }],
   ['/api/release', { method: 'POST', answer: write(releaseOrder) }],

@@ -15,7 +15,9 @@ export class DeltaLog {
   #characters = 0;
   #revision = 0;
 
-  add(revision: number, delta: Delta): void {
+  /** Without a delta, everybody needs a new snapshot. */
+  add(revision: number, delta: Delta | undefined): void {
+    if (delta === undefined) return this.#forget(revision);
     const text = JSON.stringify(delta);
     this.#revision = revision;
     this.#entries.push({ revision, text });
@@ -23,6 +25,12 @@ export class DeltaLog {
     while (this.#entries.length > mostEntries || this.#characters > mostCharacters) {
       this.#characters -= this.#entries.shift()?.text.length ?? 0;
     }
+  }
+
+  #forget(revision: number): void {
+    this.#revision = revision;
+    this.#entries.length = 0;
+    this.#characters = 0;
   }
 
   /** What comes after a revision. */

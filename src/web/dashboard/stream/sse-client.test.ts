@@ -9,6 +9,8 @@ const scene: Scene = {
   facts: { access: 'read-only', cluster: 'test', loading: [], unreadable: [] },
   nodes: [],
   pods: [],
+  counts: [],
+  lows: [],
   budgets: [],
   machines: [],
   windows: [],
@@ -57,7 +59,11 @@ const source = () => {
     deltaLog.add(revision, delta);
   };
   const all: StreamSource = { deltaLog, run: 'run', snapshot: () => ({ revision, scene }) };
-  return { tell, source: all };
+  const turn = (): void => {
+    revision += 1;
+    deltaLog.add(revision, undefined);
+  };
+  return { tell, turn, source: all };
 };
 
 test('a reader gets the scene, and then every delta once', () => {
@@ -71,6 +77,18 @@ test('a reader gets the scene, and then every delta once', () => {
   client.pump();
   assert.deepEqual(line.heard, ['scene 1', 'delta 2']);
   assert.equal(line.told[1], 'event: delta\nid: run.2\ndata: {"gone":{"nodes":["n1"]}}\n\n');
+});
+
+test('when the scene is told anew, everybody gets it, and the deltas that follow', () => {
+  const { tell, turn, source: all } = source();
+  const line = new Line();
+  tell();
+  const client = new SseClient(line, all, new VirtualClock(), undefined);
+  turn();
+  client.pump();
+  tell();
+  client.pump();
+  assert.deepEqual(line.heard, ['scene 1', 'scene 2', 'delta 3']);
 });
 
 test('one that comes back gets what it has missed, and the scene when nobody knows that any more', () => {

@@ -18,7 +18,7 @@ export const observing = async (at: Place, clock: VirtualClock, more: Partial<Pi
     ...more,
   });
   const deltas: Delta[] = [];
-  observer.listen((_revision, delta) => deltas.push(delta));
+  observer.listen((_revision, delta) => deltas.push(delta ?? observer.scene()));
   const done = new AbortController();
   const running = observer.run(done.signal);
   await clock.advance(200);

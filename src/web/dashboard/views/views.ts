@@ -18,6 +18,29 @@ const roleLabel = 'node-role.kubernetes.io/';
 /** Kubernetes puts it on every cordoned node: it says nothing more than the cordon. */
 const ofEveryCordon = 'node.kubernetes.io/unschedulable:NoSchedule';
 
+/** By these, platforms say which pool a node is of. */
+const poolLabels = [
+  'cloud.google.com/gke-nodepool',
+  'eks.amazonaws.com/nodegroup',
+  'kubernetes.azure.com/agentpool',
+  'karpenter.sh/nodepool',
+  'hypershift.openshift.io/nodePool',
+  'doks.digitalocean.com/node-pool',
+];
+/** Cluster API writes it on nodes: the MachineSet, or whatever else has made the machine. */
+const machineOwner = 'cluster.x-k8s.io/owner-name';
+
+const rolesOf = ({ labels }: Node): readonly string[] =>
+  Object.keys(labels)
+    .flatMap(label => (label.startsWith(roleLabel) ? [label.slice(roleLabel.length)] : []))
+    .sort();
+
+/** Where no pool is named, nodes of the same roles are taken for one. */
+const poolOf = (node: Node): string =>
+  poolLabels.map(label => node.labels[label]).find(pool => pool !== undefined) ??
+  node.annotations[machineOwner] ??
+  rolesOf(node).join(', ');
+
 const readiness: Readonly<Record<string, NodeView['ready']>> = { True: 'yes', False: 'no' };
 
 const instanceView = (node: Node): Pick<NodeView, 'instance'> => {
@@ -25,12 +48,12 @@ const instanceView = (node: Node): Pick<NodeView, 'instance'> => {
   return instance === undefined ? {} : { instance };
 };
 
-export const nodeView = (node: Node, holds: readonly HoldView[]): NodeView => ({
+export const nodeView = (node: Node, holds: readonly HoldView[], plan: string | undefined): NodeView => ({
   key: node.name,
   zone: zoneLabels.map(label => node.labels[label]).find(zone => zone !== undefined) ?? '',
-  roles: Object.keys(node.labels)
-    .flatMap(label => (label.startsWith(roleLabel) ? [label.slice(roleLabel.length)] : []))
-    .sort(),
+  pool: poolOf(node),
+  ...(plan !== undefined && { plan }),
+  roles: rolesOf(node),
   ready: readiness[conditionOf(node, 'Ready')?.status ?? ''] ?? 'unknown',
   cordoned: node.unschedulable,
   taints: node.taints.map(taintId).filter(id => id !== ofEveryCordon),
@@ -42,6 +65,7 @@ export const nodeView = (node: Node, holds: readonly HoldView[]): NodeView => ({
 export const missingNodeView = (name: string, holds: readonly HoldView[], replaced: boolean, zone: string): NodeView => ({
   key: name,
   zone,
+  pool: '',
   roles: [],
   ready: 'unknown',
   cordoned: false,
@@ -85,7 +109,8 @@ export const holdView = (request: MaintenanceRequest, blockers: readonly Blocker
   };
 };
 
-const podPhase = (pod: Pod): PodPhase => {
+/** How a pod stands. */
+export const podPhase = (pod: Pod): PodPhase => {
   if (isTerminating(pod)) return 'leaving';
   if (isFinished(pod)) return 'done';
   if (pod.nodeName === '') return 'pending';
@@ -93,7 +118,7 @@ const podPhase = (pod: Pod): PodPhase => {
 };
 
 /** A ReplicaSet of a Deployment is named after it and the hash of its template: people know the Deployment. */
-const workloadOf = ({ owner, labels, name, namespace }: Pod): Pick<PodView, 'kind' | 'workload'> => {
+export const workloadOf = ({ owner, labels, name, namespace }: Pod): Pick<PodView, 'kind' | 'workload'> => {
   if (owner === undefined) return { kind: 'Pod', workload: `${namespace}/${name}` };
   const ending = `-${labels['pod-template-hash'] ?? ''}`;
   if (owner.kind === 'ReplicaSet' && ending !== '-' && owner.name.endsWith(ending)) {

@@ -15,6 +15,10 @@ class Group<T extends CachedObject> {
     this.#groupOf = groupOf;
   }
 
+  get size(): number {
+    return this.#objects.size;
+  }
+
   get(key: string): T | undefined {
     return this.#objects.get(key);
   }

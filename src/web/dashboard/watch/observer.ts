@@ -13,14 +13,17 @@ import { outlookOf } from '../views/drain-preview.ts';
 import { readMoment, type TimelineEvent } from '../views/timeline-event.ts';
 import { Moments } from '../views/timeline-events.ts';
 import { ViewStore } from '../views/view-store.ts';
-import { budgetView, holdView, missingNodeView, nodeView, podView } from '../views/views.ts';
+import { budgetView, holdView, missingNodeView, nodeView } from '../views/views.ts';
 import { Collections } from './collections.ts';
 import { type MachineClient, MachineWatch } from './machine-watch.ts';
 import { ObjectIndex } from './object-index.ts';
 import { type PlanClient, PlanWatch } from './plan-watch.ts';
+import { PodWatch } from './pod-watch.ts';
 
 /** What is told at once: more often would be faster than anybody can look. */
 const batchMs = 100;
+/** The same of a cluster whose pods are counted: somewhere something changes all the time. */
+const countedBatchMs = 250;
 
 export type ObserverOptions = {
   readonly watcher: Watcher;
@@ -37,7 +40,8 @@ export type ObserverOptions = {
   readonly log: Log;
 };
 
-type Listener = (revision: number, delta: Delta) => void;
+/** Without a delta the scene is told anew: whether pods are counted has changed. */
+type Listener = (revision: number, delta: Delta | undefined) => void;
 
 type Wanted = CachedObject & { readonly request: MaintenanceRequest };
 
@@ -48,11 +52,11 @@ export class Observer {
   readonly #options: ObserverOptions;
   readonly #objectIndex = new ObjectIndex();
   readonly #nodes = new ViewStore<NodeView>();
-  readonly #pods = new ViewStore<PodView>();
+  readonly #pods = new PodWatch(this.#objectIndex);
   readonly #budgets = new ViewStore<BudgetView>();
   readonly #moments = new Moments();
   readonly #machines = new MachineWatch(node => this.#stale.add(node));
-  readonly #plans = new PlanWatch();
+  readonly #plans = new PlanWatch(() => this.#redraw());
   readonly #collections: Collections;
   readonly #stale = new Set<string>();
   readonly #listeners = new Set<Listener>();
@@ -107,7 +111,9 @@ export class Observer {
     return {
       facts: this.#facts,
       nodes: this.#nodes.values(),
-      pods: this.#pods.values(),
+      pods: this.#pods.pods.values(),
+      counts: this.#pods.counts.values(),
+      lows: this.#pods.lows.values(),
       budgets: this.#budgets.values(),
       machines: this.#machines.machines.values(),
       windows: this.#machines.windows.values(),
@@ -131,6 +137,11 @@ export class Observer {
     return this.#plans.find(name, uid);
   }
 
+  /** The pods of a node, one by one. */
+  podsOn(node: string): readonly PodView[] {
+    return this.#pods.on(node);
+  }
+
   hasNode(name: string): boolean {
     return this.#objectIndex.nodes.get(name) !== undefined;
   }
@@ -151,6 +162,7 @@ export class Observer {
       cluster: this.#options.cluster,
       ...(maker && { makes: maker.kind as 'Maintenance' | 'NodeMaintenance' }),
       ...(this.#options.simulated === true && { simulated: true }),
+      ...(this.#pods.isCounted && { counted: true }),
       loading: this.#running ? this.#collections.loading : ['everything'],
       unreadable: this.#collections.unreadable,
     };
@@ -178,9 +190,7 @@ export class Observer {
   }
 
   #podTold(change: Change<Pod>): void {
-    if (change.type === 'removed') this.#pods.drop(change.object.key);
-    else this.#pods.put(podView(change.object));
-    for (const node of this.#objectIndex.pods.apply(change)) this.#judgeAgain(node);
+    for (const node of this.#pods.told(change)) this.#judgeAgain(node);
   }
 
   #budgetTold(change: Change<ReturnType<typeof readBudget>>): void {
@@ -194,6 +204,11 @@ export class Observer {
     const object = { ...change.object.request };
     for (const node of this.#objectIndex.requests.apply({ type: change.type === 'removed' ? 'removed' : 'added', object }))
       this.#stale.add(node);
+  }
+
+  /** Which plan each node belongs to may have changed. */
+  #redraw(): void {
+    for (const { name } of this.#objectIndex.nodes.values()) this.#stale.add(name);
   }
 
   /** Its pods or budgets have changed: that matters where a drain is judged from them. */
@@ -221,12 +236,15 @@ export class Observer {
       holdView(request, drainInputs && isDraining(request) ? blockersNow(request, drainInputs, now) : []),
     );
     const zone = this.#nodes.get(name)?.zone ?? '';
-    const view = node === undefined ? missingNodeView(name, holds, this.#machines.isWorkedOn(name), zone) : nodeView(node, holds);
+    const view =
+      node === undefined
+        ? missingNodeView(name, holds, this.#machines.isWorkedOn(name), zone)
+        : nodeView(node, holds, this.#plans.planOf(node));
     this.#nodes.put(view);
   }
 
   #soon(): void {
-    this.#cancel ??= this.#options.clock.after(batchMs, () => {
+    this.#cancel ??= this.#options.clock.after(this.#pods.isCounted ? countedBatchMs : batchMs, () => {
       this.#cancel = undefined;
       this.#flush();
     });
@@ -235,16 +253,19 @@ export class Observer {
   #flush(): void {
     for (const name of this.#stale) this.#drawSafely(name);
     this.#stale.clear();
+    const isTurned = this.#pods.settle(this.#options.clock.now());
     const delta = this.#delta();
     if (Object.keys(delta).length === 0) return;
     this.#revision += 1;
-    for (const listener of this.#listeners) listener(this.#revision, delta);
+    for (const listener of this.#listeners) listener(this.#revision, isTurned ? undefined : delta);
   }
 
   #delta(): Delta {
     const taken = {
       nodes: this.#nodes.take(),
-      pods: this.#pods.take(),
+      pods: this.#pods.pods.take(),
+      counts: this.#pods.counts.take(),
+      lows: this.#pods.lows.take(),
       budgets: this.#budgets.take(),
       machines: this.#machines.machines.take(),
       windows: this.#machines.windows.take(),

@@ -1,5 +1,7 @@
+import type { Node } from '../../../core/hold/node.ts';
 import type { PlanAdapter } from '../../../core/plan/adapter.ts';
 import { type Plan, plansPath } from '../../../core/plan/plan.ts';
+import { matches } from '../../../core/pod/selector.ts';
 import type { Change } from '../../../operator/ports.ts';
 import type { PlanView } from '../scene.ts';
 import { planView } from '../views/plan-views.ts';
@@ -13,6 +15,20 @@ export type PlanClient = Pick<PlanAdapter, 'readPlan'>;
 export class PlanWatch {
   readonly plans = new ViewStore<PlanView>();
   readonly #plans = new Map<string, Plan>();
+  readonly #selectionChanged: () => void;
+
+  /** `selectionChanged` is called when nodes may belong to another plan than before. */
+  constructor(selectionChanged: () => void) {
+    this.#selectionChanged = selectionChanged;
+  }
+
+  /** The plan that selects a node and is not over; of several, the first by name. */
+  planOf({ labels }: Pick<Node, 'labels'>): string | undefined {
+    const names = [...this.#plans.values()].flatMap(({ name, nodeSelector }) =>
+      !this.#isOver(name) && matches(nodeSelector, labels) ? [name] : [],
+    );
+    return names.sort()[0];
+  }
 
   /** A plan that is there at this moment: the very one, and no successor of its name. */
   find(name: string, uid: string): Plan | undefined {
@@ -28,12 +44,24 @@ export class PlanWatch {
   }
 
   #told({ type, object }: Change<Plan>): void {
+    const before = this.#selectionOf(object.key);
     if (type === 'removed') {
       this.#plans.delete(object.key);
       this.plans.drop(object.key);
-      return;
+    } else {
+      this.#plans.set(object.key, object);
+      this.plans.put(planView(object));
     }
-    this.#plans.set(object.key, object);
-    this.plans.put(planView(object));
+    if (this.#selectionOf(object.key) !== before) this.#selectionChanged();
+  }
+
+  #isOver(name: string): boolean {
+    const phase = this.plans.get(name)?.phase;
+    return phase === 'Complete' || phase === 'Aborted';
+  }
+
+  /** Which nodes a plan takes, to be compared with what it was. */
+  #selectionOf(name: string): string {
+    return this.#isOver(name) ? '' : JSON.stringify(this.#plans.get(name)?.nodeSelector ?? '');
   }
 }

@@ -1,0 +1,87 @@
+import type { Pod } from '../../../core/pod/pod.ts';
+import type { WorkloadView } from '../scene.ts';
+import { podPhase, workloadOf } from './views.ts';
+
+/** More are no list that anybody reads. */
+const mostShown = 5;
+/** Lows that are remembered; of more, the least bad are forgotten. */
+const mostKept = 100;
+
+/** Pods of a workload as they are at the moment. */
+type Count = { readonly kind: string; ready: number; wanted: number; leaving: number; isWhole: boolean };
+
+/** These have no number of pods that they are kept at. */
+const uncounted: ReadonlySet<string> = new Set(['Pod', 'Job', 'Node', 'DaemonSet']);
+
+type Low = WorkloadView['lowest'];
+
+const share = ({ ready, replicas }: Pick<Low, 'ready' | 'replicas'>): number => ready / replicas;
+
+const byShare = ([oneKey, one]: readonly [string, Low], [otherKey, other]: readonly [string, Low]): number =>
+  share(one) - share(other) || other.replicas - one.replicas || (oneKey < otherKey ? -1 : 1);
+
+/**
+ * How low each workload has been, in ready pods, since this was begun: from pods alone, for nobody reads workloads for a page. A workload counts
+ * once all of its pods were ready; one that comes back with fewer pods was made smaller, and its low is forgotten.
+ */
+export class WorkloadLows {
+  readonly #counts = new Map<string, Count>();
+  readonly #lows = new Map<string, Low>();
+  readonly #touched = new Set<string>();
+
+  /** A pod has become another; undefined is none. */
+  changed(before: Pod | undefined, now: Pod | undefined): void {
+    if (before !== undefined) this.#add(before, -1);
+    if (now !== undefined) this.#add(now, 1);
+  }
+
+  /** Looks at what has changed since the last time, as of that moment. */
+  judge(at: string): void {
+    for (const key of this.#touched) this.#judge(key, at);
+    this.#touched.clear();
+    if (this.#lows.size <= mostKept) return;
+    for (const [key] of [...this.#lows].sort(byShare).slice(mostKept)) this.#lows.delete(key);
+  }
+
+  /** The worst, and how each of them is by now. */
+  worst(): readonly WorkloadView[] {
+    return [...this.#lows]
+      .sort(byShare)
+      .slice(0, mostShown)
+      .map(([key, lowest]) => {
+        const { kind = '', ready = 0, wanted = 0 } = this.#counts.get(key) ?? {};
+        return { key, kind, ready, replicas: wanted, lowest };
+      });
+  }
+
+  #add(pod: Pod, by: 1 | -1): void {
+    const phase = podPhase(pod);
+    const { kind, workload } = workloadOf(pod);
+    if (phase === 'done' || pod.mirror || uncounted.has(kind)) return;
+    const count = this.#counts.get(workload) ?? { kind, ready: 0, wanted: 0, leaving: 0, isWhole: false };
+    this.#counts.set(workload, count);
+    if (phase === 'leaving') count.leaving += by;
+    else count.wanted += by;
+    if (phase === 'running') count.ready += by;
+    this.#touched.add(workload);
+  }
+
+  #judge(key: string, at: string): void {
+    const count = this.#counts.get(key);
+    if (count === undefined) return;
+    const { ready, wanted, leaving } = count;
+    if (wanted + leaving === 0) {
+      this.#counts.delete(key);
+      this.#lows.delete(key);
+      return;
+    }
+    const low = this.#lows.get(key);
+    // Until its successor is made, a pod that leaves is one that is wanted.
+    const replicas = Math.max(wanted, ready + leaving);
+    if (ready === replicas) {
+      count.isWhole = true;
+      if (low !== undefined && replicas < low.replicas) this.#lows.delete(key);
+    } else if (count.isWhole && (low === undefined || share({ ready, replicas }) < share(low)))
+      this.#lows.set(key, { ready, replicas, at });
+  }
+}
