@@ -1,10 +1,17 @@
-// `npm run bench [-- SCENARIO…]`, `bench:embedded [-- NODES PODS]`, `bench:nova [-- AT_ONCE]`, `bench -- plan [RUNS]`, `bench:rehearse [-- SCENARIO… | plans [SCENARIO…] | scale …]`: installs what is
+// `npm run bench [-- SCENARIO…]`, `bench:dashboard [-- --nodes N …]`, `bench:embedded [-- NODES PODS]`, `bench:nova [-- AT_ONCE]`, `bench -- plan [RUNS]`, `bench:rehearse [-- SCENARIO… | plans [SCENARIO…] | scale …]`: installs what is
 // missing, then measures. See bench/README.md.
 import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
 import { forRehearsals, handOver } from './hand-over.mjs';
 
-const programs = { embedded: 'embedded.ts', nova: 'nova.ts', plan: 'plan.ts', rehearse: 'rehearse.ts', size: 'size.ts' };
+const programs = {
+  dashboard: join('dashboard', 'main.ts'),
+  embedded: 'embedded.ts',
+  nova: 'nova.ts',
+  plan: 'plan.ts',
+  rehearse: 'rehearse.ts',
+  size: 'size.ts',
+};
 const [first, ...rest] = process.argv.slice(2);
 const scale = first === 'rehearse' && rest[0] === 'scale';
 const plans = first === 'rehearse' && rest[0] === 'plans';

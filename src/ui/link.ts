@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { isView } from './model/address.ts';
 
 /** The token of the printed link: it comes in the fragment, which is sent to nobody, and does not stay in the address bar. */
 
@@ -7,9 +8,10 @@ const place = 'drydock-token';
 /** Empty when the dashboard was opened without one. */
 export const token = signal(sessionStorage.getItem(place) ?? '');
 
+/** A fragment with a name in it says what is looked at. */
 const take = (): void => {
   const given = location.hash.slice(1);
-  if (given === '') return;
+  if (given === '' || isView(given)) return;
   sessionStorage.setItem(place, given);
   history.replaceState(undefined, '', location.pathname);
   token.value = given;

@@ -1,4 +1,5 @@
 import { render } from 'preact';
+import { followAddress, look, view } from './fleet-view.ts';
 import { takeToken } from './link.ts';
 import { followNodePods } from './node-pods.ts';
 import { asking, close, follower, narrow, now, selected } from './page.ts';
@@ -15,10 +16,13 @@ const watchWidth = (): void => {
 
 const watchEscape = (): void =>
   window.addEventListener('keydown', ({ key }) => {
-    if (key === 'Escape' && asking.value === undefined && selected.value !== undefined) close();
+    if (key !== 'Escape' || asking.value !== undefined) return;
+    if (selected.value !== undefined) close();
+    else if (view.value.zoom !== undefined) look(view.value);
   });
 
 takeToken();
+followAddress();
 watchWidth();
 watchEscape();
 setInterval(() => {

@@ -8,23 +8,17 @@ import type { Browser, Page } from 'playwright-core';
 import { machineAdapter } from '../../src/apis/machine-adapter.ts';
 import { planAdapter } from '../../src/apis/plan-adapter.ts';
 import { type Demo, startDemo } from '../../src/cli/demo/demo.ts';
-import { createCluster } from '../../src/embedded/cluster.ts';
-import { inProcess } from '../../src/embedded/in-process.ts';
-import { load } from '../../src/embedded/load.ts';
-import { many } from '../../src/embedded/testing/many.ts';
 import { systemClock } from '../../src/support/clock.ts';
 import { silentLog } from '../../src/support/log.ts';
 import { type Dashboard, type DashboardOptions, startDashboard } from '../../src/web/dashboard/http/dashboard.ts';
 import { launch, leftOut } from './browser.ts';
 import { attack, countFlights, faint, focus, nameless, sideways } from './in-page.ts';
+import { desktop, isSound, newPage, patience, phone, pressUntil } from './pages.ts';
 
 /** The dashboard in a real browser, on the cluster of `drydock demo`. */
 
 const token = 'token-of-the-browser-test';
 const images = join(import.meta.dirname, '..', '..', 'docs', 'images');
-const desktop = { width: 1360, height: 860 };
-const phone = { width: 390, height: 844 };
-const patience = 20_000;
 
 /** Pictures in the documents are made here; each has to be small enough for a repository. */
 const picture = async (page: Page, name: string): Promise<void> => {
@@ -33,16 +27,6 @@ const picture = async (page: Page, name: string): Promise<void> => {
   if (process.env['DRYDOCK_TEST_UPDATE'] !== '1') return;
   mkdirSync(images, { recursive: true });
   writeFileSync(join(images, `${name}.png`), png);
-};
-
-const pressUntil = async (page: Page, key: string, isThere: (at: ReturnType<typeof focus>) => boolean): Promise<void> => {
-  for (let presses = 0; presses < 60; presses += 1) {
-    await page.keyboard.press(key);
-    const at = await page.evaluate(focus);
-    assert.ok(at.isSeen || at.isNowhere, `the focus on "${at.text}" cannot be seen`);
-    if (isThere(at)) return;
-  }
-  assert.fail('it cannot be reached with the keyboard');
 };
 
 /** A server of somebody else, on another port of the same machine. */
@@ -70,17 +54,6 @@ const serveDemo = (demo: Demo, port: number, access?: DashboardOptions['access']
     clock: systemClock,
     log: silentLog,
   });
-
-/** A page whose errors are kept. */
-const desktopPage = async (browser: Browser, complaints: string[]): Promise<Page> => {
-  const page = await browser.newPage({ viewport: desktop, colorScheme: 'light' });
-  page.setDefaultTimeout(patience);
-  page.on('pageerror', error => complaints.push(String(error)));
-  page.on('console', message => {
-    if (message.type() === 'error') complaints.push(message.text());
-  });
-  return page;
-};
 
 const isLive = (page: Page): Promise<void> => page.locator('.connection.live').waitFor({ timeout: patience });
 
@@ -113,7 +86,7 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     demo = startDemo({ log: silentLog });
     dashboard = await serve(0);
     browser = await launch();
-    page = await desktopPage(browser, complaints);
+    page = await newPage(browser, complaints);
   });
 
   after(async () => {
@@ -310,14 +283,15 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     assert.equal((await page.evaluate(focus)).id, 'node-worker-6');
   });
 
-  test('everything that can be used has a name', async () => {
+  test('everything that can be used has a name, and axe finds nothing', async () => {
     await page.locator('#node-worker-6').click();
     await page.locator('.details .button.main').click();
     await page.locator('.prospect', { hasText: 'will be evicted' }).waitFor();
-    assert.deepEqual(await page.evaluate(nameless), []);
-    assert.deepEqual(await page.evaluate(faint), []);
+    await isSound(page, 'the question');
     await page.keyboard.press('Escape');
+    await isSound(page, 'details');
     await page.keyboard.press('Escape');
+    await isSound(page, 'the whole cluster');
   });
 
   test('a phone scrolls in one direction only, and does all the same', async () => {
@@ -386,29 +360,6 @@ describe('the page in a browser', { skip: leftOut, timeout: 240_000 }, () => {
     await page.waitForFunction(() => document.querySelectorAll('.node').length === 9);
   });
 
-  test('with 1,000 nodes and 10,000 pods it is counted and not drawn, and a node is found', async () => {
-    const cluster = createCluster({ clock: systemClock, random: Math.random });
-    load(cluster.registry, many(1000, 10));
-    const watcher = inProcess(cluster, { userAgent: 'test' });
-    const common = { adapters: [], cluster: 'large', port: 0, clock: systemClock, log: silentLog };
-    await using opened = new AsyncDisposableStack();
-    const large = opened.adopt(await startDashboard({ ...common, watcher, access: { kind: 'read-only' } }), it => it.close());
-    const wide = opened.adopt(await browser.newPage({ viewport: desktop }), it => it.close());
-    await wide.goto(large.url);
-    await wide.locator('.badge', { hasText: 'read-only' }).waitFor({ timeout: patience });
-    await wide.waitForFunction(() => document.querySelectorAll('.node').length === 1000, undefined, { timeout: patience });
-    assert.equal(await wide.locator('.pod:not(.sample)').count(), 0);
-    await wide.getByLabel('Find a node').fill('node-777');
-    await wide.waitForFunction(() => document.querySelectorAll('.node').length === 1);
-    await wide.locator('.node .pod-counts', { hasText: /^10 ready$/ }).waitFor();
-    load(cluster.registry, many(778, 1, 'False'));
-    await wide.locator('.node .pod-counts', { hasText: '1 starting, 9 ready' }).waitFor();
-    await wide.locator('#node-node-777').click();
-    await wide.getByRole('button', { name: 'Preview a drain…' }).click();
-    await wide.locator('.prospect', { hasText: 'pods will be evicted' }).waitFor();
-    assert.equal(await wide.getByRole('button', { name: 'Start maintenance' }).count(), 0, 'looking only');
-  });
-
   test('the browser had nothing to complain of', () => {
     const own = complaints.filter(text => !text.includes('ERR_CONNECTION_REFUSED') && !text.includes('ERR_INCOMPLETE_CHUNKED_ENCODING'));
     assert.deepEqual(own, []);
@@ -441,7 +392,7 @@ describe('a plan in a browser', { skip: leftOut, timeout: 180_000 }, () => {
     demo = startDemo({ log: silentLog, speed: 10 });
     dashboard = await serveDemo(demo, 0);
     browser = await launch();
-    page = await desktopPage(browser, complaints);
+    page = await newPage(browser, complaints);
   });
 
   after(async () => {
@@ -451,11 +402,6 @@ describe('a plan in a browser', { skip: leftOut, timeout: 180_000 }, () => {
   });
 
   const cardOn = (of: Page) => of.locator('.card.plan', { has: of.getByRole('heading', { name: 'kernel', exact: true }) });
-
-  /** Everything that a page of any size and colour has to be. */
-  const isSound = async (of: Page, what: string): Promise<void> => {
-    assert.deepEqual([await of.evaluate(nameless), await of.evaluate(faint), await of.evaluate(sideways)], [[], [], 0], what);
-  };
 
   test('it waits to be started, and is started with the keyboard: one node goes first, and then somebody has to agree', async () => {
     await page.goto(dashboard.url);
@@ -516,8 +462,7 @@ describe('a plan in a browser', { skip: leftOut, timeout: 180_000 }, () => {
 
   test('it is approved on a phone, paused and resumed on the way, and takes every worker through', async () => {
     const was = await boots();
-    const small = await browser.newPage({ viewport: phone, colorScheme: 'dark', hasTouch: true, isMobile: true });
-    small.setDefaultTimeout(patience);
+    const small = await newPage(browser, complaints, { viewport: phone, colorScheme: 'dark', hasTouch: true, isMobile: true });
     await small.goto(dashboard.url);
     await cardOn(small)
       .getByRole('button', { name: /^Approve what follows stage canary of plan kernel/ })

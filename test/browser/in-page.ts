@@ -1,3 +1,8 @@
+import type axeCore from 'axe-core';
+
+/** Put into every page by the tests. */
+declare const axe: typeof axeCore;
+
 /** Functions that run in the dashboard. Each stands alone: playwright carries its text over. */
 
 /** Elements that can be used and do not say what they are. */
@@ -111,4 +116,10 @@ export const attack = async ([page, token]: readonly [page: string, token: strin
   await load(Object.assign(document.createElement('script'), { src: `${page}page.js` }), 'script');
   await load(Object.assign(document.createElement('img'), { src: `${page}icon.svg` }), 'image');
   return got;
+};
+
+/** What axe has to say against the dashboard, with the first element of each. */
+export const violations = async (): Promise<readonly string[]> => {
+  const { violations } = await axe.run();
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.length} times, first ${nodes[0]?.html ?? ''}`);
 };

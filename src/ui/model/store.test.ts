@@ -1,40 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { effect } from '@preact/signals';
-import type { BlockerView, HoldView, MachineView, NodeView, PodView, Scene } from '../../web/dashboard/scene.ts';
+import type { BlockerView, HoldView, MachineView, PodView, Scene } from '../../web/dashboard/scene.ts';
+import { makeHold, makeNode } from '../testing/make-node.ts';
 import { makePlan } from '../testing/make-plan.ts';
 import type { Move } from './moves.ts';
 import { Store } from './store.ts';
-
-const makeNode = (key: string, over: Partial<NodeView> = {}): NodeView => ({
-  key,
-  zone: 'north',
-  pool: 'blue',
-  roles: [],
-  ready: 'yes',
-  cordoned: false,
-  taints: [],
-  holds: [],
-  ...over,
-});
-
-const makeHold = (over: Partial<HoldView> = {}): HoldView => ({
-  store: 'maintenances.drydock.dev',
-  kind: 'Maintenance',
-  name: 'w1',
-  phase: 'Draining',
-  stage: 'Drain',
-  since: '2026-01-01T00:00:00Z',
-  toEvict: 2,
-  gone: 0,
-  message: '',
-  draining: true,
-  drained: false,
-  failed: false,
-  deleting: false,
-  blockers: [],
-  ...over,
-});
 
 const makePod = (name: string, node: string, over: Partial<PodView> = {}): PodView => ({
   key: `shop/${name}`,

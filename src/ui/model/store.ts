@@ -42,6 +42,8 @@ const noMachines: readonly MachineView[] = [];
 /** What the dashboard knows, as signals: each part of the dashboard hears of its own changes only. */
 export class Store {
   readonly facts = signal<Facts | undefined>(undefined);
+  /** Control plane first, then by name. */
+  readonly nodes = signal<readonly NodeView[]>([]);
   readonly zones = signal<readonly Zone[]>([]);
   /** Nodes that somebody holds, the longest first. */
   readonly held = signal<readonly NodeView[]>([]);
@@ -66,6 +68,9 @@ export class Store {
   readonly #budgets = new Map<string, BudgetView>();
   readonly #moments = new Map<string, MomentView>();
   readonly #now: () => number;
+  /** Names of nodes as they are shown. */
+  #order: readonly string[] = [];
+  #isDisordered = false;
 
   /** `moved` is told of each pod that takes the place of another, before the dashboard shows it. */
   constructor(now: () => number, moved: (move: Move) => void) {
@@ -86,7 +91,7 @@ export class Store {
   }
 
   nodeCount(): number {
-    return this.zones.value.reduce((sum, { nodes }) => sum + nodes.length, 0);
+    return this.nodes.value.length;
   }
 
   /** Forgets everything and knows this. */
@@ -133,9 +138,7 @@ export class Store {
     const { machines = [], windows = [], plans = [], gone = {} } = delta;
     return batch(() => {
       if (facts !== undefined) this.facts.value = facts;
-      for (const node of nodes) this.#nodeSignal(node.key).value = node;
-      for (const key of gone.nodes ?? []) this.#nodeSignal(key).value = undefined;
-      if (nodes.length > 0 || (gone.nodes ?? []).length > 0) this.#arrange();
+      this.#applyNodes(nodes, gone.nodes ?? []);
       put(this.#budgets, budgets, gone.budgets, all => {
         this.budgets.value = [...all].sort(byName);
       });
@@ -157,15 +160,39 @@ export class Store {
     });
   }
 
-  /** Zones and holds, from the nodes; a list that says the same as before is kept, so that nobody draws it anew. */
+  /** Nodes, zones and holds. Sorting so many names takes its time: that is done only when there are others. */
   #arrange(): void {
-    const nodes = [...this.#nodes.values()].flatMap(({ value }) => value ?? []).sort(byRank);
-    const names = new Map<string, string[]>();
-    for (const { zone, key } of nodes) names.set(zone, [...(names.get(zone) ?? []), key]);
-    const zones = [...names].map(([zone, nodes]) => ({ zone, nodes })).sort((one, other) => collator.compare(one.zone, other.zone));
-    if (JSON.stringify(zones) !== JSON.stringify(this.zones.peek())) this.zones.value = zones;
+    if (this.#isDisordered) this.#sort();
+    const nodes = this.#order.flatMap(key => this.#nodeSignal(key).peek() ?? []);
     const sinceOf = ({ holds }: NodeView): string => holds[0]?.since ?? '';
-    this.held.value = nodes.filter(({ holds }) => holds.length > 0).sort((one, other) => collator.compare(sinceOf(one), sinceOf(other)));
+    this.nodes.value = nodes;
+    this.held.value = nodes
+      .filter(({ holds }) => holds.length > 0)
+      .sort((one, other) => (sinceOf(one) < sinceOf(other) ? -1 : Number(sinceOf(one) > sinceOf(other))));
+  }
+
+  #sort(): void {
+    const nodes = [...this.#nodes.values()].flatMap(signal => signal.peek() ?? []).sort(byRank);
+    const zones = Map.groupBy(nodes, ({ zone }) => zone);
+    this.#order = nodes.map(({ key }) => key);
+    this.#isDisordered = false;
+    this.zones.value = [...zones]
+      .map(([zone, nodes]) => ({ zone, nodes: nodes.map(({ key }) => key) }))
+      .sort((one, other) => collator.compare(one.zone, other.zone));
+  }
+
+  #applyNodes(nodes: readonly NodeView[], gone: readonly string[]): void {
+    for (const node of nodes) {
+      const known = this.#nodeSignal(node.key);
+      const before = known.peek();
+      if (before === undefined || before.zone !== node.zone || isControlPlane(before) !== isControlPlane(node)) this.#isDisordered = true;
+      known.value = node;
+    }
+    for (const key of gone) {
+      this.#nodeSignal(key).value = undefined;
+      this.#isDisordered = true;
+    }
+    if (nodes.length > 0 || gone.length > 0) this.#arrange();
   }
 
   #showMachines(all: readonly MachineView[]): void {

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { NodeView, PodView } from '../../web/dashboard/scene.ts';
 import { glide, land } from '../flights.ts';
+import { fleetStateOf, isFound } from '../model/fleet.ts';
 import { kindsOf, phaseOf, toneOf } from '../model/machine-words.ts';
 import { podTotal } from '../model/pods.ts';
 import { isControlPlane, nameOf, nodeBadge, type PodState, plural, podWords, tally, tallyText } from '../model/words.ts';
@@ -73,11 +74,6 @@ const PodCounts = ({ node }: { readonly node: NodeView }) => {
   );
 };
 
-const isWanted = (node: NodeView, text: string): boolean => {
-  const wanted = text.trim().toLowerCase();
-  return wanted === '' || `${node.key} ${node.zone} ${nodeBadge(node).word}`.toLowerCase().includes(wanted);
-};
-
 const Pods = ({ node }: { readonly node: NodeView }) =>
   condensed.value ? <PodCounts node={node} /> : <PodTiles pods={store.pods.on(node.key).value} blocked={blockedOn(node)} />;
 
@@ -114,7 +110,7 @@ const Announcements = ({ name }: { readonly name: string }) => (
 /** A node as a box filled with its pods. */
 export const NodeBox = ({ name }: { readonly name: string }) => {
   const node = store.node(name).value;
-  if (node === undefined || !isWanted(node, search.value)) return null;
+  if (node === undefined || !isFound(node, fleetStateOf(node, false), search.value)) return null;
   const { tone, word } = nodeBadge(node);
   const [hold] = node.holds;
   return (

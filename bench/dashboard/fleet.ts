@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import type { JsonObject } from '../../src/core/json.ts';
+import { createCluster, type EmbeddedCluster } from '../../src/embedded/cluster.ts';
+import { load } from '../../src/embedded/load.ts';
+import { systemClock } from '../../src/support/clock.ts';
+
+/** A large cluster of made-up objects, whose pods become ready and unready, and whose nodes are cordoned and uncordoned. */
+
+const time = '2026-01-01T00:00:00Z';
+const replicas = 50;
+/** Of nodes: how many apart those are that a Maintenance holds. */
+const heldEvery = 79;
+
+const meta = (name: string, namespace?: string): JsonObject => ({
+  name,
+  uid: `uid-${namespace ?? ''}-${name}`,
+  creationTimestamp: time,
+  ...(namespace !== undefined && { namespace }),
+});
+
+const node = (index: number, isCordoned: boolean): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: {
+    ...meta(`node-${index}`),
+    labels: { 'topology.kubernetes.io/zone': `zone-${index % 5}`, 'karpenter.sh/nodepool': `pool-${index % 8}` },
+  },
+  spec: { ...(isCordoned && { unschedulable: true }) },
+  status: { conditions: [{ type: 'Ready', status: index % 400 === 7 ? 'False' : 'True' }] },
+});
+
+/** The pods of one Deployment are on as many nodes. */
+const appOf = (index: number): string => `app-${Math.floor(index / replicas)}`;
+
+const pod = (index: number, nodes: number, isReady: boolean): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    ...meta(`${appOf(index)}-5d8f6-${index}`, `space-${index % 40}`),
+    labels: { app: appOf(index), 'pod-template-hash': '5d8f6' },
+    ownerReferences: [
+      { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: `${appOf(index)}-5d8f6`, uid: `uid-${appOf(index)}`, controller: true },
+    ],
+  },
+  spec: { nodeName: `node-${index % nodes}`, containers: [{ name: 'main', image: 'example.test/app:1' }] },
+  status: { phase: 'Running', conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }] },
+});
+
+/** Of five, one never allows an eviction. */
+const budget = (index: number): JsonObject => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { ...meta(`app-${index}`, `space-${index % 40}`), generation: 1 },
+  spec: { selector: { matchLabels: { app: `app-${index}` } }, minAvailable: replicas },
+  status: {
+    observedGeneration: 1,
+    currentHealthy: replicas,
+    desiredHealthy: index % 5 === 0 ? replicas : replicas - 1,
+    expectedPods: replicas,
+    disruptionsAllowed: index % 5 === 0 ? 0 : 1,
+  },
+});
+
+const phases = ['Draining', 'Drained', 'Failed', 'Pending'];
+
+const maintenance = (index: number): JsonObject => ({
+  apiVersion: 'drydock.dev/v1alpha1',
+  kind: 'Maintenance',
+  metadata: { ...meta(`kernel-node-${index * heldEvery}`), annotations: { 'drydock.dev/maintenance-plan': 'kernel' } },
+  spec: { nodeName: `node-${index * heldEvery}`, reason: 'kernel 6.18' },
+  status: { phase: phases[index % phases.length] ?? '', startTime: time, pods: { toEvict: 20, gone: 5 } },
+});
+
+const plan: JsonObject = {
+  apiVersion: 'drydock.dev/v1alpha1',
+  kind: 'MaintenancePlan',
+  metadata: { ...meta('kernel'), generation: 1 },
+  spec: { nodeSelector: { matchLabels: { 'karpenter.sh/nodepool': 'pool-0' } }, work: { none: {} } },
+  status: {
+    phase: 'Running',
+    observedGeneration: 1,
+    nodes: { selected: 625, due: 500, blocked: 2, inFlight: 60, done: 60, failed: 3, skipped: 0, unavailable: 60, progress: '60/625' },
+  },
+};
+
+function* everything(nodes: number, pods: number): Generator<JsonObject> {
+  for (let index = 0; index < nodes; index += 1) yield node(index, index % 300 === 3);
+  for (let index = 0; index < pods; index += 1) yield pod(index, nodes, true);
+  for (let index = 0; index < pods / replicas; index += 4) yield budget(index);
+  for (let index = 0; index < nodes / heldEvery; index += 1) yield maintenance(index);
+  yield plan;
+}
+
+const crd = (name: string): JsonObject =>
+  parse(readFileSync(new URL(`../../deploy/crds/${name}.drydock.dev.yaml`, import.meta.url), 'utf8')) as JsonObject;
+
+export type Fleet = {
+  readonly cluster: EmbeddedCluster;
+  /** The first pod of a node becomes ready, or unready. */
+  setReady(node: number, isReady: boolean): void;
+  setCordoned(node: number, isCordoned: boolean): void;
+  /** From now on so many pods change each second, and nodes. The answer ends that. */
+  change(podsEachSecond: number, nodesEachSecond: number): () => void;
+};
+
+const beatsEachSecond = 20;
+
+/** Makes one of that size. */
+export const makeFleet = (nodes: number, pods: number): Fleet => {
+  const cluster = createCluster({ clock: systemClock, random: Math.random });
+  load(cluster.registry, [crd('maintenances'), crd('maintenanceplans')]);
+  load(cluster.registry, everything(nodes, pods));
+  const setReady = (index: number, isReady: boolean): void => void load(cluster.registry, [pod(index, nodes, isReady)]);
+  const setCordoned = (index: number, isCordoned: boolean): void => void load(cluster.registry, [node(index, isCordoned)]);
+  const change: Fleet['change'] = (podsEachSecond, nodesEachSecond) => {
+    const owed = { pods: 0, nodes: 0, at: 0 };
+    const beat = (): void => {
+      owed.pods += podsEachSecond / beatsEachSecond;
+      owed.nodes += nodesEachSecond / beatsEachSecond;
+      // A large prime: what changes is spread over the whole cluster.
+      for (; owed.pods >= 1; owed.pods -= 1, owed.at += 1) setReady((owed.at * 7919) % pods, owed.at % 3 !== 0);
+      for (; owed.nodes >= 1; owed.nodes -= 1, owed.at += 1) setCordoned((owed.at * 7919) % nodes, owed.at % 2 === 0);
+    };
+    const timer = setInterval(beat, 1000 / beatsEachSecond);
+    return () => clearInterval(timer);
+  };
+  return { cluster, setReady, setCordoned, change };
+};
