@@ -31,13 +31,15 @@ const node = (index: number, isCordoned: boolean): JsonObject => ({
 });
 
 /** The pods of one Deployment are on as many nodes. */
-const appOf = (index: number): string => `app-${Math.floor(index / replicas)}`;
+const appNumberOf = (index: number): number => Math.floor(index / replicas);
+const appOf = (index: number): string => `app-${appNumberOf(index)}`;
+const spaceOf = (app: number): string => `space-${app % 40}`;
 
 const pod = (index: number, nodes: number, isReady: boolean): JsonObject => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: {
-    ...meta(`${appOf(index)}-5d8f6-${index}`, `space-${index % 40}`),
+    ...meta(`${appOf(index)}-5d8f6-${index}`, spaceOf(appNumberOf(index))),
     labels: { app: appOf(index), 'pod-template-hash': '5d8f6' },
     ownerReferences: [
       { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: `${appOf(index)}-5d8f6`, uid: `uid-${appOf(index)}`, controller: true },
@@ -51,7 +53,7 @@ const pod = (index: number, nodes: number, isReady: boolean): JsonObject => ({
 const budget = (index: number): JsonObject => ({
   apiVersion: 'policy/v1',
   kind: 'PodDisruptionBudget',
-  metadata: { ...meta(`app-${index}`, `space-${index % 40}`), generation: 1 },
+  metadata: { ...meta(`app-${index}`, spaceOf(index)), generation: 1 },
   spec: { selector: { matchLabels: { app: `app-${index}` } }, minAvailable: replicas },
   status: {
     observedGeneration: 1,
@@ -72,24 +74,46 @@ const maintenance = (index: number): JsonObject => ({
   status: { phase: phases[index % phases.length] ?? '', startTime: time, pods: { toEvict: 20, gone: 5 } },
 });
 
-const plan: JsonObject = {
+/** So many minutes from now. */
+const hence = (minutes: number): string => new Date(Date.now() + 60_000 * minutes).toISOString();
+
+const plan = (): JsonObject => ({
   apiVersion: 'drydock.dev/v1alpha1',
   kind: 'MaintenancePlan',
   metadata: { ...meta('kernel'), generation: 1 },
-  spec: { nodeSelector: { matchLabels: { 'karpenter.sh/nodepool': 'pool-0' } }, work: { none: {} } },
+  spec: { nodeSelector: { matchLabels: { 'karpenter.sh/nodepool': 'pool-0' } }, work: { none: {} }, pace: { deadline: hence(240) } },
   status: {
     phase: 'Running',
     observedGeneration: 1,
+    run: { id: '1', revision: 'r1', startTime: hence(-20) },
+    stages: [{ name: 'all', phase: 'Running', selected: 625, done: 60 }],
+    forecast: {
+      runID: '1',
+      specHash: 'abc',
+      takenAt: hence(-5),
+      rehearsedAt: hence(-4),
+      finishes: true,
+      endTime: hence(180),
+      latestEndTime: hence(210),
+      firstEndTime: hence(160),
+      nodes: 565,
+      windows: 1,
+      podsMoved: 11_300,
+      podsMovedAgain: 40,
+      blockedNodes: 1,
+      blocked: [{ node: 'node-8', message: 'budget space-0/app-0 allows no eviction' }],
+      lowest: [{ workload: 'space-0/app-40', ready: 45, replicas: 50 }],
+    },
     nodes: { selected: 625, due: 500, blocked: 2, inFlight: 60, done: 60, failed: 3, skipped: 0, unavailable: 60, progress: '60/625' },
   },
-};
+});
 
 function* everything(nodes: number, pods: number): Generator<JsonObject> {
   for (let index = 0; index < nodes; index += 1) yield node(index, index % 300 === 3);
   for (let index = 0; index < pods; index += 1) yield pod(index, nodes, true);
   for (let index = 0; index < pods / replicas; index += 4) yield budget(index);
   for (let index = 0; index < nodes / heldEvery; index += 1) yield maintenance(index);
-  yield plan;
+  yield plan();
 }
 
 const crd = (name: string): JsonObject =>

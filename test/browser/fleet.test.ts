@@ -143,6 +143,23 @@ describe('a fleet in a browser', { skip: leftOut, timeout: 120_000 }, () => {
     assert.deepEqual(await groups(), ['kernel', '']);
   });
 
+  test('what was foretold of a plan stands beside what has happened, and workloads at their lowest', async () => {
+    const card = page.locator('.card.plan', { has: page.getByRole('heading', { name: 'kernel', exact: true }) });
+    await card.getByRole('img', { name: /^Nodes done from .*: 60 of 625, foretold to end at .*, deadline / }).waitFor();
+    await card.getByText(/^Foretold at .*: it ends at .*, nine times in ten by .*, 20 min later than at first\.$/).waitFor();
+    await card.getByText('11,300 pods moved, 40 of them again; at the lowest 45 of 50 of space-0/app-40 are ready.').waitFor();
+    await card.getByText('budget space-0/app-0 allows no eviction').waitFor();
+    assert.deepEqual(
+      await card.locator('svg polyline, svg polygon, svg line').evaluateAll(all => all.map(one => one.getAttribute('class'))),
+      ['likely', 'all', 'none', 'deadline', 'first-end', 'now', 'foretold', 'unseen', 'seen'],
+    );
+    fleet.setReady(120, false);
+    await page.locator('.low.under', { hasText: 'space-2/app-2' }).filter({ hasText: '49 of 50 now' }).waitFor();
+    fleet.setReady(120, true);
+    await page.locator('.low:not(.under)', { hasText: 'space-2/app-2' }).filter({ hasText: '50 of 50 now' }).waitFor();
+    await isSound(page, 'with a forecast');
+  });
+
   test('a phone scrolls in one direction only, and its cells are large enough for a finger', async () => {
     const small = await newPage(browser, complaints, { viewport: phone, hasTouch: true, isMobile: true });
     await small.goto(dashboard.url);

@@ -9,7 +9,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 /** A length of time, roughly: people do not count seconds of an hour. */
-const span = (seconds: number): string => {
+export const span = (seconds: number): string => {
   if (seconds < 1) return 'a moment';
   if (seconds < minute) return `${Math.floor(seconds)} s`;
   if (seconds < hour) return `${Math.floor(seconds / minute)} min`;

@@ -14,17 +14,9 @@ import {
 } from '../model/plan-words.ts';
 import { plural, since } from '../model/words.ts';
 import { steerPlan } from '../orders.ts';
-import { asking, mayAct, now, open, say, store } from '../page.ts';
-
-/** A node that can be looked at, where the cluster has it. */
-const NodeName = ({ name }: { readonly name: string }) =>
-  store.node(name).value === undefined ? (
-    <span class="plan-node-name">{name}</span>
-  ) : (
-    <button type="button" class="link" onClick={() => open(name)}>
-      {name}
-    </button>
-  );
+import { asking, mayAct, now, say } from '../page.ts';
+import { NodeName } from './node-name.tsx';
+import { Rollout } from './rollout.tsx';
 
 const Progress = ({ plan }: { readonly plan: PlanView }) => {
   const { done, all } = progressOf(plan);
@@ -184,6 +176,7 @@ export const PlanCard = ({ plan }: { readonly plan: PlanView }) => {
       {message !== '' && <p class="message">{message}</p>}
       {plan.stages.length > 0 && <Progress plan={plan} />}
       <p class="plan-counts">{countsText(plan)}</p>
+      <Rollout plan={plan} />
       <Stages plan={plan} />
       <InFlight plan={plan} />
       <Waiting plan={plan} />

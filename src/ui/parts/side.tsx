@@ -5,6 +5,7 @@ import { mayAct, selected, store } from '../page.ts';
 import { Announced, Windows } from './announced.tsx';
 import { Details } from './details.tsx';
 import { HoldCard } from './hold-card.tsx';
+import { Lows } from './lows.tsx';
 import { Plans } from './plans.tsx';
 
 /** More cards are no list that anybody reads; the nodes above have them all. */
@@ -81,6 +82,7 @@ export const Side = () => (
     <Plans />
     <Held />
     <Windows />
+    <Lows />
     <Budgets />
   </div>
 );

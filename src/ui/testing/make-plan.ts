@@ -13,5 +13,6 @@ export const makePlan = (over: Partial<PlanView> = {}): PlanView => ({
   inFlight: [],
   waiting: [],
   failures: [],
+  history: [],
   ...over,
 });

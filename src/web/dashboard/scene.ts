@@ -200,6 +200,29 @@ export type PlanApprovalView = { readonly run: string; readonly revision: string
 export type PlanCountsView = Readonly<Record<'due' | 'blocked' | 'inFlight' | 'done' | 'failed' | 'skipped', number>>;
 
 /** A MaintenancePlan: as its operator has last said of it. */
+/** How many nodes of a run were done from then on. */
+export type PlanPointView = { readonly at: string; readonly done: number };
+
+/** What the latest rehearsal of a plan has foretold. */
+export type PlanForecastView = {
+  readonly rehearsedAt: string;
+  /** Every node that is due is done in the end. */
+  readonly finishes: boolean;
+  /** Half of the rehearsed runs are over by then, and nine in ten. */
+  readonly end?: string;
+  readonly latestEnd?: string;
+  /** What the first rehearsal of the run said of the end. */
+  readonly firstEnd?: string;
+  readonly windows: number;
+  readonly podsMoved: number;
+  readonly podsMovedAgain: number;
+  /** Nodes that get stuck, and why; the first of `blockedNodes`. */
+  readonly blocked: readonly { readonly node: string; readonly message: string }[];
+  readonly blockedNodes: number;
+  /** Workloads with the fewest ready pods, the worst first. */
+  readonly lowest: readonly { readonly workload: string; readonly ready: number; readonly replicas: number }[];
+};
+
 export type PlanView = {
   /** Its name. */
   readonly key: string;
@@ -222,6 +245,13 @@ export type PlanView = {
   /** The latest, newest first. */
   readonly failures: readonly PlanFailureView[];
   readonly approval?: PlanApprovalView;
+  /** When its run began. */
+  readonly startedAt?: string;
+  /** When it should be over. */
+  readonly deadline?: string;
+  /** How far the run was, and when, since the server has been looking; the oldest first. */
+  readonly history: readonly PlanPointView[];
+  readonly forecast?: PlanForecastView;
 };
 
 /** One line of the time line: a Kubernetes Event. */

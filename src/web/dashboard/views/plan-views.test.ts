@@ -45,6 +45,7 @@ test('a plan that nobody has looked at is not begun', () => {
     inFlight: [],
     waiting: [],
     failures: [],
+    history: [],
   });
 });
 
@@ -125,4 +126,43 @@ test('an approval is asked for with the run, its revision and the stage, and onl
   assert.equal(approvalOf(planOf(asking, {}, 2)), undefined, 'the plan has been changed since');
   assert.equal(approvalOf({ ...planOf(asking), deleting: true }), undefined);
   assert.equal(approvalOf(planOf({ waiting: [wait('Approval')] })), undefined);
+});
+
+test('when it began, its deadline, and what has been foretold of this run and no other', () => {
+  const forecast = {
+    rehearsedAt: time,
+    takenAt: time,
+    runID: '1',
+    specHash: 'abc',
+    finishes: true,
+    endTime: '2026-05-01T11:00:00Z',
+    latestEndTime: '2026-05-01T11:30:00Z',
+    firstEndTime: '2026-05-01T10:50:00Z',
+    nodes: 9,
+    windows: 1,
+    podsMoved: 40,
+    podsMovedAgain: 2,
+    blockedNodes: 12,
+    blocked: Array.from({ length: 10 }, (_, number) => ({ node: `w${number}`, message: 'its budget' })),
+    lowest: [{ workload: 'shop/web', ready: 1, replicas: 4 }],
+  };
+  const pace = { deadline: '2026-05-01T12:00:00Z' };
+  const history = [{ at: time, done: 0 }];
+  const view = planView(planOf({ run: { ...run, startTime: time }, forecast }, { pace }), history);
+  assert.deepEqual([view.startedAt, view.deadline, view.history], [time, '2026-05-01T12:00:00Z', history]);
+  assert.deepEqual(view.forecast, {
+    rehearsedAt: time,
+    finishes: true,
+    end: '2026-05-01T11:00:00Z',
+    latestEnd: '2026-05-01T11:30:00Z',
+    firstEnd: '2026-05-01T10:50:00Z',
+    windows: 1,
+    podsMoved: 40,
+    podsMovedAgain: 2,
+    blockedNodes: 12,
+    blocked: forecast.blocked.slice(0, 5),
+    lowest: forecast.lowest,
+  });
+  assert.equal(viewOf({ run: { ...run, id: '2' }, forecast }).forecast, undefined, 'it is about an earlier run');
+  assert.equal(viewOf({ forecast }).forecast?.end, '2026-05-01T11:00:00Z', 'before the run has begun');
 });

@@ -3,7 +3,17 @@ import { nodeStates } from '../../../core/plan/in-flight.ts';
 import { type Plan, planPhases } from '../../../core/plan/plan.ts';
 import { shortened } from '../../../core/text.ts';
 import { readTime, timeText } from '../../../core/time.ts';
-import type { PlanApprovalView, PlanCountsView, PlanFailureView, PlanNodeView, PlanStageView, PlanView, PlanWaitView } from '../scene.ts';
+import type {
+  PlanApprovalView,
+  PlanCountsView,
+  PlanFailureView,
+  PlanForecastView,
+  PlanNodeView,
+  PlanPointView,
+  PlanStageView,
+  PlanView,
+  PlanWaitView,
+} from '../scene.ts';
 
 /** What is shown of plans, from their statuses. A status may be long, and of an operator that is older or newer than this page. Pure. */
 
@@ -106,8 +116,51 @@ const listsOf = ({ status }: Plan): Pick<PlanView, 'stages' | 'inFlight' | 'wait
   };
 };
 
-/** What is shown of a plan. */
-export const planView = (plan: Plan): PlanView => {
+/** The run that a plan is in, or was in last. */
+export const runIn = ({ status }: Plan): { readonly id: string; readonly startedAt: string } | undefined => {
+  const run = partIn(status, 'run');
+  return run && { id: textIn(run, 'id'), startedAt: timeIn(run, 'startTime') };
+};
+
+/** How many nodes of the run are done. */
+export const doneIn = ({ status }: Plan): number | undefined => {
+  const counts = partIn(status, 'nodes');
+  return counts && numberIn(counts, 'done');
+};
+
+/** What has been foretold of the run that is shown. */
+const forecastView = ({ forecast }: Plan, run: string | undefined): PlanForecastView | undefined => {
+  if (forecast === undefined || (run !== undefined && forecast.runId !== run)) return undefined;
+  const { rehearsedAt, end, latestEnd, firstEnd, finishes, windows, podsMoved, podsMovedAgain, blocked, blockedNodes, lowest } = forecast;
+  return {
+    rehearsedAt: timeText(rehearsedAt),
+    ...(end && { end: timeText(end) }),
+    ...(latestEnd && { latestEnd: timeText(latestEnd) }),
+    ...(firstEnd && { firstEnd: timeText(firstEnd) }),
+    finishes,
+    windows,
+    podsMoved,
+    podsMovedAgain,
+    blockedNodes,
+    blocked: blocked.slice(0, mostFailures),
+    lowest: lowest.slice(0, mostFailures),
+  };
+};
+
+const timesOf = (plan: Plan, history: readonly PlanPointView[]): Pick<PlanView, 'startedAt' | 'deadline' | 'history' | 'forecast'> => {
+  const run = runIn(plan);
+  const forecast = forecastView(plan, run?.id);
+  const { pace } = plan;
+  return {
+    ...(run !== undefined && run.startedAt !== '' && { startedAt: run.startedAt }),
+    ...(pace && { deadline: timeText(pace.deadline) }),
+    history,
+    ...(forecast && { forecast }),
+  };
+};
+
+/** What is shown of a plan, and of the history of its run. */
+export const planView = (plan: Plan, history: readonly PlanPointView[] = []): PlanView => {
   const { name, uid, paused, aborted, deleting, status } = plan;
   const [counts, resolved, approval] = [partIn(status, 'nodes'), partIn(status, 'resolved'), approvalOf(plan)];
   return {
@@ -122,5 +175,6 @@ export const planView = (plan: Plan): PlanView => {
     ...(resolved && { atOnce: numberIn(resolved, 'maxInFlight') }),
     ...listsOf(plan),
     ...(approval && { approval }),
+    ...timesOf(plan, history),
   };
 };

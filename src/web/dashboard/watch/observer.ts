@@ -56,7 +56,7 @@ export class Observer {
   readonly #budgets = new ViewStore<BudgetView>();
   readonly #moments = new Moments();
   readonly #machines = new MachineWatch(node => this.#stale.add(node));
-  readonly #plans = new PlanWatch(() => this.#redraw());
+  readonly #plans: PlanWatch;
   readonly #collections: Collections;
   readonly #stale = new Set<string>();
   readonly #listeners = new Set<Listener>();
@@ -68,6 +68,7 @@ export class Observer {
 
   constructor(options: ObserverOptions) {
     this.#options = options;
+    this.#plans = new PlanWatch(options.clock, () => this.#redraw());
     this.#collections = new Collections(options.watcher, options.clock, () => this.#soon());
     this.#facts = this.#factsNow();
   }

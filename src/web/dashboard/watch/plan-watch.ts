@@ -2,11 +2,14 @@ import type { Node } from '../../../core/hold/node.ts';
 import type { PlanAdapter } from '../../../core/plan/adapter.ts';
 import { type Plan, plansPath } from '../../../core/plan/plan.ts';
 import { matches } from '../../../core/pod/selector.ts';
+import { timeText } from '../../../core/time.ts';
 import type { Change } from '../../../operator/ports.ts';
+import type { Clock } from '../../../support/clock.ts';
 import type { PlanView } from '../scene.ts';
 import { planView } from '../views/plan-views.ts';
 import { ViewStore } from '../views/view-store.ts';
 import type { Collections } from './collections.ts';
+import { RunHistories } from './run-histories.ts';
 
 /** How plans are read. */
 export type PlanClient = Pick<PlanAdapter, 'readPlan'>;
@@ -15,10 +18,13 @@ export type PlanClient = Pick<PlanAdapter, 'readPlan'>;
 export class PlanWatch {
   readonly plans = new ViewStore<PlanView>();
   readonly #plans = new Map<string, Plan>();
+  readonly #histories = new RunHistories();
+  readonly #clock: Pick<Clock, 'now'>;
   readonly #selectionChanged: () => void;
 
   /** `selectionChanged` is called when nodes may belong to another plan than before. */
-  constructor(selectionChanged: () => void) {
+  constructor(clock: Pick<Clock, 'now'>, selectionChanged: () => void) {
+    this.#clock = clock;
     this.#selectionChanged = selectionChanged;
   }
 
@@ -48,9 +54,10 @@ export class PlanWatch {
     if (type === 'removed') {
       this.#plans.delete(object.key);
       this.plans.drop(object.key);
+      this.#histories.forget(object);
     } else {
       this.#plans.set(object.key, object);
-      this.plans.put(planView(object));
+      this.plans.put(planView(object, this.#histories.follow(object, timeText(this.#clock.now()))));
     }
     if (this.#selectionOf(object.key) !== before) this.#selectionChanged();
   }
