@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import type { JsonObject } from '../../../core/json.ts';
 import { at, part } from '../../../embedded/object.ts';
-import { secondsIn, windowOf } from './imported.ts';
+import { nameOf, secondsIn, windowOf } from './imported.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..', '..');
 
@@ -101,6 +101,43 @@ spec: {nodeSelector: {}, upgrade: {image: "example.test/a:1@sha256:0"}, channel:
     assert.ok(notes.some(note => note.startsWith('MachineConfig 99-worker-reboot: left out')));
   });
 
+  test('a TalosUpgrade: as in the documents, and each field that has no counterpart', async () => {
+    const { code, objects, notes } = await imported(before('kind: TalosUpgrade'));
+    const wanted = examples.find(text => text.includes('kind: MaintenancePlan') && text.includes('name: cluster')) ?? '';
+    const [plan, window] = parseAllDocuments(wanted).map(document => document.toJS() as JsonObject);
+    const { gates: _, ...withoutGates } = part(plan, 'spec');
+    assert.equal(code, 0, notes.join('\n'));
+    assert.deepEqual(objects, [{ ...plan, spec: withoutGates }, window]);
+    const said = notes.join('\n');
+    for (const field of ['spec.talos: ', 'spec.talos.prePull: ', 'spec.healthChecks, CephCluster rook-ceph/rook-ceph: ', 'spec.hooks: '])
+      assert.ok(said.includes(`TalosUpgrade cluster: ${field}`), `${field} in ${said}`);
+  });
+
+  test('a TalosUpgrade of every node, that drains nothing, with windows of two time zones', async () => {
+    const windows =
+      '[{start: "0 2 * * 0", duration: 4h}, {start: "0 3 * * 1", duration: 1h, timezone: Asia/Tokyo}, {start: "@daily", duration: 2h}]';
+    const policy = '{nodrain: true, force: true, rebootMode: powercycle}';
+    const { objects, notes } = await imported(`
+apiVersion: tuppr.home-operations.com/v1alpha1
+kind: TalosUpgrade
+metadata: {name: all}
+spec: {talos: {version: v1.14.0-beta.1, prePull: false}, policy: ${policy}, silences: [{}], maintenance: {windows: ${windows}}}`);
+    const [plan, ...others] = objects;
+    assert.deepEqual(part(plan, 'spec', 'nodeSelector'), {});
+    assert.deepEqual(at(plan, 'spec', 'concurrency'), { maxInFlight: 1, maxUnavailable: 1 });
+    assert.ok(at(plan, 'spec', 'template', 'maintenance', 'drain', 'podSelector'));
+    assert.deepEqual(
+      others.map(window => [nameOf(window), at(window, 'spec', 'timeZone'), (at(window, 'spec', 'openings') as readonly unknown[]).length]),
+      [
+        ['all', 'UTC', 2],
+        ['all-2', 'Asia/Tokyo', 1],
+      ],
+    );
+    const said = notes.join('\n');
+    for (const field of ['spec.policy.force', 'spec.policy.rebootMode', 'spec.silences']) assert.ok(said.includes(`${field}: `), said);
+    assert.doesNotMatch(said, /prePull|spec\.hooks/);
+  });
+
   test('what cannot be imported is a wrong call, told in one line', async () => {
     const wrong = async (text: string): Promise<string> => {
       const { code, objects, notes } = await imported(text);
@@ -110,6 +147,12 @@ spec: {nodeSelector: {}, upgrade: {image: "example.test/a:1@sha256:0"}, channel:
     assert.match(await wrong('a: [b'), /is not valid YAML/);
     assert.match(await wrong(''), /contains no Plan of system-upgrade-controller/);
     const plan = (spec: string): string => `{apiVersion: upgrade.cattle.io/v1, kind: Plan, metadata: {name: x}, spec: ${spec}}`;
+    assert.match(
+      await wrong(
+        `{apiVersion: tuppr.home-operations.com/v1alpha1, kind: TalosUpgrade, metadata: {name: x}, spec: {talos: {version: "v1' || true || '"}}}`,
+      ),
+      /TalosUpgrade x cannot be imported: its spec\.talos\.version is no version like v1\.13\.8/,
+    );
     assert.match(await wrong(plan('{upgrade: {image: "a:1"}}')), /Plan x cannot be imported: it has no spec.nodeSelector/);
     assert.match(
       await wrong(plan('{nodeSelector: {}, upgrade: {}}')),

@@ -10,6 +10,7 @@ import { plainOutput } from '../../shared/output.ts';
 import { type Imported, nameOf } from './imported.ts';
 import { importKured, isKured } from './kured.ts';
 import { importPool } from './machine-config-pool.ts';
+import { importTalosUpgrade } from './talos-upgrade.ts';
 import { importUpgradePlan } from './upgrade-plan.ts';
 
 /** `drydock plan import`: what other systems are told, as MaintenancePlans. */
@@ -21,6 +22,7 @@ const importObject = (object: JsonObject): Imported | undefined => {
   const [kind, group] = [text(object, 'kind'), text(object, 'apiVersion').split('/')[0]];
   if (kind === 'Plan' && group === 'upgrade.cattle.io') return importUpgradePlan(object);
   if (kind === 'MachineConfigPool' && group === 'machineconfiguration.openshift.io') return importPool(object);
+  if (kind === 'TalosUpgrade' && group === 'tuppr.home-operations.com') return importTalosUpgrade(object);
   if (kind === 'DaemonSet' && group === 'apps' && isKured(object)) return importKured(object);
   return undefined;
 };
@@ -52,7 +54,9 @@ export const importPlans = (file: string): void => {
     return imported === undefined ? [] : [{ from, imported }];
   });
   if (all.length === 0)
-    throw new UsageError(`${file} contains no Plan of system-upgrade-controller, no DaemonSet of kured and no MachineConfigPool`);
+    throw new UsageError(
+      `${file} contains no Plan of system-upgrade-controller, no DaemonSet of kured, no MachineConfigPool and no TalosUpgrade`,
+    );
   for (const { from, imported } of all) for (const line of imported.left) plainOutput.note(`${titleOf(from)}: ${line}`);
   const documents = all.flatMap(({ imported }) => imported.objects).map(object => stringify(object, { lineWidth: 0 }).trimEnd());
   plainOutput.line(documents.join('\n---\n'));
