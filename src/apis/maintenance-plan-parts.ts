@@ -28,7 +28,14 @@ const gateOf = ({ name, at = [...gatePlaces], onFalse = 'Wait', forSeconds = 0, 
     const { source = 'default', query, expression, minSamples = 1 } = promql;
     return { ...common, kind: 'promql', source, query, expression, minSamples };
   }
-  if (alerts) return { ...common, kind: 'alerts', source: alerts.source ?? 'default', matchers: alerts.matchers };
+  if (alerts)
+    return {
+      ...common,
+      kind: 'alerts',
+      source: alerts.source ?? 'default',
+      matchers: alerts.matchers,
+      excludesHeldNodes: alerts.excludeHeldNodes === true,
+    };
   return { ...common, kind: 'workloads', namespaces: workloads?.namespaces ?? [] };
 };
 

@@ -1,4 +1,5 @@
 import { isObject, type Json } from '../core/json.ts';
+import type { FiringAlert } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Saying } from '../support/http-exchange.ts';
 import { failureOf, jsonOf, unusable } from './refusal.ts';
@@ -16,11 +17,12 @@ const get = async (source: Source, path: string, signal: AbortSignal): Promise<A
 
 const foreign = ({ title }: Source): ReturnType<typeof unusable> => unusable(`${title} does not answer as Alertmanager does`);
 
-/** Undefined for one that is silenced or inhibited. */
-const nameOf = (alert: Json): readonly string[] => {
+/** None for one that is silenced or inhibited. */
+const alertIn = (alert: Json): readonly FiringAlert[] => {
   if (!isObject(alert) || !isObject(alert['status']) || alert['status']['state'] === 'suppressed') return [];
-  const name = isObject(alert['labels']) ? alert['labels']['alertname'] : undefined;
-  return [typeof name === 'string' && name !== '' ? name : 'an alert without a name'];
+  const { alertname, ...labels } = isObject(alert['labels']) ? alert['labels'] : {};
+  const name = typeof alertname === 'string' && alertname !== '' ? alertname : 'an alert without a name';
+  return [{ name, about: Object.values(labels).filter(value => typeof value === 'string') }];
 };
 
 /** One that has just begun, or waits for its peers, knows of no alerts: that it names none says nothing. By its own clock. */
@@ -41,7 +43,7 @@ const isSettled = async (source: Source, clock: Clock, signal: AbortSignal): Pro
 };
 
 /**
- * The name of each alert that all matchers match and that nobody has silenced or inhibited. Alertmanager is asked whether it is settled after that: it could begin
+ * Each alert that all matchers match and that nobody has silenced or inhibited. Alertmanager is asked whether it is settled after that: it could begin
  * anew in between. Rejects with the signal's reason only.
  */
 export const firingOf = async (
@@ -49,15 +51,15 @@ export const firingOf = async (
   matchers: readonly string[],
   clock: Clock,
   signal: AbortSignal,
-): Promise<Asked<readonly string[]>> => {
+): Promise<Asked<readonly FiringAlert[]>> => {
   const query = new URLSearchParams({ active: 'true', silenced: 'false', inhibited: 'false' });
   for (const matcher of matchers) query.append('filter', matcher);
   const asked = await get(source, `/api/v2/alerts?${query.toString()}`, signal);
   if ('failure' in asked) return asked;
   const { body } = asked.value;
   if (!Array.isArray(body)) return foreign(source);
-  const names = (body as readonly Json[]).flatMap(nameOf);
-  if (names.length > 0) return { value: names };
+  const alerts = (body as readonly Json[]).flatMap(alertIn);
+  if (alerts.length > 0) return { value: alerts };
   const settled = await isSettled(source, clock, signal);
   return 'failure' in settled ? settled : { value: [] };
 };

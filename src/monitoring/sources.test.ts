@@ -198,7 +198,7 @@ test('a source that is not known is told with those that are; the file is read a
     },
   ));
 
-const alert = (alertname: string | undefined, state = 'active') => ({ labels: { alertname }, status: { state } });
+const alert = (alertname: string | undefined, state = 'active') => ({ labels: { alertname, node: 'w1' }, status: { state } });
 const begun = (uptime: unknown, cluster?: unknown): Answer => ({
   text: JSON.stringify({ uptime, cluster }),
   headers: { date: 'Sat, 21 Nov 2026 09:00:00 GMT' },
@@ -210,7 +210,11 @@ const alerts: readonly (readonly [what: string, alerts: Answer, status: Answer, 
     'what fires',
     json([alert('A'), alert('B', 'suppressed'), alert('C', 'unprocessed'), alert(undefined)]),
     'hang',
-    ['A', 'C', 'an alert without a name'],
+    [
+      { name: 'A', about: ['w1'] },
+      { name: 'C', about: ['w1'] },
+      { name: 'an alert without a name', about: ['w1'] },
+    ],
   ],
   ['nothing', json([]), settled, []],
   [

@@ -1,4 +1,4 @@
-import type { AlertSilencer, Monitoring, Sample, Told } from '../operator/ports.ts';
+import type { AlertSilencer, FiringAlert, Monitoring, Sample, Told } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import type { Log } from '../support/log.ts';
 import { firingOf } from './alertmanager.ts';
@@ -43,7 +43,7 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
     return this.#ask('promql', 'prometheus', name, source => samplesOf(source, query, signal));
   }
 
-  firing(name: string, matchers: readonly string[], signal: AbortSignal): Promise<Told<readonly string[]>> {
+  firing(name: string, matchers: readonly string[], signal: AbortSignal): Promise<Told<readonly FiringAlert[]>> {
     return this.#ask('alerts', 'alertmanager', name, source => firingOf(source, matchers, this.#tools.clock, signal));
   }
 

@@ -149,6 +149,9 @@ export interface Hypervisors {
 /** One series of an instant query, now. Its value is as Prometheus has it: infinities and no number at all (NaN) too. */
 export type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number };
 
+/** An alert that fires: its name, and the values of its other labels. */
+export type FiringAlert = { readonly name: string; readonly about: readonly string[] };
+
 /** What a source of metrics or alerts has said, or why nothing can be said, in words for whoever wrote the question. */
 export type Told<T> = { readonly value: T } | { readonly problem: string };
 
@@ -158,8 +161,8 @@ export interface Monitoring {
   readonly everyMs: number;
   /** Evaluates a PromQL expression now. */
   samples(source: string, query: string, signal: AbortSignal): Promise<Told<readonly Sample[]>>;
-  /** The name of each alert that all of these matchers match, as Alertmanager writes them, and that nobody has silenced or inhibited. */
-  firing(source: string, matchers: readonly string[], signal: AbortSignal): Promise<Told<readonly string[]>>;
+  /** Each alert that all of these matchers match, as Alertmanager writes them, and that nobody has silenced or inhibited. */
+  firing(source: string, matchers: readonly string[], signal: AbortSignal): Promise<Told<readonly FiringAlert[]>>;
 }
 
 /** Whoever keeps alerts about nodes silent. */

@@ -79,6 +79,12 @@ const alerts = z
       .describe(
         'As Alertmanager writes them, for example severity="critical" or alertname!="Watchdog". An alert counts when all of them match.',
       ),
+    excludeHeldNodes: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Alerts about nodes that the plan has in flight do not count: those with a label whose value is the name of such a node, with or without a port.',
+      ),
   })
   .describe('True when no alert that matches is firing. Silenced and inhibited ones do not count.');
 

@@ -2,7 +2,7 @@ import { evaluate } from '../../cel/evaluate.ts';
 import { Typed } from '../../cel/plain.ts';
 import type { GateValue, PromqlGate } from '../../core/plan/gates/gate.ts';
 import { fewOf } from '../../core/text.ts';
-import type { Sample, Told } from '../ports.ts';
+import type { FiringAlert, Sample, Told } from '../ports.ts';
 
 /** What the answers of Prometheus and Alertmanager mean to a gate. */
 
@@ -79,11 +79,18 @@ export const ofSamples = ({ minSamples }: Pick<PromqlGate, 'minSamples'>, progra
   return value;
 };
 
-/** True when nothing fires. Told: the names of all alerts that do. */
-export const ofAlerts = (told: Told<readonly string[]>): GateValue => {
+/** Some exporters name a node with the port that it was asked at. */
+const isAbout =
+  (nodes: ReadonlySet<string>) =>
+  ({ about }: FiringAlert): boolean =>
+    about.some(value => nodes.has(value) || nodes.has(value.replace(/:\d{1,5}$/, '')));
+
+/** True when nothing fires but what is about the nodes that do not count. Told: all alerts that fire. */
+export const ofAlerts = (told: Told<readonly FiringAlert[]>, uncounted: ReadonlySet<string>): GateValue => {
   if ('problem' in told) return unknown(told.problem);
-  if (told.value.length === 0) return { value: 'True', message: '' };
-  const byName = Map.groupBy(told.value.toSorted(), name => name);
+  const all = told.value.filter(alert => !isAbout(uncounted)(alert)).map(({ name }) => name);
+  if (all.length === 0) return { value: 'True', message: '' };
+  const byName = Map.groupBy(all.toSorted(), name => name);
   const names = [...byName].map(([name, { length }]) => `${name.slice(0, 100)}${length > 1 ? ` (${length})` : ''}`);
   return { value: 'False', message: plainly(`firing: ${fewOf(names, mostNamed)}`) };
 };

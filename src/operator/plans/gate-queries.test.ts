@@ -20,7 +20,7 @@ const promql = (query: string, source = 'default'): PromqlGate => ({
   expression: 'true',
   minSamples: 1,
 });
-const alerts: AlertGate = { ...common, name: 'page', kind: 'alerts', source: 'default', matchers: ['a="b"'] };
+const alerts: AlertGate = { ...common, name: 'page', kind: 'alerts', source: 'default', matchers: ['a="b"'], excludesHeldNodes: false };
 
 const running = (gates: readonly Gate[], over: Partial<Plan> = {}): Plan => makePlan({ gates, status: { phase: 'Running' }, ...over });
 
@@ -38,7 +38,7 @@ const bench = (answer: (query: string) => Told<readonly Sample[]> | Promise<neve
     },
     firing: async (source, matchers) => {
       asked.push(`${source}: ${matchers.join()}`);
-      return { value: ['Slow'] };
+      return { value: [{ name: 'Slow', about: [] }] };
     },
   };
   const queries = new GateQueries({ monitoring, clock, changed: () => (told.count += 1) });
@@ -60,7 +60,7 @@ test('the same question of several plans is asked once, every quarter of a minut
   assert.equal(queries.isPending(running([gate, alerts])), false);
   assert.deepEqual(asked, ['default: up', 'default: a="b"']);
   const first = queries.samplesOf(gate);
-  assert.deepEqual([first, queries.firingOf(alerts), told.count], [sample(1), { value: ['Slow'] }, 2]);
+  assert.deepEqual([first, queries.firingOf(alerts), told.count], [sample(1), { value: [{ name: 'Slow', about: [] }] }, 2]);
   follow();
   await clock.advance(14_999);
   assert.equal(asked.length, 2);

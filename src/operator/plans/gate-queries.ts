@@ -1,7 +1,7 @@
 import type { AlertGate, Gate, PromqlGate } from '../../core/plan/gates/gate.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import type { Clock } from '../../support/clock.ts';
-import type { Monitoring, Sample, Told } from '../ports.ts';
+import type { FiringAlert, Monitoring, Sample, Told } from '../ports.ts';
 
 /**
  * What gates ask of Prometheus and Alertmanager. Neither tells of changes: the same question is asked again and again, once for all plans that have it, and
@@ -9,7 +9,7 @@ import type { Monitoring, Sample, Told } from '../ports.ts';
  */
 
 type QueryGate = PromqlGate | AlertGate;
-type Answer = Told<readonly Sample[]> | Told<readonly string[]>;
+type Answer = Told<readonly Sample[]> | Told<readonly FiringAlert[]>;
 type Polled = { readonly stop: AbortController; answer?: Answer };
 
 /** While nobody answers a question it is asked at least this often, in milliseconds. */
@@ -76,8 +76,8 @@ export class GateQueries {
   }
 
   /** The alerts that a gate asks for, as they were last. */
-  firingOf(gate: AlertGate): Told<readonly string[]> {
-    return this.#answerTo(gate) as Told<readonly string[]>;
+  firingOf(gate: AlertGate): Told<readonly FiringAlert[]> {
+    return this.#answerTo(gate) as Told<readonly FiringAlert[]>;
   }
 
   /** A question of the plan has been asked and not been answered, or given up, even once. That ends within the time limit of its source. */

@@ -3,17 +3,29 @@ import { describe, test } from 'node:test';
 import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
 import { type Budget, readBudget } from '../../core/drain/budget.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { Sample, Told } from '../ports.ts';
+import type { FiringAlert, Sample, Told } from '../ports.ts';
 import { planExpressions } from './expressions.ts';
 import type { Sight } from './gate-objects.ts';
 import { gateValues } from './gates.ts';
 
 const now = Temporal.Instant.from('2026-11-22T10:00:00Z');
 
-const planOf = (gate: JsonObject) =>
+const flying = (node: string): JsonObject => ({
+  node,
+  nodeUID: node,
+  stage: 'all',
+  revision: 'r',
+  state: 'Holding',
+  attempt: 1,
+  startTime: now.toString(),
+  since: now.toString(),
+});
+
+const planOf = (gate: JsonObject, inFlight: readonly string[] = []) =>
   readMaintenancePlan({
     metadata: { name: 'p', uid: 'u', resourceVersion: '1' },
     spec: { nodeSelector: {}, work: { none: {} }, gates: [{ name: 'g', ...gate }] },
+    status: { inFlight: inFlight.map(flying) },
   });
 
 const budget = (name: string, status: JsonObject, generation = 1): Budget =>
@@ -26,13 +38,14 @@ type Seen = {
   readonly budgets?: readonly Budget[];
   readonly sight?: Sight;
   readonly samples?: Told<readonly Sample[]>;
-  readonly firing?: Told<readonly string[]>;
+  readonly firing?: Told<readonly FiringAlert[]>;
+  readonly inFlight?: readonly string[];
 };
 
 const nothing = { problem: 'nobody answers' };
 
-const say = (gate: JsonObject, { budgets = [], sight, samples = nothing, firing = nothing }: Seen): string => {
-  const plan = planOf(gate);
+const say = (gate: JsonObject, { budgets = [], sight, samples = nothing, firing = nothing, inFlight = [] }: Seen): string => {
+  const plan = planOf(gate, inFlight);
   const queries = { samplesOf: () => samples, firingOf: () => firing };
   const objects = { sightOf: (): Sight => sight ?? { problem: 'there is none' } };
   const said = gateValues(plan, planExpressions(plan), { budgets: () => budgets, objects, queries }, now).get('g');
@@ -138,7 +151,7 @@ describe('a gate over the samples of a query', () => {
 
 test('a gate over alerts is false when one fires, and names the first few', () => {
   const gate = { alerts: { matchers: ['severity="critical"'] } };
-  const firing = (...value: readonly string[]) => say(gate, { firing: { value } });
+  const firing = (...names: readonly string[]) => say(gate, { firing: { value: names.map(name => ({ name, about: [] })) } });
   assert.equal(firing(), 'True');
   assert.equal(firing('Slow'), 'False: firing: Slow');
   assert.equal(firing('Slow', 'Full', 'Slow', 'B', 'C'), 'False: firing: B, C, Full and 1 more');
@@ -146,4 +159,17 @@ test('a gate over alerts is false when one fires, and names the first few', () =
   assert.equal(say(gate, {}), 'Unknown: nobody answers');
   assert.equal(firing('A\u001b[31m\u009bB\n'), 'False: firing: A [31m B ', 'nothing of it acts on a terminal');
   assert.ok(firing(...Array.from({ length: 500 }, (_, index) => `${index}`.repeat(200))).length < 400);
+});
+
+test('alerts about nodes that the plan has in flight count unless they are excluded, and about no other', () => {
+  const about = (...values: readonly string[]): FiringAlert => ({ name: values.join() || 'Other', about: values });
+  const value = [about('w1'), about('w2:9100', 'node-exporter'), about('w10'), about('w3'), about()];
+  const told = (excludeHeldNodes: boolean): string =>
+    say({ alerts: { matchers: ['a="b"'], excludeHeldNodes } }, { firing: { value }, inFlight: ['w1', 'w2'] });
+  assert.equal(told(true), 'False: firing: Other, w10, w3');
+  assert.match(told(false), /w1.* and 2 more/);
+  assert.equal(
+    say({ alerts: { matchers: ['a="b"'], excludeHeldNodes: true } }, { firing: { value: [about('w1')] }, inFlight: ['w1'] }),
+    'True',
+  );
 });

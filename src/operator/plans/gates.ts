@@ -48,28 +48,33 @@ type GateInputs = {
   readonly queries: Pick<GateQueries, 'samplesOf' | 'firingOf'>;
 };
 
+const noNodes: ReadonlySet<string> = new Set();
+
 const valueOf = (
   gate: Gate,
   program: Program | undefined,
   { budgets, objects, queries }: GateInputs,
   now: Temporal.Instant,
+  held: ReadonlySet<string>,
 ): GateValue | undefined => {
   if (gate.kind === 'workloads') return ofWorkloads(gate, budgets());
-  if (gate.kind === 'alerts') return ofAlerts(queries.firingOf(gate));
+  if (gate.kind === 'alerts') return ofAlerts(queries.firingOf(gate), gate.excludesHeldNodes ? held : noNodes);
   if (program === undefined) return undefined;
   return gate.kind === 'object' ? ofObject(program, objects.sightOf(gate), now) : ofSamples(gate, program, queries.samplesOf(gate));
 };
 
 /** By the gate's name. One that cannot be told is Unknown, never true. */
 export const gateValues = (
-  { gates }: Plan,
+  { gates, inFlight }: Plan,
   expressions: PlanExpressions,
   inputs: GateInputs,
   now: Temporal.Instant,
-): ReadonlyMap<string, GateValue> =>
-  new Map(
+): ReadonlyMap<string, GateValue> => {
+  const held = new Set(inFlight.map(({ node }) => node));
+  return new Map(
     gates.flatMap((gate): [string, GateValue][] => {
-      const value = valueOf(gate, expressions.gates.get(gate.name), inputs, now);
+      const value = valueOf(gate, expressions.gates.get(gate.name), inputs, now, held);
       return value === undefined ? [] : [[gate.name, value]];
     }),
   );
+};

@@ -75,7 +75,10 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
   let monitoring: Monitoring;
   const problemOf = (told: Told<unknown>): string => ('problem' in told ? told.problem : `an answer: ${JSON.stringify(told.value)}`);
   const query = (text: string, source = 'default'): Promise<Told<readonly Sample[]>> => monitoring.samples(source, text, signal);
-  const firing = (matchers = critical, source = 'default'): Promise<Told<readonly string[]>> => monitoring.firing(source, matchers, signal);
+  const firing = async (matchers = critical, source = 'default'): Promise<Told<readonly string[]>> => {
+    const told = await monitoring.firing(source, matchers, signal);
+    return 'problem' in told ? told : { value: told.value.map(({ name }) => name) };
+  };
   const valuesOf = (told: Told<readonly Sample[]>): readonly number[] =>
     'value' in told ? told.value.map(({ value }) => value).toSorted((one, other) => one - other) : assert.fail(told.problem);
   const setToken = (token: string): void => writeFileSync(join(real.folder, 'token'), `${token}\n`);

@@ -39,7 +39,12 @@ export type PromqlGate = GateCommon & {
 };
 
 /** True when no alert that matches all of these is firing, but for those that are silenced or inhibited. */
-export type AlertGate = GateCommon & { readonly kind: 'alerts'; readonly source: string; readonly matchers: readonly string[] };
+export type AlertGate = GateCommon & {
+  readonly kind: 'alerts';
+  readonly source: string;
+  readonly matchers: readonly string[] /** Those about nodes in flight do not count. */;
+  readonly excludesHeldNodes: boolean;
+};
 
 export type Gate = WorkloadGate | ObjectGate | PromqlGate | AlertGate;
 
