@@ -132,9 +132,11 @@ describe('plans that are rehearsed', { skip, timeout: 240_000 }, () => {
     // Nodes of the second in which a run of replacements begins may be successors, and are none of it.
     await new Promise(resolve => setTimeout(resolve, 1100));
     await create(api, plan('odd', 'odd', { rehearse: { image }, work: { replace: {} } }));
-    const failed = await untilPlan(api, 'odd', 'failed', ({ rehearsal }) => rehearsal?.state === 'Failed');
-    assert.match(failed.rehearsal?.message ?? '', /plan odd cannot be rehearsed: it replaces machines/);
-    assert.match(failed.waiting?.[0]?.who ?? '', /^its rehearsal has failed: .*drydock plan retry odd --failed$/);
+    const failed = await untilPlan(api, 'odd', 'said to have failed', ({ waiting }) =>
+      /^its rehearsal has failed: .*drydock plan retry odd --failed$/.test(waiting?.[0]?.who ?? ''),
+    );
+    assert.equal(failed.rehearsal?.state, 'Failed');
+    assert.match(failed.rehearsal.message, /plan odd cannot be rehearsed: it replaces machines/);
     await api.call('DELETE', planPath('odd'));
     await until('the plan to be gone', async () => (await api.call('GET', planPath('odd'))).status === 404);
   });
