@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Api } from '../test/control-plane/api.ts';
 import { budgetAllows, create, createAll, evict, nodePath, nodesReady, podPath, podsOn, podsReady } from '../test/control-plane/cluster.ts';
-import { budget, deployment, namespace, node } from '../test/control-plane/manifests.ts';
+import { budget, deployment, namespace } from '../test/control-plane/manifests.ts';
 import { waitFor } from '../test/control-plane/wait.ts';
 import { startHarness } from '../test/operator/harness.ts';
 import { remove } from '../test/operator/look.ts';
-import { plan, planPath, untilPlan, Work } from '../test/operator/plan-work.ts';
+import { dueNode, plan, planPath, untilPlan, Work } from '../test/operator/plan-work.ts';
 
 /**
  * Thirty nodes get a new kernel, five at once: by a MaintenancePlan, by the loop around kubectl that people write, and by a client that knows everything and does no more
@@ -149,10 +149,8 @@ const median = (numbers: readonly number[]): number => numbers.toSorted((one, ot
 
 const work = new Work(api, () => ({ kernel }));
 try {
-  await createAll(api, [namespace(space), ...names.map(name => node(name, { labels: { group: 'bench' } }))]);
+  await createAll(api, [namespace(space), ...names.map(name => dueNode(name, { labels: { group: 'bench' } }))]);
   await nodesReady(api, names);
-  for (const name of names)
-    await api.patch(`${nodePath(name)}/status`, { status: { nodeInfo: { bootID: `${name}-first`, kernelVersion: '6.1.0' } } });
   await createAll(api, [
     budget('web', { namespace: space, maxUnavailable: 2 * atOnce + 2 }),
     deployment('web', { namespace: space, replicas: 2 * many }),

@@ -9,7 +9,7 @@ import { clearNamespaces, cordon, create, createAll, deleteNodes, nodesReady, po
 import { type Manifest, namespace, node } from '../test/control-plane/manifests.ts';
 import { type OperatorHarness, startHarness } from '../test/operator/harness.ts';
 import { type Maintenance, untilGone } from '../test/operator/look.ts';
-import { firstBoot, type MaintenancePlan, plan, planPath, Work } from '../test/operator/plan-work.ts';
+import { dueNode, type MaintenancePlan, plan, planPath, Work } from '../test/operator/plan-work.ts';
 import { type Actual, type Compared, compare, tableOf } from './foresight/compare.ts';
 import { makeHistory } from './foresight/history.ts';
 import { type PlanScenario, planScenarios, podsIn, workloadsOf } from './foresight/plan-scenarios.ts';
@@ -34,12 +34,11 @@ const makeArena = async (api: Api, scenario: PlanScenario): Promise<Arena> => {
   const spares = Array.from({ length: scenario.spares }, (_, index) => `${space}-spare-${index + 1}`);
   const room = scenario.sparePods === undefined ? {} : { pods: scenario.sparePods };
   const zoned = targets.map((name, index) =>
-    node(name, { labels: { group: space, 'topology.kubernetes.io/zone': zones[index % 3] ?? '' } }),
+    dueNode(name, { labels: { group: space, 'topology.kubernetes.io/zone': zones[index % 3] ?? '' } }),
   );
   await create(api, namespace(space));
   await createAll(api, [...zoned, ...spares.map(name => node(name, { unschedulable: true, ...room }))]);
   await nodesReady(api, [...targets, ...spares], { deadlineMs: 60_000 });
-  await firstBoot(api, targets);
   await create(api, ...workloadsOf(scenario, space));
   await podsReady(api, space, podsIn(scenario), { deadlineMs: 120_000, everyMs: 200 });
   for (const spare of spares) await cordon(api, spare, false);

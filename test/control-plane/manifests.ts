@@ -21,6 +21,8 @@ export type NodeOptions = {
   readonly pods?: number;
   /** False: nobody plays its kubelet; it never becomes Ready and its pods never start. */
   readonly kubelet?: boolean;
+  /** It has booted once, into this kernel; of others nothing is known of boots. */
+  readonly kernel?: string;
 };
 
 export type PodOptions = {
@@ -42,6 +44,15 @@ export type WorkloadOptions = PodOptions & { readonly replicas?: number };
 
 const resources = (pods: number): object => ({ cpu: '1000', memory: '1000Gi', pods: String(pods) });
 
+const bootInto = (name: string, kernelVersion: string): object => ({
+  architecture: 'amd64',
+  bootID: `${name}-first`,
+  containerRuntimeVersion: 'test',
+  kernelVersion,
+  kubeletVersion: 'test',
+  operatingSystem: 'linux',
+});
+
 /** A node whose kubelet is played by kwok. */
 export const node = (name: string, options: NodeOptions = {}): Manifest => ({
   apiVersion: 'v1',
@@ -55,7 +66,11 @@ export const node = (name: string, options: NodeOptions = {}): Manifest => ({
     ...(options.taints === undefined ? {} : { taints: options.taints }),
     ...(options.unschedulable === true ? { unschedulable: true } : {}),
   },
-  status: { capacity: resources(options.pods ?? 250), allocatable: resources(options.pods ?? 250) },
+  status: {
+    capacity: resources(options.pods ?? 250),
+    allocatable: resources(options.pods ?? 250),
+    ...(options.kernel === undefined ? {} : { nodeInfo: bootInto(name, options.kernel) }),
+  },
 });
 
 export const namespace = (name: string): Manifest => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });

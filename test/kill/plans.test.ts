@@ -3,11 +3,10 @@ import { after, before, describe, test } from 'node:test';
 import type { MaintenancePlanRecordSpec } from '../../src/apis/schema/maintenance-plan-status.ts';
 import { create, getNode, nodesReady } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { node } from '../control-plane/manifests.ts';
 import type { List } from '../control-plane/objects.ts';
 import type { ControlPlane } from '../control-plane/types.ts';
 import { until } from '../control-plane/wait.ts';
-import { firstBoot, isWork, plan, planPath, untilPlan, Work } from '../operator/plan-work.ts';
+import { dueNode, isWork, plan, planPath, untilPlan, Work } from '../operator/plan-work.ts';
 import { installShipped, operatorUsers } from '../operator/shipped.ts';
 import { Keeper } from './keeper.ts';
 
@@ -51,9 +50,8 @@ describe('an operator that is killed at every write of a plan and started again'
 
   before(async () => {
     await installShipped(controlPlane, ['plans']);
-    await create(api, node(worker, { labels: { group: name } }));
+    await create(api, dueNode(worker, { labels: { group: name } }));
     await nodesReady(api, [worker]);
-    await firstBoot(api, [worker]);
     work = new Work(api, (_node, about) => (isWork(about) ? { kernel } : { exitCode: 0 }));
     keeper = await Keeper.start(controlPlane);
     await keeper.settled();

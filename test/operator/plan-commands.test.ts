@@ -6,10 +6,9 @@ import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { create, getNode, nodesReady } from '../control-plane/cluster.ts';
 import type { Outcome } from '../control-plane/command.ts';
-import { node } from '../control-plane/manifests.ts';
 import { drydock, type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import { isHeld, ourTaints } from './look.ts';
-import { type Deed, firstBoot, type MaintenancePlan, plan, planPath, untilPlan, Work } from './plan-work.ts';
+import { type Deed, dueNode, type MaintenancePlan, plan, planPath, untilPlan, Work } from './plan-work.ts';
 
 /** `drydock plan` beside a running operator. Every test has nodes of its own. */
 
@@ -34,11 +33,8 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
 
   const nodesOf = async (group: string, many: number): Promise<readonly string[]> => {
     const names = Array.from({ length: many }, (_, index) => `${group}-${index + 1}`);
-    for (const name of names) await create(api, node(name, { labels: { group } }));
+    for (const name of names) await create(api, dueNode(name, { labels: { group } }));
     await nodesReady(api, names);
-    for (const name of names) {
-      await api.patch(`/api/v1/nodes/${name}/status`, { status: { nodeInfo: { bootID: `${name}-first`, kernelVersion: '6.1.0' } } });
-    }
     return names;
   };
 
@@ -59,7 +55,6 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
   describe('beside each other', { concurrency: 4 }, () => {
     test('a rehearsal foretells a plan from its file before it is made, and by its name afterwards, and touches nothing', async () => {
       const names = await nodesOf('foretold', 4);
-      await firstBoot(api, names);
       const folder = mkdtempSync(join(tmpdir(), 'drydock-test-'));
       try {
         const file = join(folder, 'plan.json');

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { cordon, create, getNode, nodesReady } from '../control-plane/cluster.ts';
-import { node } from '../control-plane/manifests.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import { isHeld, ourTaints } from './look.ts';
-import { type Deed, firstBoot, plan, planPath, untilPlan, Work } from './plan-work.ts';
+import { type Deed, dueNode, plan, planPath, untilPlan, Work } from './plan-work.ts';
 
 /** Sixty nodes in three zones on a real control plane, with all that keeps a plan waiting, and a second plan beside it. */
 
@@ -40,10 +39,9 @@ describe('a fleet', { skip, timeout: 300_000 }, () => {
 
   before(async () => {
     for (const [index, name] of names.entries()) {
-      await create(api, node(name, { labels: { group, 'topology.kubernetes.io/zone': zones[index % 3] ?? '' } }));
+      await create(api, dueNode(name, { labels: { group, 'topology.kubernetes.io/zone': zones[index % 3] ?? '' } }));
     }
     await nodesReady(api, names);
-    await firstBoot(api, names);
     await cordon(api, cordoned);
     await harness.startOperator();
     work = new Work(api, name => deeds.get(name) ?? { kernel: '6.12.9' });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenancePlanStatus } from '../../src/apis/schema/maintenance-plan-status.ts';
 import { create, nodesReady, podsReady } from '../control-plane/cluster.ts';
-import { budget, deployment, namespace, node } from '../control-plane/manifests.ts';
+import { budget, deployment, namespace } from '../control-plane/manifests.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
-import { firstBoot, plan, planPath, untilPlan, Work } from './plan-work.ts';
+import { dueNode, plan, planPath, untilPlan, Work } from './plan-work.ts';
 import { operatorUsers } from './shipped.ts';
 
 /** Gates of plans on a real control plane: over an object that Drydock is given the right to read, and over the budgets of workloads. */
@@ -43,9 +43,8 @@ describe('gates of a MaintenancePlan', { skip, concurrency: 4, timeout: 120_000 
 
   const fleet = async (group: string, many: number): Promise<void> => {
     const names = Array.from({ length: many }, (_, index) => `${group}-${index + 1}`);
-    for (const name of names) await create(api, node(name, { labels: { group } }));
+    for (const name of names) await create(api, dueNode(name, { labels: { group } }));
     await nodesReady(api, names);
-    await firstBoot(api, names);
   };
   const told = ({ waiting }: MaintenancePlanStatus): string => `${waiting?.[0]?.word}: ${waiting?.[0]?.who}`;
   const untilTold = (name: string, what: RegExp): Promise<MaintenancePlanStatus> =>

@@ -2,7 +2,7 @@ import type { MaintenancePlanSpec } from '../../src/apis/schema/maintenance-plan
 import type { MaintenancePlanStatus } from '../../src/apis/schema/maintenance-plan-status.ts';
 import type { Api } from '../control-plane/api.ts';
 import { nodePath } from '../control-plane/cluster.ts';
-import type { Manifest } from '../control-plane/manifests.ts';
+import { type Manifest, type NodeOptions, node } from '../control-plane/manifests.ts';
 import type { List, Metadata } from '../control-plane/objects.ts';
 import { type Patience, waitFor } from '../control-plane/wait.ts';
 
@@ -51,18 +51,8 @@ type Pod = {
   readonly status?: { readonly phase?: string };
 };
 
-type Booted = { readonly status: { readonly nodeInfo: { readonly bootID: string } } };
-
-/** Their first boot, with an old kernel. Kwok may make a node Ready twice, and says that it has no boot ID then. */
-export const firstBoot = async (api: Api, names: readonly string[]): Promise<void> => {
-  for (let turn = 0; turn < 3; turn += 1) {
-    for (const name of names) {
-      if ((await api.get<Booted>(nodePath(name))).status.nodeInfo.bootID === `${name}-first`) continue;
-      await api.patch(`${nodePath(name)}/status`, { status: { nodeInfo: { bootID: `${name}-first`, kernelVersion: '6.1.0' } } });
-    }
-    await new Promise(resolve => setTimeout(resolve, 700));
-  }
-};
+/** A node that is due for the plans made here: it has booted once, into an older kernel. */
+export const dueNode = (name: string, options: NodeOptions = {}): Manifest => node(name, { kernel: '6.1.0', ...options });
 
 /** What the work does on a node: a reboot into a kernel, an exit code without one, or nothing that ever ends. */
 export type Deed = {

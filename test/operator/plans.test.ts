@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { MaintenancePlanStatus } from '../../src/apis/schema/maintenance-plan-status.ts';
 import { cordon, create, getNode, nodesReady } from '../control-plane/cluster.ts';
-import { type Manifest, node } from '../control-plane/manifests.ts';
+import { type Manifest } from '../control-plane/manifests.ts';
 import { waitFor } from '../control-plane/wait.ts';
 import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
 import { isHeld, ourTaints, untilGone } from './look.ts';
-import { type Deed, firstBoot, type MaintenancePlan, plan, planPath, untilPlan, Work } from './plan-work.ts';
+import { type Deed, dueNode, type MaintenancePlan, plan, planPath, untilPlan, Work } from './plan-work.ts';
 
 /** drydock.dev/v1alpha1 MaintenancePlan on a real control plane: stages, limits, proof, failures and approvals. Every test has nodes of its own. */
 
@@ -46,10 +46,9 @@ describe('a MaintenancePlan', { skip, concurrency: 8, timeout: 240_000 }, () => 
   const nodesOf = async (group: string, many: number): Promise<readonly string[]> => {
     const names = Array.from({ length: many }, (_, index) => `${group}-${String(index + 1).padStart(2, '0')}`);
     for (const [index, name] of names.entries()) {
-      await create(api, node(name, { labels: { group, 'topology.kubernetes.io/zone': zones[index % 3] ?? '' } }));
+      await create(api, dueNode(name, { labels: { group, 'topology.kubernetes.io/zone': zones[index % 3] ?? '' } }));
     }
     await nodesReady(api, names);
-    await firstBoot(api, names);
     return names;
   };
 

@@ -9,10 +9,9 @@ import type { Monitoring, Sample, Told } from '../../../src/operator/ports.ts';
 import { type Clock, systemClock } from '../../../src/support/clock.ts';
 import { silentLog } from '../../../src/support/log.ts';
 import { create, nodesReady } from '../../control-plane/cluster.ts';
-import { node } from '../../control-plane/manifests.ts';
 import { waitFor } from '../../control-plane/wait.ts';
 import { type OperatorHarness, startHarness } from '../../operator/harness.ts';
-import { firstBoot, plan, untilPlan, Work } from '../../operator/plan-work.ts';
+import { dueNode, plan, untilPlan, Work } from '../../operator/plan-work.ts';
 import { startBeside } from '../beside.ts';
 import { otherCluster, skipOf } from '../builds.ts';
 import { type RealMonitoring, startMonitoring } from './monitoring.ts';
@@ -237,9 +236,8 @@ describe('gates over a real Prometheus and a real Alertmanager', { skip, timeout
 
     const fleet = async (group: string, many: number): Promise<void> => {
       const names = Array.from({ length: many }, (_, index) => `${group}-${index + 1}`);
-      for (const name of names) await create(harness.api, node(name, { labels: { group } }));
+      for (const name of names) await create(harness.api, dueNode(name, { labels: { group } }));
       await nodesReady(harness.api, names);
-      await firstBoot(harness.api, names);
     };
     const told = ({ waiting }: MaintenancePlanStatus): string => `${waiting?.[0]?.word}: ${waiting?.[0]?.who}`;
     const untilTold = (name: string, what: RegExp): Promise<MaintenancePlanStatus> =>
