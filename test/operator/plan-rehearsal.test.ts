@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Api } from '../control-plane/api.ts';
 import { create, nodesReady } from '../control-plane/cluster.ts';
-import { budget, deployment, node } from '../control-plane/manifests.ts';
+import { budget, deployment } from '../control-plane/manifests.ts';
 import type { List, Metadata } from '../control-plane/objects.ts';
 import { until } from '../control-plane/wait.ts';
-import { drydock, type OperatorHarness, skipOf, startHarness } from './harness.ts';
-import { firstBoot, isRehearsal, plan, planPath, untilPlan, Work } from './plan-work.ts';
+import { type OperatorHarness, skipOf, startHarness } from './harness.ts';
+import { dueNode, isRehearsal, plan, planPath, untilPlan, Work } from './plan-work.ts';
+import { Rehearsals, rehearsalPods } from './rehearsals.ts';
 
 /** Plans that are rehearsed before they begin. kwok runs the pod that rehearses; what its container does is done here, with the rights of its account. */
 
@@ -17,63 +14,7 @@ const started = await startHarness({ roles: ['plans'] });
 const skip = skipOf(started);
 const harness = started as OperatorHarness;
 
-type Pod = {
-  readonly metadata: Metadata;
-  readonly spec: { readonly serviceAccountName: string; readonly containers: readonly { readonly args?: readonly string[] }[] };
-  readonly status?: { readonly phase?: string };
-};
-
-const pods = '/api/v1/namespaces/drydock-plans/pods';
-
-/** Does what the containers of rehearsals do, until it is stopped. */
-class Rehearsals {
-  readonly #api: Api;
-  readonly #folder = mkdtempSync(join(tmpdir(), 'drydock-test-rehearsals-'));
-  readonly #seen = new Set<string>();
-  readonly #loop: Promise<void>;
-  #stopped = false;
-
-  constructor(api: Api) {
-    this.#api = api;
-    this.#loop = this.#run();
-  }
-
-  get count(): number {
-    return this.#seen.size;
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    await this.#loop;
-    rmSync(this.#folder, { recursive: true });
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#stopped) {
-      const { items } = await this.#api.get<List<Pod>>(pods);
-      for (const pod of items) {
-        const { name, uid } = pod.metadata;
-        if (!isRehearsal(name) || pod.status?.phase !== 'Running' || this.#seen.has(uid)) continue;
-        this.#seen.add(uid);
-        await this.#rehearse(pod);
-      }
-      await new Promise(resolve => setTimeout(resolve, 100));
-    }
-  }
-
-  async #rehearse({ metadata, spec }: Pod): Promise<void> {
-    const file = join(this.#folder, metadata.uid);
-    const args = (spec.containers[0]?.args ?? []).map(arg => arg.replace('/dev/termination-log', file));
-    const account = `system:serviceaccount:${metadata.namespace ?? ''}:${spec.serviceAccountName}`;
-    const { code, stderr } = await drydock([...args, '--seeds=1', `--as=${account}`, '--kubeconfig', harness.controlPlane.kubeconfig]);
-    const state = { terminated: { exitCode: code, message: code === 0 ? readFileSync(file, 'utf8') : stderr.slice(0, 1000) } };
-    const status = {
-      phase: code === 0 ? 'Succeeded' : 'Failed',
-      containerStatuses: [{ name: 'rehearse', image: 'x', imageID: '', ready: false, restartCount: 0, state }],
-    };
-    await this.#api.call('PATCH', `${pods}/${metadata.name}/status`, { status }, 'application/merge-patch+json');
-  }
-}
+type Pod = { readonly metadata: Metadata; readonly status?: { readonly phase?: string } };
 
 describe('plans that are rehearsed', { skip, timeout: 240_000 }, () => {
   const { api } = harness;
@@ -83,7 +24,7 @@ describe('plans that are rehearsed', { skip, timeout: 240_000 }, () => {
   before(async () => {
     await harness.startOperator();
     work = new Work(api);
-    rehearsals = new Rehearsals(api);
+    rehearsals = new Rehearsals(api, harness.controlPlane.kubeconfig);
   });
   after(async () => {
     await rehearsals.stop();
@@ -93,9 +34,8 @@ describe('plans that are rehearsed', { skip, timeout: 240_000 }, () => {
 
   test('a plan whose nodes would get stuck does not begin, says who blocks, and begins when that is mended', async () => {
     const names = ['calm-1', 'calm-2'];
-    for (const name of names) await create(api, node(name, { labels: { group: 'calm' } }));
+    for (const name of names) await create(api, dueNode(name, { labels: { group: 'calm' } }));
     await nodesReady(api, names);
-    await firstBoot(api, names);
     await create(api, deployment('web', { replicas: 2 }), budget('web', { minAvailable: 2 }));
     await until('the pods to run', async () => {
       const { items } = await api.get<List<Pod>>('/api/v1/namespaces/default/pods');
@@ -119,7 +59,7 @@ describe('plans that are rehearsed', { skip, timeout: 240_000 }, () => {
     );
     assert.ok(forecast?.endTime !== undefined && forecast.firstEndTime !== undefined && (forecast.podsMoved ?? 0) >= 2);
     await until('its pods to be gone', async () =>
-      (await api.get<List<Pod>>(pods)).items.every(({ metadata }) => !isRehearsal(metadata.name)),
+      (await api.get<List<Pod>>(rehearsalPods)).items.every(({ metadata }) => !isRehearsal(metadata.name)),
     );
   });
 
@@ -127,7 +67,7 @@ describe('plans that are rehearsed', { skip, timeout: 240_000 }, () => {
     await create(api, plan('none', 'none', { rehearse: {} }));
     const unknown = await untilPlan(api, 'none', 'told', ({ message }) => message?.includes('spec.rehearse') === true);
     assert.match(unknown.message ?? '', /^spec\.rehearse: the image of the operator is not known/);
-    await create(api, node('odd-1', { labels: { group: 'odd' } }));
+    await create(api, dueNode('odd-1', { labels: { group: 'odd' } }));
     await nodesReady(api, ['odd-1']);
     // Nodes of the second in which a run of replacements begins may be successors, and are none of it.
     await new Promise(resolve => setTimeout(resolve, 1100));
