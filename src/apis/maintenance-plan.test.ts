@@ -45,6 +45,37 @@ test('when nodes begin is read from the spec, and an edit of it begins no other 
   assert.equal(planOf({ pace: { deadline: 'tomorrow' } }).pace, undefined);
 });
 
+test('a plan that is undone is read with its rollback in place of what it undoes, as another revision', () => {
+  const due = { expression: "node.status.nodeInfo.kernelVersion != '6.12.9'" };
+  const forward: Partial<MaintenancePlanSpec> = {
+    due,
+    done: { withinSeconds: 60 },
+    work: { reboot: {} },
+    prepare: { job: { podSpec: { containers: [{ name: 'c', image: 'i' }] } } },
+    rollback: { work: { none: {} } },
+  };
+  const [plan, undone] = [planOf(forward), planOf({ ...forward, undo: true })];
+  assert.deepEqual(
+    [plan.work.kind, plan.undo, plan.rebooted, plan.provenWithinSeconds, plan.prepare === undefined],
+    ['reboot', undefined, 'Required', 60, false],
+  );
+  assert.deepEqual(
+    [undone.work.kind, undone.undo, undone.rebooted, undone.provenWithinSeconds, undone.prepare],
+    ['none', true, 'Optional', 600, undefined],
+  );
+  assert.equal(undone.expressions.due, "!(node.status.nodeInfo.kernelVersion != '6.12.9'\n)");
+  assert.notEqual(plan.revision, undone.revision);
+  assert.equal(
+    plan.revision,
+    planOf({ ...forward, rollback: { due, work: { reboot: {} } } }).revision,
+    'a rollback that is not carried out changes nothing',
+  );
+  const own = planOf({ ...forward, undo: true, rollback: { due: { expression: 'true' }, done: { withinSeconds: 5 }, work: { none: {} } } });
+  assert.deepEqual([own.expressions.due, own.provenWithinSeconds], ['true', 5]);
+  const { rollback: _rollback, ...none } = forward;
+  assert.equal(planOf({ ...none, undo: true }).work.kind, 'reboot', 'the API server refuses it; nothing else is carried out');
+});
+
 test('an approval is read with its time, and with what it promotes', () => {
   const spec = { planName: 'kernel', runID: '1', revision: 'r', stage: 'canary', promote: 'Stage' };
   const read = readMaintenanceApproval({ metadata: { ...metadata, creationTimestamp: '2026-11-21T08:00:00Z' }, spec });

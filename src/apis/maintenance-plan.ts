@@ -194,9 +194,19 @@ const whenOf = ({ order, pace, windows = 'Respect', expectedSeconds, approval }:
   };
 };
 
+/** The plan as it is carried out: where it is undone, its rollback stands in for what it undoes. */
+const inForce = (spec: MaintenancePlanSpec): MaintenancePlanSpec => {
+  const { due, done: _done, prepare: _prepare, work: _work, rollback, ...rest } = spec;
+  if (spec.undo !== true || rollback === undefined) return spec;
+  // On a line of its own: the expression may end in a comment.
+  const notDue = due?.expression === undefined ? {} : { due: { expression: `!(${due.expression}\n)` } };
+  return { ...rest, ...notDue, ...rollback };
+};
+
 /** Reads a plan. Its expressions are compiled by whoever evaluates them. */
 export const readMaintenancePlan = (raw: unknown): Plan => {
-  const { metadata, spec, status = {} } = raw as Raw<MaintenancePlanSpec>;
+  const { metadata, spec: written, status = {} } = raw as Raw<MaintenancePlanSpec>;
+  const spec = inForce(written);
   const work = workOf(spec);
   const { maintenance = {} } = spec.template ?? {};
   return {
@@ -219,6 +229,7 @@ export const readMaintenancePlan = (raw: unknown): Plan => {
     soakAfterReleaseSeconds: spec.soakAfterReleaseSeconds ?? 0,
     onFailure: spec.onFailure?.node ?? 'Hold',
     halt: haltOf(spec),
+    ...(spec.undo === true && { undo: true }),
     paused: spec.paused === true,
     aborted: spec.aborted === true,
     runId: spec.runID ?? '1',

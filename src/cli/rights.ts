@@ -7,7 +7,7 @@ const roles: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['drain', 'cordon', 'uncordon'].map(command => [command, 'drydock-drainer'])),
   ...Object.fromEntries(['plan status', 'plan history'].map(command => [command, 'drydock-plan-viewer'])),
   ...Object.fromEntries(
-    ['pause', 'resume', 'abort', 'rerun', 'retry', 'skip', 'next', 'approve', 'promote'].map(word => [
+    ['pause', 'resume', 'abort', 'rerun', 'undo', 'retry', 'skip', 'next', 'approve', 'promote'].map(word => [
       `plan ${word}`,
       'drydock-plan-operator',
     ]),

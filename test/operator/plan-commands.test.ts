@@ -232,6 +232,32 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
       );
     });
 
+    test('what a plan has done is undone, the last nodes first, and done again', async () => {
+      const names = await nodesOf('undone', 3);
+      const image = 'example.test/kernel:0';
+      const rollback = { work: { job: { podSpec: { containers: [{ name: 'down', image }] }, rebootsNode: true, timeoutSeconds: 20 } } };
+      await create(api, plan('undone', 'undone', { order: { by: ['Name'] }, rollback }));
+      assert.match((await harness.drydock('plan', 'undo', 'nothing')).stderr, /not found/);
+      await untilPlan(api, 'undone', 'complete', ({ phase }) => phase === 'Complete');
+      for (const name of names) deeds.set(name, { kernel: '6.1.0' });
+      assert.equal(await run('plan', 'undo', 'undone'), 'maintenanceplan.drydock.dev/undone is undone by run 2\n');
+      const end = await untilPlan(api, 'undone', 'undone', ({ phase, run: now }) => phase === 'Complete' && now?.id === '2');
+      assert.equal(end.message, 'Undone: 3 done, 0 failed, 0 due of 3 nodes');
+      for (const name of names) assert.equal(isHeld(await getNode(api, name), ourTaints), false);
+      const ofRun = await run('plan', 'history', 'undone', '--run', '2');
+      assert.deepEqual(
+        [...ofRun.matchAll(/^(undone-\d) +Done +\w+ +(20\S+)/gm)]
+          .toSorted(([, , one = ''], [, , other = '']) => one.localeCompare(other))
+          .map(([, name]) => name),
+        names.toReversed(),
+      );
+      assert.match(await run('plan', 'undo', 'undone'), /already undone; it goes forward again with: drydock plan rerun undone$/m);
+      for (const name of names) deeds.delete(name);
+      assert.equal(await run('plan', 'rerun', 'undone'), 'maintenanceplan.drydock.dev/undone begins run 3\n');
+      await untilPlan(api, 'undone', 'done again', ({ phase, run: now }) => phase === 'Complete' && now?.id === '3');
+      assert.equal((await specOf('undone')).undo, false);
+    });
+
     test('a quiet time ends by a promotion, and all of them by a full one', async () => {
       await nodesOf('quiet', 4);
       const stage = { limit: 1, soakSeconds: 3600, approveAfter: true };

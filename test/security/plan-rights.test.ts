@@ -69,6 +69,7 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
       { prepare: { job: { podSpec } } },
       { hooks: [{ name: 'h', at: 'BeforeRun', job: { podSpec } }] },
       { rehearse: { image: 'example.test/own:1' } },
+      { rollback: { due: { expression: 'true' }, work: { job: { podSpec } } } },
     ]) {
       const reply = await edit(spec);
       assert.equal(reply.status, 403, JSON.stringify(spec));

@@ -88,6 +88,12 @@ const halt = z
   })
   .describe('When the plan starts nothing any more. What is in flight goes on.');
 
+const rollback = z
+  .object({ due: due.optional(), done: done.optional(), prepare: prepare.optional(), work })
+  .describe(
+    'What takes the work back: it stands in for due, done, prepare and work while undo is true. due defaults to the nodes for which spec.due.expression is false.',
+  );
+
 export const maintenancePlanSpec = z
   .object({
     nodeSelector: labelSelector.describe('The nodes of the plan. An empty selector selects all nodes.'),
@@ -156,6 +162,13 @@ export const maintenancePlanSpec = z
       .describe('The Maintenance that is made for each node.'),
     prepare: prepare.optional(),
     work,
+    rollback: rollback.optional(),
+    undo: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Take the work back, by rollback, in the reverse order within each stage. Changing it begins a new run; change runID with it.',
+      ),
     hooks: z
       .array(hook)
       .max(8)
@@ -213,6 +226,15 @@ export const maintenancePlanSpec = z
       .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
       .describe('Failures of before this time are set aside: the nodes have their turn again.'),
   })
+  .meta(
+    rules(
+      rule('!has(self.undo) || !self.undo || has(self.rollback)', 'undo needs rollback: it says what takes the work back'),
+      rule(
+        '!has(self.rollback) || has(self.rollback.due) || has(self.due) && has(self.due.expression)',
+        'rollback needs a due of its own where due has no expression: it says which nodes the work is taken back from',
+      ),
+    ),
+  )
   .describe('Takes many nodes out of service one after the other, within limits, works on them, and proves that they are done.');
 
 export type MaintenancePlanSpec = z.input<typeof maintenancePlanSpec>;

@@ -1,6 +1,8 @@
 import type { JsonObject } from '../../core/json.ts';
 import { timeText } from '../../core/time.ts';
+import type { Api } from '../../operator/ports.ts';
 import type { ConnectionFlags } from '../shared/connection-flags.ts';
+import { UsageError } from '../shared/fail.ts';
 import { plainOutput } from '../shared/output.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { changePlan, type PlanObject, planNamed, recordsOf, titleOfPlan } from './plan-object.ts';
@@ -60,16 +62,45 @@ export const nextRunId = (current: string, used: readonly string[], now: Tempora
   return String(Math.max(...numbers) + 1);
 };
 
-/** `drydock plan rerun NAME`: a new run; an aborted plan is not aborted any more. Throws an ApiError with what the server said. */
+/** Begins a new run; `change` says what else of the spec is changed, and refuses by a throw. Resolves with the plan as it was before. */
+const beginRun = async (api: Api, name: string, change: (plan: PlanObject) => JsonObject | undefined): Promise<RunBegun> => {
+  const used = (await recordsOf(api, await planNamed(api, name))).map(({ run }) => run);
+  let run: string | undefined;
+  const before = await changePlan(api, name, plan => {
+    const { spec, status } = plan;
+    const more = change(plan);
+    run = more && nextRunId(spec.runID ?? '1', status?.run === undefined ? used : [...used, status.run.id], Temporal.Now.instant());
+    return run === undefined ? undefined : { ...more, runID: run, ...(spec.aborted === true && { aborted: false }) };
+  });
+  return { before, run };
+};
+
+type RunBegun = { readonly before: PlanObject; readonly run: string | undefined };
+
+const noteIfPaused = ({ spec }: PlanObject, name: string): void => {
+  if (spec.paused === true) plainOutput.note(`plan ${name} is paused; it goes on with: drydock plan resume ${name}`);
+};
+
+/** `drydock plan rerun NAME`: a new run; a plan that is aborted or undone is so no more. Throws an ApiError with what the server said. */
 export const rerun = (name: string, flags: ConnectionFlags, env: Env): Promise<void> =>
   withCluster(flags, env, async api => {
-    const used = (await recordsOf(api, await planNamed(api, name))).map(({ run }) => run);
-    let next = '';
-    const before = await changePlan(api, name, ({ spec, status }) => {
-      const ids = status?.run === undefined ? used : [...used, status.run.id];
-      next = nextRunId(spec.runID ?? '1', ids, Temporal.Now.instant());
-      return { runID: next, ...(spec.aborted === true && { aborted: false }) };
+    const { before, run } = await beginRun(api, name, ({ spec }) => (spec.undo === true ? { undo: false } : {}));
+    plainOutput.line(`${titleOfPlan(name)} begins run ${run}`);
+    noteIfPaused(before, name);
+  });
+
+/** `drydock plan undo NAME`: a new run that takes the work back, as spec.rollback says. Throws a UsageError where the plan has none. */
+export const undo = (name: string, flags: ConnectionFlags, env: Env): Promise<void> =>
+  withCluster(flags, env, async api => {
+    const { before, run } = await beginRun(api, name, ({ spec }) => {
+      if (spec.rollback === undefined)
+        throw new UsageError(`plan ${name} has no spec.rollback, which says what takes its work back: drydock plan undo needs it`);
+      return spec.undo === true && spec.aborted !== true ? undefined : { undo: true };
     });
-    plainOutput.line(`${titleOfPlan(name)} begins run ${next}`);
-    if (before.spec.paused === true) plainOutput.note(`plan ${name} is paused; it goes on with: drydock plan resume ${name}`);
+    if (run === undefined)
+      return plainOutput.line(`${titleOfPlan(name)} already undone; it goes forward again with: drydock plan rerun ${name}`);
+    plainOutput.line(`${titleOfPlan(name)} is undone by run ${run}`);
+    const going = goesOn(before);
+    if (going !== undefined) plainOutput.note(going);
+    noteIfPaused(before, name);
   });

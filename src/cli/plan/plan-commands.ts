@@ -46,6 +46,15 @@ const rerunCommand = (env: Env): Command =>
     .addHelpText('after', runner)
     .action(async (name: string, flags: ConnectionFlags) => (await import('./control.ts')).rerun(name, flags, env));
 
+const afterUndo = `
+The plan needs spec.rollback. Limits, windows, gates and approvals hold as ever; nodes in flight finish what they do first. drydock plan rerun goes forward again.
+${runner}`;
+
+const undoCommand = (env: Env): Command =>
+  named('undo', 'take the work back: a new run with the work of spec.rollback, in the reverse order within each stage')
+    .addHelpText('after', afterUndo)
+    .action(async (name: string, flags: ConnectionFlags) => (await import('./control.ts')).undo(name, flags, env));
+
 const retryCommand = (env: Env): Command =>
   named('retry', 'set failures of this run aside: the nodes have their turn again')
     .argument('[node...]', 'names of nodes that have failed')
@@ -189,6 +198,7 @@ export const planCommand = (env: Env): Command => {
     nextCommand(env),
     switchCommand('abort', 'start no more nodes, and give back those that no work was done on', env),
     rerunCommand(env),
+    undoCommand(env),
     haltCommand(env),
   ])
     plan.addCommand(command);

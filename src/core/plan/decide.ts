@@ -57,8 +57,8 @@ const stopped = (view: PlanView): PlanState | undefined => {
   return undefined;
 };
 
-const progress = ({ counts }: PlanView): string =>
-  `${counts.done} done, ${counts.failed} failed, ${counts.due} due of ${counts.selected} nodes`;
+const progress = ({ counts, snapshot }: PlanView): string =>
+  `${snapshot.plan.undo === true ? 'Undone: ' : ''}${counts.done} done, ${counts.failed} failed, ${counts.due} due of ${counts.selected} nodes`;
 
 const stateOf = (view: PlanView, now: Temporal.Instant): PlanState => {
   const stop = stopped(view);

@@ -222,7 +222,10 @@ class Story {
     if (this.#dice.chance(0.1)) world.gates.set('calm', this.#dice.pick(gateValues) ?? { value: 'True', message: '' });
     if (plan === undefined) return;
     if (this.#dice.chance(0.05)) world.edit(plan.name, { paused: !plan.paused });
-    if (this.#dice.chance(0.02)) world.edit(plan.name, { revision: `r${this.#dice.below(3)}` });
+    if (this.#dice.chance(0.02)) {
+      const { undo: _undo, ...forward } = plan;
+      world.plans.set(plan.name, { ...forward, revision: `r${this.#dice.below(3)}`, ...(this.#dice.chance(0.3) && { undo: true }) });
+    }
     if (this.#dice.chance(0.02)) world.edit(plan.name, { retries: new Map([['*', world.now]]) });
     if (this.#dice.chance(0.15)) world.approvals.push(randomApproval(this.#dice, plan, world.now));
     if (this.#dice.chance(0.02)) world.approvals.pop();

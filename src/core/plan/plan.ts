@@ -119,6 +119,8 @@ export type Plan = {
   readonly provenWithinSeconds: number;
   readonly concurrency: Concurrency;
   readonly order: readonly ('Zone' | 'Age' | 'Cost' | 'Name')[];
+  /** It takes back what it has done: its work is that of its rollback, and the order is turned round. */
+  readonly undo?: true;
   /** Names of nodes that come before the others of their stage. */
   readonly first: readonly string[];
   /** A node that limits have kept for so long while others began reserves them, in seconds. */

@@ -21,13 +21,22 @@ const compares: Readonly<Record<Exclude<Plan['order'][number], 'Cost'>, Compare>
   Name: (one, other) => text(one.node.name, other.node.name),
 };
 
-/** The order of a plan: by its expression, then as `order.by` says, then by name, so that it is the same after every restart. */
-export const inPlanOrder = (nodes: Iterable<PlanNode>, plan: Pick<Plan, 'order' | 'forecast'>): readonly PlanNode[] => {
+const reversed =
+  (compare: Compare): Compare =>
+  (one, other) =>
+    compare(other, one);
+
+/**
+ * The order of a plan: by its expression, then as `order.by` says, then by name, so that it is the same after every restart. A plan that is undone goes the other way
+ * round; a rehearsal has found its cost as it is.
+ */
+export const inPlanOrder = (nodes: Iterable<PlanNode>, plan: Pick<Plan, 'order' | 'forecast' | 'undo'>): readonly PlanNode[] => {
   const cost = byCost(plan);
+  const way = plan.undo === true ? reversed : (compare: Compare): Compare => compare;
   const all: readonly Compare[] = [
-    (one, other) => one.rank - other.rank,
-    ...plan.order.map(by => (by === 'Cost' ? cost : compares[by])),
-    compares.Name,
+    way((one, other) => one.rank - other.rank),
+    ...plan.order.map(by => (by === 'Cost' ? cost : way(compares[by]))),
+    way(compares.Name),
   ];
   return [...nodes].sort((one, other) => {
     for (const compare of all) {

@@ -251,3 +251,13 @@ describe('an approval that expires', () => {
     assert.equal(words(decided({ verdicts: [one, two], approvals: [oldFull] }, plan)), 'Running StageSoak');
   });
 });
+
+test('a plan that is undone takes its nodes the other way round, those that somebody has moved first before them, and says what it does', () => {
+  const nodes = nodesOf(3);
+  assert.deepEqual(begun({ nodes }, { undo: true }), ['n3']);
+  assert.deepEqual(begun({ nodes }, { undo: true, first: ['n2'] }), ['n2']);
+  const ranked = nodes.map((one, rank) => ({ ...one, rank }));
+  assert.deepEqual(begun({ nodes: ranked }, { undo: true, order: [] }), ['n3']);
+  assert.match(decided({ nodes }, { undo: true, paused: true }).message, /^Paused/);
+  assert.equal(decided({ nodes }, { undo: true }).message, 'Undone: 0 done, 0 failed, 3 due of 3 nodes');
+});
