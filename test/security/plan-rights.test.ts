@@ -56,6 +56,7 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
       { retries: [{ name: '*', before: '2026-11-21T08:00:00Z' }] },
       { skipNodes: [{ name: 'n1' }] },
       { aborted: true, runID: '2' },
+      { order: { by: ['Age'], first: ['n1'] } },
     ])
       assert.equal((await edit(spec)).status, 200, JSON.stringify(spec));
     for (const spec of [
@@ -69,6 +70,9 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
       { prepare: { job: { podSpec } } },
       { hooks: [{ name: 'h', at: 'BeforeRun', job: { podSpec } }] },
       { rehearse: { image: 'example.test/own:1' } },
+      { controlPlane: 'Last' },
+      { membership: 'Snapshot' },
+      { order: { expression: '[1, 2].all(a, a > 0) ? 1 : 2' } },
       { rollback: { due: { expression: 'true' }, work: { job: { podSpec } } } },
     ]) {
       const reply = await edit(spec);
@@ -114,6 +118,9 @@ describe('rights to plans', { skip, timeout: 120_000 }, () => {
       { stages: [{ ...stage, soakSeconds: 0 }] },
       { stages: [{ ...stage, limit: 100 }] },
       { stages: [{ name: 'before' }, stage] },
+      { nodeSelector: { matchLabels: { group: 'everything' } } },
+      { controlPlane: 'Last' },
+      { membership: 'Snapshot' },
     ]) {
       const reply = await edit('author', spec);
       assert.equal(reply.status, 403, JSON.stringify(spec));
