@@ -14,9 +14,12 @@ import { LazyMapping, List, Mapping, none, Optional, Type, type Value } from './
 
 export type Result = { readonly kind: 'value'; readonly value: Json } | { readonly kind: 'error'; readonly message: string };
 
-/** `steps`: what one evaluation may cost. As many as Kubernetes gives an expression (apiserver/pkg/apis/cel, PerCallLimit). */
-export type Limits = { readonly steps: number };
-const usual: Limits = { steps: 1_000_000 };
+/**
+ * `steps`: what one evaluation may cost. As many as Kubernetes gives an expression (apiserver/pkg/apis/cel, PerCallLimit). `pool`: what several may cost together; what
+ * each has cost is taken from it.
+ */
+export type Limits = { readonly steps?: number; readonly pool?: { left: number } };
+const usual = 1_000_000;
 
 /** Computes an expression with values of CEL. Throws `Failed` and `Exhausted`. */
 export const compute = (expression: Expression, bindings: Bindings, meter: Meter, locals?: Scope['locals']): Value =>
@@ -26,15 +29,17 @@ export const compute = (expression: Expression, bindings: Bindings, meter: Meter
  * Computes an expression. Never throws: what fails at run time, as a missing key does, is a value, and so is an expression that costs more
  * than the limits allow.
  */
-export const evaluate = (expression: Expression, bindings: Bindings, limits: Limits = usual): Result => {
+export const evaluate = (expression: Expression, bindings: Bindings, { steps = usual, pool }: Limits = {}): Result => {
+  const meter = new Meter(Math.min(steps, pool?.left ?? steps));
   try {
-    const meter = new Meter(limits.steps);
     return { kind: 'value', value: plainOf(compute(expression, bindings, meter), meter) };
   } catch (error) {
     if (error instanceof Failed || error instanceof Exhausted) return { kind: 'error', message: error.message };
     // Values and variables that refer to one another can be deeper than an expression may be.
     if (error instanceof RangeError) return { kind: 'error', message: 'evaluation nests too deeply' };
     throw error;
+  } finally {
+    if (pool !== undefined) pool.left -= meter.spent;
   }
 };
 

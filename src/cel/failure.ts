@@ -15,10 +15,17 @@ export const fail = (message: string): never => {
 
 /** Counts what an evaluation costs: a step for each part that is computed, and more for work that grows with the size of a value. */
 export class Meter {
+  readonly #budget: number;
   #left: number;
 
   constructor(budget: number) {
+    this.#budget = budget;
     this.#left = budget;
+  }
+
+  /** What it has cost so far. */
+  get spent(): number {
+    return this.#budget - this.#left;
   }
 
   charge(cost: number): void {

@@ -47,6 +47,28 @@ describe('the expressions of a plan', () => {
     assert.equal(number.rank?.(nodeOf(), now), Number.MAX_SAFE_INTEGER);
   });
 
+  test('that cost too much for all nodes together fail on the rest of them, for a minute', () => {
+    const numbers = JSON.stringify(Array.from({ length: 60 }, (_, index) => index));
+    const due = `${numbers}.all(a, ${numbers}.all(b, ${numbers}.all(c, a + b + c >= 0)))`;
+    const expressions = planExpressions(makePlan({ expressions: { due } }));
+    const nodes = Array.from({ length: 20 }, () => nodeOf());
+    const all = (time: Temporal.Instant): readonly unknown[] => {
+      expressions.pool.begin(time);
+      return nodes.map(node => expressions.due?.(node, time));
+    };
+    const failed = (said: readonly unknown[]): number =>
+      said.filter(one => JSON.stringify(one).includes('cost more than 5000000 steps')).length;
+    const first = failed(all(at(0)));
+    assert.ok(first > 0 && first < 20, `${first} of 20`);
+    const since = performance.now();
+    assert.equal(failed(all(at(1))), first, 'what is known is known, and nothing more is evaluated');
+    assert.ok(performance.now() - since < 50);
+    assert.equal(expressions.pool.restsUntil?.toString(), at(61).toString());
+    assert.ok(failed(all(at(61))) < first, 'it goes on where it was');
+    const cheap = planExpressions(makePlan({ expressions: { due: 'true' } }));
+    assert.deepEqual([cheap.due?.(nodeOf(), now), cheap.pool.refusal], [true, undefined]);
+  });
+
   test('look at the Machine of the node, as it is then; one without a Machine has an empty one', () => {
     const { due, readsMachine } = planExpressions(makePlan({ expressions: { due: "machine.metadata.labels['image'] != 'v2'" } }));
     assert.equal(readsMachine, true);

@@ -6,6 +6,7 @@ import type { Plan } from '../../core/plan/plan.ts';
 import type { Said } from '../../core/plan/snapshot.ts';
 import { timeText } from '../../core/time.ts';
 import type { NodeObject } from './plan-objects.ts';
+import { StepPool } from './step-pool.ts';
 
 /** The CEL of plans: over `node`, the Node as the API serves it without images and managed fields; `machine`, its Machine as far as it is known, with its metadata, providerID and phase (an
  * empty object where there is none); `plan`, its name and runID; and `now`; of gates over `object` and `now`, or over `value` and `labels` of a sample. */
@@ -29,6 +30,8 @@ export type PlanExpressions = {
   readonly finished?: Evaluate<Said>;
   /** A number; where it fails the node comes last. */
   readonly rank?: Evaluate<number>;
+  /** What they may cost; whoever looks at all nodes begins it anew. */
+  readonly pool: StepPool;
   /** Of gates of kinds object and promql, by the gate's name. */
   readonly gates: ReadonlyMap<string, Program>;
 };
@@ -60,10 +63,13 @@ const longest = 200;
 
 type Evaluate<T> = (node: NodeObject, now: Temporal.Instant, machine?: Machine) => T;
 
-const evaluatorOf = (plan: Plan, program: Program): Evaluate<ReturnType<typeof evaluate>> => {
+const evaluatorOf = (plan: Plan, program: Program, pool: StepPool): Evaluate<ReturnType<typeof evaluate>> => {
   const own = planValue(plan);
-  const compute: Evaluate<ReturnType<typeof evaluate>> = ({ object }, now, machine) =>
-    evaluate(program, { node: object, machine: machineValue(machine), plan: own, now });
+  const compute: Evaluate<ReturnType<typeof evaluate>> = ({ object }, now, machine) => {
+    const result =
+      pool.left > 0 ? evaluate(program, { node: object, machine: machineValue(machine), plan: own, now }, { pool }) : undefined;
+    return pool.refusal === undefined && result !== undefined ? result : { kind: 'error', message: pool.refusal ?? '' };
+  };
   if (mentions(program, 'now') || mentions(program, 'machine')) return compute;
   // As long as the node is the same it says the same.
   const known = new WeakMap<NodeObject, ReturnType<typeof evaluate>>();
@@ -71,7 +77,7 @@ const evaluatorOf = (plan: Plan, program: Program): Evaluate<ReturnType<typeof e
     const before = known.get(node);
     if (before !== undefined) return before;
     const result = compute(node, now);
-    known.set(node, result);
+    if (pool.refusal === undefined) known.set(node, result);
     return result;
   };
 };
@@ -95,6 +101,7 @@ const wrong = (place: string, message: string): PlanExpressions => ({
   problem: `${place}: ${message}`,
   readsNow: false,
   readsMachine: false,
+  pool: new StepPool(),
   gates: new Map(),
 });
 
@@ -125,13 +132,15 @@ export const planExpressions = (plan: Plan): PlanExpressions => {
   }
   const gates = gatePrograms(plan);
   if ('problem' in gates) return wrong(gates.problem.place, gates.problem.message);
+  const pool = new StepPool();
   const on = <T>(name: Name, make: (evaluateOn: Evaluate<ReturnType<typeof evaluate>>) => Evaluate<T>): Evaluate<T> | undefined => {
     const program = programs.get(name);
-    return program && make(evaluatorOf(plan, program));
+    return program && make(evaluatorOf(plan, program, pool));
   };
   const [due, done, finished, rank] = [on('due', saying), on('done', saying), on('finished', saying), on('rank', ranking)];
   return {
     gates,
+    pool,
     readsMachine: [...programs.values()].some(program => mentions(program, 'machine')),
     readsNow: [...programs.values(), ...gates.values()].some(program => mentions(program, 'now')) || plan.dueAfterSeconds !== undefined,
     ...(due && { due }),

@@ -216,7 +216,7 @@ export class PlanReconciler {
     const plan = problem === undefined ? stored : { ...stored, problem };
     const decision = this.#decisions.withTrouble(plan.name, decidePlan({ ...snapshot, plan }, now));
     this.#queue.clearAppointment(plan.name);
-    const again = earliest([decision.again, expressions.readsNow ? secondsAfter(now, nowAgain) : undefined]);
+    const again = earliest([decision.again, expressions.pool.restsUntil, expressions.readsNow ? secondsAfter(now, nowAgain) : undefined]);
     if (again !== undefined) this.#queue.addAt(plan.name, again);
     const status = decision.own ?? this.#statusWrite(decision, plan, adapter.status(decision, plan, now));
     // Slots are stored before anything is done for them.
