@@ -1,5 +1,5 @@
 import type { JsonObject } from '../core/json.ts';
-import type { InFlight, Preparing } from '../core/plan/in-flight.ts';
+import type { InFlight, NodeVerdict, Preparing } from '../core/plan/in-flight.ts';
 import type { Plan, Run } from '../core/plan/plan.ts';
 import type { PodTask } from '../core/plan/pods/hook.ts';
 import type { RehearsalTask } from '../core/plan/rehearsal/rehearsal.ts';
@@ -124,6 +124,15 @@ const nodesJson = ({ counts, inFlight, stages }: PlanDecision): NonNullable<Main
   return { selected, due, blocked, inFlight: inFlight.length, done, failed, skipped, unavailable, progress: `${done}/${all}` };
 };
 
+const failureJson = ({ node, stage, step, message, completedAt, held }: NodeVerdict): JsonObject => ({
+  node,
+  stage,
+  step,
+  message: cut(message),
+  time: timeText(completedAt),
+  held,
+});
+
 /** The status that says this. Times are whole seconds, UTC. */
 export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: Temporal.Instant): JsonObject => {
   const stored = plan.status as MaintenancePlanStatus;
@@ -143,14 +152,8 @@ export const maintenancePlanStatus = (decision: PlanDecision, plan: Plan, now: T
     passedOver:
       passedOver.length === 0 ? undefined : passedOver.map(({ node, uid, since }) => ({ node, nodeUID: uid, since: timeText(since) })),
     waitingFor: decision.waiting[0]?.word,
-    failures: failures.map(({ node, stage: of, step, message: text, completedAt, held }) => ({
-      node,
-      stage: of,
-      step,
-      message: cut(text),
-      time: timeText(completedAt),
-      held,
-    })),
+    upNext: decision.upNext.length === 0 ? undefined : [...decision.upNext],
+    failures: failures.map(failureJson),
     hooks: hooks.length === 0 ? undefined : hooks.map(taskJson),
     gates:
       gates.length === 0

@@ -81,6 +81,8 @@ const inFlightOf = (one: RawInFlight): InFlight => {
     uid: one.nodeUID,
     stage: one.stage,
     revision: one.revision,
+    work: one.work,
+    ...(one.domains && { domains: one.domains }),
     state: one.state,
     startedAt: readTime(one.startTime) ?? epoch,
     since: readTime(one.since) ?? epoch,

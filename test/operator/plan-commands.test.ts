@@ -315,7 +315,7 @@ describe('drydock plan', { skip, timeout: 240_000 }, () => {
     );
     assert.equal(
       await run('plan', 'halt', '--reason', 'storage is degraded'),
-      'all plans are halted: storage is degraded; nodes in flight are finished\n',
+      'all plans are halted: storage is degraded; work that has begun is finished, other nodes are released\n',
     );
     await create(api, plan('stopped', 'stopped'));
     const { message } = await untilPlan(api, 'stopped', 'halted', ({ phase }) => phase === 'Halted');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { nodeStates, preparingStates, verdictWords } from '../../core/plan/in-flight.ts';
-import { planPhases } from '../../core/plan/plan.ts';
+import { mostHookRuns, mostSlots, nodeStates, preparingStates, verdictWords, workKinds } from '../../core/plan/in-flight.ts';
+import { mostUpNext, planPhases } from '../../core/plan/plan.ts';
 import { hookStates } from '../../core/plan/pods/hook.ts';
 import { rehearsalStates } from '../../core/plan/rehearsal/rehearsal.ts';
 import { conditions, objectName, rule, rules, stageName, time } from './common.ts';
@@ -12,6 +12,10 @@ const inFlight = z.object({
   nodeUID: z.string(),
   stage: z.string(),
   revision: z.string(),
+  work: z
+    .object({ kind: z.enum(workKinds), rebootsNode: z.boolean(), timeoutSeconds: z.int() })
+    .describe('As the node was begun with, whatever the plan is edited to meanwhile.'),
+  domains: z.record(z.string(), z.string()).optional().describe('Its labels that concurrency.perTopology names.'),
   state: z.enum(nodeStates),
   startTime: time,
   since: time.describe('When it came to this state.'),
@@ -119,15 +123,20 @@ export const maintenancePlanStatus = z
       .optional(),
     resolved: z.object({ maxInFlight: z.int(), maxUnavailable: z.int().optional() }).optional().describe('What percents come to.'),
     stages: z.array(z.object({ name: z.string(), selected: z.int(), done: z.int(), phase: z.string() })).optional(),
-    inFlight: z.array(inFlight).max(1000).optional(),
-    preparing: z.array(preparing).max(1000).optional().describe('Nodes that are got ready before they are held.'),
+    inFlight: z.array(inFlight).max(mostSlots).optional(),
+    preparing: z.array(preparing).max(mostSlots).optional().describe('Nodes that are got ready before they are held.'),
     waiting: z
       .array(z.object({ word: z.string(), who: z.string(), node: z.string().optional(), since: time, ends: time.optional() }))
       .max(50)
       .optional()
       .describe('What keeps the plan, or a node, from going on.'),
     waitingFor: z.string().optional().describe('The first word of waiting.'),
-    hooks: z.array(hookRun).max(2000).optional().describe('Hooks of this run, as far as something waits for them.'),
+    upNext: z
+      .array(z.string())
+      .max(mostUpNext)
+      .optional()
+      .describe('The nodes that come next in the stage that is under way, in their order.'),
+    hooks: z.array(hookRun).max(mostHookRuns).optional().describe('Hooks of this run, as far as something waits for them.'),
     gates: z
       .array(z.object({ name: z.string(), value: z.enum(['True', 'False', 'Unknown']), since: time, message: z.string() }))
       .max(16)

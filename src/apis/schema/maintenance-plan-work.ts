@@ -54,7 +54,14 @@ export const work = z
       .describe('Drydock reboots the node, by systemd, and waits for its new boot ID.'),
     external: z
       .object({
-        annotations: z.record(z.string(), z.string().max(1024)).optional().describe('On the Maintenance, for whoever does the work.'),
+        annotations: z
+          .record(z.string(), z.string().max(1024))
+          .meta({
+            maxProperties: 32,
+            ...rules(rule("self.all(key, !key.contains('drydock.dev/'))", 'annotations of drydock.dev are those of Drydock itself')),
+          })
+          .optional()
+          .describe('On the Maintenance, for whoever does the work.'),
         finished: z.object({ expression: expression('Whether the work on the node has ended.') }),
         timeoutSeconds: z.int32().min(1).default(7200),
       })

@@ -38,7 +38,7 @@ export const halt = async (flags: HaltFlags, env: Readonly<Record<string, string
       return { read: annotations, call: { method: 'PATCH', path, query, contentType: 'application/merge-patch+json', body } };
     });
     const was = before[haltAnnotation];
-    if (release !== true) plainOutput.line(`all plans are halted: ${reason}; nodes in flight are finished`);
+    if (release !== true) plainOutput.line(`all plans are halted: ${reason}; work that has begun is finished, other nodes are released`);
     else plainOutput.line(was === undefined ? 'plans were not halted' : `plans go on; they were halted: ${was}`);
   });
 };

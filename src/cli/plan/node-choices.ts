@@ -56,9 +56,9 @@ const troublesOf = (plan: PlanObject, verdicts: readonly NodeVerdict[]): readonl
   ];
 };
 
-/** Now, or the time of the last of them: the clock here may be behind that of the operator. */
-const timeAfter = (troubles: readonly Trouble[], now: Temporal.Instant): string =>
-  timeText(troubles.reduce((latest, { at }) => (isBefore(latest, at) ? at : latest), now));
+/** The time of the last of them, by the operator's clock: the clock here may be ahead of it, and would set aside what comes later. */
+const timeOfLast = ([first, ...more]: readonly [Trouble, ...Trouble[]]): string =>
+  timeText(more.reduce((latest, { at }) => (isBefore(latest, at) ? at : latest), first.at));
 
 /** `drydock plan retry NAME NODE…|--failed`: sets failures aside. Throws a UsageError for a node that has none. */
 export const retry = async (name: string, nodes: readonly string[], flags: RetryFlags, env: Env): Promise<void> => {
@@ -78,8 +78,9 @@ export const retry = async (name: string, nodes: readonly string[], flags: Retry
         `node ${lacking} has not failed in this run of plan ${name}; drydock plan status ${name} --nodes lists the verdicts`,
       );
     }
-    if (troubles.length === 0) return plainOutput.line(`no node of plan ${name} has failed: there is nothing to retry`);
-    const before = timeAfter(troubles, Temporal.Now.instant());
+    const [first, ...more] = troubles;
+    if (first === undefined) return plainOutput.line(`no node of plan ${name} has failed: there is nothing to retry`);
+    const before = timeOfLast([first, ...more]);
     await changePlan(api, name, ({ spec }) => ({ retries: mergedRetries(spec.retries ?? [], all ? ['*'] : names, before) }));
     const chosen = all ? new Set(troubles.flatMap(({ node = [] }) => node)) : names;
     for (const { hook } of all ? troubles : []) if (hook !== undefined) plainOutput.line(`hook ${hook} runs again`);

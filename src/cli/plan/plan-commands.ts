@@ -145,7 +145,7 @@ const historyCommand = (env: Env): Command =>
 
 const haltCommand = (env: Env): Command =>
   connectionFlags(new Command('halt'))
-    .description('stop all plans of the cluster at once, or let them go on; nodes in flight are finished')
+    .description('stop all plans of the cluster at once, or let them go on; work that has begun is finished')
     .option('--reason <text>', 'stop all plans for this reason')
     .option('--release', 'let all plans go on')
     .option('-n, --namespace <name>', 'namespace of the operator', usualNamespace)

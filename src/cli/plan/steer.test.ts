@@ -52,7 +52,17 @@ test('the node that comes next is at the front once, and a full list loses its l
   const many = Array.from({ length: 100 }, (_, index) => `n${index}`);
   assert.deepEqual(movedToFront(many, 'a'), ['a', ...many.slice(0, 99)]);
   const since = '2026-05-01T10:00:00Z';
-  const flying = { node: 'a', nodeUID: 'a', stage: 'rest', revision: 'r', state: 'Holding', startTime: since, since, attempt: 0 } as const;
+  const flying = {
+    node: 'a',
+    nodeUID: 'a',
+    stage: 'rest',
+    revision: 'r',
+    work: { kind: 'none', rebootsNode: false, timeoutSeconds: 0 },
+    state: 'Holding',
+    startTime: since,
+    since,
+    attempt: 0,
+  } as const;
   assert.match(noTurnOf(planOf({ inFlight: [flying] }), 'a') ?? '', /is in flight/);
   assert.match(noTurnOf(planOf({}, { skipNodes: [{ name: 'a' }] }), 'a') ?? '', /leaves node a out/);
   assert.equal(noTurnOf(planOf({}), 'a'), undefined);

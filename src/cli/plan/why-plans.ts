@@ -2,7 +2,7 @@ import { readMaintenancePlan } from '../../apis/maintenance-plan.ts';
 import type { MaintenancePlanStatus } from '../../apis/schema/maintenance-plan-status.ts';
 import type { Node } from '../../core/hold/node.ts';
 import type { NodeVerdict } from '../../core/plan/in-flight.ts';
-import { plansPath } from '../../core/plan/plan.ts';
+import { mostUpNext, plansPath } from '../../core/plan/plan.ts';
 import { isSetAside } from '../../core/plan/view.ts';
 import { matches } from '../../core/pod/selector.ts';
 import { isControlPlane } from '../../core/quorum/quorum.ts';
@@ -86,7 +86,15 @@ export const planSentence = ({ plan, node, verdict }: Known): string => {
   if (helps !== undefined) return `${name} selects it, has not begun with it, and is ${phase}: ${message}. What helps: ${helps}.`;
   const wait = ownWait(plan, node.name) ?? planWait(plan);
   const own = wait === undefined ? ` The plan is ${phase}: ${message}.` : waitText(wait);
-  return `${name} (${phase}) selects it and has not begun with it.${own}`;
+  return `${name} (${phase}) selects it and has not begun with it${placeOf(status, node.name)}.${own}`;
+};
+
+/** Where it stands in the order of its stage, as far as the status has that. */
+const placeOf = ({ upNext = [], run }: MaintenancePlanStatus, node: string): string => {
+  const place = upNext.indexOf(node);
+  const stage = run?.stage === undefined ? '' : ` of stage ${run.stage}`;
+  if (place >= 0) return `: it is number ${place + 1}${stage}`;
+  return upNext.length < mostUpNext ? '' : `: ${mostUpNext} others${stage} come first, or its stage comes later`;
 };
 
 const isAbout = (plan: PlanObject, node: Node): boolean => {

@@ -17,7 +17,19 @@ const status: MaintenancePlanStatus = {
   nodes: { selected: 9, due: 4, blocked: 0, inFlight: 1, done: 3, failed: 1, skipped: 0, unavailable: 2, progress: '3/8' },
   resolved: { maxInFlight: 1, maxUnavailable: 2 },
   stages: [{ name: 'rest', selected: 8, done: 4, phase: 'Running' }],
-  inFlight: [{ node: 'n1', nodeUID: 'u1', stage: 'rest', revision: 'r', state: 'Holding', startTime: since, since, attempt: 0 }],
+  inFlight: [
+    {
+      node: 'n1',
+      nodeUID: 'u1',
+      stage: 'rest',
+      revision: 'r',
+      work: { kind: 'none', rebootsNode: false, timeoutSeconds: 0 },
+      state: 'Holding',
+      startTime: since,
+      since,
+      attempt: 0,
+    },
+  ],
   waiting: [
     { word: 'MaxInFlight', who: '1 nodes are in flight, and concurrency.maxInFlight allows 1', since },
     { word: 'Draining', who: 'pod web cannot go', node: 'n1', since },
@@ -166,6 +178,11 @@ test('why says what a plan has to do with the node, and what helps', () => {
     [phased('Aborted', 'Aborted'), /drydock plan rerun kernel/],
     [phased('Complete', '9 done'), /is complete: the node was not due\.$/],
     [phased('Running', '3 done'), /has not begun with it\. The plan is Running: 3 done\.$/],
+    [{ ...plan, status: { ...status, upNext: ['n4', 'n5'] } }, /has not begun with it: it is number 2 of stage rest\. It waits for/],
+    [
+      { ...plan, status: { ...status, upNext: Array.from({ length: 20 }, (_, index) => `a${index}`) } },
+      /: 20 others of stage rest come first, or its stage comes later\./,
+    ],
   ];
   for (const [of, words] of table) assert.match(on('n5', of), words);
 });

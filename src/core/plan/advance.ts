@@ -1,6 +1,6 @@
 import type { InFlight, NodeState } from './in-flight.ts';
 import type { PlanSnapshot } from './snapshot.ts';
-import { end, type State, type Step, viewOfNode } from './states/common.ts';
+import { end, type PlanIntent, type State, type Step, viewOfNode } from './states/common.ts';
 import { holding, starting } from './states/hold.ts';
 import { soaking, verifying } from './states/proof.ts';
 import { releasing } from './states/release.ts';
@@ -17,10 +17,10 @@ const states: Readonly<Record<NodeState, State>> = {
 };
 
 /** The next step of one node in flight. Nothing but a verdict, or that the node is gone, ever frees its slot. */
-export const advance = (snapshot: PlanSnapshot, one: InFlight, withdrawn: boolean, now: Temporal.Instant): Step => {
-  const view = viewOfNode(snapshot, one, withdrawn);
+export const advance = (snapshot: PlanSnapshot, one: InFlight, intent: PlanIntent, now: Temporal.Instant): Step => {
+  const view = viewOfNode(snapshot, one, intent);
   // A machine that is replaced takes its node with it: that is the work.
-  const mayBeGone = one.state === 'Releasing' || (one.state === 'Working' && snapshot.plan.work.kind === 'replace');
+  const mayBeGone = one.state === 'Releasing' || (one.state === 'Working' && one.work.kind === 'replace');
   if (view.node === undefined && !mayBeGone) {
     return end(one, now, 'Gone', `Node ${one.node} (${one.uid}) does not exist any more`);
   }

@@ -7,6 +7,7 @@ import { makeWindow } from '../testing/make-window.ts';
 import type { Outage } from './ledger.ts';
 import type { Plan } from './plan.ts';
 import type { PlanNode, PlanSnapshot } from './snapshot.ts';
+import { childNameOf } from './writes.ts';
 
 const out = (...names: readonly string[]): PlanSnapshot['outages'] =>
   new Map(names.map(name => [name, [{ cause: 'NotReady', by: `Node ${name} is not Ready` }] satisfies readonly Outage[]]));
@@ -38,7 +39,7 @@ describe('the plan itself', () => {
       metadata: { name: string; annotations: object };
       spec: { start: object; drain: object };
     };
-    assert.equal(metadata.name, 'kernel-uid-n1');
+    assert.equal(metadata.name, childNameOf({ name: 'kernel' }, 'uid-n1'));
     assert.deepEqual(metadata.annotations, { 'drydock.dev/maintenance-plan': 'kernel' });
     assert.deepEqual(spec.start, { windows: 'Ignore' });
     assert.deepEqual(spec.drain, {
@@ -65,7 +66,8 @@ describe('the plan itself', () => {
       const { inFlight, writes, phase: got } = decided({}, { ...plan, ...over });
       assert.deepEqual([inFlight.length, writes.length, got], [1, 1, phase], JSON.stringify(over));
     }
-    assert.equal(words(decided({ halted: 'power is low' }, plan)), 'Halted Holding');
+    const halted = decided({ halted: 'power is low' }, plan);
+    assert.deepEqual([halted.phase, halted.inFlight[0]?.outcome?.verdict, halted.writes.length], ['Halted', 'Requeued', 0]);
     // Nothing has been done to n1 yet: it is given up.
     for (const over of [{ aborted: true }, { deleting: true }]) {
       assert.equal(decided({}, { ...plan, ...over }).inFlight[0]?.outcome?.verdict, 'Skipped');

@@ -8,12 +8,13 @@ import { type Plan, planFinalizer, type Run } from './plan.ts';
 import { type Preparation, prepareAhead } from './pods/prepare.ts';
 import { hooksToStore, ofHalt, runHooks } from './pods/run-hooks.ts';
 import { runRehearsal } from './rehearsal/run-rehearsal.ts';
+import { retriesNow } from './retries.ts';
 import type { PlanDecision, PlanSnapshot, StageCount, Waiting } from './snapshot.ts';
 import { runWith } from './start/approvals.ts';
 import { forecastOf } from './start/forecast.ts';
 import { isUsed } from './start/stages.ts';
 import { nextStart, type Start } from './start/start.ts';
-import type { Step } from './states/common.ts';
+import type { PlanIntent, Step } from './states/common.ts';
 import { isOver, type PlanView, viewOf } from './view.ts';
 import { announce, childNameOf, deleteRecordWrite, ownWrite } from './writes.ts';
 
@@ -149,7 +150,7 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
   const hasDeadline = forecast.deadline !== undefined && forecast.end !== undefined;
   const next = hasDeadline ? secondsAfter(now, forecastAgain) : undefined;
   const again = earliest([start?.again, more.again, ...steps.map(step => step.again), next]);
-  const first = begun && advance(view.snapshot, begun, false, now);
+  const first = begun && advance(view.snapshot, begun, { withdrawn: false }, now);
   return {
     phase,
     message,
@@ -157,6 +158,7 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
     run: runWith(run, view.snapshot.plan, begun),
     inFlight: begun === undefined ? kept : [...kept, begun],
     waiting,
+    upNext: start?.upNext ?? [],
     counts: view.counts,
     forecast,
     stages: stageCounts(view, start?.stage),
@@ -176,9 +178,14 @@ const decisionOf = (view: PlanView, run: Run, steps: readonly Step[], now: Tempo
 export const decidePlan = (snapshot: PlanSnapshot, now: Temporal.Instant): PlanDecision => {
   const run = runOf(snapshot.plan, now);
   const isNew = run !== snapshot.plan.run;
-  const known = isNew ? { ...snapshot, slices: [], plan: { ...snapshot.plan, run, passedOver: [] } } : snapshot;
+  const { retries, next } = retriesNow(snapshot.plan, now);
+  const plan = { ...snapshot.plan, retries };
+  const known = isNew ? { ...snapshot, slices: [], plan: { ...plan, run, passedOver: [] } } : { ...snapshot, plan };
   const view = viewOf(known, now);
-  const steps = known.plan.inFlight.map(one => advance(known, one, isWithdrawn(known.plan), now));
+  const intent: PlanIntent = { withdrawn: isWithdrawn(known.plan), halted: haltedBy(view) };
+  const steps = known.plan.inFlight.map(one => advance(known, one, intent, now));
   // A slot that is free counts as free from the next look on, when that is stored.
-  return decisionOf(view, run, steps, now);
+  const decision = decisionOf(view, run, steps, now);
+  const again = earliest([decision.again, next]);
+  return { ...decision, ...(again && { again }) };
 };

@@ -17,11 +17,11 @@ const remedy = 'look at status.failures, then set them aside with drydock plan r
  * Undefined as long as it may go on.
  */
 export const haltedBy = (view: PlanView): string | undefined => {
-  const { snapshot, failures, selected, stages } = view;
+  const { snapshot, failures, counts, stages } = view;
   const { maxFailures, consecutive, inFirstStage } = snapshot.plan.halt;
   if (snapshot.halted !== undefined) return `all plans are halted: ${snapshot.halted}`;
   if (view.gateHalt !== undefined) return `gate ${view.gateHalt.gate} was false: ${view.gateHalt.message}: ${remedy}`;
-  const allowed = maxFailures === undefined ? undefined : resolveAmount(maxFailures, selected.size);
+  const allowed = maxFailures === undefined ? undefined : resolveAmount(maxFailures, counts.selected);
   if (allowed !== undefined && failures.length > allowed) {
     return `${failures.length} nodes have failed, and halt.maxFailures allows ${allowed}: ${remedy}`;
   }

@@ -21,12 +21,20 @@ export type Outcome = {
   readonly held: boolean;
 };
 
+export const workKinds = ['job', 'reboot', 'external', 'replace', 'none'] as const;
+
+/** What of the work counts for as long as a node is in flight, whatever the plan is edited to meanwhile. */
+export type BegunWork = { readonly kind: (typeof workKinds)[number]; readonly rebootsNode: boolean; readonly timeoutSeconds: number };
+
 /** One node that the plan has begun with and has no verdict recorded for: an entry of status.inFlight. Its slot is free when the entry is gone. */
 export type InFlight = {
   readonly node: string;
   readonly uid: string;
   readonly stage: string;
   readonly revision: string;
+  readonly work: BegunWork;
+  /** Its labels that concurrency.perTopology names: they count when its Node object is gone, too. */
+  readonly domains?: Readonly<Record<string, string>>;
   readonly state: NodeState;
   readonly startedAt: Temporal.Instant;
   /** When it came to this state. */
@@ -46,6 +54,10 @@ export type InFlight = {
   readonly rebooted?: true;
   readonly outcome?: Outcome;
 };
+
+/** Entries of status.inFlight, and of status.hooks: the status stays far below what the API server stores. */
+export const mostSlots = 1000;
+export const mostHookRuns = 2000;
 
 /** One node that is got ready before it is held, by another pod in each run: an entry of status.preparing. */
 export type Preparing = PodTask & {

@@ -9,6 +9,8 @@ import { resolveAmount } from './amount.ts';
 import type { GateValue } from './gates/gate.ts';
 import { outagesOf, unavailableOf } from './ledger.ts';
 import type { Plan } from './plan.ts';
+import type { PlanDecision } from './snapshot.ts';
+import { childNameOf } from './writes.ts';
 
 /** Random plans on random nodes, with kills, cordons, deaths and edits; after each step the laws have to hold. */
 
@@ -92,7 +94,7 @@ class Story {
     const had = new Set((last?.inFlight ?? []).map(({ uid }) => uid));
     const outages = this.#outages();
     world.lives = lives;
-    world.pass(name);
+    this.#begunWork(world.pass(name));
     const plan = world.plans.get(name);
     const begun = (plan?.inFlight ?? []).filter(({ uid }) => !had.has(uid));
     assert.ok(begun.length <= 1, 'at most one start a decision');
@@ -100,6 +102,17 @@ class Story {
     if (last === undefined || plan === undefined || one === undefined) return;
     this.#startIsAllowed(name, before);
     this.starts.begun(world, last, plan, one, outages);
+  }
+
+  /** Work is begun on nodes that are held and empty, of the revision that they were begun with, and not while the plan is halted. */
+  #begunWork(decision: PlanDecision | undefined): void {
+    for (const { what, body } of decision?.writes ?? []) {
+      if (what !== 'create the pod that works on the node') continue;
+      const { nodeName } = (body as { readonly spec: { readonly nodeName: string } }).spec;
+      const slot = decision?.inFlight.find(({ node }) => node === nodeName);
+      assert.equal(slot?.revision, decision?.run?.revision, `other work than ${nodeName} was begun with`);
+      assert.ok(this.world.nodes.get(nodeName)?.unschedulable, `${nodeName} is worked on and not held`);
+    }
   }
 
   #startIsAllowed(name: string, before: readonly (readonly [Plan, { out: number }])[]): void {
@@ -128,7 +141,7 @@ class Story {
     }
     for (const child of world.children.values()) {
       const plan = world.plans.get(child.plan ?? '');
-      if (plan === undefined || child.deleting || world.nodes.get(child.nodeName)?.uid !== child.name.slice(plan.name.length + 1)) continue;
+      if (plan === undefined || child.deleting || childNameOf(plan, world.nodes.get(child.nodeName)?.uid ?? '') !== child.name) continue;
       const slot = plan.inFlight.some(({ node }) => node === child.nodeName);
       const held = [...world.slices.values()].some(
         one => one.planUid === plan.uid && one.verdicts.some(verdict => verdict.node === child.nodeName && verdict.held),
@@ -237,6 +250,11 @@ class Story {
     else this.world.plans.delete(name);
   }
 
+  #retryHooks(): void {
+    for (const { name, hooks, retries } of this.#plans())
+      if (hooks.length > 0) this.world.edit(name, { retries: new Map([...retries, ['*', this.world.now]]) });
+  }
+
   /** Everybody is well again and stays so: what can end has to. */
   end(): void {
     const { world } = this;
@@ -244,13 +262,12 @@ class Story {
     for (const node of world.nodes.values()) {
       world.setNode(node.name, { conditions: ready, ...(node.holdRecord === undefined && { unschedulable: false }) });
     }
-    for (const plan of world.plans.values()) {
-      const retries = plan.hooks.length > 0 ? new Map([...plan.retries, ['*', world.now] as const]) : plan.retries;
-      world.edit(plan.name, { paused: false, retries });
-    }
+    for (const { name } of this.#plans()) world.edit(name, { paused: false });
     for (let [turn, quiet] = [0, 0]; turn < 600 && quiet < 6; turn += 1) {
       for (const { name } of this.#plans()) this.#pass(name, Number.POSITIVE_INFINITY);
       this.#laws();
+      // A hook may have failed before, and be looked at later.
+      if (turn < 60 && turn % 20 === 0) this.#retryHooks();
       // Somebody does away with the windows in the end, so that what waits for them can end too.
       if (turn === 60) world.windows = [];
       const isQuiet = this.#plans().every(({ inFlight, preparing, hookRuns, deleting }) => {
@@ -264,11 +281,12 @@ class Story {
       assert.equal(plan.inFlight.length, 0, `${plan.name}: in flight in the end: ${JSON.stringify(plan.inFlight)}`);
       assert.ok(!plan.deleting, `${plan.name} is gone in the end: ${JSON.stringify([plan.finalizers, plan.inFlight])}`);
       const strays = [...world.children.values()].filter(
-        one => one.plan === plan.name && world.nodes.get(one.nodeName)?.uid !== one.name.slice(plan.name.length + 1),
+        one => one.plan === plan.name && childNameOf(plan, world.nodes.get(one.nodeName)?.uid ?? '') !== one.name,
       );
       assert.equal(strays.length, 0, `${strays[0]?.name} holds a node of another uid`);
       const decision = world.pass(plan.name);
-      const explained = decision?.phase === 'Complete' || decision?.phase === 'Halted' || (decision?.waiting.length ?? 0) > 0;
+      const isOver = decision?.phase === 'Complete' || decision?.phase === 'Halted';
+      const explained = isOver || (decision?.waiting.length ?? 0) + (decision?.inFlight.length ?? 0) > 0;
       assert.ok(explained, `${plan.name}: ${decision?.phase} ${decision?.message}`);
     }
   }

@@ -2,7 +2,7 @@ import type { JsonObject } from '../json.ts';
 import type { LabelSelector } from '../pod/selector.ts';
 import type { Amount } from './amount.ts';
 import type { Gate, GateHalt, GateState } from './gates/gate.ts';
-import type { InFlight, Preparing } from './in-flight.ts';
+import type { BegunWork, InFlight, Preparing } from './in-flight.ts';
 import type { Hook, HookRun } from './pods/hook.ts';
 import type { RehearsalTask, Rehearse, RehearsedForecast } from './rehearsal/rehearsal.ts';
 
@@ -42,6 +42,13 @@ export type Work =
     }
   | { readonly kind: 'none' };
 
+/** The work as it is now, for the nodes that are begun with. */
+export const begunWork = (work: Work): BegunWork => ({
+  kind: work.kind,
+  rebootsNode: work.kind === 'reboot' || (work.kind === 'job' && work.rebootsNode),
+  timeoutSeconds: work.kind === 'none' ? 0 : work.timeoutSeconds,
+});
+
 /** A pod on the node does it. */
 export type PodWork = Extract<Work, { kind: 'job' }>;
 
@@ -69,6 +76,9 @@ export const restStage: Stage = { name: 'rest', soakSeconds: 0, approveAfter: fa
 
 /** Names that `order.first` may have. */
 export const mostFirst = 100;
+
+/** Names in status.upNext. */
+export const mostUpNext = 20;
 
 export type TopologyLimit = { readonly key: string; readonly maxUnavailable?: number; readonly maxDomains?: number };
 

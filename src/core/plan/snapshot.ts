@@ -106,7 +106,7 @@ export type PlanSnapshot = {
   readonly nodes: ReadonlyMap<string, PlanNode>;
   /** What takes nodes out of service now, of all nodes of the cluster, by name. */
   readonly outages: ReadonlyMap<string, readonly Outage[]>;
-  /** The Maintenances of this plan, by their name. */
+  /** The Maintenances of this plan, and others that have a name which it needs, by their name. */
   readonly children: ReadonlyMap<string, MaintenanceRequest>;
   /** MachineMaintenances in the operator's namespace, by their name; none where the work is no replacement. */
   readonly replacements: ReadonlyMap<string, MachineRequest>;
@@ -164,6 +164,8 @@ export type PlanDecision = {
   readonly preparing: readonly Preparing[];
   readonly passedOver: Plan['passedOver'];
   readonly waiting: readonly Waiting[];
+  /** Names of the nodes that come next, in their order; not all of them. */
+  readonly upNext: readonly string[];
   readonly counts: PlanCounts;
   readonly forecast: Forecast;
   readonly stages: readonly StageCount[];

@@ -7,7 +7,7 @@ import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode }
 import { advance } from './advance.ts';
 import { decidePlan } from './decide.ts';
 import type { InFlight, NodeState } from './in-flight.ts';
-import type { Plan, Work } from './plan.ts';
+import { begunWork, type Plan, type Work } from './plan.ts';
 import { rebootPodSpec } from './pods/reboot.ts';
 import type { PlanNode, PlanSnapshot, WorkPod } from './snapshot.ts';
 import type { Step } from './states/common.ts';
@@ -35,6 +35,7 @@ type Given = {
   readonly pod?: Partial<WorkPod>;
   readonly others?: PlanSnapshot['others'];
   readonly withdrawn?: boolean;
+  readonly halted?: string;
   readonly image?: string;
 };
 
@@ -48,10 +49,11 @@ const step = ({
   pod,
   others = [],
   withdrawn = false,
+  halted,
   image,
 }: Given): Step => {
   const full = makePlan({ work, rebooted: 'Required', ...plan });
-  const slot = makeInFlight('n1', { state, attempt: 1, bootIdBefore: 'n1-boot-1', ...one });
+  const slot = makeInFlight('n1', { state, attempt: 1, bootIdBefore: 'n1-boot-1', work: begunWork(full.work), ...one });
   const name = childNameOf(full, slot.uid);
   const request = makeRequest(name, {
     plan: 'kernel',
@@ -76,7 +78,7 @@ const step = ({
     others,
     settings: { workNamespace: 'drydock-plans', machineNamespace: 'drydock-system', ...(image !== undefined && { image }) },
   });
-  return advance(snapshot, slot, withdrawn, now);
+  return advance(snapshot, slot, { withdrawn, halted }, now);
 };
 
 /** Where it is then, in short: the state, or the verdict and whether the node stays held. */
@@ -129,7 +131,10 @@ describe('a node in flight', () => {
     assert.equal(to({ state: 'Working', pod: { phase: 'Failed' }, one: { podUid: 'pod-1', attempt: 2 } }), 'Failed held');
     assert.equal(to({ state: 'Working', one: { podUid: 'pod-1', attempt: 2 } }), 'Failed held', 'somebody has deleted it');
     assert.equal(to({ state: 'Working', pod: {}, one: { podUid: 'pod-1', since: at(-100) } }), 'Failed held', 'its time is up');
-    assert.equal(to({ state: 'Working', child: 'none' }), 'Failed held');
+    assert.equal(to({ state: 'Working', child: 'none' }), 'Failed', 'nothing holds it any more');
+    assert.equal(to({ state: 'Working', child: 'none', pod: {}, one: { podUid: 'pod-1' } }), 'Working, HoldLost', 'work is not killed');
+    assert.equal(to({ state: 'Working', child: { deleting: true }, pod: { phase: 'Succeeded' }, one: { podUid: 'pod-1' } }), 'Failed');
+    assert.equal(to({ state: 'Working', child: 'none', pod: {}, one: { podUid: 'pod-1', since: at(-100) } }), 'Failed', 'its time is up');
     assert.equal(
       to({ state: 'Working', pod: { phase: 'Failed' }, one: { podUid: 'pod-1', attempt: 2 }, plan: { onFailure: 'GiveBack' } }),
       'Failed',
@@ -201,14 +206,52 @@ describe('a node in flight', () => {
     assert.deepEqual(writes(held), ['record the verdict'], 'it keeps its Maintenance');
   });
 
-  test('that an earlier revision has left held is worked on anew; where people are asked first, in its turn only', () => {
+  test('is worked on only while it is held and empty, another time too', () => {
+    assert.equal(to({ state: 'Working', one: { attempt: 2 }, of: { ...held, unschedulable: false } }), 'Working, HoldLost');
+    assert.equal(to({ state: 'Working', one: { attempt: 2 }, child: { history: makeRequest('x').history } }), 'Working, HoldLost');
+    assert.equal(
+      to({ state: 'Working', one: { since: at(-100) }, of: { ...held, unschedulable: false } }),
+      'Failed held',
+      'its time is up',
+    );
+  });
+
+  test('is released when the plan is halted before its work began; work that has begun goes on', () => {
+    const halted = 'a canary has failed';
+    assert.equal(to({ state: 'Starting', child: 'none', halted }), 'Requeued');
+    assert.equal(to({ state: 'Starting', halted }), 'Requeued');
+    assert.equal(to({ state: 'Holding', halted, child: { history: makeRequest('x').history } }), 'Requeued', 'in the middle of its drain');
+    assert.equal(to({ state: 'Holding', halted }), 'Requeued');
+    assert.equal(to({ state: 'Working', halted }), 'Working, create the pod, Working');
+    assert.equal(to({ state: 'Verifying', halted, of: { ...held, bootId: 'next' } }), 'Soaking');
+  });
+
+  test('that was begun with before an edit gets nothing of the other work: it is given back, or finishes its own', () => {
+    const old = { revision: 'r0' };
+    assert.equal(to({ state: 'Starting', child: 'none', one: old }), 'Skipped');
+    assert.equal(to({ state: 'Holding', one: old }), 'Skipped');
+    assert.equal(to({ state: 'Working', one: old }), 'Skipped', 'its pod was never made');
+    assert.equal(to({ state: 'Working', one: { ...old, attempt: 2 } }), 'Failed held', 'the first attempt has changed it');
+    assert.equal(to({ state: 'Working', one: { ...old, podUid: 'pod-1' }, pod: {} }), 'Working, Working');
+    assert.equal(to({ state: 'Working', one: { ...old, podUid: 'pod-1' }, pod: { phase: 'Failed' } }), 'Failed held', 'no other attempt');
+    const none = { work: { kind: 'none' } } as const;
+    assert.equal(
+      to({ state: 'Working', one: { ...old, podUid: 'pod-1', work: begunWork(work) }, pod: { phase: 'Succeeded' }, plan: none }),
+      'Rebooting',
+    );
+    const external = { ...old, work: { kind: 'external', rebootsNode: false, timeoutSeconds: 60 } } as const;
+    assert.equal(to({ state: 'Working', one: external, node: { finished: true } }), 'Failed held', 'another expression says so');
+    const booted = { ...held, bootId: 'next' };
+    assert.equal(to({ state: 'Verifying', one: old, of: booted }), 'Skipped');
+    assert.equal(to({ state: 'Soaking', one: { ...old, soakSince: at(-1) }, of: booted, node: { done: false } }), 'Skipped');
+  });
+
+  test('that an earlier revision has left held waits for somebody, and passes no stage, approval or gate', () => {
     const outcome = { verdict: 'Failed', step: 'Working', message: 'no', held: true } as const;
     const left = { state: 'Releasing', one: { revision: 'r0', outcome } } as const;
-    assert.equal(to(left), 'Starting');
     assert.equal(to({ ...left, node: { due: false } }), 'Skipped');
-    assert.equal(to({ ...left, plan: { needsApproval: true } }), 'Failed held');
-    const stages = [{ name: 'canary', soakSeconds: 0, approveAfter: true }];
-    const asked = step({ ...left, plan: { stages } }).one;
+    assert.equal(to(left), 'Failed held');
+    const asked = step(left).one;
     assert.equal(asked?.revision, 'r1', 'it is recorded in this run');
     assert.match(asked?.outcome?.message ?? '', /drydock plan retry kernel n1/);
   });

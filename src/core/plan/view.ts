@@ -2,7 +2,7 @@ import { isControlPlane } from '../quorum/quorum.ts';
 import { mostUnavailable, resolveAmount } from './amount.ts';
 import { type AskedGate, askGates, gateHaltOf } from './gates/ask-gates.ts';
 import type { GateHalt } from './gates/gate.ts';
-import { type InFlight, isRefused, type NodeVerdict } from './in-flight.ts';
+import { type InFlight, isRefused, mostHookRuns, mostSlots, type NodeVerdict } from './in-flight.ts';
 import { unavailableOf } from './ledger.ts';
 import type { Plan } from './plan.ts';
 import { isRetried } from './retries.ts';
@@ -40,18 +40,20 @@ const verdictsOf = ({ slices, plan }: PlanSnapshot): ReadonlyMap<string, NodeVer
       .map(verdict => [verdict.uid, verdict]),
   );
 
+const isChosen = ({ selected, node }: PlanNode, { controlPlane }: Plan): boolean =>
+  selected && (controlPlane !== 'Never' || !isControlPlane(node));
+
 /**
  * Times are whole seconds. A node of the very second in which the run began may be the first successor, where machines are replaced: it is none of the run.
  */
 const selectedOf = ({ nodes, plan }: PlanSnapshot): ReadonlyMap<string, PlanNode> => {
-  const { membership, run, controlPlane } = plan;
+  const { membership, run } = plan;
   const since = membership === 'Snapshot' ? run?.startedAt : undefined;
   return new Map(
     [...nodes].filter(
-      ([, { selected, node, createdAt }]) =>
-        selected &&
-        (controlPlane !== 'Never' || !isControlPlane(node)) &&
-        (since === undefined || Temporal.Instant.compare(createdAt, since) < (plan.work.kind === 'replace' ? 0 : 1)),
+      ([, one]) =>
+        isChosen(one, plan) &&
+        (since === undefined || Temporal.Instant.compare(one.createdAt, since) < (plan.work.kind === 'replace' ? 0 : 1)),
     ),
   );
 };
@@ -93,9 +95,20 @@ const replacedOf = ({ plan }: PlanSnapshot, { selected, verdicts }: Known): read
   return [...verdicts.values()].filter(({ uid, verdict }) => verdict === 'Done' && !uids.has(uid));
 };
 
-/** Of the nodes of the run, those that are out of service; one whose machine is being replaced is until the other one is there. */
-export const outOfService = (selected: PlanView['selected'], { plan, outages }: PlanSnapshot): readonly string[] =>
-  unavailableOf(new Set([...selected.keys(), ...plan.inFlight.map(({ node }) => node)]), outages);
+/**
+ * Of the nodes that the selector matches, those that are out of service: nodes that have no part in the run, such as the successors of replaced ones, are counted
+ * too. One whose machine is being replaced is out until the other one is there.
+ */
+export const outOfService = ({ plan, nodes, outages }: PlanSnapshot): readonly string[] => {
+  const chosen = [...nodes].filter(([, one]) => isChosen(one, plan)).map(([name]) => name);
+  return unavailableOf(new Set([...chosen, ...plan.inFlight.map(({ node }) => node)]), outages);
+};
+
+/** Hooks of a node have entries of their own in the status, before and after it; as many again are left for those of stages and of the run. */
+const mostInFlight = ({ hooks }: Plan): number => {
+  const each = hooks.filter(({ at }) => at === 'BeforeNode' || at === 'AfterNode').length;
+  return each === 0 ? mostSlots : Math.min(mostSlots, Math.floor(mostHookRuns / 2 / each));
+};
 
 const countsOf = (snapshot: PlanSnapshot, { selected, verdicts }: Known, replaced: number): PlanCounts => {
   const { plan } = snapshot;
@@ -113,9 +126,9 @@ const countsOf = (snapshot: PlanSnapshot, { selected, verdicts }: Known, replace
     done: many('Done'),
     failed: many('Failed'),
     skipped: many('Skipped') + all.filter(({ node }) => plan.skips.has(node.name) && !verdicts.has(node.uid)).length,
-    maxInFlight: resolveAmount(plan.concurrency.maxInFlight, size) ?? 0,
+    maxInFlight: Math.min(resolveAmount(plan.concurrency.maxInFlight, size) ?? 0, mostInFlight(plan)),
     ...(most !== undefined && { maxUnavailable: most }),
-    unavailable: outOfService(selected, snapshot).length,
+    unavailable: outOfService(snapshot).length,
   };
 };
 

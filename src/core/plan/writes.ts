@@ -28,8 +28,11 @@ export const announce = ({ name, uid, resourceVersion }: Plan, type: KubeEvent['
 /** Of an object that a plan makes: its own name without dots, and what tells it from the others. */
 const nameOf = ({ name }: Pick<Plan, 'name'>, suffix: string): string => nameWith(name.replaceAll('.', '-'), suffix);
 
-/** Of the Maintenance that holds a node for a plan, or of the MachineMaintenance that replaces its machine. */
-export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string => nameOf(plan, nodeUid);
+/**
+ * Of the Maintenance that holds a node for a plan, or of the MachineMaintenance that replaces its machine. Of a long name only the beginning is in it, so what tells
+ * it from others is of the whole name.
+ */
+export const childNameOf = (plan: Pick<Plan, 'name'>, nodeUid: string): string => nameOf(plan, short(`${plan.name}/${nodeUid}`));
 
 /** Of the pod that works on a node: another one for each time that the plan begins with the node, and for each attempt. */
 export const podNameOf = (plan: Pick<Plan, 'name' | 'uid'>, { uid, startedAt, attempt }: InFlight): string =>
@@ -70,6 +73,10 @@ const drainOf = ({ drain }: Plan, settings: PlanSettings): JsonObject => {
   return { ...drain, ignorePods: [...others, workPods(settings)] };
 };
 
+/** Drydock's own annotations say whose an object is: a plan does not choose them. */
+const othersOnly = (annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(annotations).filter(([key]) => !/(^|\.)drydock\.dev\//.test(key)));
+
 /** Creates the Maintenance that holds the node until the plan is done with it. */
 export const createChildWrite = ({ plan, settings }: PlanSnapshot, { node, uid }: InFlight): Write => ({
   what: 'create the maintenance of the node',
@@ -80,7 +87,7 @@ export const createChildWrite = ({ plan, settings }: PlanSnapshot, { node, uid }
     kind: 'Maintenance',
     metadata: {
       name: childNameOf(plan, uid),
-      annotations: { [planAnnotation]: plan.name, ...(plan.work.kind === 'external' && plan.work.annotations) },
+      annotations: { ...(plan.work.kind === 'external' && othersOnly(plan.work.annotations)), [planAnnotation]: plan.name },
     },
     spec: {
       nodeName: node,
@@ -172,17 +179,18 @@ const verdictJson = ({ uid, node: _node, startedAt, completedAt, ...rest }: Node
 const recordNameOf = (plan: Plan, revision: string, slice: number): string =>
   nameOf(plan, `${short(`${plan.uid}/${plan.runId}/${revision}`)}-${slice}`);
 
-/** Where a verdict is recorded: where the node has one, else in the first slice with room. */
-const sliceFor = (slices: readonly RecordSlice[], verdict: NodeVerdict): RecordSlice | undefined =>
-  slices.find(({ verdicts }) => verdicts.some(({ node }) => node === verdict.node)) ??
-  slices.find(({ verdicts }) => verdicts.length < sliceSize);
+/** Where a verdict is recorded: where the node has one, else in the first slice with room that has none of another node of its name. */
+const sliceFor = (slices: readonly RecordSlice[], { node, uid }: NodeVerdict): RecordSlice | undefined =>
+  slices.find(({ verdicts }) => verdicts.some(one => one.uid === uid)) ??
+  slices.find(({ verdicts }) => verdicts.length < sliceSize && !verdicts.some(one => one.node === node));
 
 /** Records a verdict. A node has one place in a run: the same again changes nothing. */
 export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict, revision: string): Write => {
   const slice = sliceFor(slices, verdict);
   const type = verdict.verdict === 'Failed' ? 'Warning' : 'Normal';
   const said = announce(plan, type, `Node${verdict.verdict}`, `Node ${verdict.node}: ${verdict.message}`);
-  const verdicts = { [verdict.node]: verdictJson(verdict) };
+  const json = verdictJson(verdict);
+  const verdicts = { [verdict.node]: json };
   const common = { what: 'record the verdict', store: 'planRecords', announce: [said] } as const;
   if (slice !== undefined) {
     return {
@@ -190,7 +198,11 @@ export const recordWrite = ({ plan, slices }: PlanSnapshot, verdict: NodeVerdict
       method: 'PATCH',
       style: 'merge',
       path: `${recordsPath}/${slice.name}`,
-      body: { metadata: { resourceVersion: slice.resourceVersion }, spec: { verdicts } },
+      // What the verdict before had measured says nothing of this one.
+      body: {
+        metadata: { resourceVersion: slice.resourceVersion },
+        spec: { verdicts: { [verdict.node]: { workSeconds: null, rebootSeconds: null, ...json } } },
+      },
     };
   }
   const name = recordNameOf(plan, revision, slices.length);

@@ -78,6 +78,7 @@ export const makeInFlight = (node: string, over: Partial<InFlight> = {}): InFlig
   uid: `uid-${node}`,
   stage: 'rest',
   revision: 'r1',
+  work: { kind: 'none', rebootsNode: false, timeoutSeconds: 0 },
   state: 'Starting',
   startedAt: at(-60),
   since: at(-60),

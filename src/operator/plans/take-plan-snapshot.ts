@@ -5,6 +5,7 @@ import { outagesOf } from '../../core/plan/ledger.ts';
 import type { Plan } from '../../core/plan/plan.ts';
 import { sortRecords } from '../../core/plan/records.ts';
 import type { MachineLink, OtherPlan, PlanNode, PlanSettings, PlanSnapshot, Said } from '../../core/plan/snapshot.ts';
+import { childNameOf } from '../../core/plan/writes.ts';
 import { matches } from '../../core/pod/selector.ts';
 import { isControlPlane, membersOf } from '../../core/quorum/quorum.ts';
 import { isBefore, secondsAfter } from '../../core/time.ts';
@@ -98,6 +99,7 @@ const replacementsOf = (plan: Plan, { machines, settings }: SnapshotInputs): Pla
 const nodesOf = (plan: Plan, inputs: SnapshotInputs, children: PlanSnapshot['children'], now: Temporal.Instant): PlanSnapshot['nodes'] => {
   const { plans, cache, expressionsOf } = inputs;
   const expressions = expressionsOf(plan);
+  expressions.pool.begin(now);
   const machines = asksForMachines(plan, expressions) ? machinesByNode(inputs) : undefined;
   const wanted = new Set([...plan.inFlight.map(({ node }) => node), ...[...children.values()].map(({ nodeName }) => nodeName)]);
   const found = new Map<string, PlanNode>();
@@ -117,11 +119,19 @@ const gateInputs = ({ cache, gateObjects, gateQueries }: SnapshotInputs): Parame
   queries: gateQueries,
 });
 
+/** Its Maintenances, and those of others that have a name which it needs. */
+const childrenOf = (plan: Plan, { cache }: SnapshotInputs): PlanSnapshot['children'] => {
+  const needed = new Set(plan.inFlight.map(({ uid }) => childNameOf(plan, uid)));
+  const found = [...cache.requests.values()].filter(
+    one => one.plan === plan.name || (needed.has(one.name) && one.adapter.kind === 'Maintenance'),
+  );
+  return new Map(found.map(request => [request.name, request]));
+};
+
 /** Everything that is known about one plan at this moment. */
 export const takePlanSnapshot = (plan: Plan, inputs: SnapshotInputs, now: Temporal.Instant): PlanSnapshot => {
   const { plans, cache, settings, ownNode } = inputs;
-  const ours = [...cache.requests.values()].filter(request => request.plan === plan.name);
-  const children = new Map(ours.map(request => [request.name, request]));
+  const children = childrenOf(plan, inputs);
   const { halted } = plans;
   return {
     plan,

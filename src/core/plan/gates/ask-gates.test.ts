@@ -64,7 +64,7 @@ describe('a gate', () => {
         children: new Map([[child.name, child]]),
         gates: new Map([['ceph', value]]),
       });
-      const { one: next, waiting } = advance(snapshot, one, false, now);
+      const { one: next, waiting } = advance(snapshot, one, { withdrawn: false }, now);
       return `${waiting?.word} ${next?.soakSince === undefined ? 'anew' : 'on'}`;
     };
     assert.equal(soaking(yes), 'Soaking on');

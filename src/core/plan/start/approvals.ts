@@ -15,9 +15,9 @@ export type Agreement = {
   readonly expired?: Approval;
 };
 
-/** It was given to this very run and revision: what was agreed to before an edit of the work is void. */
-const isFor = ({ plan: name, run, revision }: Approval, plan: Plan): boolean =>
-  name === plan.name && run === plan.run?.id && revision === plan.run.revision;
+/** It was given to this very run and revision of this plan: what was agreed to before an edit of the work, or to an earlier plan of the same name, is void. */
+const isFor = ({ plan: name, run, revision, createdAt }: Approval, plan: Plan): boolean =>
+  name === plan.name && run === plan.run?.id && revision === plan.run.revision && !isBefore(createdAt, plan.createdAt);
 
 /** Names of the stages behind this one; all of them where it is none. */
 const stagesBehind = ({ stages }: PlanView, stage: string | undefined): ReadonlySet<string> => {

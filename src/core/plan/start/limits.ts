@@ -56,9 +56,13 @@ const otherLimit = (view: PlanView, { name: plan, selected, maxUnavailable }: Ot
   return ({ name }) => (selected.has(name) ? { word: 'OtherPlanLimit', who } : undefined);
 };
 
+/** Where a node is, or was, when its Node object is gone and its machine is being replaced. */
+const domainOf = ({ snapshot }: PlanView, name: string, key: string): string =>
+  snapshot.nodes.get(name)?.node.labels[key] ?? snapshot.plan.inFlight.find(({ node }) => node === name)?.domains?.[key] ?? '';
+
 const perDomain = (view: PlanView, { key, maxUnavailable }: TopologyLimit, out: readonly string[]): NodeLimit => {
   if (maxUnavailable === undefined) return () => undefined;
-  const taken = Map.groupBy(out, name => view.selected.get(name)?.node.labels[key] ?? '');
+  const taken = Map.groupBy(out, name => domainOf(view, name, key));
   return ({ labels }) => {
     const domain = labels[key] ?? '';
     const there = taken.get(domain) ?? [];
@@ -71,9 +75,8 @@ const perDomain = (view: PlanView, { key, maxUnavailable }: TopologyLimit, out: 
 /** It counts nodes in flight, whether they were out before or not. */
 export const domainLimit = (view: PlanView): NodeLimit => {
   const { inFlight, concurrency } = view.snapshot.plan;
-  const labelOf = (name: string, key: string): string => view.selected.get(name)?.node.labels[key] ?? '';
   const limits = concurrency.perTopology.flatMap(({ key, maxDomains }) =>
-    maxDomains === undefined ? [] : [{ key, maxDomains, domains: new Set(inFlight.map(({ node }) => labelOf(node, key))) }],
+    maxDomains === undefined ? [] : [{ key, maxDomains, domains: new Set(inFlight.map(({ node }) => domainOf(view, node, key))) }],
   );
   return ({ labels }) => {
     const full = limits.find(({ key, maxDomains, domains }) => !domains.has(labels[key] ?? '') && domains.size + 1 > maxDomains);
@@ -99,8 +102,8 @@ const lastHealthy = ({ selected }: PlanView, out: readonly string[]): NodeLimit 
 
 /** What keeps one node from being taken out of service. A node that is out already costs nothing. */
 export const outageLimits = (view: PlanView): NodeLimit => {
-  const { snapshot, selected } = view;
-  const out = outOfService(selected, snapshot);
+  const { snapshot } = view;
+  const out = outOfService(snapshot);
   const limits: readonly NodeLimit[] = [
     ownLimit(view, out),
     ...snapshot.others.map(other => otherLimit(view, other)),

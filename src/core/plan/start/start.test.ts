@@ -185,10 +185,11 @@ describe('an approval that expires', () => {
     revision: 'r1',
     ...more,
   });
-  const of = { needsApproval: true, approvalExpiresAfter: 100 };
+  const of = { needsApproval: true, approvalExpiresAfter: 100, createdAt: at(-9000) };
 
   test('is void for a run that has not begun, and says since when', () => {
     assert.deepEqual(begun({ approvals: [given()] }, of), ['n1']);
+    assert.deepEqual(begun({ approvals: [given()] }, { ...of, createdAt: at(-98) }), [], 'it was given to an earlier plan of this name');
     assert.equal(
       decided({ approvals: [given()], windows: [never] }, of).again?.toString(),
       at(1).toString(),
@@ -238,7 +239,7 @@ describe('an approval that expires', () => {
       { name: 'one', limit: 1, soakSeconds: 0, approveAfter: true },
       { name: 'two', limit: 1, soakSeconds: 1000, approveAfter: false },
     ];
-    const plan = { approvalExpiresAfter: 100, stages };
+    const plan = { approvalExpiresAfter: 100, stages, createdAt: at(-9000) };
     const one = makeVerdict('n1', { stage: 'one' });
     const two = makeVerdict('n2', { stage: 'two', startedAt: at(-200) });
     const old = given({ stage: 'one', createdAt: at(-250) });

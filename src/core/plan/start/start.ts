@@ -1,7 +1,7 @@
 import { earliest, isBefore, timeText } from '../../time.ts';
 import { gateBeforeNode } from '../gates/ask-gates.ts';
 import type { InFlight } from '../in-flight.ts';
-import type { PassedOver, Plan } from '../plan.ts';
+import { begunWork, mostUpNext, type PassedOver, type Plan } from '../plan.ts';
 import { unprepared } from '../pods/prepare.ts';
 import { type HookStep, ofRun, ofStage, runHooks } from '../pods/run-hooks.ts';
 import { awaitRehearsal } from '../rehearsal/await-rehearsal.ts';
@@ -27,6 +27,8 @@ export type Start = {
   readonly hooks?: readonly HookStep[];
   /** Where nodes are got ready: those of the stage that have not begun and could be worked on, in their order. */
   readonly candidates?: readonly PlanNode[];
+  /** The next ones of the stage, in their order: the first names of them. */
+  readonly upNext?: readonly string[];
   /** Who waits behind limits while others begin; missing: nobody. */
   readonly passedOver?: Plan['passedOver'];
 };
@@ -79,11 +81,19 @@ const candidatesOf = (stage: StageNodes, view: PlanView, starved: ReadonlyMap<st
 /** One of each word is enough: whoever asks for a node finds its own with drydock why. */
 const mostWaiting = 20;
 
+/** Its labels that a limit goes by. */
+const domainsOf = ({ concurrency }: Plan, { labels }: PlanNode['node']): Pick<InFlight, 'domains'> => {
+  const found = concurrency.perTopology.flatMap(({ key }) => (labels[key] === undefined ? [] : [[key, labels[key]] as const]));
+  return found.length === 0 ? {} : { domains: Object.fromEntries(found) };
+};
+
 const begun = ({ plan }: PlanView['snapshot'], { node }: PlanNode, stage: string, now: Temporal.Instant): InFlight => ({
   node: node.name,
   uid: node.uid,
   stage,
   revision: plan.run?.revision ?? plan.revision,
+  work: begunWork(plan.work),
+  ...domainsOf(plan, node),
   state: 'Starting',
   startedAt: now,
   since: now,
@@ -175,7 +185,8 @@ const inStage = (stage: StageNodes, view: PlanView, now: Temporal.Instant): Star
   const hooks = runHooks(view.snapshot, { at: 'BeforeStage', of: ofStage(name), stage: name }, now);
   const start = held(hooks, name) ?? amongCandidates(stage, view, candidates, starved, now);
   const fit = view.snapshot.plan.prepare && candidates.filter(one => unfit(one, view) === undefined);
-  return { ...start, ...(fit && { candidates: fit }), hooks: [hooks] };
+  const next = candidates.filter(({ node }) => node.uid !== start.one?.uid);
+  return { ...start, ...(fit && { candidates: fit }), upNext: next.slice(0, mostUpNext).map(({ node }) => node.name), hooks: [hooks] };
 };
 
 /** Every node of the stage has its verdict: its hooks run before anything else goes on. */

@@ -13,8 +13,15 @@ export type NodeView = {
   /** Missing: there is no node of this name and uid (any more). */
   readonly node?: PlanNode;
   readonly child?: MaintenanceRequest;
-  /** The plan gives up what has not begun to change a node. */
+  readonly intent: PlanIntent;
+};
+
+/** What the plan as a whole asks of its nodes in flight. */
+export type PlanIntent = {
+  /** It gives up what has not begun to change a node. */
   readonly withdrawn: boolean;
+  /** Why nothing more is begun: no work, and no Maintenance. Work that has begun goes on. */
+  readonly halted?: string | undefined;
 };
 
 /** What becomes of it in this pass. Without an entry the slot is free. */
@@ -29,10 +36,10 @@ export type Step = {
 /** One state of a node in flight. */
 export type State = (view: NodeView, now: Temporal.Instant) => Step;
 
-export const viewOfNode = (snapshot: PlanSnapshot, one: InFlight, withdrawn: boolean): NodeView => {
+export const viewOfNode = (snapshot: PlanSnapshot, one: InFlight, intent: PlanIntent): NodeView => {
   const node = snapshot.nodes.get(one.node);
   const child = snapshot.children.get(childNameOf(snapshot.plan, one.uid));
-  return { snapshot, one, withdrawn, ...(node?.node.uid === one.uid && { node }), ...(child && { child }) };
+  return { snapshot, one, intent, ...(node?.node.uid === one.uid && { node }), ...(child && { child }) };
 };
 
 /** It is well, and it stays. */
@@ -71,9 +78,26 @@ export const end = (one: InFlight, now: Temporal.Instant, verdict: VerdictWord, 
   return become(one, 'Releasing', now, { outcome });
 };
 
+/** Its Maintenance is there and stays: without one nothing holds the node. */
+export const hasHold = ({ child }: NodeView): boolean => child !== undefined && !child.deleting;
+
 /** It has failed after the work began. */
-export const fail = ({ one, snapshot }: NodeView, now: Temporal.Instant, message: string): Step =>
-  end(one, now, 'Failed', message, snapshot.plan.onFailure === 'Hold');
+export const fail = (view: NodeView, now: Temporal.Instant, message: string): Step =>
+  end(view.one, now, 'Failed', message, view.snapshot.plan.onFailure === 'Hold' && hasHold(view));
+
+/** The plan has been edited to other work since the node was begun with: nothing of that work is done in this slot. */
+export const isOutdated = ({ one, snapshot }: NodeView): boolean => one.revision !== snapshot.plan.run?.revision;
+
+/** Why nothing may be begun on the node now: it is not held as it has to be. Undefined where it is. */
+export const holdLack = ({ child, node }: NodeView): string | undefined => {
+  if (child?.history.state !== 'Drained') return 'the node is drained again first';
+  if (node?.node.holdRecord === undefined || !node.node.unschedulable) return 'the node is not cordoned (any more): it is held again first';
+  return undefined;
+};
+
+/** A halted plan begins no work: a node without any would be out of service for nothing, for as long as nobody comes. */
+export const putOff = ({ one }: NodeView, halted: string, now: Temporal.Instant): Step =>
+  end(one, now, 'Requeued', `The plan was halted before the work began, it is released and comes again later: ${halted}`);
 
 /** The boot of the node is another than before the work. */
 export const isRebooted = ({ one, node }: NodeView): boolean =>

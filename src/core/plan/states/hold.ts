@@ -1,13 +1,15 @@
 import { isBefore, secondsAfter } from '../../time.ts';
 import { createChildWrite } from '../writes.ts';
-import { become, end, hooksOf, type NodeView, requeuesOf, type State, type Step } from './common.ts';
+import { become, end, holdLack, hooksOf, isOutdated, type NodeView, putOff, requeuesOf, type State, type Step } from './common.ts';
 import { beginReplacement } from './replace.ts';
 
 /** The slot is written; now the Maintenance that holds the node is made. */
 export const starting: State = (view, now) => {
-  const { one, child, snapshot, withdrawn } = view;
+  const { one, child, snapshot, intent } = view;
   const { work } = snapshot.plan;
-  if (withdrawn) return end(one, now, 'Skipped', 'The plan was given up before anything was done');
+  if (intent.withdrawn) return end(one, now, 'Skipped', 'The plan was given up before anything was done');
+  if (isOutdated(view)) return end(one, now, 'Skipped', 'The plan was edited before anything was done');
+  if (intent.halted !== undefined) return putOff(view, intent.halted, now);
   const hooks = hooksOf(view, 'BeforeNode', now);
   if (hooks !== undefined) return hooks;
   if (work.kind === 'replace') return beginReplacement(view, work, now);
@@ -49,8 +51,10 @@ const workedOnBy = ({ snapshot, one }: NodeView): string | undefined =>
 
 /** The node is being drained. Nothing on it has been changed yet: whatever goes wrong gives it back. */
 export const holding: State = (view, now) => {
-  const { one, child, node, withdrawn } = view;
-  if (withdrawn) return end(one, now, 'Skipped', 'The plan was given up before the work began');
+  const { one, child, node, intent } = view;
+  if (intent.withdrawn) return end(one, now, 'Skipped', 'The plan was given up before the work began');
+  if (isOutdated(view)) return end(one, now, 'Skipped', 'The plan was edited before the work began');
+  if (intent.halted !== undefined) return putOff(view, intent.halted, now);
   if (child === undefined || child.deleting) {
     return end(one, now, 'Failed', 'Somebody has deleted its Maintenance before the work began');
   }
@@ -64,11 +68,10 @@ export const holding: State = (view, now) => {
     );
   }
   if (child.history.state !== 'Drained') return drainEnds(view, now);
-  if (node?.node.holdRecord === undefined || !node.node.unschedulable) {
-    return { one, waiting: { word: 'HoldLost', who: 'the node is not cordoned (any more): it is held again first', node: one.node } };
-  }
+  const lack = holdLack(view);
+  if (lack !== undefined) return { one, waiting: { word: 'HoldLost', who: lack, node: one.node } };
   const other = workedOnBy(view);
   if (other !== undefined) return { one, waiting: { word: 'OtherPlanWorks', who: `plan ${other} works on it`, node: one.node } };
-  const { bootId } = node.node;
+  const bootId = node?.node.bootId;
   return become(one, 'Working', now, { attempt: 1, ...(bootId !== undefined && { bootIdBefore: bootId }) });
 };

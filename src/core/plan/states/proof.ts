@@ -1,6 +1,6 @@
 import { isBefore, secondsAfter } from '../../time.ts';
 import { gateAtSoak } from '../gates/ask-gates.ts';
-import { become, end, fail, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
+import { become, end, fail, isOutdated, isRebooted, isSound, type NodeView, type State, type Step } from './common.ts';
 
 /** What is not as it should be; undefined when the node is well and done. `final`: it will not become so by waiting. */
 const missing = (view: NodeView): { readonly what: string; readonly final: boolean } | undefined => {
@@ -13,13 +13,17 @@ const missing = (view: NodeView): { readonly what: string; readonly final: boole
   return { what: snapshot.plan.expressions.done !== undefined ? 'spec.done.expression is false' : 'it is still due', final: rebooted };
 };
 
+/** What was changed meanwhile asks for other work: this node has finished its own, is well, and has its turn again. */
+const finished = (view: NodeView, now: Temporal.Instant): Step | undefined =>
+  isOutdated(view) && view.node !== undefined && isSound(view.node.node)
+    ? end(view.one, now, 'Skipped', 'The plan was edited while it was worked on')
+    : undefined;
+
 /** The work has ended: the node itself has to show that it is done. */
 export const verifying: State = (view, now) => {
-  const { one, node, snapshot } = view;
-  // What was changed meanwhile asks for other work: this node has finished its own, and has its turn again.
-  if (one.revision !== snapshot.plan.run?.revision && node !== undefined && isSound(node.node)) {
-    return end(one, now, 'Skipped', 'The plan was edited while it was worked on');
-  }
+  const { one, snapshot } = view;
+  const outdated = finished(view, now);
+  if (outdated !== undefined) return outdated;
   const lack = missing(view);
   if (lack === undefined) return become(one, 'Soaking', now, { soakSince: now, ...(isRebooted(view) && { rebooted: true }) });
   const until = secondsAfter(one.since, snapshot.plan.provenWithinSeconds);
@@ -44,6 +48,8 @@ const soak = (view: NodeView, seconds: number, now: Temporal.Instant, done: () =
 /** Everything has to stay well without a break, still without pods. */
 export const soaking: State = (view, now) => {
   const { one, node, child, snapshot } = view;
+  const outdated = finished(view, now);
+  if (outdated !== undefined) return outdated;
   if (node?.done === false) return fail(view, now, 'It was done and is not any more');
   if (child === undefined || child.deleting) return end(one, now, 'Done', 'Done; somebody has released it before its quiet time was over');
   return soak(view, snapshot.plan.soakSeconds, now, () => end(one, now, 'Done', 'Done'));

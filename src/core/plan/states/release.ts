@@ -1,9 +1,8 @@
 import { deleteChildWrite } from '../../maintenance/delete-child.ts';
 import { secondsBetween } from '../../time.ts';
 import type { InFlight, NodeVerdict } from '../in-flight.ts';
-import type { Plan } from '../plan.ts';
 import { deletePodWrite, recordWrite } from '../writes.ts';
-import { become, end, hooksOf, isRebooted, type NodeView, requeuesOf, type State, type Step } from './common.ts';
+import { end, hooksOf, isRebooted, type NodeView, requeuesOf, type State, type Step } from './common.ts';
 import { settle } from './proof.ts';
 import { withdrawReplacement } from './replace.ts';
 import { podNamesOf } from './work.ts';
@@ -32,21 +31,16 @@ const verdictOf = (view: NodeView, now: Temporal.Instant): NodeVerdict | undefin
   };
 };
 
-const asksPeople = ({ needsApproval, stages }: Plan): boolean => needsApproval || stages.some(({ approveAfter }) => approveAfter);
-
 /**
- * What an earlier revision has come to says nothing about this one. A node that it has left unfinished stays held, and the new work begins with it; where people are
- * asked before a node is worked on, it has its turn in its stage, when somebody has it tried again.
+ * What an earlier revision has come to says nothing about this one. A node that it has left unfinished stays held, and has its turn in its stage when somebody has it
+ * tried again: nothing begins with it past stages, approvals and gates.
  */
 const ofEarlierRevision = ({ one, node, snapshot: { plan } }: NodeView, revision: string, now: Temporal.Instant): Step => {
   const { outcome, podUid: _podUid, ...rest } = one;
   if (outcome?.held !== true) return {};
   if (node?.due === false) return end({ ...rest, revision }, now, 'Skipped', 'It is not due any more since the plan was edited');
-  if (asksPeople(plan)) {
-    const message = `An earlier revision has left it unfinished: drydock plan retry ${plan.name} ${one.node} has it worked on in its turn`;
-    return end({ ...rest, revision, startedAt: now }, now, 'Failed', message, true);
-  }
-  return become({ ...rest, revision, startedAt: now }, 'Starting', now, { attempt: 0 });
+  const message = `An earlier revision has left it unfinished: drydock plan retry ${plan.name} ${one.node} has it worked on in its turn`;
+  return end({ ...rest, revision, startedAt: now }, now, 'Failed', message, true);
 };
 
 /** It is recorded first; then the slot is free. */
@@ -55,11 +49,12 @@ const record = (view: NodeView, now: Temporal.Instant): Step => {
   const verdict = verdictOf(view, now);
   const { run } = snapshot.plan;
   if (verdict === undefined || run === undefined) return {};
-  if (one.revision !== run.revision && !(one.outcome?.held === true && view.withdrawn)) return ofEarlierRevision(view, run.revision, now);
+  if (one.revision !== run.revision && !(one.outcome?.held === true && view.intent.withdrawn))
+    return ofEarlierRevision(view, run.revision, now);
   const isRecorded = snapshot.slices.some(({ verdicts }) =>
     verdicts.some(({ uid, startedAt }) => uid === one.uid && startedAt.epochMilliseconds === one.startedAt.epochMilliseconds),
   );
-  const hooks = isRecorded || view.withdrawn ? undefined : hooksOf(view, 'AfterNode', now);
+  const hooks = isRecorded || view.intent.withdrawn ? undefined : hooksOf(view, 'AfterNode', now);
   if (hooks !== undefined) return hooks;
   return isRecorded ? {} : { one, writes: [recordWrite(snapshot, verdict, run.revision)] };
 };
@@ -68,7 +63,7 @@ const record = (view: NodeView, now: Temporal.Instant): Step => {
 export const releasing: State = (view, now) => {
   const { one, child, snapshot } = view;
   if (one.outcome?.held === true) return record(view, now);
-  const withdrawn = snapshot.plan.work.kind === 'replace' ? withdrawReplacement(view) : undefined;
+  const withdrawn = one.work.kind === 'replace' ? withdrawReplacement(view) : undefined;
   if (withdrawn !== undefined) return withdrawn;
   const [pod] = podNamesOf(view).flatMap(name => snapshot.pods.get(name) ?? []);
   const isOurs = pod !== undefined && pod.plan === snapshot.plan.name && pod.nodeName === one.node;

@@ -7,6 +7,7 @@ import { makeInFlight, makePlan, makePlanNode, makePlanSnapshot, makeReadyNode, 
 import { advance } from '../advance.ts';
 import { decidePlan } from '../decide.ts';
 import type { InFlight } from '../in-flight.ts';
+import { begunWork } from '../plan.ts';
 import type { PlanNode } from '../snapshot.ts';
 import { childNameOf } from '../writes.ts';
 
@@ -24,7 +25,7 @@ type Given = {
 };
 
 const step = ({ one, node = {}, request, withdrawn = false }: Given) => {
-  const slot = makeInFlight('n1', { attempt: 1, ...one });
+  const slot = makeInFlight('n1', { attempt: 1, work: begunWork(plan.work), ...one });
   const name = childNameOf(plan, slot.uid);
   const { phase, ...more } = request ?? {};
   const found = makeMachineRequest({
@@ -39,7 +40,7 @@ const step = ({ one, node = {}, request, withdrawn = false }: Given) => {
     nodes: node === 'gone' ? [] : [makePlanNode(makeReadyNode('n1'), { machine, ...node })],
     replacements: request === undefined ? new Map() : new Map([[name, found]]),
   });
-  return advance(snapshot, slot, withdrawn, now);
+  return advance(snapshot, slot, { withdrawn }, now);
 };
 
 const to = (given: Given): string => {

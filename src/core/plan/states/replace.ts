@@ -40,30 +40,31 @@ export const beginReplacement = (view: NodeView, work: Replace, now: Temporal.In
   return become(one, 'Working', now, { attempt: 1 });
 };
 
-const late = (view: NodeView, { timeoutSeconds }: Replace, now: Temporal.Instant, what: string): Step => {
+const late = (view: NodeView, now: Temporal.Instant, what: string): Step => {
   const { one } = view;
+  const { timeoutSeconds } = one.work;
   const until = secondsAfter(one.since, timeoutSeconds);
   if (isBefore(now, until)) return { one, waiting: { word: 'Replacing', who: what, node: one.node, ends: until }, again: until };
   return end(one, now, 'Failed', `Its machine has not been replaced within ${timeoutSeconds} s, and is still being: ${what}`, true);
 };
 
 /** The machine goes, and its node with it: done when as many machines are Ready as should be, and this node is gone. */
-export const replacing = (view: NodeView, work: Replace, now: Temporal.Instant): Step => {
-  const { one, node, withdrawn } = view;
+export const replacing = (view: NodeView, now: Temporal.Instant): Step => {
+  const { one, node, intent } = view;
   const request = requestOf(view);
   if (request === undefined || request.deleting) {
     if (node === undefined) return end(one, now, 'Gone', `Node ${one.node} (${one.uid}) and its MachineMaintenance do not exist any more`);
     return end(one, now, 'Failed', 'Somebody has deleted its MachineMaintenance before the machine was replaced');
   }
   const { phase } = request.history;
-  if (withdrawn && idlePhases.includes(phase)) return end(one, now, 'Skipped', 'The plan was given up before anything was done');
+  if (intent.withdrawn && idlePhases.includes(phase)) return end(one, now, 'Skipped', 'The plan was given up before anything was done');
   const said = typeof request.status['message'] === 'string' ? request.status['message'] : 'its MachineMaintenance has not begun';
   if (request.status['waitingFor'] === 'StrategyNotPossible') return end(one, now, 'Failed', `It cannot be replaced: ${said}`);
   if (phase === 'Cancelled') return end(one, now, 'Failed', `Its MachineMaintenance was called off: ${said}`);
-  if (phase !== 'Succeeded') return late(view, work, now, said);
+  if (phase !== 'Succeeded') return late(view, now, said);
   return node === undefined
     ? end(one, now, 'Done', 'Done')
-    : late(view, work, now, 'its machine is replaced, and its Node object is still there');
+    : late(view, now, 'its machine is replaced, and its Node object is still there');
 };
 
 /** What was made and has not begun is taken away again. */
