@@ -229,7 +229,6 @@ const withResponders = (dice: Dice, workloads: readonly Workload[]): readonly Wo
     };
   });
 
-/** One of three stories has plans, of dice of their own: the rest is the same with them and without. */
 const podSpec = { containers: [{ name: 'work', image: 'example.test/work:1' }] };
 
 /** Work that pods do, nodes that are got ready before, and a gate over budgets. */
@@ -239,6 +238,43 @@ const workOf = (dice: Dice): JsonObject => ({
   ...(dice.is(30) && { gates: [{ name: 'healthy', workloads: {}, forSeconds: dice.of([0, 10]) }] }),
 });
 
+/** In which order, and how many at once. */
+const paceOf = (dice: Dice): JsonObject => ({
+  ...(dice.is(30) && { stages: [{ name: 'first', limit: 1, soakSeconds: dice.of([0, 15]) }] }),
+  ...(dice.is(30) && { order: { by: dice.of([['Zone', 'Name'], ['Age'], ['Name']]) } }),
+  ...(dice.is(20) && {
+    hooks: [{ name: 'told', at: dice.of(['BeforeNode', 'AfterNode', 'BeforeStage']), job: { podSpec }, onFailure: 'Continue' }],
+  }),
+  ...(dice.is(30) && { halt: { consecutive: 0, inFirstStage: 0, maxFailures: '100%' } }),
+});
+
+const planConcurrency = (dice: Dice): JsonObject => ({
+  maxInFlight: dice.of<number | string>([1, 2, 3, '50%']),
+  ...(dice.is(60) && { maxUnavailable: dice.of<number | string>([1, 2, '34%', '50%', '67%']) }),
+  ...(dice.is(20) && { perTopology: [{ key: 'topology.kubernetes.io/zone', maxUnavailable: 1 }] }),
+  ...(dice.is(15) && { ramp: { start: 1, factor: 2 } }),
+  foreignCordon: dice.of(['Wait', 'TakeFirst', 'Skip']),
+});
+
+/** Somebody changes the plan while it runs: its work, its limits, or whether it goes on. */
+const planEditsOf = (dice: Dice, faultyMs: number): PlanWish['edits'] => {
+  if (!dice.is(40)) return [];
+  const other = { containers: [{ name: 'work', image: 'example.test/work:2' }] };
+  const atMs = dice.share() * faultyMs;
+  const spec = dice.of<() => JsonObject>([
+    () => ({ work: { job: { podSpec: other, rebootsNode: dice.is(50), timeoutSeconds: 120 } } }),
+    () => ({ work: { none: {} } }),
+    () => ({ concurrency: planConcurrency(dice) }),
+    () => ({ paused: true }),
+    () => ({ runID: '2' }),
+    () => ({ retries: [{ name: '*', before: timeAt(atMs) }] }),
+    () => ({ skipNodes: [{ name: 'n1', reason: 'it is broken' }] }),
+  ])();
+  const goesOn = spec['paused'] === true ? [{ atMs: atMs + dice.share() * (faultyMs - atMs), spec: { paused: false } }] : [];
+  return [{ atMs, spec }, ...goesOn];
+};
+
+/** One of three stories has plans, of dice of their own: the rest is the same with them and without. */
 const plansOf = (dice: Dice, faultyMs: number): readonly PlanWish[] =>
   dice.is(33)
     ? dice.times(dice.whole(1, 2), index => ({
@@ -250,14 +286,12 @@ const plansOf = (dice: Dice, faultyMs: number): readonly PlanWish[] =>
           template: { maintenance: { drain: { force: true, deleteEmptyDirData: true } } },
           soakSeconds: dice.of([0, 5, 20]),
           controlPlane: 'AsSelected',
-          concurrency: {
-            maxInFlight: dice.whole(1, 3),
-            ...(dice.is(60) && { maxUnavailable: dice.whole(1, 2) }),
-            foreignCordon: dice.of(['Wait', 'TakeFirst', 'Skip']),
-          },
+          concurrency: planConcurrency(dice),
           ...(dice.is(40) && { onFailure: { drainStuck: { afterSeconds: 60, times: 1 } } }),
           ...workOf(dice),
+          ...paceOf(dice),
         },
+        edits: planEditsOf(dice, faultyMs),
         ...(dice.is(20) && { deleteAtMs: dice.share() * faultyMs }),
       }))
     : [];

@@ -1,3 +1,5 @@
+import type { JsonObject } from '../../src/core/json.ts';
+import { part } from '../../src/embedded/object.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
 import type { ApiCall, ApiResponse } from '../../src/operator/ports.ts';
 import { Audit, type Violation } from './audit/audit.ts';
@@ -157,14 +159,20 @@ class Play {
       this.#at({ atMs }, () => void this.#stage.make(maintenances[kind], { metadata: { name }, spec }));
       if (deleteAtMs !== undefined) this.#at({ atMs: deleteAtMs }, () => void this.#stage.writes.remove(maintenances[kind], '', name));
     }
-    for (const { name, spec, atMs, deleteAtMs } of plans) {
+    for (const { name, spec, atMs, deleteAtMs, edits } of plans) {
       this.#at({ atMs }, () => void this.#stage.make(maintenancePlans, { metadata: { name }, spec }));
+      for (const edit of edits) this.#at({ atMs: edit.atMs }, () => this.#edit(maintenancePlans, name, edit.spec));
       if (deleteAtMs !== undefined) this.#at({ atMs: deleteAtMs }, () => void this.#stage.writes.remove(maintenancePlans, '', name));
     }
     for (const { name, spec, atMs } of windows)
       this.#at({ atMs }, () => void this.#stage.make('maintenancewindows.drydock.dev', { metadata: { name }, spec }));
     for (const { atMs, byMs } of clockSteps) this.#at({ atMs }, () => this.#setClock(this.#ahead + byMs));
     this.#announce();
+  }
+
+  #edit(resource: string, name: string, spec: JsonObject): void {
+    const found = this.#stage.cluster.registry.store.get(resource, '', name);
+    if (found !== undefined) this.#stage.writes.update(resource, { ...found, spec: { ...part(found, 'spec'), ...spec } });
   }
 
   #announce(): void {

@@ -71,7 +71,14 @@ export type Announcement = {
 };
 
 /** A MaintenancePlan that somebody makes. */
-export type PlanWish = { readonly name: string; readonly spec: JsonObject; readonly atMs: number; readonly deleteAtMs?: number };
+export type PlanWish = {
+  readonly name: string;
+  readonly spec: JsonObject;
+  readonly atMs: number;
+  readonly deleteAtMs?: number;
+  /** Fields of the spec that somebody changes later. */
+  readonly edits: readonly { readonly atMs: number; readonly spec: JsonObject }[];
+};
 
 export type WindowPlan = { readonly name: string; readonly spec: JsonObject; readonly atMs: number };
 

@@ -260,6 +260,32 @@ export const warps = {
       return { ...call, body: { ...bodyOf(call), status: { ...status, gates } } };
     }),
   },
+  'frees the slot of a node without a verdict': {
+    invariant: 'plans',
+    warp: changing(call => {
+      const status = isPlanStatus(call) ? part(bodyOf(call), 'status') : {};
+      const kept = objects(status['inFlight']).filter(one => text(one, 'state') !== 'Releasing');
+      if (kept.length === objects(status['inFlight']).length) return undefined;
+      return { ...call, body: { ...bodyOf(call), status: { ...status, inFlight: kept } } };
+    }),
+  },
+  'begins with one more node of a plan than may be out': {
+    invariant: 'plans',
+    warp: changing((call, world) => {
+      const status = isPlanStatus(call) ? part(bodyOf(call), 'status') : {};
+      const slots = objects(status['inFlight']);
+      const [one] = slots;
+      const stored = list(world, 'maintenanceplans.drydock.dev').find(({ metadata }) => call.path.includes(`/${metadata.name}/`));
+      if (one === undefined || slots.length > objects(at(stored ?? {}, 'status', 'inFlight')).length) return undefined;
+      const other = list(world, 'nodes').find(
+        ({ metadata, spec }) =>
+          metadata.name !== 'n0' && !(spec as JsonObject)['unschedulable'] && !slots.some(slot => text(slot, 'node') === metadata.name),
+      );
+      if (other === undefined) return undefined;
+      const more = { ...one, node: other.metadata.name, nodeUID: other.metadata.uid, startTime: '2026-01-01T00:00:00Z' };
+      return { ...call, body: { ...bodyOf(call), status: { ...status, inFlight: [...slots, more] } } };
+    }),
+  },
   'deletes the pod of a plan in the middle of its work': {
     invariant: 'plans',
     warp: adding(isPlanStatus, (call, world) => {

@@ -1,56 +1,166 @@
 import { at, objects, type Stored, text } from '../../../src/embedded/object.ts';
+import type { Change } from '../../../src/embedded/store/store.ts';
 import type { Around, Checker } from './checker.ts';
 
-/** Plans: never more nodes begun with than any plan allows, whoever has begun with them, and one verdict a node. */
+/** Plans: no start that breaks the limit of any plan, whatever has taken the nodes that are out; and one verdict for every node that was begun with. */
 
 const plans = 'maintenanceplans.drydock.dev';
 const records = 'maintenanceplanrecords.drydock.dev';
+const zone = 'topology.kubernetes.io/zone';
 
-const inFlight = (plan: Stored): readonly string[] => objects(at(plan, 'status', 'inFlight')).map(one => text(one, 'node'));
-
-const limitOf = (plan: Stored, name: string): number => {
-  const limit = at(plan, 'spec', 'concurrency', name);
-  return typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY;
-};
+const slotsOf = (plan: Stored): readonly Stored[] => objects(at(plan, 'status', 'inFlight')) as readonly Stored[];
+const inFlight = (plan: Stored): readonly string[] => slotsOf(plan).map(one => text(one, 'node'));
 
 const isReady = (node: Stored): boolean =>
   objects(at(node, 'status', 'conditions')).some(({ type, status }) => type === 'Ready' && status === 'True');
 
-const isOut = (node: Stored | undefined): boolean => node === undefined || at(node, 'spec', 'unschedulable') === true || !isReady(node);
+const isOut = (node: Stored): boolean =>
+  at(node, 'spec', 'unschedulable') === true || node.metadata.deletionTimestamp !== undefined || !isReady(node);
 
-export const planChecker = ({ store, fail }: Around): Checker => ({
-  changed: ({ type, resource, object, ...change }) => {
-    if (type === 'removed') return;
-    const before = 'before' in change ? change.before : undefined;
-    if (resource === records) {
-      const nodes = Object.values((at(object, 'spec', 'verdicts') ?? {}) as object).map(verdict => text(verdict as Stored, 'nodeUID'));
-      if (new Set(nodes).size < nodes.length) fail('plans', `record ${object.metadata.name} has a node twice`);
+/** As the documents say of a percent: rounded down, at least one. Written anew: the operator's own reading is what is audited. */
+const resolved = (amount: unknown, of: number): number => {
+  if (typeof amount === 'number') return amount;
+  const percent = typeof amount === 'string' ? Number(amount.slice(0, -1)) : Number.NaN;
+  return Number.isNaN(percent) ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor((of * percent) / 100));
+};
+
+/** It limits nobody any more. */
+const isOver = (plan: Stored): boolean => inFlight(plan).length === 0 && ['Complete', 'Aborted'].includes(text(plan, 'status', 'phase'));
+
+/** Since when nodes are out of service, by their names. */
+class Outages {
+  readonly #since = new Map<string, number>();
+  /** When nodes were removed: the operator may count them for a while. */
+  #removed: readonly number[] = [];
+  readonly #around: Around;
+
+  constructor(around: Around) {
+    this.#around = around;
+  }
+
+  changed({ type, object }: Change): void {
+    const { name } = object.metadata;
+    if (type === 'removed') this.#removed = [...this.#removed, this.#around.nowMs()].slice(-50);
+    if (type === 'removed' || !isOut(object)) this.#since.delete(name);
+    else if (!this.#since.has(name)) this.#since.set(name, this.#around.nowMs());
+  }
+
+  /** Of how many nodes a percent may be: all plans of a story select every node but the first. */
+  get selected(): number {
+    const { store, nowMs, staleMs } = this.#around;
+    const recently = this.#removed.filter(at => nowMs() - at <= staleMs()).length;
+    return store.list('nodes').length - 1 + recently;
+  }
+
+  /** For so long that the operator has to know it. */
+  isKnown(name: string): boolean {
+    const since = this.#since.get(name);
+    return since !== undefined && this.#around.nowMs() - since > this.#around.staleMs();
+  }
+}
+
+/** A start that the limits do not allow. */
+const limitsChecker =
+  ({ store, fail }: Around, outages: Outages) =>
+  (object: Stored, node: string): void => {
+    const begun = store.get('nodes', '', node);
+    const { name } = object.metadata;
+    const all = store.list(plans);
+    // A node that is out already costs nothing; two plans share its drain.
+    const isShared = all.some(other => other.metadata.name !== name && inFlight(other).includes(node));
+    if (begun === undefined || isOut(begun) || isShared) return;
+    const { selected } = outages;
+    const others = store.list('nodes').filter(({ metadata }) => metadata.name !== node && outages.isKnown(metadata.name));
+    const out = new Set([...all.flatMap(inFlight), ...others.map(({ metadata }) => metadata.name)]);
+    out.delete('n0');
+    const most = resolved(at(object, 'spec', 'concurrency', 'maxInFlight') ?? 1, selected);
+    if (inFlight(object).length > most) fail('plans', `plan ${name} has ${inFlight(object).length} in flight, and allows ${most}`);
+    for (const plan of all.filter(one => !isOver(one))) {
+      const limit = resolved(at(plan, 'spec', 'concurrency', 'maxUnavailable'), selected);
+      if (out.size > limit)
+        fail('plans', `plan ${name} begins with ${node}: ${[...out].join(', ')} are out, and ${plan.metadata.name} allows ${limit}`);
     }
-    if (resource !== plans) return;
+    const zones = objects(at(object, 'spec', 'concurrency', 'perTopology')).map(({ maxUnavailable }) => resolved(maxUnavailable, 0));
+    const zoneOf = (of: string): string => store.get('nodes', '', of)?.metadata.labels?.[zone] ?? '';
+    const there = [...out].filter(one => zoneOf(one) === zoneOf(node)).length;
+    if (zones.some(limit => there > limit)) fail('plans', `plan ${name} begins with ${node}: ${there} nodes of ${zoneOf(node)} are out`);
+  };
+
+/** What was asked before a node may begin. */
+const conditionsChecker =
+  ({ fail }: Around) =>
+  (object: Stored, before: Stored | undefined, node: string): void => {
+    const { name } = object.metadata;
+    const closed = objects(at(object, 'status', 'gates')).find(gate => text(gate, 'value') !== 'True');
+    if (closed !== undefined) fail('plans', `plan ${name} begins with ${node} past gate ${text(closed, 'name')}`);
+    const prepared = objects(at(before ?? object, 'status', 'preparing')).find(one => text(one, 'node') === node);
+    if (at(object, 'spec', 'prepare') !== undefined && text(prepared ?? {}, 'state') !== 'Prepared')
+      fail('plans', `plan ${name} begins with ${node}, which was not got ready`);
+    for (const field of ['paused', 'aborted'] as const)
+      if (at(object, 'spec', field) === true && at(before ?? {}, 'spec', field) === true)
+        fail('plans', `plan ${name} is ${field}, and begins with ${node}`);
+  };
+
+const verdictsIn = (record: Stored): readonly Stored[] =>
+  Object.values((at(record, 'spec', 'verdicts') ?? {}) as Readonly<Record<string, Stored>>);
+
+/** A slot is free when what has become of its node is recorded; or when it was begun with for work that is not asked for any more, and left as it was. */
+const verdictChecker =
+  ({ store, fail }: Around) =>
+  (before: Stored, object: Stored): void => {
+    const now = new Set(slotsOf(object).map(one => `${text(one, 'nodeUID')}/${text(one, 'startTime')}`));
+    const revision = text(object, 'status', 'run', 'revision');
+    for (const slot of slotsOf(before)) {
+      const [uid, startTime] = [text(slot, 'nodeUID'), text(slot, 'startTime')];
+      const isOtherWork = text(slot, 'revision') !== revision && at(slot, 'outcome', 'held') !== true;
+      if (now.has(`${uid}/${startTime}`) || isOtherWork) continue;
+      const isRecorded = store
+        .list(records)
+        .some(
+          record =>
+            text(record, 'spec', 'planName') === object.metadata.name && verdictsIn(record).some(one => text(one, 'nodeUID') === uid),
+        );
+      // What an earlier work has left is taken over, under another start.
+      const isTakenOver = slotsOf(object).some(one => text(one, 'nodeUID') === uid);
+      if (!isRecorded && !isTakenOver)
+        fail('plans', `the slot of ${text(slot, 'node')} in plan ${object.metadata.name} is free, and no verdict is recorded`);
+    }
+  };
+
+export const planChecker = (around: Around): Checker => {
+  const { store, fail } = around;
+  const outages = new Outages(around);
+  const [limits, conditions, verdicts] = [limitsChecker(around, outages), conditionsChecker(around), verdictChecker(around)];
+
+  const recordChanged = (object: Stored): void => {
+    const isOfRun = (one: Stored): boolean =>
+      ['planUID', 'runID', 'revision'].every(field => text(one, 'spec', field) === text(object, 'spec', field));
+    const uids = store
+      .list(records)
+      .filter(isOfRun)
+      .flatMap(verdictsIn)
+      .map(one => text(one, 'nodeUID'));
+    if (new Set(uids).size < uids.length) fail('plans', `the records of the run of ${object.metadata.name} have a node twice`);
+  };
+
+  const planChanged = (object: Stored, before: Stored | undefined): void => {
     const known = new Set(before === undefined ? [] : inFlight(before));
     const begun = inFlight(object).filter(node => !known.has(node));
     if (begun.length > 1) fail('plans', `plan ${object.metadata.name} begins with ${begun.join(', ')} in one decision`);
-    const [node = ''] = begun;
-    if (node !== '') {
-      const closed = objects(at(object, 'status', 'gates')).find(gate => text(gate, 'value') !== 'True');
-      if (closed !== undefined) fail('plans', `plan ${object.metadata.name} begins with ${node} past gate ${text(closed, 'name')}`);
-      const prepared = objects(at(before ?? object, 'status', 'preparing')).find(one => text(one, 'node') === node);
-      if (at(object, 'spec', 'prepare') !== undefined && text(prepared ?? {}, 'state') !== 'Prepared')
-        fail('plans', `plan ${object.metadata.name} begins with ${node}, which was not got ready`);
-    }
-    // A node that is out already costs nothing.
-    if (node === '' || isOut(store.get('nodes', '', node))) return;
-    const all = store.list(plans);
-    const out = new Set(all.flatMap(inFlight));
-    if (inFlight(object).length > limitOf(object, 'maxInFlight'))
-      fail('plans', `plan ${object.metadata.name} has ${inFlight(object).length} in flight`);
-    for (const plan of all) {
-      const limit = Math.min(limitOf(plan, 'maxUnavailable'), limitOf(plan, 'maxUnavailableAbsolute'));
-      if (out.size > limit)
-        fail(
-          'plans',
-          `plan ${object.metadata.name} begins with ${begun.join()}: ${out.size} nodes are out, and ${plan.metadata.name} allows ${limit}`,
-        );
-    }
-  },
-});
+    if (before !== undefined) verdicts(before, object);
+    const [node] = begun;
+    if (node === undefined) return;
+    conditions(object, before, node);
+    limits(object, node);
+  };
+
+  return {
+    changed: change => {
+      const { type, resource, object } = change;
+      if (resource === 'nodes') outages.changed(change);
+      if (type === 'removed') return;
+      if (resource === records) recordChanged(object);
+      if (resource === plans) planChanged(object, 'before' in change ? change.before : undefined);
+    },
+  };
+};
