@@ -63,11 +63,16 @@ export type Collection = {
   readonly beginWithCache?: boolean;
 };
 
+/** What a collection held at one version: of what is older and not in it, nobody will tell any more. */
+export type CompleteList = { readonly keys: ReadonlySet<string>; readonly version: string };
+
 /** Who is told about a followed collection. Calls come in order and never overlap; one that throws is reported and does not stop the watch. */
 export interface WatchHandler<T> {
   changed(change: Change<T>): void;
   /** The first complete list has been told. Called once. */
   synced(): void;
+  /** A complete list has been told, the first one or a later one. */
+  listed?(list: CompleteList): void;
   /** The collection cannot be read at the moment; it is tried again after `retryInMs`. `status` is the HTTP status where there was one. */
   failing?(problem: { readonly message: string; readonly status?: number; readonly retryInMs: number }): void;
 }

@@ -62,8 +62,10 @@ export class ReflectorStore<T extends CachedObject> {
   }
 
   /** A complete list has been put, and it held these names: what else is known has gone unseen. */
-  retain(names: ReadonlySet<string>): void {
+  retain(names: ReadonlySet<string>, version: string | undefined): void {
     for (const name of this.#objects.keys()) if (!names.has(name)) this.#forget(name);
+    const keys = new Set(Array.from(this.#objects.values(), ({ key }) => key));
+    if (version !== undefined) this.#guard('listed', () => this.#handler.listed?.({ keys, version }));
     if (this.#synced) return;
     this.#synced = true;
     this.#guard('synced', () => this.#handler.synced());

@@ -40,6 +40,7 @@ const hasty: Clock = {
 
 type Told = {
   readonly lines: string[];
+  readonly lists: string[];
   readonly problems: { readonly message: string; readonly status?: number; readonly retryInMs: number }[];
 };
 
@@ -60,13 +61,14 @@ const follow = async (listTurns: readonly Turn[], watchTurns: readonly Turn[], s
     userAgent: 'test',
     clock: systemClock,
   });
-  const told: Told = { lines: [], problems: [] };
+  const told: Told = { lines: [], problems: [], lists: [] };
   const handler: WatchHandler<Pod> = {
     changed: change => {
       told.lines.push(`${change.type} ${change.object.key} ${change.object.uid}@${change.object.resourceVersion}`);
       setting.onChange?.(change);
     },
     synced: () => told.lines.push('synced'),
+    listed: ({ keys, version }) => told.lists.push(`${[...keys].join()}@${version}`),
     failing: problem => told.problems.push(problem),
   };
   const stop = new AbortController();
@@ -116,6 +118,7 @@ test('the list is consistent and in pages; the watch asks for bookmarks and an e
   const query = it.script.watches[0]!.query;
   assert.deepEqual([query.get('resourceVersion'), query.get('allowWatchBookmarks'), query.get('timeoutSeconds')], ['10', 'true', '450']);
   assert.deepEqual(it.told.lines, ['added ns/a uid-a@5', 'added ns/b uid-b@6', 'synced']);
+  assert.deepEqual(it.told.lists, ['ns/a,ns/b@10'], 'a complete list is told with its version');
 });
 
 test('1. 410 as an ERROR in the stream: lists anew, and a delete that was missed is told', async () => {
@@ -236,7 +239,7 @@ test('12. stopped during a list: no watch is opened, nothing stays open', async 
   await it.done;
   await until('the connection closed', () => it.server.open === 0);
   assert.equal(it.script.watches.length, 0);
-  assert.deepEqual(it.told, { lines: [], problems: [] });
+  assert.deepEqual(it.told, { lines: [], lists: [], problems: [] });
 });
 
 test('13. stopped while watching: the connection is closed and nothing is told', async () => {
@@ -245,7 +248,7 @@ test('13. stopped while watching: the connection is closed and nothing is told',
   it.stop.abort();
   await it.done;
   await until('the watch closed', () => it.script.open.size === 0);
-  assert.deepEqual(it.told, { lines: ['synced'], problems: [] });
+  assert.deepEqual(it.told, { lines: ['synced'], lists: ['@10'], problems: [] });
 });
 
 test('stopped by a handler: later lines of the same chunk are not told', async () => {

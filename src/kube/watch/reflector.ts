@@ -90,7 +90,7 @@ class Reflector<T extends CachedObject> {
     } catch (error) {
       return failedBy('list', error);
     }
-    this.#store.retain(names);
+    this.#store.retain(names, version);
     this.#listed = true;
     this.#version = version;
     this.#silent = 0;

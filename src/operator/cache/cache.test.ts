@@ -126,3 +126,22 @@ test('a thousand objects that are gone are remembered, the oldest is forgotten f
   cache.observe(thing('a', 2));
   assert.equal(cache.size, 1);
 });
+
+test('what we have made, and is gone while the watch was behind, is not in a newer list: the watch never tells of its end', () => {
+  const cache = cacheOf(thing('told', 5));
+  cache.observe(thing('made', 7));
+  cache.observe(thing('told', 8));
+  const keysOf = (version: number, ...keys: readonly string[]): readonly string[] =>
+    cache.unseen({ keys: new Set(keys), version: String(version) }).map(({ key }) => key);
+  assert.deepEqual(keysOf(6), [], 'the list is older than it');
+  assert.deepEqual(keysOf(9, 'made'), []);
+  assert.deepEqual(keysOf(9), ['made'], 'of the other one the watch has told, and will tell');
+  cache.observe(thing('made', 10));
+  assert.deepEqual([keysOf(9), keysOf(11)], [[], ['made']], 'written again since');
+  cache.apply({ type: 'added', object: thing('made', 10) });
+  assert.deepEqual(keysOf(11), [], 'the watch knows it by now');
+  cache.observe(thing('again', 12));
+  cache.observe(thing('again', 14, { uid: 'another' }));
+  cache.forget('again');
+  assert.deepEqual(keysOf(20), []);
+});

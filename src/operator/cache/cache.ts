@@ -1,5 +1,5 @@
 import { compareVersions } from '../../core/version.ts';
-import type { CachedObject, Change } from '../ports.ts';
+import type { CachedObject, Change, CompleteList } from '../ports.ts';
 
 /** Objects that are gone are remembered by uid for as long as an answer about them may still be under way. */
 const remembered = 1000;
@@ -12,6 +12,8 @@ export class Cache<T extends CachedObject> {
   readonly #objects = new Map<string, T>();
   readonly #groups = new Map<string, Set<string>>();
   readonly #gone = new Set<string>();
+  /** By uid: known from answers to our own writes alone, so far. */
+  readonly #untold = new Set<string>();
   readonly #groupOf: (object: T) => string;
 
   constructor(groupOf: (object: T) => string) {
@@ -41,6 +43,7 @@ export class Cache<T extends CachedObject> {
 
   /** Takes over what the watch tells. Answers what stood there before. */
   apply(change: Change<T>): T | undefined {
+    this.#untold.delete(change.object.uid);
     const before = this.#objects.get(change.object.key);
     if (change.type === 'removed') {
       if (before?.uid === change.object.uid) this.#drop(before);
@@ -56,7 +59,19 @@ export class Cache<T extends CachedObject> {
 
   /** Takes over the answer to a write of ours, unless something newer of that name is known or the object is gone by now. */
   observe(object: T): void {
-    if (!this.#gone.has(object.uid) && !this.#isOvertaken(object)) this.#put(object);
+    if (this.#gone.has(object.uid) || this.#isOvertaken(object)) return;
+    if (this.#objects.get(object.key)?.uid !== object.uid) this.#untold.add(object.uid);
+    this.#put(object);
+  }
+
+  /**
+   * What we have made, and is gone again, while the watch was behind: it is not in a list that is newer. The watch has never told of it, and will not tell of its end.
+   */
+  unseen({ keys, version }: CompleteList): readonly T[] {
+    if (this.#untold.size === 0) return [];
+    return Array.from(this.#objects.values()).filter(
+      ({ uid, key, resourceVersion }) => this.#untold.has(uid) && !keys.has(key) && compareVersions(resourceVersion, version) < 0,
+    );
   }
 
   /** Forgets an object that we have deleted: of that uid, for by the time of the answer its successor may be here; whatever is there when left out. */
@@ -76,6 +91,7 @@ export class Cache<T extends CachedObject> {
   #put(object: T): void {
     const before = this.#objects.get(object.key);
     if (before !== undefined) this.#drop(before);
+    if (before !== undefined && before.uid !== object.uid) this.#untold.delete(before.uid);
     this.#objects.set(object.key, object);
     const group = this.#groupOf(object);
     const members = this.#groups.get(group);
@@ -92,6 +108,7 @@ export class Cache<T extends CachedObject> {
   }
 
   #remember(uid: string): void {
+    this.#untold.delete(uid);
     this.#gone.add(uid);
     if (this.#gone.size <= remembered) return;
     const [oldest] = this.#gone;

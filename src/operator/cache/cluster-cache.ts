@@ -7,7 +7,7 @@ import { type KindAdapter, leaseKey, leaseNames, type MaintenanceRequest } from 
 import { type MaintenanceWindow, windowsPath } from '../../core/window/window.ts';
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { Api, Change, Watcher } from '../ports.ts';
+import type { Api, Change, CompleteList, Watcher } from '../ports.ts';
 import { BudgetIndex } from './budget-index.ts';
 import { Cache } from './cache.ts';
 import { InformerSet } from './informer-set.ts';
@@ -207,7 +207,9 @@ export class ClusterCache {
       if (before !== undefined && before.nodeName !== change.object.nodeName) this.#events.touched(before.nodeName);
       this.#events.touched(change.object.nodeName);
     };
-    await this.#informers.follow(adapter.name, { path: adapter.path }, project, changed, signal);
+    const unseen = (list: CompleteList): readonly MaintenanceRequest[] =>
+      this.requests.unseen(list).filter(request => request.adapter.name === adapter.name);
+    await this.#informers.follow(adapter.name, { path: adapter.path }, project, changed, signal, unseen);
   }
 
   #isForeign(request: MaintenanceRequest): boolean {

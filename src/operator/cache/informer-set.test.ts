@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VirtualClock } from '../../support/virtual-clock.ts';
-import type { WatchHandler } from '../ports.ts';
+import type { Change, WatchHandler } from '../ports.ts';
 import { failure, Lines, response, ScriptedApi, settle } from '../testing/fakes.ts';
+import { Cache } from './cache.ts';
 import { InformerSet } from './informer-set.ts';
 
 const bench = () => {
@@ -72,4 +73,24 @@ test('that all has been read is told when the last has been, and not again when 
   handlers.get('/apis/x/v1/vms')?.synced();
   assert.deepEqual(told, ['complete']);
   stop.abort();
+});
+
+test('what only answers to our own writes have told of is removed when a complete list does not hold it', async () => {
+  type Thing = { readonly key: string; readonly uid: string; readonly resourceVersion: string };
+  const handlers: WatchHandler<Thing>[] = [];
+  const informers = new InformerSet({
+    watcher: { watch: async (_collection, _project, handler) => void handlers.push(handler) },
+    log: new Lines(),
+    lacks: () => undefined,
+    complete: () => {},
+  });
+  const cache = new Cache<Thing>(() => '');
+  const told: string[] = [];
+  const changed = ({ type, object }: Change<Thing>): void => void told.push(`${type} ${object.key}`);
+  await informers.followInto(cache, 'things', { path: '/x' }, () => undefined, changed, new AbortController().signal);
+  cache.observe({ key: 'a', uid: 'uid-a', resourceVersion: '7' });
+  handlers[0]?.listed?.({ keys: new Set(), version: '6' });
+  assert.deepEqual([told, cache.size], [[], 1]);
+  handlers[0]?.listed?.({ keys: new Set(), version: '8' });
+  assert.deepEqual([told, cache.size], [['removed a'], 0]);
 });

@@ -1,6 +1,6 @@
 import type { Clock } from '../../support/clock.ts';
 import type { Log } from '../../support/log.ts';
-import type { Api, CachedObject, Change, Collection, Watcher, WatchHandler } from '../ports.ts';
+import type { Api, CachedObject, Change, Collection, CompleteList, Watcher, WatchHandler } from '../ports.ts';
 import type { Cache } from './cache.ts';
 
 /** Why a collection is done without: the cluster does not serve it, or this user may not read it. */
@@ -59,16 +59,24 @@ export class InformerSet {
     return !this.#unsynced.has(name) && !this.#withheld.has(name) && !this.missing.has(name);
   }
 
-  /** Follows the collection until the signal is aborted. */
+  /** Follows the collection until the signal is aborted. `unseen`: what is known of it, and must be gone when it is not in a complete list. */
   async follow<T extends CachedObject>(
     name: string,
     collection: Collection,
     project: (raw: unknown) => T | undefined,
     changed: (change: Change<T>) => void,
     signal: AbortSignal,
+    unseen: (list: CompleteList) => readonly T[] = () => [],
   ): Promise<void> {
     this.#unsynced.add(name);
-    const handler: WatchHandler<T> = { changed, synced: () => this.#synced(name), failing: problem => this.#failing(name, problem) };
+    const handler: WatchHandler<T> = {
+      changed,
+      synced: () => this.#synced(name),
+      failing: problem => this.#failing(name, problem),
+      listed: list => {
+        for (const object of unseen(list)) changed({ type: 'removed', object });
+      },
+    };
     await this.#watcher.watch(collection, project, handler, signal);
   }
 
@@ -81,7 +89,7 @@ export class InformerSet {
       cache.apply(change);
       changed(change);
     };
-    await this.follow(name, collection, project, applied, signal);
+    await this.follow(name, collection, project, applied, signal, list => cache.unseen(list));
   }
 
   /**
