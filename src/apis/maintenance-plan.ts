@@ -1,7 +1,8 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import type { InFlight, NodeVerdict, Preparing } from '../core/plan/in-flight.ts';
-import type { Concurrency, Plan, Prepare, Run, Stage, Work } from '../core/plan/plan.ts';
+import { type Concurrency, mostAttempts, type Plan, type Prepare, type Run, type Stage, type Work } from '../core/plan/plan.ts';
 import type { Approval, RecordSlice } from '../core/plan/snapshot.ts';
+import { partsInForce } from '../core/plan/undo.ts';
 import { short } from '../core/plan/writes.ts';
 import type { LabelSelector } from '../core/pod/selector.ts';
 import { readTime } from '../core/time.ts';
@@ -86,7 +87,7 @@ const inFlightOf = (one: RawInFlight): InFlight => {
     state: one.state,
     startedAt: readTime(one.startTime) ?? epoch,
     since: readTime(one.since) ?? epoch,
-    attempt: one.attempt,
+    attempt: Math.min(Math.max(0, one.attempt), mostAttempts),
     ...(one.bootIDBefore !== undefined && { bootIdBefore: one.bootIDBefore }),
     ...(one.podUID !== undefined && { podUid: one.podUID }),
     ...timesOf(one),
@@ -196,13 +197,10 @@ const whenOf = ({ order, pace, windows = 'Respect', expectedSeconds, approval }:
   };
 };
 
-/** The plan as it is carried out: where it is undone, its rollback stands in for what it undoes. */
+/** The plan as it is carried out. */
 const inForce = (spec: MaintenancePlanSpec): MaintenancePlanSpec => {
-  const { due, done: _done, prepare: _prepare, work: _work, rollback, ...rest } = spec;
-  if (spec.undo !== true || rollback === undefined) return spec;
-  // On a line of its own: the expression may end in a comment.
-  const notDue = due?.expression === undefined ? {} : { due: { expression: `!(${due.expression}\n)` } };
-  return { ...rest, ...notDue, ...rollback };
+  const { due: _due, done: _done, prepare: _prepare, work: _work, ...rest } = spec;
+  return { ...rest, ...partsInForce(spec as unknown as JsonObject) } as unknown as MaintenancePlanSpec;
 };
 
 /** Reads a plan. Its expressions are compiled by whoever evaluates them. */

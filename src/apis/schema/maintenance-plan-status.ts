@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { mostHookRuns, mostSlots, nodeStates, preparingStates, verdictWords, workKinds } from '../../core/plan/in-flight.ts';
-import { mostUpNext, planPhases } from '../../core/plan/plan.ts';
+import { mostAttempts, mostUpNext, planPhases } from '../../core/plan/plan.ts';
 import { hookStates } from '../../core/plan/pods/hook.ts';
 import { rehearsalStates } from '../../core/plan/rehearsal/rehearsal.ts';
 import { conditions, objectName, rule, rules, stageName, time } from './common.ts';
@@ -19,7 +19,7 @@ const inFlight = z.object({
   state: z.enum(nodeStates),
   startTime: time,
   since: time.describe('When it came to this state.'),
-  attempt: z.int(),
+  attempt: z.int32().min(0).max(mostAttempts),
   bootIDBefore: z.string().optional(),
   podUID: z.string().optional(),
   workStartTime: time.optional(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mostAttempts } from '../../core/plan/plan.ts';
 import { hookPlaces } from '../../core/plan/pods/hook.ts';
 import { expression, rule, rules, stageName } from './common.ts';
 
@@ -38,7 +39,7 @@ const job = z
     podSpec: podSpec('the work'),
     rebootsNode: z.boolean().default(false).describe('The work reboots its own node: its pod may die, only a new boot ID counts.'),
     timeoutSeconds: z.int32().min(1).default(1800),
-    attempts: z.int32().min(1).max(10).default(1),
+    attempts: z.int32().min(1).max(mostAttempts).default(1),
   })
   .describe('A pod on the node, which tolerates every taint.');
 

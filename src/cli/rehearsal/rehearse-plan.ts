@@ -6,6 +6,7 @@ import { text } from '../../embedded/object.ts';
 import { comparisonPicture } from '../../rehearse/plan/plan-picture.ts';
 import { planSummary } from '../../rehearse/plan/plan-summary.ts';
 import { comparisonText, planForecastText, settingText } from '../../rehearse/plan/plan-words.ts';
+import { playablePlan } from '../../rehearse/plan/playable-plan.ts';
 import { nodesOfPlan, type PlanForecast, type PlanSetting, rehearsePlan } from '../../rehearse/plan/rehearse-plan.ts';
 import type { PlanRunProgress } from '../../rehearse/plan/simulate-plan.ts';
 import { forecastPicture } from '../../rehearse/report/picture.ts';
@@ -106,6 +107,8 @@ export const rehearsePlanCommand = async (
   const given = { workMs: millisecondsOf('--work-time', flags.workTime), rebootMs: millisecondsOf('--reboot-time', flags.rebootTime) };
   const besideMs = 1000 * secondsOf('--hook-time', flags.hookTime);
   const fromFile = isFile(what) ? planIn(what) : undefined;
+  // What cannot be played is said before the whole cluster is read for it.
+  if (fromFile !== undefined) await asUsage(() => playablePlan(fromFile));
   const defects = new Set<string>();
   const manager = rehearsalManager(env, message => void defects.add(message));
   const copy = await copyOf(flags, env);

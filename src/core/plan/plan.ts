@@ -77,6 +77,9 @@ export const restStage: Stage = { name: 'rest', soakSeconds: 0, approveAfter: fa
 /** Names that `order.first` may have. */
 export const mostFirst = 100;
 
+/** Attempts that `work.job.attempts` may allow. */
+export const mostAttempts = 10;
+
 /** Names in status.upNext. */
 export const mostUpNext = 20;
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../core/json.ts';
+import { isUndone, partsInForce } from '../../core/plan/undo.ts';
 import { at, objects, part, text } from '../../embedded/object.ts';
 import { PlannedMaintenanceError } from '../simulate/run.ts';
 
@@ -20,8 +21,8 @@ export type PlayablePlan = {
 
 const works = ['job', 'reboot', 'external', 'none'] as const;
 
-const workOf = (plan: JsonObject, name: string): (typeof works)[number] => {
-  const work = part(plan, 'spec', 'work');
+const workOf = (inForce: JsonObject, name: string): (typeof works)[number] => {
+  const work = part(inForce, 'work');
   const found = works.find(one => work[one] !== undefined);
   if (found !== undefined) return found;
   const why = work['replace'] === undefined ? 'it has no spec.work' : 'it replaces machines, and a rehearsal plays no machines';
@@ -46,16 +47,16 @@ const notesOf = (plan: JsonObject, reboots: boolean): readonly string[] => {
 };
 
 /** `due` and `done` go by what has been worked on; what is due now is due by the plan's own expression. */
-const proven = (plan: JsonObject): JsonObject => {
-  const due = text(plan, 'spec', 'due', 'expression');
+const proven = (inForce: JsonObject): JsonObject => {
+  const due = text(inForce, 'due', 'expression');
   return {
-    ...(due !== '' && { due: { ...part(plan, 'spec', 'due'), expression: `(${due}) && !(${isWorked})` } }),
-    done: { ...part(plan, 'spec', 'done'), expression: isWorked },
+    ...(due !== '' && { due: { ...part(inForce, 'due'), expression: `(${due}\n) && !(${isWorked})` } }),
+    done: { ...part(inForce, 'done'), expression: isWorked },
   };
 };
 
-const playedWork = (plan: JsonObject, work: PlayablePlan['work']): JsonObject => {
-  const given = part(plan, 'spec', 'work', work);
+const playedWork = (inForce: JsonObject, work: PlayablePlan['work']): JsonObject => {
+  const given = part(inForce, 'work', work);
   // Nobody pulls an image here: any name will do.
   if (work === 'reboot') return { reboot: { image: 'drydock', ...given } };
   return { [work]: work === 'external' ? { ...given, finished: { expression: isWorked } } : given };
@@ -67,11 +68,13 @@ const playedWork = (plan: JsonObject, work: PlayablePlan['work']): JsonObject =>
  */
 export const playablePlan = (plan: JsonObject): PlayablePlan => {
   const name = text(plan, 'metadata', 'name');
-  const work = workOf(plan, name);
+  const inForce = partsInForce(part(plan, 'spec'));
+  const work = workOf(inForce, name);
   const reboots =
-    text(plan, 'spec', 'done', 'rebooted') === 'Required' || work === 'reboot' || at(plan, 'spec', 'work', 'job', 'rebootsNode') === true;
+    text(inForce, 'done', 'rebooted') === 'Required' || work === 'reboot' || at(inForce, 'work', 'job', 'rebootsNode') === true;
   const { gates: _gates, paused: _paused, aborted: _aborted, runID: _runId, rehearse: _rehearse, ...spec } = part(plan, 'spec');
   const gates = playedGates(plan);
+  const played = { ...inForce, ...proven(inForce), work: playedWork(inForce, work) };
   return {
     name,
     work,
@@ -81,7 +84,7 @@ export const playablePlan = (plan: JsonObject): PlayablePlan => {
       apiVersion: 'drydock.dev/v1alpha1',
       kind: 'MaintenancePlan',
       metadata: { name },
-      spec: { ...spec, ...proven(plan), work: playedWork(plan, work), ...(gates.length > 0 && { gates: [...gates] }) },
+      spec: { ...spec, ...(isUndone(spec) ? { rollback: played } : played), ...(gates.length > 0 && { gates: [...gates] }) },
     },
   };
 };

@@ -175,6 +175,15 @@ test('work of others, of nobody and the built-in reboot can be played; machines 
   await assert.rejects(foresee(copy, plan({ work: { replace: {} } })), /plan kernel cannot be rehearsed: it replaces machines/);
 });
 
+test('a plan that is undone is played with its rollback, for the nodes that are not due', async () => {
+  const copy = await cluster();
+  const due = { expression: "node.metadata.name == 'nobody' // nobody" };
+  const seen = only(await foresee(copy, plan({ due, undo: true, runID: '2', rollback: { work: { none: {} } } }), { seeds: 1 }));
+  assert.deepEqual([seen.finishes, seen.nodes.length], [true, 6], JSON.stringify(seen.plan));
+  const forward = only(await foresee(copy, plan({ due }), { seeds: 1 }));
+  assert.equal(forward.nodes.length, 0);
+});
+
 test('hooks and preparations are played as pods; gates about the outside are taken for true, and said so', async () => {
   const podSpec = { containers: [{ name: 'up', image: 'example.test/hook:1' }] };
   const spec = {
