@@ -13,6 +13,7 @@ const ofNodes: readonly Maker[] = [
       metadata: metadata(chance, draw, `p${index}`, 'shop'),
       spec: {
         nodeName: pick(chance, ['n1', 'n2', 'n3']),
+        containers: [{ name: 'main', image: 'example.test/odd:1' }],
         priority: maybe(chance, draw.int),
         terminationGracePeriodSeconds: maybe(chance, draw.int),
         volumes: maybe(chance, () =>
@@ -55,7 +56,7 @@ const ofNodes: readonly Maker[] = [
     `/apis/policy/v1/namespaces/shop/poddisruptionbudgets/b${index % 8}`,
     {
       metadata: metadata(chance, draw, `b${index % 8}`, 'shop'),
-      spec: { selector: draw.selector(), unhealthyPodEvictionPolicy: draw.word() },
+      spec: { selector: draw.selector(), unhealthyPodEvictionPolicy: pick(chance, ['IfHealthyBudget', 'AlwaysAllow', draw.word()]) },
       status: {
         observedGeneration: draw.int(),
         disruptionsAllowed: draw.int(),

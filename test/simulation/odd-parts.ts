@@ -6,6 +6,9 @@ import { type Chance, type Draw, many, maybe, pick } from './odd-values.ts';
 /** Makes one odd object of its kind, and says where it is stored. */
 export type Maker = (chance: Chance, draw: Draw, index: number) => readonly [path: string, object: JsonObject];
 
+/** Where odd pods and budgets are made: those of the story go on without them. */
+export const oddNamespace = 'odd';
+
 /** What every object has. */
 export const metadata = (chance: Chance, { time, map, word, int }: Draw, name: string, namespace?: string): JsonObject => ({
   name,

@@ -168,7 +168,9 @@ export const ofPlans: readonly Maker[] = [
         runID: pick(chance, ['1', '2', draw.word()]),
         revision: draw.word(),
         slice: draw.int(),
-        verdicts: Object.fromEntries([...nodeNames, draw.word()].map(node => [node, verdict(chance, draw, node)])),
+        verdicts: Object.fromEntries(
+          many(chance, 3, () => pick(chance, [...nodeNames, draw.word()])).map(node => [node, verdict(chance, draw, node)]),
+        ),
       },
     },
   ],
