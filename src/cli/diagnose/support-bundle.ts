@@ -113,7 +113,7 @@ TOKEN=$(kubectl -n ${namespace} create token default)
 ${pods
   .map(
     pod => `kubectl -n ${namespace} port-forward pod/${pod} 18443:${port} & sleep 3
-curl -sk -H "Authorization: Bearer $TOKEN" https://127.0.0.1:18443/metrics > ${pod}.metrics.txt; kill %%; wait`,
+curl -sk -H "Authorization: Bearer $TOKEN" https://127.0.0.1:18443/metrics > ${pod}.metrics.txt; kill $!; wait`,
   )
   .join('\n')}
 kubectl delete clusterrolebinding drydock-metrics-once
