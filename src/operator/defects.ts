@@ -2,14 +2,16 @@ import type { Log } from '../support/log.ts';
 import type { Meter } from './ports.ts';
 
 /** Where a throw can come from: the loops, by the kind that their keys are of, the watches that feed them, and whatever else runs in the process. */
-export type Controller =
-  | 'Node'
-  | 'MachineMaintenance'
-  | 'MachineEventSource'
-  | 'MaintenanceWindow'
-  | 'MaintenancePlan'
-  | 'Watch'
-  | 'Process';
+export const controllers = [
+  'Node',
+  'MachineMaintenance',
+  'MachineEventSource',
+  'MaintenanceWindow',
+  'MaintenancePlan',
+  'Watch',
+  'Process',
+] as const;
+export type Controller = (typeof controllers)[number];
 
 /** Defects that have been logged are remembered up to this many; an object that comes back again and again fills no log. */
 const remembered = 1000;

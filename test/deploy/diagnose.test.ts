@@ -110,6 +110,12 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
     await api.delete('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/drydock');
     await create(api, maintenance('n2', { drain: { force: true, deleteEmptyDirData: true } }));
     await untilMaintenance(api, 'n2', 'Drained');
+    await create(api, {
+      apiVersion: 'drydock.dev/v1alpha1',
+      kind: 'MaintenanceApproval',
+      metadata: { name: 'a1' },
+      spec: { planName: 'kernel', runID: '1', revision: 'r1' },
+    });
     const file = join(folder, 'bundle.tar.gz');
     const { code, stdout, stderr } = await say('support-bundle', file);
     assert.equal(code, 0, stderr);
@@ -127,6 +133,7 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
       'snapshot/nodes.json',
       'snapshot/maintenances.json',
       'objects/leases.coordination.k8s.io.json',
+      'objects/maintenanceapprovals.drydock.dev.json',
     ])
       assert.ok(names.includes(name), `${name} in ${names.join()}`);
     const texts = names.filter(name => statSync(join(inside, name)).isFile()).map(name => readFileSync(join(inside, name), 'utf8'));
@@ -139,7 +146,16 @@ describe('an installation', { skip, timeout: 180_000 }, () => {
       'the workload is there',
     );
     assert.match(readFileSync(join(inside, 'snapshot', 'maintenances.json'), 'utf8'), /"phase": ?"Drained"/);
-    assert.match(readFileSync(join(inside, 'left-out.txt'), 'utf8'), /^metrics: they are served with authentication only/m);
+    assert.match(
+      readFileSync(join(inside, 'left-out.txt'), 'utf8'),
+      /^metrics: they are served to whoever sends a token .*: metrics\/how-to-get-them\.sh in the archive has the commands$/m,
+    );
+    const byHand = readFileSync(join(inside, 'metrics', 'how-to-get-them.sh'), 'utf8');
+    assert.match(
+      byHand,
+      /^kubectl create clusterrolebinding \S+ --clusterrole=drydock-metrics-reader --serviceaccount=drydock-system:default$/m,
+    );
+    assert.equal((await run('sh', ['-n', join(inside, 'metrics', 'how-to-get-them.sh')])).code, 0, 'a shell can read it');
   });
 
   test('a wrong name of the archive is refused in one line, with 2', async () => {

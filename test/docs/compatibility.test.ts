@@ -49,6 +49,10 @@ const files = new Map<string, string>([
   ['flags', 'src/cli/manager/operator-flags.test.ts'],
   ['manifests', 'src/cli/install/install-manifests.test.ts'],
   ['metrics', 'src/web/metrics-documented.test.ts'],
+  ['documents', 'test/commands/documents.test.ts'],
+  ...inFolder('test/release', 'chart', 'released', 'image'),
+  ...inFolder('test/olm', 'olm', 'olm-1'),
+  ['installed', 'test/nodes/installed.test.ts'],
 ]);
 
 const sources = new Map(
@@ -62,7 +66,7 @@ const rows = text
   .replace(releaseTable, '')
   .split('\n')
   .filter(line => line.startsWith('| ') && !/^\| (item|#|situation|test of M|weakness) \|/.test(line));
-const references = [...text.matchAll(/(?<=[|>] ?)([a-z-]+): `([^`]+)`/g)].map(([, file = '', title = '']) => ({ file, title }));
+const references = [...text.matchAll(/(?<=[|>] ?)([a-z0-9-]+): `([^`]+)`/g)].map(([, file = '', title = '']) => ({ file, title }));
 
 test('every test that the document names exists', () => {
   assert.ok(references.length > 100, `${references.length} references found`);
@@ -71,7 +75,7 @@ test('every test that the document names exists', () => {
 });
 
 test('every row names a test, unless it says that the thing is not there yet', () => {
-  const bare = rows.filter(row => !/[a-z-]+: `/.test(row) && !row.includes('not yet') && !row.includes('the two tables below'));
+  const bare = rows.filter(row => !/[a-z0-9-]+: `/.test(row) && !row.includes('not yet') && !row.includes('the two tables below'));
   assert.deepEqual(bare, []);
 });
 
@@ -87,4 +91,20 @@ test('the table of releases names what the control plane of the tests is built f
     assert.ok(releaseTable.includes(version.slice(1)), version);
     assert.equal(releaseTable.includes('selectableFields'), lacking({ minor: 30 }).length > 0, String(minor));
   }
+});
+
+test('the versions of what it runs on are those that the tests build', () => {
+  const [platforms = ''] = /^## What it runs on$[^]*?(?=^## )/m.exec(text) ?? [];
+  const built = [
+    ['test/release/helm-3', 'helm.sh/helm/v3'],
+    ['test/release/helm-4', 'helm.sh/helm/v4'],
+    ['test/release/krew', 'sigs.k8s.io/krew'],
+    ['test/olm/controllers', 'github.com/operator-framework/operator-lifecycle-manager'],
+    ['test/olm/controllers-1', 'github.com/operator-framework/operator-controller'],
+  ] as const;
+  for (const [folder, module] of built) {
+    const [, version = 'none'] = new RegExp(`${module} v([\\d.]+)$`, 'm').exec(readFileSync(join(root, folder, 'go.mod'), 'utf8')) ?? [];
+    assert.ok(platforms.includes(version), `${module} ${version}`);
+  }
+  assert.ok(platforms.includes(newest.version.slice(1)), newest.version);
 });

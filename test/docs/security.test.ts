@@ -15,30 +15,45 @@ const text = readFileSync(join(root, 'docs', 'security.md'), 'utf8');
 const sources = (folder: string): readonly (readonly [name: string, path: string])[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(file => [file, join(root, folder, file)] as const);
 
-const tests = new Map(
-  [...sources('src'), ...sources('test')]
-    .filter(([file]) => file.endsWith('.test.ts'))
-    .map(([file, path]) => [file.slice(file.lastIndexOf('/') + 1, -'.test.ts'.length), path] as const),
-);
-/** Names of which several files are called. */
-const named = new Map([
-  ...tests,
-  ['machine-decide', join(root, 'src/core/machine/decide.test.ts')],
-  ['hold', join(root, 'src/core/hold/hold.test.ts')],
-  ['web-guard', join(root, 'src/web/guard.test.ts')],
-]);
+/** Every test file by its name, and by its folder's and its own: `hold`, `core-hold`. */
+const files = new Map<string, readonly string[]>();
+for (const [, path] of [...sources('src'), ...sources('test')].filter(([file]) => file.endsWith('.test.ts'))) {
+  const [folder = '', file = ''] = path.slice(0, -'.test.ts'.length).split('/').slice(-2);
+  for (const name of [file, `${folder}-${file}`]) files.set(name, [...(files.get(name) ?? []), path]);
+}
 
-test('every test that the threat model names exists', () => {
-  const references = [...text.matchAll(/(?<=[|>] ?)([a-z-]+): `([^`]+(?:`[^`|<]+)?)`(?= \||<br>)/g)].map(([, file = '', title = '']) => ({
-    file,
-    title,
-  }));
-  assert.ok(references.length >= 20, `${references.length} references found`);
-  const missing = references.filter(({ file, title }) => {
-    const path = named.get(file);
-    return path === undefined || !readFileSync(path, 'utf8').replaceAll("\\'", "'").includes(title);
-  });
-  assert.deepEqual(missing, []);
+type Reference = { readonly file: string; readonly title: string };
+
+/** `FILE: TITLE`, wherever it stands; what is no title of a test has fewer than four words. */
+const referencesIn = (markdown: string): readonly Reference[] =>
+  [...markdown.matchAll(/(?<![\w`./-])([a-z][a-z-]+): `([^`\n]+)`/g)]
+    .map(([, file = '', title = '']) => ({ file, title }))
+    .filter(({ title }) => title.split(' ').length > 3);
+
+/** What is wrong with a reference, in words. */
+const faultOf = ({ file, title }: Reference): readonly string[] => {
+  const [path, ...more] = files.get(file) ?? [];
+  if (path === undefined) return [`there is no test file ${file}: ${title}`];
+  if (more.length > 0) return [`several test files are called ${file}: name its folder as well, FOLDER-${file}`];
+  return readFileSync(path, 'utf8').replaceAll("\\'", "'").includes(title) ? [] : [`${file} has no test: ${title}`];
+};
+
+test('every test that it names exists, in the table and elsewhere', () => {
+  const references = referencesIn(text);
+  assert.ok(references.length >= 45, `${references.length} references found`);
+  assert.ok(references.some(({ file }) => file === 'plan-rights') && references.some(({ file }) => file === 'unused-rights'));
+  assert.deepEqual(references.flatMap(faultOf), []);
+});
+
+test('a reference that is wrong is found, in prose too', () => {
+  const wrong = referencesIn(
+    'said so (rights: `no test has this name`), hold: `law: whatever the record`, and nowhere: `a test of none`; on update: `nodeSelector`',
+  );
+  assert.deepEqual(wrong.flatMap(faultOf), [
+    'rights has no test: no test has this name',
+    'several test files are called hold: name its folder as well, FOLDER-hold',
+    'there is no test file nowhere: a test of none',
+  ]);
 });
 
 test('it names every right of its own, and the roles have them', () => {
@@ -58,24 +73,6 @@ const everything: readonly Manifest[] = manifests({
   parts: new Set([...usualParts, ...extraParts]),
   groups: [],
   namespace: usualNamespace,
-});
-
-test('no rule of a role of the operator is for a resource that no code asks for', () => {
-  const code = [...sources('src')]
-    .filter(([file]) => file.endsWith('.ts') && !file.includes('.test.') && !/^(embedded|ui)\//.test(file))
-    .map(([, path]) => readFileSync(path, 'utf8'))
-    .join('\n')
-    .toLowerCase();
-  const operators =
-    /^drydock(-(operator|pod-deletion|announcements|machine-maintenances|machines|virtual-machines|plans|node-leases|install-config|agent))?$/;
-  const rules = everything
-    .filter(({ kind, metadata }) => (kind === 'ClusterRole' || kind === 'Role') && operators.test(metadata.name))
-    .flatMap(manifest => manifest['rules'] as readonly { readonly resources?: readonly string[] }[]);
-  assert.ok(rules.length > 20);
-  const unused = rules
-    .flatMap(({ resources = [] }) => resources)
-    .filter(resource => !resource.split('/').every(part => code.includes(part.replace(/ies$|s$/, ''))));
-  assert.deepEqual(unused, []);
 });
 
 test('what is installed has a NetworkPolicy, and an image is taken by its digest where one is given', () => {

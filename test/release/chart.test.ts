@@ -98,10 +98,11 @@ for (const { major, built } of helms) {
           monitoring: on,
           machineApi: on,
           virtualMachines: on,
+          plans: on,
           apiPriority: on,
           crds: { groups: ['kubevirt.io', 'nodemaintenance.kubevirt.io'] },
         },
-        ['agent', 'monitoring', 'machine-api', 'virtual-machines', 'api-priority']
+        ['agent', 'monitoring', 'machine-api', 'virtual-machines', 'plans', 'api-priority']
           .flatMap(part => ['--with', part])
           .concat('--kind', 'kubevirt.io', '--kind', 'nodemaintenance.kubevirt.io'),
       ],
@@ -128,6 +129,21 @@ for (const { major, built } of helms) {
         for (const [key, object] of ours) assert.deepEqual(object, theirs.get(key), key);
       });
 
+    test('puts the operator where the affinity says, and tolerates more than it does by itself', async () => {
+      type Placed = { readonly affinity: object; readonly tolerations: readonly object[] };
+      const placed = async (values: Values): Promise<Placed> => {
+        const operator = (await rendered(major, values)).find(({ kind }) => kind === 'Deployment');
+        return (operator as unknown as { readonly spec: { readonly template: { readonly spec: Placed } } }).spec.template.spec;
+      };
+      const usual = await placed({});
+      const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'kubernetes.io/hostname' }] } };
+      const toleration = { key: 'dedicated', operator: 'Equal', value: 'ops', effect: 'NoSchedule' };
+      const own = await placed({ affinity, tolerations: [toleration] });
+      assert.deepEqual(own.affinity, affinity);
+      assert.deepEqual(own.tolerations, [...usual.tolerations, toleration]);
+      assert.ok(usual.tolerations.length > 0 && 'nodeAffinity' in usual.affinity);
+    });
+
     test('leaves out single objects, adds arguments, and refuses what is no setting or contradicts itself', async () => {
       const all = await rendered(major, { networkPolicy: off, podDeletion: off, extraArgs: ['--machines-per-set=2'] });
       assert.ok(!all.some(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'drydock'));
@@ -139,6 +155,8 @@ for (const { major, built } of helms) {
         [{ replicas: '3' }, /replicas/],
         [{ image: { digest: 'latest' } }, /digest/],
         [{ webhook: { enabled: false, certManager: true } }, /set webhook\.enabled as well/],
+        [{ tolerations: {} }, /tolerations/],
+        [{ controlPlane: { only: true }, affinity: { nodeAffinity: {} } }, /set one of controlPlane\.only and affinity/],
       ] as const) {
         const { code, stderr } = await helmOf(major)([
           'template',

@@ -152,6 +152,9 @@ const momentOf = (dice: Dice, faultyMs: number): Moment =>
 const deedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
   dice.times(dice.whole(0, 10), () => ({ kind: dice.of(deedKinds), pick: dice.share(), when: momentOf(dice, faultyMs) }));
 
+const oddDeedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
+  dice.times(dice.whole(0, 6), () => ({ kind: 'odd', pick: dice.share(), when: momentOf(dice, faultyMs) }));
+
 const endsOf = (dice: Dice, faultyMs: number): readonly End[] =>
   dice.times(dice.whole(0, 5), () => ({
     how: dice.of(['killed', 'killed', 'killed', 'stopped', 'fenced']),
@@ -318,7 +321,7 @@ export const generate = (seed: number): Story => {
     plans: plansOf(new Dice(seed * 2 + 2_000_003), faultyMs),
     windows: windowsOf(dice, faultyMs),
     wishes: wishesOf(dice, nodes, faultyMs),
-    deeds: deedsOf(dice, faultyMs),
+    deeds: [...deedsOf(dice, faultyMs), ...oddDeedsOf(new Dice(seed * 2 + 3_000_003), faultyMs)],
     ends: endsOf(dice, faultyMs),
     outages: outagesOf(dice, faultyMs),
     clockSteps: clockStepsOf(dice, faultyMs),

@@ -51,6 +51,7 @@ export class Line implements Api, Streams {
     if (!this.#caller.isAlive()) return never();
     signal?.throwIfAborted();
     this.#world.audit.sends(this.#caller, call);
+    this.#world.asked(call.method, call.path);
     const behavior = this.#behaviorOf(call);
     const slow = this.#world.isFaulty() && this.#world.chance() < this.#world.story.calls.slow;
     await this.#pass(this.#transitMs(slow), signal);
@@ -67,6 +68,7 @@ export class Line implements Api, Streams {
   async stream(request: StreamRequest, signal: AbortSignal): Promise<StreamResponse> {
     if (!this.#caller.isAlive()) return never();
     signal.throwIfAborted();
+    this.#world.asked('WATCH', request.path);
     await this.#pass(this.#transitMs(false), signal);
     if (this.#isOut() || (this.#world.isFaulty() && this.#world.chance() < this.#world.story.calls.lost)) {
       return this.#broken({ method: 'GET', ...request }, false, signal);

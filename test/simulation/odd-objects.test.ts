@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { machineAdapter } from '../../src/apis/machine-adapter.ts';
+import { planAdapter } from '../../src/apis/plan-adapter.ts';
 import { served } from '../../src/apis/served.ts';
-import { signals } from '../../src/cli/manager/scanner.ts';
+import { type ControllerManager, controllerManager } from '../../src/cli/manager/controller-manager.ts';
 import { isObject } from '../../src/core/json.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
 import { ReflectorStore } from '../../src/kube/watch/reflector-store.ts';
-import { namespacesOf } from '../../src/operator/cache/namespaces.ts';
-import { MachineManager } from '../../src/operator/machines/machine-manager.ts';
-import { NodeReconciler } from '../../src/operator/node/node-reconciler.ts';
 import type { Watcher } from '../../src/operator/ports.ts';
 import { Cluster } from '../../src/operator/testing/cluster.ts';
-import { Lines, Notebook, settle, Tallies } from '../../src/operator/testing/fakes.ts';
+import { Lines, Notebook, response, settle, Tallies } from '../../src/operator/testing/fakes.ts';
 import { VirtualClock } from '../../src/support/virtual-clock.ts';
+import { Observer } from '../../src/web/dashboard/watch/observer.ts';
 import { oddObject } from './odd-objects.ts';
+import { machineApis } from './odd-platforms.ts';
 
 /** So many objects; `DRYDOCK_ODD_OBJECTS=100000` for the whole of it. */
 const count = Number(process.env['DRYDOCK_ODD_OBJECTS'] ?? 6000);
@@ -45,40 +45,66 @@ const throughStore = (cluster: Cluster, told: (what: string) => void): Watcher =
   },
 });
 
-/** The operator with all its rooms, fed with odd objects; answers what was told of throws, and the largest status that was written. */
-const fed = async (seed: number, objects: number, wrongTypes: number) => {
-  const [cluster, clock, meter, log] = [new Cluster(), new VirtualClock(), new Tallies(), new Lines()];
-  const unread: string[] = [];
-  const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
-  const namespaces = namespacesOf('drydock-system', []);
-  const common = {
+/** The machine APIs that the small cluster does not know of itself. */
+const withMachineApis = (cluster: Cluster): void => {
+  cluster.intercept = ({ path }) => {
+    const plurals = machineApis[path];
+    return plurals === undefined ? undefined : response(200, { resources: plurals.map(name => ({ name })) });
+  };
+};
+
+type Fed = { readonly cluster: Cluster; readonly clock: VirtualClock; readonly log: Lines; readonly watcher: Watcher };
+
+const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
+
+/** The operator with all its rooms. */
+const operatorOf = ({ cluster, clock, log, watcher }: Fed, meter: Tallies): ControllerManager =>
+  controllerManager({
     api: cluster,
-    watcher: throughStore(cluster, what => unread.push(what)),
+    watcher,
     recorder: new Notebook(),
     meter,
     fence: { mayAct: () => true },
     clock,
     log,
     adapters,
-    namespaces,
-  };
-  const operator = new NodeReconciler({
-    ...common,
-    readWindow: machineAdapter.readWindow,
+    evictionRequests: 'Auto',
     terms: { durationSeconds: 3600, renewEverySeconds: 900 },
+    haltLease: { namespace: 'drydock-system', name: 'drydock' },
+    machines: {
+      limits: { perSet: 1, perZone: 1 },
+      drainLeadSeconds: 1800,
+      namespace: 'drydock-system',
+      scanner: { scan: async source => ({ source: source.name, looked: new Set(), events: [], unknown: [] }) },
+    },
   });
-  const manager = new MachineManager({
-    ...common,
-    cache: operator.cache,
-    adapter: machineAdapter,
-    limits: { perSet: 1, perZone: 1 },
-    drainLeadSeconds: 1800,
-    namespace: 'drydock-system',
-    scanner: { scan: async source => ({ source: source.name, looked: new Set(), events: [], unknown: [] }) },
-    signals,
-  });
-  const stop = new AbortController();
-  const running = Promise.all([operator.run(stop.signal), manager.run(stop.signal)]);
+
+/** What the dashboard makes of the same objects. */
+const observerOf = ({ clock, log, watcher }: Fed): Observer =>
+  new Observer({ watcher, adapters, machines: machineAdapter, plans: planAdapter, access: 'link', cluster: 'test', clock, log });
+
+const errorsOf = ({ log }: Fed): readonly string[] =>
+  log.lines
+    .filter(({ level }) => level === 'error')
+    .map(
+      ({ fields }) =>
+        `${String(fields['controller'])} ${String(fields['object'])}: ${String((fields['error'] as Error | undefined)?.stack)}`,
+    );
+
+/** The largest status of each kind that was written, by the plural of the kind. */
+const largestStatuses = ({ cluster }: Fed): ReadonlyMap<string, number> => {
+  const largest = new Map<string, number>();
+  for (const { path, body } of cluster.calls) {
+    if (!path.endsWith('/status')) continue;
+    const plural = path.split('/').at(-3) ?? '';
+    const size = JSON.stringify(isObject(body) ? body['status'] : null).length;
+    largest.set(plural, Math.max(size, largest.get(plural) ?? 0));
+  }
+  return largest;
+};
+
+/** Puts odd objects into the cluster, and gives everybody the time to work with them. */
+const feed = async ({ cluster, clock }: Fed, seed: number, objects: number, wrongTypes: number): Promise<void> => {
   const chance = seeded(seed);
   for (let index = 0; index < objects; index += 1) {
     const [path, object] = oddObject(chance, index % 40, wrongTypes);
@@ -87,32 +113,40 @@ const fed = async (seed: number, objects: number, wrongTypes: number) => {
     for (let turn = 0; turn < 3; turn += 1) await settle();
     await clock.advance(chance() < 0.2 ? 60_000 : 500);
   }
-  const statuses = cluster.calls
-    .filter(({ path }) => path.endsWith('/status'))
-    .map(({ body }) => JSON.stringify(isObject(body) ? body['status'] : null).length);
+};
+
+/** Operator and dashboard, fed with odd objects; returns what was reported of throws, and the largest statuses that were written. */
+const fed = async (seed: number, objects: number, wrongTypes: number) => {
+  const [cluster, meter] = [new Cluster(), new Tallies()];
+  withMachineApis(cluster);
+  const unread: string[] = [];
+  const place = { cluster, clock: new VirtualClock(), log: new Lines(), watcher: throughStore(cluster, what => unread.push(what)) };
+  const stop = new AbortController();
+  const observer = observerOf(place);
+  const running = Promise.all([operatorOf(place, meter).run(stop.signal), observer.run(stop.signal)]);
+  await feed(place, seed, objects, wrongTypes);
+  const scene = observer.scene();
+  const largest = largestStatuses(place);
   stop.abort();
   const ended = { yes: false };
   void running.finally(() => Object.assign(ended, { yes: true }));
-  for (let turn = 0; turn < 1000 && !ended.yes; turn += 1) await clock.advance(50);
+  for (let turn = 0; turn < 1000 && !ended.yes; turn += 1) await place.clock.advance(50);
   assert.ok(ended.yes, 'it ends when it is told to');
-  const errors = log.lines
-    .filter(({ level }) => level === 'error')
-    .map(
-      ({ fields }) =>
-        `${String(fields['controller'])} ${String(fields['object'])}: ${String((fields['error'] as Error | undefined)?.stack)}`,
-    );
-  return { unread, panics: meter.panics, errors, decisions: meter.decisions, largest: Math.max(0, ...statuses) };
+  return { unread, panics: meter.panics, errors: errorsOf(place), decisions: meter.decisions, largest, scene };
 };
 
 test('objects with the ends of every type in them are worked with, without a throw, and statuses stay small', async () => {
-  const { unread, panics, errors, decisions, largest } = await fed(20_261_122, count, 0);
+  const { unread, panics, errors, decisions, largest, scene } = await fed(20_261_122, count, 0);
   assert.deepEqual([unread.slice(0, 3), errors.slice(0, 3), panics.length], [[], [], 0]);
-  assert.ok(decisions > count / 20, `the operator has decided ${decisions} times`);
-  assert.ok(largest < 256 * 1024, `the largest status has ${largest} characters`);
+  assert.ok(decisions > count / 40, `the operator has decided ${decisions} times`);
+  for (const kind of ['maintenances', 'machinemaintenances', 'maintenanceplans']) assert.ok(largest.has(kind), `a status of ${kind}`);
+  for (const [kind, size] of largest) assert.ok(size < 256 * 1024, `the largest status of ${kind} has ${size} characters`);
+  assert.ok(scene.nodes.length > 0 && scene.machines.length > 0 && scene.plans.length > 0, 'the dashboard shows nodes, machines and plans');
 });
 
 test('of objects with wrong types none ends a loop or a watch: what cannot be worked with is counted, and all else goes on', async () => {
-  const { unread, decisions } = await fed(7, 6000, 0.3);
+  const { unread, decisions, scene } = await fed(7, 6000, 0.3);
   assert.ok(unread.length > 0, 'some could not be read');
-  assert.ok(decisions > 300, `the operator has decided ${decisions} times`);
+  assert.ok(decisions > 150, `the operator has decided ${decisions} times`);
+  assert.ok(scene.nodes.length > 0, 'the dashboard shows nodes');
 });

@@ -1,71 +1,19 @@
 import type { Json, JsonObject } from '../../src/core/json.ts';
-import { type Chance, type Draw, drawing, label, many, maybe, odd, pick } from './odd-values.ts';
+import { drain, event, type Maker, metadata } from './odd-parts.ts';
+import { ofPlans } from './odd-plans.ts';
+import { ofPlatforms } from './odd-platforms.ts';
+import { type Chance, drawing, label, many, maybe, odd, pick } from './odd-values.ts';
 
 /** Objects as somebody hostile would write them: of the right shape, with the ends of every type in it; and some of a wrong one. */
 
-const metadata = (chance: Chance, { time, map, word, int }: Draw, name: string, namespace?: string): JsonObject => ({
-  name,
-  ...(namespace !== undefined && { namespace }),
-  generation: maybe(chance, int),
-  creationTimestamp: time(),
-  labels: maybe(chance, map),
-  annotations: maybe(chance, () => ({
-    ...map(),
-    'drydock.dev/before': word(),
-    'drydock.dev/claim': word(),
-    'drydock.dev/machine-maintenance': pick(chance, ['drydock-system/mm-0', word()]),
-  })),
-  ...(chance() < 0.2 && { deletionTimestamp: time(), deletionGracePeriodSeconds: int() }),
-  finalizers: maybe(chance, () => many(chance, 3, word)),
-  ownerReferences: maybe(chance, () =>
-    many(chance, 2, () => ({
-      apiVersion: word(),
-      kind: pick(chance, ['DaemonSet', 'ReplicaSet', 'Job', word()]),
-      name: word(),
-      uid: word(),
-      controller: chance() < 0.7,
-    })),
-  ),
-});
-
-const drain = (chance: Chance, { int, selector, word }: Draw): JsonObject => ({
-  podSelector: maybe(chance, selector),
-  gracePeriodSeconds: maybe(chance, int),
-  maxGracePeriodSeconds: maybe(chance, int),
-  force: chance() < 0.5,
-  disableEviction: chance() < 0.3,
-  skipWaitForDeleteTimeoutSeconds: maybe(chance, int),
-  timeoutSeconds: maybe(chance, int),
-  waves: maybe(chance, () => many(chance, 3, () => ({ podSelector: selector(), namespaces: [word()], maxPriority: int() }))),
-  ladder: maybe(chance, () =>
-    many(chance, 3, () => ({
-      afterSeconds: int(),
-      action: pick(chance, ['KeepTrying', 'Delete', 'Fail', 'Release']),
-      gracePeriodSeconds: int(),
-    })),
-  ),
-  virtualMachines: maybe(chance, () => ({ notMigratable: pick(chance, ['Wait', 'ShutDown', 'Refuse']), shutDownAfterSeconds: int() })),
-});
-
-const event = (chance: Chance, { int, time, word }: Draw): JsonObject => ({
-  provider: word(),
-  id: `${int()}`,
-  kind: pick(chance, ['reboot', 'termination', 'preemption', 'stop', 'freeze']),
-  code: word(),
-  state: pick(chance, ['Scheduled', 'Active', 'Completed', 'Cancelled']),
-  notBefore: maybe(chance, time),
-  deadline: maybe(chance, time),
-  description: word(),
-  source: pick(chance, ['agent/aws', 'cloud', word()]),
-});
-
-const makers: readonly ((chance: Chance, draw: Draw, index: number) => readonly [path: string, object: JsonObject])[] = [
+const ofNodes: readonly Maker[] = [
   (chance, draw, index) => [
     `/api/v1/namespaces/shop/pods/p${index}`,
     {
       metadata: metadata(chance, draw, `p${index}`, 'shop'),
       spec: {
         nodeName: pick(chance, ['n1', 'n2', 'n3']),
+        containers: [{ name: 'main', image: 'example.test/odd:1' }],
         priority: maybe(chance, draw.int),
         terminationGracePeriodSeconds: maybe(chance, draw.int),
         volumes: maybe(chance, () =>
@@ -108,7 +56,7 @@ const makers: readonly ((chance: Chance, draw: Draw, index: number) => readonly 
     `/apis/policy/v1/namespaces/shop/poddisruptionbudgets/b${index % 8}`,
     {
       metadata: metadata(chance, draw, `b${index % 8}`, 'shop'),
-      spec: { selector: draw.selector(), unhealthyPodEvictionPolicy: draw.word() },
+      spec: { selector: draw.selector(), unhealthyPodEvictionPolicy: pick(chance, ['IfHealthyBudget', 'AlwaysAllow', draw.word()]) },
       status: {
         observedGeneration: draw.int(),
         disruptionsAllowed: draw.int(),
@@ -253,6 +201,8 @@ const makers: readonly ((chance: Chance, draw: Draw, index: number) => readonly 
     },
   ],
 ];
+
+const makers: readonly Maker[] = [...ofNodes, ...ofPlans, ...ofPlatforms];
 
 /** Some part of it replaced by something of another type, as no API server would store it. */
 const spoiled = (chance: Chance, value: Json | undefined): Json | undefined => {

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../src/core/json.ts';
 import { machineGroups } from '../../src/embedded/machines/definitions.ts';
 import { at, objects, part, type Stored, text, without } from '../../src/embedded/object.ts';
 import { Dice } from './dice.ts';
+import { makeOdd, removeOdd } from './odd-deed.ts';
 import { leaseNamespace, operatorNamespace } from './process.ts';
 import type { SimClock } from './sim-clock.ts';
 import { nodeDraft, readyCondition, type Stage } from './stage.ts';
@@ -184,6 +185,7 @@ const deeds: Readonly<Record<DeedKind, (doing: Doing) => void>> = {
   changeBudget,
   scale,
   compact: ({ stage }) => stage.cluster.registry.store.compact(),
+  odd: ({ stage, dice }) => makeOdd(stage, dice.whole(0, 2 ** 31 - 1)),
 };
 
 /** Does it. Which of several is meant is drawn from `pick`. */
@@ -233,6 +235,7 @@ export const help = (given: Omit<Doing, 'dice'>): void => {
   for (const window of listOf(doing, 'maintenancewindows.drydock.dev')) remove(doing, 'maintenancewindows.drydock.dev', window);
   removeStrandedVms(doing);
   relax(doing);
+  removeOdd(stage);
   stage.responders?.mend();
 };
 

@@ -11,7 +11,7 @@ import { Process } from './process.ts';
 import { SimClock } from './sim-clock.ts';
 import { type Stage, setUp } from './stage.ts';
 import { countOf, type End, type Moment, maintenances, type Story } from './story.ts';
-import { never, type Warp, type World } from './world.ts';
+import { type Asked, never, type Warp, type World } from './world.ts';
 
 /** What came of a story. */
 export type Outcome = {
@@ -52,7 +52,7 @@ class Play {
   #process: Process | undefined;
   #ahead = 0;
 
-  constructor(story: Story, warp: Warp) {
+  constructor(story: Story, warp: Warp, asked: Asked) {
     this.#story = story;
     const isFaulty = (): boolean => this.#startedMs <= this.#clock.nowMs && this.#calmSince === Number.POSITIVE_INFINITY;
     const options = { story, clock: this.#clock, isFaulty, calmSince: () => this.#calmSince };
@@ -67,6 +67,7 @@ class Play {
       audit: this.#audit,
       chance: seeded(story.seed + 7),
       warp,
+      asked,
       isFaulty,
       versionBefore: milliseconds => this.#versionAt(this.#clock.nowMs - milliseconds),
       lies: this.#lies,
@@ -264,4 +265,5 @@ const instanceOf = (node: { readonly [key: string]: unknown }): string | undefin
 };
 
 /** Plays a story from its beginning to its end, or to the first thing that must not be. */
-export const play = (story: Story, warp: Warp = api => api): Promise<Outcome> => new Play(story, warp).run();
+export const play = (story: Story, warp: Warp = api => api, asked: Asked = () => {}): Promise<Outcome> =>
+  new Play(story, warp, asked).run();

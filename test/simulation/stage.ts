@@ -13,6 +13,7 @@ import { machineControllers, runsOn } from '../../src/embedded/machines/controll
 import { machineDefinitions, machineGroups } from '../../src/embedded/machines/definitions.ts';
 import { type Stored, text } from '../../src/embedded/object.ts';
 import { seeded } from '../../src/embedded/seeded.ts';
+import { oddNamespace } from './odd-parts.ts';
 import { startPlanPods } from './plan-pods.ts';
 import { leaseNamespace, operatorNamespace } from './process.ts';
 import { lifecycleDefinitions, Responders } from './responders.ts';
@@ -28,6 +29,8 @@ export type Stage = {
   readonly responders: Responders | undefined;
   /** Nodes whose kubelet does not answer. */
   readonly silent: Set<string>;
+  /** What somebody has made that is odd. */
+  readonly odds: { readonly resource: string; readonly object: Stored }[];
   readonly make: (resource: string, draft: JsonObject) => Stored | undefined;
 };
 
@@ -86,7 +89,7 @@ const furnish = ({ make, runtime }: Stage, story: Story, clock: SimClock): void 
     ...(machines === undefined ? [] : machineDefinitions(machines.flavour)),
   ];
   for (const one of [...definitions, ...more]) make(crds, one);
-  for (const name of [leaseNamespace, operatorNamespace, workNamespace, 'shop', 'bank', 'machines'])
+  for (const name of [leaseNamespace, operatorNamespace, workNamespace, oddNamespace, 'shop', 'bank', 'machines'])
     make('namespaces', { metadata: { name } });
   if (vms.length > 0) for (const one of kubeVirtObjects()) make(kubeVirtResources[text(one, 'kind')] ?? '', one);
   make('priorityclasses.scheduling.k8s.io', { metadata: { name: 'high' }, value: 1000 });
@@ -135,7 +138,7 @@ export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedC
     return written.kind === 'refused' ? undefined : written.object;
   };
   const responders = story.responders && new Responders(story.responders, cluster, clock, clock.nowMs);
-  const stage = { cluster, responders, cloud, writes, runtime, silent, make };
+  const stage: Stage = { cluster, responders, cloud, writes, runtime, silent, odds: [], make };
   startPlanPods({ cluster, writes, clock }, story.seed);
   furnish(stage, story, clock);
   return stage;

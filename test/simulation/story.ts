@@ -114,7 +114,8 @@ export const deedKinds = [
   'scale',
   'compact',
 ] as const;
-export type DeedKind = (typeof deedKinds)[number];
+/** `odd`: drawn apart from the others. */
+export type DeedKind = (typeof deedKinds)[number] | 'odd';
 
 /** What a person does, at a time or at the worst moment: just before, or after, the server does one of the operator's calls. */
 export type Deed = { readonly kind: DeedKind; readonly pick: number; readonly when: Moment };

@@ -9,6 +9,9 @@ import type { Story } from './story.ts';
 /** Makes the operator worse than it is: what it sends is not what it decided. For tests of the checker. */
 export type Warp = (api: Api, world: World) => Api;
 
+/** Is told what a process of the operator asks the API server for; a watch that is begun is one call. */
+export type Asked = (method: ApiCall['method'] | 'WATCH', path: string) => void;
+
 /** All that the parts of one play share. */
 export type World = {
   readonly story: Story;
@@ -27,6 +30,8 @@ export type World = {
   readonly isFaulty: () => boolean;
   /** Milliseconds since the operator was first started. */
   readonly sinceStart: () => number;
+  /** Told of every call, as it is sent. */
+  readonly asked: Asked;
   /** The server does one call of a process of the operator: counted, watched, and interrupted where the story says so. */
   readonly serve: (caller: Caller, call: ApiCall) => Promise<ApiResponse>;
 };

@@ -182,6 +182,12 @@ describe('what is wrong is found, by itself', () => {
     ],
     ['deletions past budgets are not wanted', foundBut('drydock-pod-deletion', () => undefined, 'ClusterRoleBinding')],
     ['the clocks differ a little', { serverAhead: -6 }, "clocks Warning: the clock of the API server is 6 s behind this machine's"],
+    ['the clocks differ less than a leader notices', { serverAhead: -5.9 }],
+    [
+      'the clocks differ by as much as a lease lasts',
+      { serverAhead: 9 },
+      "clocks Error: the clock of the API server is 9 s ahead of this machine's",
+    ],
     ['the clocks differ', { serverAhead: 20 }, "clocks Error: the clock of the API server is 20 s ahead of this machine's"],
     ['the time of the server is not known', { serverAhead: undefined } as never],
     [

@@ -1,3 +1,4 @@
+import { leaseTimes } from '../../kube/leader/leader.ts';
 import type { Manifest } from '../install/install-files.ts';
 import { covers, missingRights, type Rule } from './covers.ts';
 import { type Facts, type FlowSchema, isOperator, type Workload } from './facts.ts';
@@ -231,8 +232,8 @@ const policies: Check = {
     }),
 };
 
-/** Seconds: a lease of a leader lasts 15. */
-const skew = { warns: 5, fails: 15 };
+/** Seconds: a leader that could not renew its lease for the first acts no more, and after the second another one leads. */
+const skew = { warns: leaseTimes.renewDeadlineMs / 1000, fails: leaseTimes.durationMs / 1000 };
 
 const clocks: Check = {
   name: 'clocks',

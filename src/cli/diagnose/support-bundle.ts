@@ -2,9 +2,10 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { create } from 'tar';
-import type { JsonObject } from '../../core/json.ts';
+import { isObject, type JsonObject } from '../../core/json.ts';
 import { saidBy } from '../../core/status.ts';
 import { listAll } from '../../operator/list.ts';
+import { machineKindsHere } from '../../operator/machines/machine-kinds.ts';
 import type { Api } from '../../operator/ports.ts';
 import { type CopiedKind, pathOfKind } from '../../rehearse/snapshot/cluster-snapshot.ts';
 import { writeCopy } from '../../rehearse/snapshot/files.ts';
@@ -17,7 +18,7 @@ import { plainOutput } from '../shared/output.ts';
 import { version } from '../shared/version.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { checkAll } from './check.ts';
-import { type Facts, gatherFacts } from './facts.ts';
+import { type Facts, gatherFacts, isOperator } from './facts.ts';
 
 export type SupportBundleFlags = ConnectionFlags;
 
@@ -26,6 +27,7 @@ const more: readonly CopiedKind[] = [
   { apiVersion: 'machinemaintenance.managed.openshift.io/v1alpha1', kind: 'MachineMaintenance', plural: 'machinemaintenances' },
   { apiVersion: 'drydock.dev/v1alpha1', kind: 'MachineEventSource', plural: 'machineeventsources' },
   { apiVersion: 'drydock.dev/v1alpha1', kind: 'NodeNotice', plural: 'nodenotices' },
+  { apiVersion: 'drydock.dev/v1alpha1', kind: 'MaintenanceApproval', plural: 'maintenanceapprovals' },
   { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', plural: 'leases' },
   { apiVersion: 'lifecycle.k8s.io/v1alpha1', kind: 'EvictionRequest', plural: 'evictionrequests' },
   { apiVersion: 'lifecycle.k8s.io/v1alpha1', kind: 'Eviction', plural: 'evictions' },
@@ -59,10 +61,12 @@ class Bundle {
   }
 }
 
-const objects = async (api: Api, bundle: Bundle, kind: CopiedKind): Promise<void> => {
+const asItIs = (object: JsonObject): JsonObject => object;
+
+const objects = async (api: Api, bundle: Bundle, kind: CopiedKind, kept = asItIs): Promise<void> => {
   const found = (await listAll(api, pathOfKind(kind), {}, 'none if missing')) as readonly JsonObject[];
   if (found.length === 0) return;
-  const items = found.map(one => trimmed({ apiVersion: kind.apiVersion, kind: kind.kind, ...one }));
+  const items = found.map(one => kept(trimmed({ apiVersion: kind.apiVersion, kind: kind.kind, ...one })));
   bundle.write(`objects/${kind.plural}.${kind.apiVersion.split('/')[0] ?? ''}.json`, { apiVersion: 'v1', kind: 'List', items });
 };
 
@@ -83,24 +87,62 @@ const logsOf = async (api: Api, bundle: Bundle, namespace: string): Promise<void
       }
 };
 
-/** The operator's metrics by way of the API server; served over HTTPS they ask for a token, which does not come through. */
+/** What machines are made from: configurations of clouds and of kubeadm, which may have passwords and files in them. */
+const madeFrom = new Set(['providerSpec', 'template', 'machineTemplate', 'kubeadmConfigSpec']);
+
+const withoutMaking = (object: JsonObject): JsonObject => {
+  const { spec } = object;
+  return isObject(spec) ? { ...object, spec: Object.fromEntries(Object.entries(spec).filter(([key]) => !madeFrom.has(key))) } : object;
+};
+
+/** Machines and their sets, of each machine API that is served. */
+const machinesOf = async (api: Api, bundle: Bundle): Promise<void> => {
+  const kinds = await machineKindsHere(api, new AbortController().signal);
+  for (const kind of kinds) await bundle.part(`${kind.plural} of ${kind.apiVersion}`, () => objects(api, bundle, kind, withoutMaking));
+};
+
+/** What somebody does who may get metrics that are served over HTTPS: they need a token, and the API server's proxy to pods passes none on. */
+const metricsByHand = (
+  namespace: string,
+  port: string,
+  pods: readonly string[],
+): string => `# The operator serves its metrics over HTTPS, to whoever may get /metrics.
+# The API server's proxy to pods removes the header with the token, so this archive has none of them. To get them:
+kubectl create clusterrolebinding drydock-metrics-once --clusterrole=drydock-metrics-reader --serviceaccount=${namespace}:default
+TOKEN=$(kubectl -n ${namespace} create token default)
+${pods
+  .map(
+    pod => `kubectl -n ${namespace} port-forward pod/${pod} 18443:${port} & sleep 3
+curl -sk -H "Authorization: Bearer $TOKEN" https://127.0.0.1:18443/metrics > ${pod}.metrics.txt; kill $!; wait`,
+  )
+  .join('\n')}
+kubectl delete clusterrolebinding drydock-metrics-once
+`;
+
+/** The operator's metrics by way of the API server, where they need no token. */
 const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: Facts): Promise<void> => {
-  const args = workloads.find(({ metadata }) => metadata.namespace === namespace)?.spec.template.spec.containers[0]?.args ?? [];
-  if (args.includes('--metrics-secure'))
-    throw new Error('they are served with authentication only: curl them with the token of a service account that may');
+  const args = workloads.find(one => isOperator(one) && one.metadata.namespace === namespace)?.spec.template.spec.containers[0]?.args ?? [];
   const port = /:(\d+)$/.exec(args.find(arg => arg.startsWith('--metrics-bind-address=')) ?? ':8080')?.[1] ?? '8080';
-  for (const { metadata } of (await listAll(api, `/api/v1/namespaces/${namespace}/pods`)) as readonly Pod[]) {
-    const response = await api.call({
-      method: 'GET',
-      path: `/api/v1/namespaces/${namespace}/pods/${metadata.name}:${port}/proxy/metrics`,
-      accept: '*/*',
-    });
+  const all = (await listAll(api, `/api/v1/namespaces/${namespace}/pods`, {
+    labelSelector: 'app.kubernetes.io/name=drydock',
+  })) as readonly Pod[];
+  const pods = all.map(({ metadata }) => metadata.name);
+  if (args.includes('--metrics-secure')) {
+    bundle.write('metrics/how-to-get-them.sh', metricsByHand(namespace, port, pods));
+    throw new Error(
+      "they are served to whoever sends a token that may get /metrics, and the API server's proxy to pods passes no token on: metrics/how-to-get-them.sh in the archive has the commands",
+    );
+  }
+  for (const pod of pods) {
+    const path = `/api/v1/namespaces/${namespace}/pods/${pod}:${port}/proxy/metrics`;
+    const response = await api.call({ method: 'GET', path, accept: '*/*' });
     if (response.status !== 200) throw new Error(saidBy(response));
-    bundle.write(`metrics/${metadata.name}.txt`, String(response.body));
+    bundle.write(`metrics/${pod}.txt`, String(response.body));
   }
 };
 
-const collect = async (api: Api, folder: string): Promise<readonly string[]> => {
+/** Reads what goes into the archive, and writes it into the folder; returns what could not be had. */
+export const collect = async (api: Api, folder: string): Promise<readonly string[]> => {
   const bundle = new Bundle(folder);
   const facts = await gatherFacts(api, systemClock, version());
   bundle.write('version.json', {
@@ -122,6 +164,7 @@ const collect = async (api: Api, folder: string): Promise<readonly string[]> => 
     writeCopy(join(folder, 'snapshot'), copy);
   });
   for (const kind of more) await bundle.part(kind.plural, () => objects(api, bundle, kind));
+  await bundle.part('machines', () => machinesOf(api, bundle));
   await bundle.part('logs', () => logsOf(api, bundle, facts.namespace));
   await bundle.part('metrics', () => metricsOf(api, bundle, facts));
   bundle.write('left-out.txt', bundle.leftOut.map(line => `${line}\n`).join(''));

@@ -36,6 +36,9 @@ export type ElectOptions = {
   readonly uptime?: () => number;
 };
 
+/** Milliseconds: how long others wait after the last change that they saw, and after how long without a renewal a leader acts no more. */
+export const leaseTimes = { durationMs: 9000, renewDeadlineMs: 6000 } as const;
+
 /** How it ended: told to stop (lease released), the work was done (lease released), or the lease was lost. */
 export type ElectOutcome = 'stopped' | 'finished' | 'lost';
 
@@ -49,7 +52,8 @@ export type ElectOutcome = 'stopped' | 'finished' | 'lost';
  * outcome is `lost`: the caller may exit, or contend again. Rejects with whatever the work rejects with, after giving the lease back.
  */
 export const elect = async (options: ElectOptions): Promise<ElectOutcome> => {
-  const { leaseDurationMs = 9000, renewDeadlineMs = 6000, retryPeriodMs = 1500, uptime = () => performance.now() } = options;
+  const { leaseDurationMs = leaseTimes.durationMs, renewDeadlineMs = leaseTimes.renewDeadlineMs } = options;
+  const { retryPeriodMs = 1500, uptime = () => performance.now() } = options;
   if (renewDeadlineMs >= leaseDurationMs) throw new RangeError('the renew deadline of a leader lease must be shorter than its duration');
   const lock = new LeaseLock({ ...options, uptime, durationMs: leaseDurationMs, timeoutMs: Math.max(1000, renewDeadlineMs / 2) });
   const held = await contend(options, lock, retryPeriodMs);

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../core/json.ts';
 import type { KindAdapter } from '../../core/request/request.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Collection } from '../ports.ts';
-import { Cluster } from '../testing/cluster.ts';
+import { Cluster, uidOf } from '../testing/cluster.ts';
 import { Lines, settle } from '../testing/fakes.ts';
 import { ClusterCache } from './cluster-cache.ts';
 import { type Namespaces, namespacesOf } from './namespaces.ts';
@@ -238,7 +238,7 @@ describe('a node is looked at again', () => {
     cluster.put(request('nobody'), rawRequest('nobody'));
     await settle();
     const held = (annotations: JsonObject): unknown => ({
-      metadata: { name: 'm1', uid: `uid-${node('m1')}`, resourceVersion: '9999', labels: member, annotations },
+      metadata: { name: 'm1', uid: uidOf(node('m1')), resourceVersion: '9999', labels: member, annotations },
     });
     assert.deepEqual(
       await by(() => clusterCache.observeNode(readNode(held({ 'drydock.dev/before': '{}' })))),

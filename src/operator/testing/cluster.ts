@@ -92,6 +92,9 @@ const plurals: Readonly<Record<string, readonly string[]>> = {
   '/apis/lifecycle.k8s.io/v1alpha1': ['evictions', 'evictionrequests'],
 };
 
+/** The uid of an object that was put without one. Names are made of uids: no slash is in them. */
+export const uidOf = (path: string): string => `uid${path.replaceAll('/', '-')}`;
+
 /** A small cluster in memory: objects by path, watched and patched as the API server does it. Nothing happens in it by itself. */
 export class Cluster implements Api, Watcher {
   readonly #objects = new Map<string, JsonObject>();
@@ -117,7 +120,7 @@ export class Cluster implements Api, Watcher {
     this.#version += 1;
     const before = this.#objects.get(path);
     const metadata = isObject(object['metadata']) ? object['metadata'] : {};
-    const uid = metadata['uid'] ?? `uid-${path}`;
+    const uid = metadata['uid'] ?? uidOf(path);
     const after = { ...object, metadata: { ...metadata, uid, resourceVersion: String(this.#version) } };
     const { deletionTimestamp, finalizers = [] } = metadataOf(after);
     if (deletionTimestamp !== undefined && finalizers.length === 0 && isFinalizing(path)) {

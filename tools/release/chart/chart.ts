@@ -52,6 +52,9 @@ const helpers = `{{/* The image, by its digest where one is given. */}}
 const refusals = `{{- if and .Values.webhook.certManager (not .Values.webhook.enabled) }}
 {{- fail "webhook.certManager is for the webhook: set webhook.enabled as well" }}
 {{- end }}
+{{- if and .Values.controlPlane.only .Values.affinity }}
+{{- fail "controlPlane.only is an affinity: set one of controlPlane.only and affinity" }}
+{{- end }}
 `;
 
 const notes = `Drydock {{ .Chart.AppVersion }} is installed in {{ .Release.Namespace }}.

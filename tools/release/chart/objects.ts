@@ -61,6 +61,18 @@ type Workload = Manifest & { readonly spec: Readonly<Record<string, unknown>> & 
 
 const extraArgs = new Template('{{- with .Values.extraArgs }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}');
 const json = (path: string): Template => new Template(`{{ toJson .Values.${path} }}`);
+const moreTolerations = new Template('{{- with .Values.tolerations }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}');
+
+/** What is set takes the place of ours, all of it: parts of two affinities do not make one. */
+const affinityOr = (ours: unknown): Template =>
+  new Template(`{{ if .Values.affinity }}{{ toJson .Values.affinity }}{{ else }}${JSON.stringify(ours)}{{ end }}`);
+
+/** Where the pods of the operator may run. */
+const placement = ({ affinity, tolerations }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
+  nodeSelector: json('nodeSelector'),
+  affinity: affinityOr(affinity),
+  tolerations: [...(tolerations as readonly unknown[]), moreTolerations],
+});
 
 /** What a setting takes the place of, in a Deployment or DaemonSet. */
 const set = (manifest: Manifest): Manifest => {
@@ -77,7 +89,7 @@ const set = (manifest: Manifest): Manifest => {
     ...spec.template.spec,
     imagePullSecrets: json('image.pullSecrets'),
     containers,
-    ...(isOperator && { nodeSelector: json('nodeSelector') }),
+    ...(isOperator && placement(spec.template.spec)),
   };
   return {
     ...manifest,

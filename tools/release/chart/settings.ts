@@ -26,6 +26,14 @@ export const settingsOf = ({
   extraArgs: texts('Further flags of the operator: drydock operator --help.'),
   resources: map('Resources of the operator.', resources),
   nodeSelector: map('Nodes that the operator may run on.'),
+  affinity: map(
+    'Takes the place of the affinity of the operator, which prefers infra nodes and the control plane and keeps replicas apart.',
+  ),
+  tolerations: {
+    about: 'Further tolerations of the operator; it has those for nodes of the control plane and infra nodes.',
+    value: [],
+    schema: { type: 'array', items: { type: 'object' } },
+  },
   controlPlane: group('Where the operator runs.', {
     only: flag('Only on nodes of the control plane or infra nodes; otherwise it prefers them.', false),
   }),

@@ -20,8 +20,9 @@ export class Choice {
   }
 }
 
+/** A template is one value, whatever its fields are. */
 const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
 /** Every setting of some switches, with all on first. */
 const settings = (switches: readonly Switch[]): readonly ReadonlySet<string>[] =>

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { grantedRights, rightFor } from '../security/operator-rights.ts';
+import { generate } from './generate.ts';
+import { play } from './play.ts';
+
+/** The operator has no right that it does not use: what the shipped roles give is compared with what it asks for in stories. */
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** Rights that stories do not show, with the file and the words in it that need them. */
+type Elsewhere = { readonly rights: readonly string[]; readonly because: string; readonly file: string; readonly words: string };
+
+const reads = (...resources: readonly string[]): readonly string[] =>
+  resources.flatMap(resource => ['get', 'list', 'watch'].map(verb => `${verb} ${resource}`));
+
+const elsewhere: readonly Elsewhere[] = [
+  {
+    rights: ['create events', 'patch events'],
+    because: 'stories do without Events',
+    file: 'src/kube/events/events.ts',
+    words: 'body: repeatPatch(',
+  },
+  {
+    rights: ['update leases.coordination.k8s.io'],
+    because: 'in stories nobody has to become the leader',
+    file: 'src/kube/leader/lease-lock.ts',
+    words: "this.#call('PUT'",
+  },
+  {
+    rights: ['create tokenreviews.authentication.k8s.io', 'create subjectaccessreviews.authorization.k8s.io'],
+    because: 'nobody asks for metrics, nor for what needs a right of its own at the webhook',
+    file: 'src/core/access-review.ts',
+    words: "{ TokenReview: 'authentication.k8s.io', SubjectAccessReview: 'authorization.k8s.io' }",
+  },
+  {
+    rights: ['get secrets', 'create secrets', 'update secrets'],
+    because: 'the certificate of the webhook',
+    file: 'src/admission/certificates/self-made.ts',
+    words: "{ method: 'POST', path: collection, body } : { method: 'PUT', path, body }",
+  },
+  {
+    rights: [
+      ...reads('validatingwebhookconfigurations.admissionregistration.k8s.io'),
+      'patch validatingwebhookconfigurations.admissionregistration.k8s.io',
+    ],
+    because: 'the certificate authority in the configuration of the webhook',
+    file: 'src/admission/certificates/ca-bundle-injector.ts',
+    words: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+  },
+  {
+    rights: ['get configmaps', 'get infrastructures.config.openshift.io'],
+    because: 'the region of machines, of clouds that are asked over a network',
+    file: 'src/cli/manager/scanner.ts',
+    words: '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1',
+  },
+  {
+    rights: ['get persistentvolumeclaims'],
+    because: 'no pod of a story has a volume',
+    file: 'src/operator/node/resolve-claims.ts',
+    words: '/persistentvolumeclaims/',
+  },
+  {
+    rights: reads(
+      'controlplanemachinesets.machine.openshift.io',
+      'machinedeployments.cluster.x-k8s.io',
+      'kubeadmcontrolplanes.controlplane.cluster.x-k8s.io',
+    ),
+    because: 'the simulated machine APIs have machines and MachineSets alone',
+    file: 'src/operator/machines/machine-kinds.ts',
+    words: "plural: 'kubeadmcontrolplanes'",
+  },
+  {
+    rights: ['patch machinesets.cluster.x-k8s.io', 'patch machinedeployments.cluster.x-k8s.io'],
+    because: 'no story surges',
+    file: 'src/core/machine/writes.ts',
+    words: "'restore the replica count'",
+  },
+  {
+    rights: ['patch machines.cluster.x-k8s.io', 'patch machines.machine.openshift.io'],
+    because: 'no story surges: marks and hooks of machines',
+    file: 'src/core/machine/writes.ts',
+    words: 'deleteMarks[',
+  },
+  {
+    rights: ['delete machinemaintenances.machinemaintenance.managed.openshift.io'],
+    because: 'no story has announcements that are over for a day',
+    file: 'src/core/machine/writes.ts',
+    words: 'export const deleteRequestWrite',
+  },
+  {
+    rights: ['patch nodenotices.drydock.dev'],
+    because: 'no story has agents',
+    file: 'src/core/machine/writes.ts',
+    words: "'report to the agent of the node that the node is drained'",
+  },
+  {
+    rights: ['delete nodenotices.drydock.dev'],
+    because: 'no story has agents',
+    file: 'src/operator/machines/event-source-reconciler.ts',
+    words: "'forget the notice of a node that is gone'",
+  },
+  {
+    rights: ['delete maintenanceplanrecords.drydock.dev'],
+    because: 'no plan of a story has so many runs',
+    file: 'src/core/plan/writes.ts',
+    words: "'delete the record of an old run'",
+  },
+  {
+    rights: ['update virtualmachineinstances.subresources.kubevirt.io/evacuate'],
+    because: 'the API server asks for it where evacuate/cancel is called',
+    file: 'src/core/vm/recall.ts',
+    words: '/evacuate/cancel',
+  },
+  {
+    rights: [
+      'delete-pods maintenances.drydock.dev',
+      'shut-down-vms maintenances.drydock.dev',
+      'declare-urgent machinemaintenances.machinemaintenance.managed.openshift.io',
+      'delete-pods machinemaintenances.machinemaintenance.managed.openshift.io',
+      'shut-down-vms machinemaintenances.machinemaintenance.managed.openshift.io',
+    ],
+    because: 'policies ask for them when such a field is written; stories have no policies',
+    file: 'src/apis/consent.ts',
+    words: "export type Right = 'waive-quorum' | 'delete-pods' | 'shut-down-vms' | 'declare-urgent'",
+  },
+  {
+    rights: ['be-part maintenances.drydock.dev'],
+    because: 'a policy asks for it when the Maintenance of a machine or of a plan is made',
+    file: 'deploy/admission-policies/maintenance-part.yaml',
+    words: "check('be-part')",
+  },
+];
+
+/** Whoever may list a kind has all of each object: to get one by its name is no more. */
+const isWithin = (used: ReadonlySet<string>, right: string): boolean =>
+  used.has(right) || (right.startsWith('get ') && used.has(right.replace('get ', 'list ')));
+
+const excused = new Set(elsewhere.flatMap(({ rights }) => rights));
+
+/** More than enough stories: those of the machine APIs, of VMs and of responders are a few each. */
+const most = 150;
+
+/** What the operator asks for in stories, until nothing is missing any more. */
+const usedIn = async (wanted: readonly string[]): Promise<ReadonlySet<string>> => {
+  const used = new Set<string>();
+  for (let seed = 1; seed <= most && !wanted.every(right => isWithin(used, right)); seed += 1)
+    await play(generate(seed), undefined, (method, path) => used.add(rightFor(method, path) ?? ''));
+  return used;
+};
+
+test('the operator uses every right that the shipped roles give to it', async () => {
+  const granted = grantedRights();
+  assert.ok(granted.length > 100, `${granted.length} rights`);
+  const wanted = granted.filter(right => !excused.has(right));
+  const used = await usedIn(wanted);
+  assert.deepEqual(
+    wanted.filter(right => !isWithin(used, right)),
+    [],
+  );
+  // What stories show needs no excuse.
+  assert.deepEqual(
+    [...excused].filter(right => used.has(right)),
+    [],
+  );
+});
+
+test('every right that stories do not show is given, and the code that needs it is there', () => {
+  const granted = grantedRights();
+  assert.deepEqual(
+    [...excused].filter(right => !granted.includes(right)),
+    [],
+  );
+  for (const { file, words } of elsewhere) assert.ok(readFileSync(join(root, file), 'utf8').includes(words), `${file}: ${words}`);
+});
+
+test('the right that a call needs', () => {
+  const calls = [
+    ['GET', '/api/v1/nodes', 'list nodes'],
+    ['GET', '/api/v1/namespaces/shop', 'get namespaces'],
+    ['DELETE', '/api/v1/nodes/n1', 'delete nodes'],
+    ['PATCH', '/api/v1/nodes/n1/status', 'patch nodes/status'],
+    ['POST', '/api/v1/namespaces/shop/pods/web/eviction', 'create pods/eviction'],
+    ['WATCH', '/apis/apps/v1/namespaces/shop/daemonsets', 'watch daemonsets.apps'],
+    ['GET', '/apis/apps/v1', undefined],
+  ] as const;
+  assert.deepEqual(
+    calls.map(([method, path]) => rightFor(method, path)),
+    calls.map(([, , right]) => right),
+  );
+});
