@@ -113,6 +113,6 @@ export const tableOf = (all: readonly Compared[]): string => {
     ];
     return `| ${cells.join(' | ')} |`;
   });
-  const head = ['scenario', 'predicted', '9 of 10', 'actual', 'blockers named', 'pairs of nodes in order', 'within the aim'];
+  const head = ['scenario', 'predicted', '9 of 10', 'actual', 'blockers named', 'pairs of nodes in order', 'within the goal'];
   return [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`, ...rows].join('\n');
 };
