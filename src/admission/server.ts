@@ -102,7 +102,7 @@ const serve = async (request: IncomingMessage, response: ServerResponse, crowd: 
     if (request.destroyed && !request.complete) return;
     if (error instanceof BadRequest) return send(response, error.status, 'text/plain; charset=utf-8', `${error.message}\n`);
     log.error('admission failed', { error: error instanceof Error ? error.message : String(error) });
-    send(response, 500, 'text/plain; charset=utf-8', 'the request could not be looked at; see the log of the operator\n');
+    send(response, 500, 'text/plain; charset=utf-8', 'the request could not be evaluated; see the log of the operator\n');
   } finally {
     leave?.();
   }

@@ -15,7 +15,7 @@ const get = async (source: Source, path: string, signal: AbortSignal): Promise<A
   return body === undefined ? foreign(source) : { value: { said: asked.value, body } };
 };
 
-const foreign = ({ title }: Source): ReturnType<typeof unusable> => unusable(`${title} does not answer as Alertmanager does`);
+const foreign = ({ title }: Source): ReturnType<typeof unusable> => unusable(`${title} does not respond like an Alertmanager`);
 
 /** None for one that is silenced or inhibited. */
 const alertIn = (alert: Json): readonly FiringAlert[] => {
@@ -38,7 +38,7 @@ const isSettled = async (source: Source, clock: Clock, signal: AbortSignal): Pro
   const told = Date.parse(said.headers['date'] ?? '');
   const nowMs = Number.isNaN(told) ? clock.now().epochMilliseconds : told;
   if (nowMs - begun >= config.startupGraceMs) return { value: true };
-  const problem = `${title} has begun less than ${config.startupGraceMs / 1000} s ago, and may not have been told of all alerts`;
+  const problem = `${title} has begun less than ${config.startupGraceMs / 1000} s ago, and may not know all alerts yet`;
   return { failure: { result: 'failed', problem } };
 };
 

@@ -30,7 +30,7 @@ const labelsOf = (metric: Json | undefined): Sample['labels'] =>
     ? Object.fromEntries(Object.entries(metric).flatMap(([label, value]) => (typeof value === 'string' ? [[label, value] as const] : [])))
     : {};
 
-const foreign = (title: string): ReturnType<typeof unusable> => unusable(`${title} does not answer as Prometheus does`);
+const foreign = (title: string): ReturnType<typeof unusable> => unusable(`${title} does not respond like a Prometheus`);
 
 const vectorOf = (title: string, series: readonly Json[]): Asked<readonly Sample[]> => {
   if (series.length > mostSamples)
@@ -76,5 +76,5 @@ export const samplesOf = async (source: Source, query: string, signal: AbortSign
   if (!isObject(answer) || answer['status'] !== 'success' || !isObject(answer['data'])) return foreign(title);
   const result = resultOf(title, answer['data']);
   const warning = warningIn(answer);
-  return 'failure' in result || warning === undefined ? result : unusable(`${title} warns that its answer may lack something: ${warning}`);
+  return 'failure' in result || warning === undefined ? result : unusable(`${title} warns that its response may be incomplete: ${warning}`);
 };

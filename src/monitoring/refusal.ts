@@ -35,12 +35,12 @@ export const failureOf = (title: string, { status, text }: Saying): SourceFailur
   if (status >= 300 && status < 400)
     return {
       result: 'failed',
-      problem: `${title} answers with a redirect (${status}), which is not followed: its url has to be the address itself`,
+      problem: `${title} responds with a redirect (${status}), which is not followed: use the target as its url`,
     };
   const words = wordsIn(jsonOf(text));
   if (words !== undefined && status >= 400 && status < 500 && status !== 404 && status !== 429)
     return { result: 'refused', problem: `${title} refuses the question: ${words}` };
-  return { result: 'failed', problem: `${title} answers ${status}${words === undefined ? '' : `: ${words}`}` };
+  return { result: 'failed', problem: `${title} responds with ${status}${words === undefined ? '' : `: ${words}`}` };
 };
 
 /** An answer of another form than the API has. */

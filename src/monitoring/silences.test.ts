@@ -162,7 +162,7 @@ test('an Alertmanager that does not answer is told once, and asked again', async
     alertmanager.status = 200;
     await silencer.silence(names('n1'), signal);
     assert.deepEqual(alertmanager.inForce, ['n1']);
-    assert.deepEqual(logged, ['silences for held nodes cannot be kept', 'silences for held nodes are kept again']);
+    assert.deepEqual(logged, ['failed to update the silences for held nodes; retrying', 'silences for held nodes are updated again']);
   });
 });
 

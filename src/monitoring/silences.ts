@@ -75,8 +75,8 @@ export class NodeSilences {
   async keep(nodes: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
     const failure = await this.#keep(nodes, signal);
     if (failure !== undefined && this.#isWell)
-      this.#log.warn('silences for held nodes cannot be kept', { source: this.#source.title, failure });
-    if (failure === undefined && !this.#isWell) this.#log.info('silences for held nodes are kept again', { source: this.#source.title });
+      this.#log.warn('failed to update the silences for held nodes; retrying', { source: this.#source.title, failure });
+    if (failure === undefined && !this.#isWell) this.#log.info('silences for held nodes are updated again', { source: this.#source.title });
     this.#isWell = failure === undefined;
     return Math.min(this.#config.leaseMs / 4, 60_000);
   }
@@ -107,7 +107,7 @@ export class NodeSilences {
     for (const [node, { endsAt }] of this.#known) {
       if (there.has(node) || !nodes.has(node) || Temporal.Instant.compare(endsAt, now) <= 0) continue;
       this.#ended.add(node);
-      this.#log.info('somebody has ended the silence of a held node: it gets no other', { source: this.#source.title, node });
+      this.#log.info('somebody has ended the silence of a held node; not creating another', { source: this.#source.title, node });
     }
     for (const node of this.#ended) if (!nodes.has(node)) this.#ended.delete(node);
     this.#known.clear();
@@ -123,7 +123,7 @@ export class NodeSilences {
     if ('failure' in asked) return asked;
     if (asked.value.status !== 200) return { failure: failureOf(this.#source.title, asked.value) };
     const body = jsonOf(asked.value.text);
-    if (!Array.isArray(body)) return unusable(`${this.#source.title} does not answer as Alertmanager does`);
+    if (!Array.isArray(body)) return unusable(`${this.#source.title} does not respond like an Alertmanager`);
     return { value: ownIn(body as readonly Json[], this.#config.cluster) };
   }
 

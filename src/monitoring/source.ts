@@ -67,14 +67,14 @@ export class Source {
   settle<T>(asked: Asked<T>): Told<T> {
     const { name, kind, url } = this.#config;
     if ('value' in asked) {
-      if (!this.#isWell) this.#log.info('a monitoring source answers again', { source: name, kind, url });
+      if (!this.#isWell) this.#log.info('a monitoring source responds again', { source: name, kind, url });
       this.#isWell = true;
       return { value: asked.value };
     }
     const { problem, detail = problem, result } = asked.failure;
     // What a plan asks for may be wrong all the time, and is told there.
     if (result !== 'refused' && result !== 'unusable') {
-      if (this.#isWell) this.#log.warn('a monitoring source fails', { source: name, kind, url, error: detail });
+      if (this.#isWell) this.#log.warn('failed to query a monitoring source', { source: name, kind, url, error: detail });
       this.#isWell = false;
     }
     return { problem };
@@ -87,12 +87,12 @@ export class Source {
 
   #silent(error: unknown, expired: boolean): SourceFailure {
     if (error instanceof AnswerTooLarge) {
-      const problem = `the answer of ${this.title} is larger than ${mostBytes / 1024 / 1024} MiB: ask for less`;
+      const problem = `the response of ${this.title} is larger than ${mostBytes / 1024 / 1024} MiB: query less`;
       return { result: 'unusable', problem };
     }
     const { code } = error as { readonly code?: string };
     // Messages of Node have addresses in them, which are no business of whoever sees a plan.
     const why = expired ? `nothing within ${this.#config.timeoutMs / 1000} s` : (code ?? 'the connection failed');
-    return { result: 'unreachable', problem: `${this.title} does not answer: ${why}`, detail: `${why}: ${messageOf(error)}` };
+    return { result: 'unreachable', problem: `${this.title} does not respond: ${why}`, detail: `${why}: ${messageOf(error)}` };
   }
 }

@@ -30,7 +30,14 @@ class ConfiguredMonitoring implements Monitoring, AlertSilencer {
   constructor(file: string, tools: MonitoringTools) {
     const { clock, log } = tools;
     const flag = '--monitoring-config';
-    this.#file = new ReloadedFile({ file, flag, consequence: 'no gate is told', read: readMonitoringConfig, clock, log });
+    this.#file = new ReloadedFile({
+      file,
+      flag,
+      consequence: 'all gates that use a source are unknown',
+      read: readMonitoringConfig,
+      clock,
+      log,
+    });
     this.#tools = tools;
     this.#refresh();
   }

@@ -49,15 +49,15 @@ test('a drain that nothing is in the way of: it finishes, and says when, in whic
   assert.match(text, /^n1 is drained in 1\ds \(9 of 10 times within 1\ds\); begun now, at 2026-01-01T00:/);
   assert.match(
     text,
-    /pods take to end was seen too seldom to tell, and is guessed \(--stop-time\), for Deployment shop\/web, StatefulSet shop\/db$/m,
+    /pods take to end was not seen often enough, and is guessed \(--stop-time\), for Deployment shop\/web, StatefulSet shop\/db$/m,
   );
   const learned = (stops: number): string => forecastText({ ...seen, learned: { ...seen.learned, stops } });
   assert.match(
     learned(2),
-    /seen too seldom to tell, and is guessed \(--stop-time\), for Deployment shop\/web, /,
+    /not seen often enough, and is guessed \(--stop-time\), for Deployment shop\/web, /,
     'two tell nothing of anybody',
   );
-  assert.match(learned(3), /seen too seldom to tell, and is taken from others, for Deployment shop\/web, /);
+  assert.match(learned(3), /not seen often enough, and is taken from others, for Deployment shop\/web, /);
   assert.equal(forecastText(await foresee(copy, ['n1'], { seeds: 1 })), text, 'the same copy gives the same foresight');
 });
 

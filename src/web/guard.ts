@@ -46,7 +46,7 @@ export class Guard {
       this.#remember(key, response);
       return response;
     } catch (error) {
-      return { status: 503, text: `the API server could not be asked: ${error instanceof Error ? error.message : String(error)}` };
+      return { status: 503, text: `the request to the API server failed: ${error instanceof Error ? error.message : String(error)}` };
     } finally {
       this.#asking -= 1;
     }
@@ -84,7 +84,7 @@ export class Guard {
 
   async #review(kind: ReviewKind, spec: JsonObject): Promise<Refused | { readonly status: JsonObject }> {
     const status = reviewed(await this.#api.call(reviewCall(kind, spec)));
-    return typeof status === 'string' ? { status: 503, text: `the API server could not be asked: ${status}` } : { status };
+    return typeof status === 'string' ? { status: 503, text: `the request to the API server failed: ${status}` } : { status };
   }
 
   #nowMs(): number {

@@ -187,7 +187,7 @@ describe('OLM 1 on a real control plane', { skip: leftOut || external, timeout: 
     await until('the webhook to be trusted', async () => (await api.call('POST', path, wish)).status === 201);
     // Nothing in this control plane keeps the endpoints of Services.
     assert.deepEqual(await installedFindings(controlPlane), [
-      `FAIL webhook no replica answers the webhook (Service ${home}/drydock-webhook): every create of a maintenance is refused`,
+      `FAIL webhook no replica serves the webhook (Service ${home}/drydock-webhook): every create of a maintenance is refused`,
     ]);
     await create(api, wish);
     await untilMaintenance(api, 'n1', 'Drained');

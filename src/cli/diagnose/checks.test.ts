@@ -87,7 +87,7 @@ test('of an installation without a fault every check says what is well', () => {
       `kinds: ${wanted.filter(({ kind }) => kind === 'CustomResourceDefinition').length} CustomResourceDefinitions are of this version`,
       'operator: drydock-system/drydock runs, and one replica leads',
       'one operator: no other operator acts on the same objects',
-      'webhook: it has a certificate, and 2 replicas answer',
+      'webhook: it has a certificate, and 2 replicas serve it',
       'rights: the roles are those of this version',
       `admission policies: ${wanted.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy').length} ValidatingAdmissionPolicies are of this version`,
       'clocks: this machine and the API server agree about the time',
@@ -112,11 +112,7 @@ describe('what is wrong is found, by itself', () => {
       foundBut('maintenances.drydock.dev', withSpec({ versions: [] })),
       'kinds Warning: CustomResourceDefinition maintenances.drydock.dev is of another version than this command (0.1.0)',
     ],
-    [
-      'there is no operator',
-      { workloads: [] },
-      'operator Error: no operator is installed: maintenances are stored, and nobody acts on them',
-    ],
+    ['there is no operator', { workloads: [] }, 'operator Error: no operator is installed: maintenances are stored, but not carried out'],
     [
       'none of its replicas is ready',
       { workloads: [{ ...operator, status: {} }] },
@@ -149,7 +145,7 @@ describe('what is wrong is found, by itself', () => {
     [
       'the webhook is not installed',
       foundBut('drydock', () => undefined, 'ValidatingWebhookConfiguration'),
-      'webhook Warning: the webhook is not installed: what is wrong with an object is said in its status only',
+      'webhook Warning: the webhook is not installed: errors of an object are reported only in its status',
     ],
     [
       'the webhook has no certificate',
@@ -159,7 +155,7 @@ describe('what is wrong is found, by itself', () => {
     [
       'nobody answers the webhook',
       { webhookReplicas: 0 },
-      'webhook Error: no replica answers the webhook (Service drydock-system/drydock-webhook): every create of a maintenance is refused',
+      'webhook Error: no replica serves the webhook (Service drydock-system/drydock-webhook): every create of a maintenance is refused',
     ],
     [
       'a role is missing',

@@ -81,7 +81,7 @@ const operator: Check = {
       return [
         {
           severity: 'Error',
-          message: 'no operator is installed: maintenances are stored, and nobody acts on them',
+          message: 'no operator is installed: maintenances are stored, but not carried out',
           remedy: 'drydock install --image IMAGE --apply',
         },
       ];
@@ -142,7 +142,7 @@ type WebhookConfiguration = {
 
 const webhook: Check = {
   name: 'webhook',
-  well: facts => `it has a certificate, and ${facts.webhookReplicas ?? 0} replicas answer`,
+  well: facts => `it has a certificate, and ${facts.webhookReplicas ?? 0} replicas serve it`,
   findings: facts => {
     const [wanted] = wantedOf(facts, 'ValidatingWebhookConfiguration');
     const here = wanted && (facts.found.get(wanted) as WebhookConfiguration | undefined);
@@ -150,7 +150,7 @@ const webhook: Check = {
       return [
         {
           severity: 'Warning',
-          message: 'the webhook is not installed: what is wrong with an object is said in its status only',
+          message: 'the webhook is not installed: errors of an object are reported only in its status',
           remedy: reinstall(facts),
         },
       ];
@@ -170,7 +170,7 @@ const webhook: Check = {
         ? [
             {
               severity: 'Error',
-              message: `no replica answers the webhook (Service ${facts.namespace}/${facts.webhookService}): every create of a maintenance is refused`,
+              message: `no replica serves the webhook (Service ${facts.namespace}/${facts.webhookService}): every create of a maintenance is refused`,
               remedy: logs,
             } as const,
           ]

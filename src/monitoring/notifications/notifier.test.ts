@@ -175,9 +175,7 @@ describe('receivers that misbehave', () => {
         notifier.record(event());
         for (const seconds of [0, 1, 5, 30, 120, 600]) await pass(seconds);
         assert.deepEqual([asked.length, counted], [5, ['default failed']]);
-        assert.deepEqual(logged, [
-          'a receiver of notifications fails; what it was to be told is given up {"receiver":"default","why":"HTTP 500"}',
-        ]);
+        assert.deepEqual(logged, ['failed to send a notification to a receiver; giving up on it {"receiver":"default","why":"HTTP 500"}']);
         notifier.record(event({ reason: 'Paused' }));
         await pass(0);
         assert.equal(asked.length, 6);
@@ -250,7 +248,7 @@ describe('receivers that misbehave', () => {
         notifier.record(event());
         await pass(0);
         assert.equal(asked.length, 0);
-        assert.match(logged.join(), /the file of --notification-config is wrong: nobody is notified/);
+        assert.match(logged.join(), /failed to read the file of --notification-config: nobody is notified/);
       },
     );
   });

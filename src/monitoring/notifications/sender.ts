@@ -131,7 +131,7 @@ export class Sender {
       return judged(await this.#carrier.call(askingFor(config, url, notification), deadline.signal));
     } catch (error) {
       if (error instanceof UnreadableFile) return { kind: 'again', why: error.message };
-      return { kind: 'again', why: deadline.expired ? `no answer within ${config.timeoutMs / 1000} s` : codeOf(error) };
+      return { kind: 'again', why: deadline.expired ? `no response within ${config.timeoutMs / 1000} s` : codeOf(error) };
     }
   }
 
@@ -145,14 +145,14 @@ export class Sender {
 
   #well(): true {
     const { log, config } = this.#options;
-    if (!this.#isWell) log.info('a receiver of notifications answers again', { receiver: config.name });
+    if (!this.#isWell) log.info('a receiver of notifications responds again', { receiver: config.name });
     this.#isWell = true;
     return true;
   }
 
   #unwell(why: string): false {
     const { log, config } = this.#options;
-    if (this.#isWell) log.warn('a receiver of notifications fails; what it was to be told is given up', { receiver: config.name, why });
+    if (this.#isWell) log.warn('failed to send a notification to a receiver; giving up on it', { receiver: config.name, why });
     this.#isWell = false;
     return false;
   }

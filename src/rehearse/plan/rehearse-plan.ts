@@ -106,7 +106,7 @@ const notesOf = ({ verdicts, inFlight }: RunSoFar): readonly string[] => {
   const done = Object.keys(verdicts).length;
   return [
     ...(done === 0 ? [] : [`the run is under way: its ${done} ${done === 1 ? 'verdict stays' : 'verdicts stay'}`]),
-    ...(inFlight.size === 0 ? [] : [`${inFlight.size} ${inFlight.size === 1 ? 'node is' : 'nodes are'} in flight: begun with anew here`]),
+    ...(inFlight.size === 0 ? [] : [`${inFlight.size} ${inFlight.size === 1 ? 'node is' : 'nodes are'} in flight: begun again here`]),
   ];
 };
 

@@ -190,7 +190,9 @@ type About = Pick<Forecast, 'takenAt' | 'copied' | 'learned' | 'notes' | 'behind
 const stirNote = (runs: readonly Run[]): readonly string[] => {
   const stir = Math.max(...runs.map(run => run.stir));
   if (stir === 0) return [];
-  return [`${stir} pods came or went in the copy before anything was asked for: workloads were in motion, or are played differently here`];
+  return [
+    `${stir} pods came or went in the copy before anything was asked for: workloads were in motion, or are simulated differently here`,
+  ];
 };
 
 /** What all runs say together. There must be one. */

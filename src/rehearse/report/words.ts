@@ -178,7 +178,7 @@ const controlPlaneText = ({ learned: { controlPlane } }: Forecast): string => {
 /** Whose times are guessed, and from what. */
 const unseenLines = ({ learned: { starts, stops, unseenStarts, unseenStops } }: Forecast): readonly string[] => {
   const line = (workloads: readonly string[], what: string, by: string): readonly string[] =>
-    workloads.length === 0 ? [] : [`  how long pods take to ${what} was seen too seldom to tell, and is ${by}, for ${fewOf(workloads, 3)}`];
+    workloads.length === 0 ? [] : [`  how long pods take to ${what} was not seen often enough, and is ${by}, for ${fewOf(workloads, 3)}`];
   const others = 'taken from others';
   return [
     ...line(unseenStarts, 'start', starts < enough ? 'guessed (--start-time)' : others),

@@ -49,7 +49,7 @@ export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | Repl
   try {
     return await api.call(call);
   } catch (error) {
-    return reply(502, `the API server could not be asked: ${error instanceof Error ? error.message : String(error)}`);
+    return reply(502, `the request to the API server failed: ${error instanceof Error ? error.message : String(error)}`);
   }
 };
 
