@@ -1,5 +1,5 @@
 import { isObject, type Json } from '../core/json.ts';
-import type { Saying } from '../support/http-exchange.ts';
+import type { HttpResponse } from '../support/http-exchange.ts';
 import type { SourceFailure } from './source.ts';
 
 /** Characters of a server's own words that are told. */
@@ -29,7 +29,7 @@ const wordsIn = (body: Json | undefined): string | undefined => {
 };
 
 /** What an answer that is no success means, for whoever wrote the question. */
-export const failureOf = (title: string, { status, text }: Saying): SourceFailure => {
+export const failureOf = (title: string, { status, text }: HttpResponse): SourceFailure => {
   if (status === 401 || status === 403)
     return { result: 'failed', problem: `${title} refuses the credentials of the operator (${status})` };
   if (status >= 300 && status < 400)

@@ -1,7 +1,7 @@
 import type { Told } from '../operator/ports.ts';
 import type { Clock } from '../support/clock.ts';
 import { Deadline } from '../support/deadline.ts';
-import { AnswerTooLarge, type Asking, type Saying } from '../support/http-exchange.ts';
+import { AnswerTooLarge, type HttpRequest, type HttpResponse } from '../support/http-exchange.ts';
 import type { Log } from '../support/log.ts';
 import { Carrier, UnreadableFile } from './carrier.ts';
 import type { SourceConfig } from './sources-file.ts';
@@ -20,7 +20,7 @@ export type SourceFailure = {
   readonly detail?: string;
 };
 
-export type Asked<T> = { readonly value: T } | { readonly failure: SourceFailure };
+export type SourceResult<T> = { readonly value: T } | { readonly failure: SourceFailure };
 
 /** Larger answers are refused. */
 const mostBytes = 8 * 1024 * 1024;
@@ -51,7 +51,7 @@ export class Source {
   }
 
   /** One call below its address, with its time limit: the answer, whatever the status, or why there was none. Rejects with the signal's reason only. */
-  async call(asking: Omit<Asking, 'url'> & { readonly path: string }, signal: AbortSignal): Promise<Asked<Saying>> {
+  async call(asking: Omit<HttpRequest, 'url'> & { readonly path: string }, signal: AbortSignal): Promise<SourceResult<HttpResponse>> {
     const { path, method, headers, body } = asking;
     using deadline = new Deadline(this.#clock, this.#config.timeoutMs, [signal]);
     const asked = { method, url: `${this.#config.url}${path}`, headers: { ...headers, accept: 'application/json' } };
@@ -64,7 +64,7 @@ export class Source {
   }
 
   /** The answer for whoever asked. Trouble is logged when it begins, and that it is over. */
-  settle<T>(asked: Asked<T>): Told<T> {
+  settle<T>(asked: SourceResult<T>): Told<T> {
     const { name, kind, url } = this.#config;
     if ('value' in asked) {
       if (!this.#isWell) this.#log.info('a monitoring source responds again', { source: name, kind, url });

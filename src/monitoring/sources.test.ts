@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import { type Answer, type Asked, serving } from '../clouds/testing/serving.ts';
+import { type Answer, type ServedRequest, serving } from '../clouds/testing/serving.ts';
 import { clientA, clientB, serverPair, testAuthority } from '../kube/testing/certificates.ts';
 import type { Monitoring, Told } from '../operator/ports.ts';
 import { systemClock } from '../support/clock.ts';
@@ -28,10 +28,10 @@ type Bench = {
   readonly file: string;
   readonly counted: readonly string[];
   readonly logged: readonly string[];
-  readonly asked: readonly Asked[];
+  readonly asked: readonly ServedRequest[];
 };
 
-const bench = async (answer: (asked: Asked) => Answer, use: (bench: Bench) => Promise<void>, more = ''): Promise<void> => {
+const bench = async (answer: (asked: ServedRequest) => Answer, use: (bench: Bench) => Promise<void>, more = ''): Promise<void> => {
   await using server = await serving(answer);
   const file = join(folder, 'sources.yaml');
   const tokenFile = join(folder, 'token');

@@ -2,7 +2,7 @@ import type { Log } from '../support/log.ts';
 import type { Meter } from './ports.ts';
 
 /** Where a throw can come from: the loops, by the kind that their keys are of, the watches that feed them, and whatever else runs in the process. */
-export type Controller =
+export type ControllerName =
   | 'Node'
   | 'MachineMaintenance'
   | 'MachineEventSource'
@@ -29,7 +29,7 @@ export class Defects {
   }
 
   /** Answers what to say in the status of the object. Never throws. */
-  tell(controller: Controller, object: string, error: unknown): string {
+  tell(controller: ControllerName, object: string, error: unknown): string {
     const text = (error instanceof Error ? error.message : String(error)).slice(0, longest);
     this.#meter.panicked(controller);
     const key = `${controller} ${object} ${text}`;
@@ -42,7 +42,7 @@ export class Defects {
   }
 
   /** What `work` answers; `otherwise` when it throws, which is told. */
-  guard<T>(controller: Controller, object: () => string, work: () => T, otherwise: T): T {
+  guard<T>(controller: ControllerName, object: () => string, work: () => T, otherwise: T): T {
     try {
       return work();
     } catch (error) {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../core/json.ts';
 import { freshPod } from '../embedded/testing/bench.ts';
 import { budget, shop } from '../embedded/testing/drill.ts';
-import type { Forecast } from './report/forecast.ts';
+import type { RehearsalForecast } from './report/forecast.ts';
 import { forecastPicture } from './report/picture.ts';
 import { forecastText } from './report/words.ts';
 import { copied, foresee, labelledNodes, nodes } from './testing/copied.ts';
@@ -18,7 +18,7 @@ const web = (replicas: number, cpu = '100m', more: JsonObject = {}): JsonObject 
     template: { metadata: { labels: { app: 'web' } }, spec: { ...(asking(cpu)['spec'] as JsonObject), ...more } },
   });
 
-const wholeOf = (seen: Forecast, cause: string): readonly string[] =>
+const wholeOf = (seen: RehearsalForecast, cause: string): readonly string[] =>
   seen.blockers.filter(one => one.cause === cause).map(({ node, what = '' }) => `${node} ${what}`);
 
 test('a drain that nothing is in the way of: it finishes, and says when, in which order, and how low workloads get', async () => {

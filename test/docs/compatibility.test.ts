@@ -45,7 +45,7 @@ const files = new Map<string, string>([
   ['hypervisor-reconciler', 'src/nova/hypervisor-reconciler.test.ts'],
   ['work-queue', 'src/operator/work-queue.test.ts'],
   ['writer', 'src/operator/write/writer.test.ts'],
-  ['gate', 'src/admission/gate.test.ts'],
+  ['admission-handler', 'src/admission/admission-handler.test.ts'],
   ...inFolder('src/admission/certificates', 'follow', 'ca-bundle-injector'),
   ['flags', 'src/cli/manager/operator-flags.test.ts'],
   ['manifests', 'src/cli/install/install-manifests.test.ts'],

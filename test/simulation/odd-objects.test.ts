@@ -10,7 +10,7 @@ import { namespacesOf } from '../../src/operator/cache/namespaces.ts';
 import { MachineManager } from '../../src/operator/machines/machine-manager.ts';
 import { NodeReconciler } from '../../src/operator/node/node-reconciler.ts';
 import type { Watcher } from '../../src/operator/ports.ts';
-import { Cluster } from '../../src/operator/testing/cluster.ts';
+import { FakeCluster } from '../../src/operator/testing/fake-cluster.ts';
 import { Lines, Notebook, settle, Tallies } from '../../src/operator/testing/fakes.ts';
 import { VirtualClock } from '../../src/support/virtual-clock.ts';
 import { oddObject } from './odd-objects.ts';
@@ -19,7 +19,7 @@ import { oddObject } from './odd-objects.ts';
 const count = Number(process.env['DRYDOCK_ODD_OBJECTS'] ?? 6000);
 
 /** As the reflector does it: what a watch cannot read, or a handler throws at, is told, and the watch goes on. */
-const throughStore = (cluster: Cluster, told: (what: string) => void): Watcher => ({
+const throughStore = (cluster: FakeCluster, told: (what: string) => void): Watcher => ({
   watch: (collection, project, sink, signal) => {
     const store = new ReflectorStore(collection.path, project, sink, {
       log: new Lines(),
@@ -47,7 +47,7 @@ const throughStore = (cluster: Cluster, told: (what: string) => void): Watcher =
 
 /** The operator with all its rooms, fed with odd objects; answers what was told of throws, and the largest status that was written. */
 const fed = async (seed: number, objects: number, wrongTypes: number) => {
-  const [cluster, clock, meter, log] = [new Cluster(), new VirtualClock(), new Tallies(), new Lines()];
+  const [cluster, clock, meter, log] = [new FakeCluster(), new VirtualClock(), new Tallies(), new Lines()];
   const unread: string[] = [];
   const adapters = served({ leaseNamespace: 'leases', operatorNamespace: 'leases' });
   const namespaces = namespacesOf('drydock-system', []);

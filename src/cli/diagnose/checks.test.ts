@@ -5,7 +5,7 @@ import { manifests } from '../install/install-manifests.ts';
 import { usualNamespace, usualParts } from '../install/install-parts.ts';
 import { checkAll } from './check.ts';
 import { covers, missingRights } from './covers.ts';
-import type { Facts, FlowSchema, Workload } from './facts.ts';
+import type { FlowSchema, InstallationFacts, InstalledWorkload } from './facts.ts';
 
 const wanted = manifests({ parts: new Set([...usualParts, 'machine-api']), groups: [], namespace: usualNamespace });
 
@@ -16,8 +16,8 @@ const stored = (manifest: Manifest): Manifest => {
   return { ...manifest, webhooks: webhooks.map(one => ({ ...one, clientConfig: { ...one.clientConfig, caBundle: 'LS0t' } })) };
 };
 
-const operator: Workload = {
-  ...(wanted.find(({ kind }) => kind === 'Deployment') as unknown as Workload),
+const operator: InstalledWorkload = {
+  ...(wanted.find(({ kind }) => kind === 'Deployment') as unknown as InstalledWorkload),
   status: { readyReplicas: 2 },
 };
 
@@ -37,7 +37,7 @@ const ours = schema('drydock', 1000, 'workload-high', {
 });
 
 /** An installation without a fault. */
-const well: Facts = {
+const well: InstallationFacts = {
   version: '0.1.0',
   release: { version: 'v1.37.2', minor: 37 },
   serverAhead: 0.4,
@@ -53,13 +53,13 @@ const well: Facts = {
 };
 
 /** `name severity: message` of all that is found. */
-const said = (facts: Partial<Facts>): readonly string[] =>
+const said = (facts: Partial<InstallationFacts>): readonly string[] =>
   checkAll({ ...well, ...facts }).flatMap(({ name, findings }) =>
     findings.map(({ severity, message }) => `${name} ${severity}: ${message}`),
   );
 
 /** Without, or with another one in its place. */
-const foundBut = (name: string, change: (here: Manifest) => Manifest | undefined, kind?: string): Partial<Facts> => {
+const foundBut = (name: string, change: (here: Manifest) => Manifest | undefined, kind?: string): Partial<InstallationFacts> => {
   const found = new Map(well.found);
   let changed = 0;
   for (const [manifest, here] of well.found) {
@@ -73,7 +73,7 @@ const foundBut = (name: string, change: (here: Manifest) => Manifest | undefined
   return { found };
 };
 
-const workload = (name: string, image: string, over: Partial<Workload['spec']> = {}, kind = 'Deployment'): Workload => ({
+const workload = (name: string, image: string, over: Partial<InstalledWorkload['spec']> = {}, kind = 'Deployment'): InstalledWorkload => ({
   kind,
   metadata: { namespace: 'others', name },
   spec: { replicas: 1, template: { spec: { containers: [{ image }] } }, ...over },
@@ -101,7 +101,7 @@ const withSpec =
   (here: Manifest): Manifest => ({ ...here, spec: { ...(here['spec'] as object), ...change } });
 
 describe('what is wrong is found, by itself', () => {
-  const rows: readonly (readonly [what: string, Partial<Facts>, ...said: string[]])[] = [
+  const rows: readonly (readonly [what: string, Partial<InstallationFacts>, ...said: string[]])[] = [
     [
       'a kind is missing',
       foundBut('maintenances.drydock.dev', () => undefined),

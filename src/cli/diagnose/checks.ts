@@ -1,6 +1,6 @@
 import type { Manifest } from '../install/install-files.ts';
 import { covers, missingRights, type Rule } from './covers.ts';
-import { type Facts, type FlowSchema, isOperator, type Workload } from './facts.ts';
+import { type FlowSchema, type InstallationFacts, type InstalledWorkload, isOperator } from './facts.ts';
 import { reinstall } from './remedies.ts';
 
 /** Something that is missing or wrong. An Error keeps maintenances from working, or makes them unsafe; a Warning will, some day. */
@@ -9,18 +9,19 @@ export type Finding = { readonly severity: 'Error' | 'Warning'; readonly message
 /** One thing that is looked at. `well` says that nothing is wrong with it. */
 export type Check = {
   readonly name: string;
-  readonly well: (facts: Facts) => string;
-  readonly findings: (facts: Facts) => readonly Finding[];
+  readonly well: (facts: InstallationFacts) => string;
+  readonly findings: (facts: InstallationFacts) => readonly Finding[];
 };
 
 const nameOf = ({ kind, metadata }: Manifest): string =>
   `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
 
-const wantedOf = ({ wanted }: Facts, ...kinds: readonly string[]): readonly Manifest[] => wanted.filter(({ kind }) => kinds.includes(kind));
+const wantedOf = ({ wanted }: InstallationFacts, ...kinds: readonly string[]): readonly Manifest[] =>
+  wanted.filter(({ kind }) => kinds.includes(kind));
 
-const operators = ({ workloads }: Facts): readonly Workload[] => workloads.filter(isOperator);
+const operators = ({ workloads }: InstallationFacts): readonly InstalledWorkload[] => workloads.filter(isOperator);
 
-const imageOf = ({ spec }: Workload): string => spec.template.spec.containers[0]?.image ?? '';
+const imageOf = ({ spec }: InstalledWorkload): string => spec.template.spec.containers[0]?.image ?? '';
 
 const kinds: Check = {
   name: 'kinds',
@@ -42,7 +43,7 @@ const versionIn = (image: string): string | undefined => /:v?(\d+\.\d+\.\d+[^@]*
 
 const silentAfter = 60;
 
-const operatorFindings = (facts: Facts, operator: Workload): readonly Finding[] => {
+const operatorFindings = (facts: InstallationFacts, operator: InstalledWorkload): readonly Finding[] => {
   const { namespace, name } = operator.metadata;
   const image = imageOf(operator);
   const version = versionIn(image);
@@ -107,7 +108,7 @@ const operator: Check = {
 /** Operators that act on the same objects, by a part of the name of their image. */
 const others = ['node-maintenance-operator', 'machine-maintenance-operator'];
 
-const isRunning = ({ kind, spec }: Workload): boolean => kind === 'DaemonSet' || (spec.replicas ?? 1) > 0;
+const isRunning = ({ kind, spec }: InstalledWorkload): boolean => kind === 'DaemonSet' || (spec.replicas ?? 1) > 0;
 
 const alone: Check = {
   name: 'one operator',
@@ -183,7 +184,7 @@ type Binding = { readonly subjects?: readonly object[]; readonly roleRef?: objec
 
 const rulesOf = (manifest: Manifest): readonly Rule[] => (manifest['rules'] as readonly Rule[] | undefined) ?? [];
 
-const roleFindings = (facts: Facts, wanted: Manifest): readonly Finding[] => {
+const roleFindings = (facts: InstallationFacts, wanted: Manifest): readonly Finding[] => {
   const here = facts.found.get(wanted);
   if (here === undefined) return [{ severity: 'Error', message: `${nameOf(wanted)} is missing`, remedy: reinstall(facts) }];
   const missing = missingRights(rulesOf(here), rulesOf(wanted));
@@ -192,7 +193,7 @@ const roleFindings = (facts: Facts, wanted: Manifest): readonly Finding[] => {
   return [{ severity: 'Error', message: `${nameOf(wanted)} lacks rights: ${few}`, remedy: reinstall(facts) }];
 };
 
-const bindingFindings = (facts: Facts, wanted: Manifest): readonly Finding[] => {
+const bindingFindings = (facts: InstallationFacts, wanted: Manifest): readonly Finding[] => {
   const here = facts.found.get(wanted);
   const { subjects = [], roleRef } = wanted as Binding;
   const bound = (here as Binding | undefined)?.subjects ?? [];
@@ -263,7 +264,7 @@ const isAbout = (schema: FlowSchema, namespace: string): boolean =>
   ) === true;
 
 /** The level of the API server's own queues in which the operator's calls are: that of the matching schema with the lowest precedence. */
-const levelOf = ({ flowSchemas, namespace }: Facts): string | undefined =>
+const levelOf = ({ flowSchemas, namespace }: InstallationFacts): string | undefined =>
   flowSchemas
     .filter(schema => isAbout(schema, namespace))
     .toSorted((one, other) => (one.spec.matchingPrecedence ?? 1000) - (other.spec.matchingPrecedence ?? 1000))[0]?.spec

@@ -17,7 +17,7 @@ import { plainOutput } from '../shared/output.ts';
 import { version } from '../shared/version.ts';
 import { withCluster } from '../shared/with-cluster.ts';
 import { checkAll } from './check.ts';
-import { type Facts, gatherFacts } from './facts.ts';
+import { gatherFacts, type InstallationFacts } from './facts.ts';
 
 export type SupportBundleFlags = ConnectionFlags;
 
@@ -84,7 +84,7 @@ const logsOf = async (api: Api, bundle: Bundle, namespace: string): Promise<void
 };
 
 /** The operator's metrics by way of the API server; served over HTTPS they ask for a token, which does not come through. */
-const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: Facts): Promise<void> => {
+const metricsOf = async (api: Api, bundle: Bundle, { workloads, namespace }: InstallationFacts): Promise<void> => {
   const args = workloads.find(({ metadata }) => metadata.namespace === namespace)?.spec.template.spec.containers[0]?.args ?? [];
   if (args.includes('--metrics-secure'))
     throw new Error('they are served with authentication only: curl them with the token of a service account that may');

@@ -1,6 +1,6 @@
 import type { DesiredHostState, HostView } from '../vm/host.ts';
 import type { Marker } from './mark.ts';
-import type { ComputeService, Migration, Server } from './server.ts';
+import type { ComputeService, NovaServer, ServerMigration } from './server.ts';
 
 /** An attempt that Nova refused at once, which leaves no trace there. */
 export type NovaRefusal = {
@@ -36,11 +36,11 @@ export type HostSnapshot = {
   /** Nobody holds the node any more. False as long as that is not known. */
   readonly isReleased: boolean;
   /** On the host, of all projects. */
-  readonly servers: readonly Server[];
+  readonly servers: readonly NovaServer[];
   /** Elsewhere by now, with a record of a migration from here. */
-  readonly elsewhere: readonly Server[];
+  readonly elsewhere: readonly NovaServer[];
   /** From this host or to it. */
-  readonly migrations: readonly Migration[];
+  readonly migrations: readonly ServerMigration[];
   /** Percent, by id of the server. */
   readonly progress: ReadonlyMap<string, number>;
   /** Why a migration failed, by its id. */

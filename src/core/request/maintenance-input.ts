@@ -1,13 +1,13 @@
 import type { JsonObject } from '../json.ts';
 import type { KindAdapter, MaintenanceRequest } from './request.ts';
 import { pathOf } from './request.ts';
-import type { Stage } from './words.ts';
+import type { MaintenanceStage } from './words.ts';
 
 /** What somebody asks for: one node out of service, and how. Named like its node when no name is given. */
 export type MaintenanceInput = {
   readonly node: string;
   readonly name?: string;
-  readonly stage?: Stage;
+  readonly stage?: MaintenanceStage;
   readonly reason?: string;
   readonly requester?: string;
   readonly drain: {

@@ -109,9 +109,9 @@ export const makeNotice = (over: Partial<Notice> = {}): Notice => ({
 });
 
 /** What is undefined here is missing. */
-export type Seen = { readonly [K in keyof MachineSnapshot]?: MachineSnapshot[K] | undefined };
+export type MachineSnapshotOverrides = { readonly [K in keyof MachineSnapshot]?: MachineSnapshot[K] | undefined };
 
-export const makeMachineSnapshot = (over: Seen = {}): MachineSnapshot => {
+export const makeMachineSnapshot = (over: MachineSnapshotOverrides = {}): MachineSnapshot => {
   const all = {
     request: makeMachineRequest(),
     machineApi: true,

@@ -1,6 +1,6 @@
 import type { Clock } from '../../support/clock.ts';
 import { Deadline } from '../../support/deadline.ts';
-import type { Saying } from '../../support/http-exchange.ts';
+import type { HttpResponse } from '../../support/http-exchange.ts';
 import type { Log } from '../../support/log.ts';
 import { Carrier, contentOf, UnreadableFile } from '../carrier.ts';
 import { askingFor } from './formats.ts';
@@ -32,12 +32,12 @@ type Try = { readonly kind: 'sent' } | { readonly kind: 'refused' | 'again'; rea
 
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
-const pauseIn = ({ headers }: Saying): { readonly pauseMs?: number } => {
+const pauseIn = ({ headers }: HttpResponse): { readonly pauseMs?: number } => {
   const seconds = Number(headers['retry-after']);
   return seconds > 0 ? { pauseMs: Math.min(1000 * seconds, longestPauseMs) } : {};
 };
 
-const judged = (said: Saying): Try => {
+const judged = (said: HttpResponse): Try => {
   const { status } = said;
   if (status >= 200 && status < 300) return { kind: 'sent' };
   const why = `HTTP ${status}${status >= 300 && status < 400 ? ', a redirect, which is not followed' : ''}`;

@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import type { Said } from '../orders.ts';
+import type { OrderResult } from '../orders.ts';
 import { say } from '../page.ts';
 
 type Props = {
   /** What the button says that sends the order; there is none where nothing can be ordered. */
   readonly label: string | undefined;
-  readonly send: () => Promise<Said>;
+  readonly send: () => Promise<OrderResult>;
   readonly shut: () => void;
   readonly children: ComponentChildren;
 };

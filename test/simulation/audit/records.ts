@@ -1,5 +1,5 @@
 import { at, part, type Stored, text } from '../../../src/embedded/object.ts';
-import type { Change, Store } from '../../../src/embedded/store/store.ts';
+import type { Store, StoreChange } from '../../../src/embedded/store/store.ts';
 import { maintenances } from '../story.ts';
 
 /** A maintenance as it stood for some time. */
@@ -46,7 +46,7 @@ export class Records {
     return this.#nowMs() - (this.#nodesGone.get(name) ?? Number.NEGATIVE_INFINITY);
   }
 
-  #told({ type, resource, object }: Change): void {
+  #told({ type, resource, object }: StoreChange): void {
     if (resource === 'pods' && type === 'removed')
       this.#podsGone.set(`${object.metadata.namespace}/${object.metadata.name}`, this.#nowMs());
     if (resource === 'nodes' && type === 'removed') this.#nodesGone.set(object.metadata.name, this.#nowMs());

@@ -1,5 +1,5 @@
 import { at, objects, part, type Stored, text } from '../../../src/embedded/object.ts';
-import type { Change } from '../../../src/embedded/store/store.ts';
+import type { StoreChange } from '../../../src/embedded/store/store.ts';
 import { maintenances } from '../story.ts';
 import type { Around, Checker } from './checker.ts';
 import { judge } from './judgement.ts';
@@ -86,7 +86,7 @@ export const statusChecker = (around: Around): Checker => {
     }
   };
 
-  const changed = (change: Change): void => {
+  const changed = (change: StoreChange): void => {
     const { resource, type, object } = change;
     if (!kinds.has(resource) || type !== 'changed') return;
     const [was, is] = [part(change.before, 'status'), part(object, 'status')];

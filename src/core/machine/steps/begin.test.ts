@@ -3,20 +3,20 @@ import { describe, test } from 'node:test';
 import { at, makeNode } from '../../testing/make.ts';
 import {
   isReady,
+  type MachineSnapshotOverrides,
   type MachineWish,
   makeEvent,
   makeMachine,
   makeMachineRequest,
   makeMachineSnapshot,
   makeSet,
-  type Seen,
 } from '../../testing/make-machine.ts';
 import { makeWindow } from '../../testing/make-window.ts';
 import { decideMachine } from '../decide.ts';
 
 const hour = 3600;
 const now = at(0);
-const decided = (wish: MachineWish = {}, seen: Seen = {}) =>
+const decided = (wish: MachineWish = {}, seen: MachineSnapshotOverrides = {}) =>
   decideMachine(makeMachineSnapshot({ request: makeMachineRequest(wish), ...seen }), now);
 const says = (...args: Parameters<typeof decided>) => {
   const { phase, reason, warning, startsAt, again } = decided(...args);
@@ -110,7 +110,7 @@ describe('whose turn it is', () => {
 });
 
 test('the node that is noted is that of the machine, else that of the request', () => {
-  const noted = (wish: MachineWish, seen: Seen = {}) => decided(wish, seen).begins?.nodeName;
+  const noted = (wish: MachineWish, seen: MachineSnapshotOverrides = {}) => decided(wish, seen).begins?.nodeName;
   const { nodeName: _, ...nodeless } = makeMachine();
   assert.equal(noted({ nodeName: 'n2' }), 'n1');
   assert.equal(noted({ nodeName: 'n2' }, { machine: nodeless }), 'n2');

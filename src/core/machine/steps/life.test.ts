@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at, makeNode } from '../../testing/make.ts';
 import {
+  type MachineSnapshotOverrides,
   type MachineWish,
   makeChild,
   makeEvent,
@@ -9,18 +10,17 @@ import {
   makeMachineRequest,
   makeMachineSnapshot,
   makeSet,
-  type Seen,
 } from '../../testing/make-machine.ts';
 import { decideMachine } from '../decide.ts';
 import { hookName, hookOwner } from '../machine.ts';
 
 const now = at(0);
-const decided = (seen: Seen, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
-const brief = (seen: Seen, moment = now) => {
+const decided = (seen: MachineSnapshotOverrides, moment = now) => decideMachine(makeMachineSnapshot(seen), moment);
+const brief = (seen: MachineSnapshotOverrides, moment = now) => {
   const { phase, reason, own, again, warning } = decided(seen, moment);
   return [phase, reason, own?.what, again?.toString(), warning].filter(one => one !== undefined).join(' ');
 };
-const says = (seen: Seen) => {
+const says = (seen: MachineSnapshotOverrides) => {
   const { phase, reason } = decided(seen);
   return `${phase} ${reason}`;
 };
@@ -144,7 +144,7 @@ describe('somebody only wants to know', () => {
 });
 
 describe('a strategy that cannot be followed', () => {
-  const possible = (strategy: 'Replace' | 'ReplaceWithSurge' | 'Drain', seen: Seen, over: MachineWish = {}) => {
+  const possible = (strategy: 'Replace' | 'ReplaceWithSurge' | 'Drain', seen: MachineSnapshotOverrides, over: MachineWish = {}) => {
     const { reason, message, warning } = decided({ request: makeMachineRequest({ strategy, ...over }), ...seen });
     return reason === 'StrategyNotPossible' && warning === true ? message : undefined;
   };
@@ -204,7 +204,7 @@ describe('what is taken back for a request that is deleted', () => {
         { name: hookName, owner: hookOwner },
       ],
     });
-    const does = (seen: Seen) => decided({ request: leaving, ...seen }).writes?.map(({ what }) => what);
+    const does = (seen: MachineSnapshotOverrides) => decided({ request: leaving, ...seen }).writes?.map(({ what }) => what);
     assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm' } }), ['remove the deletion mark of the machine']);
     assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'uid-mm', deleting: true } }), ['remove the pre-drain hook of the machine']);
     assert.deepEqual(does({ machine: { ...hooked, deleteMark: 'somebody' } }), ['remove the pre-drain hook of the machine']);

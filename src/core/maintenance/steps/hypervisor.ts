@@ -2,7 +2,7 @@ import type { BlockerInfo } from '../../drain/blocker.ts';
 import type { DesiredHostState, HostView } from '../../vm/host.ts';
 import type { ServerPolicy } from '../../vm/server-policy.ts';
 import { hasGone, type VmStatus } from '../../vm/vm-status.ts';
-import { type DrainProgress, isActive, type ReconcileContext, type RequestProgress, type Step } from '../reconcile-context.ts';
+import { type DrainProgress, isActive, type ReconcileContext, type ReconcileStep, type RequestProgress } from '../reconcile-context.ts';
 
 /** For a node that is only to get nothing new. */
 const leaveAll: ServerPolicy = { active: 'Leave', paused: 'Leave', stopped: 'Leave', failed: 'Leave', localDisk: 'Leave' };
@@ -59,7 +59,7 @@ const withHost = (drain: DrainProgress, view: HostView | 'unknown'): DrainProgre
 };
 
 /** A node that is a hypervisor of OpenStack is not drained before the hypervisor is empty as well. */
-export const hypervisor: Step = context => {
+export const hypervisor: ReconcileStep = context => {
   const { host } = context.snapshot;
   if (host === undefined || host === 'none') return { done: true, context };
   const desiredHost = wished(context);

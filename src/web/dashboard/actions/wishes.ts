@@ -13,12 +13,12 @@ import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
 import type { MaintainOrder, ReleaseOrder } from '../scene.ts';
 
 /** What became of a wish: an HTTP status, and a body with words. */
-export type Reply = { readonly status: number; readonly body: { readonly message: string } };
+export type ActionResult = { readonly status: number; readonly body: { readonly message: string } };
 
 const full = 'maintenances.drydock.dev';
 const seed = 'nodemaintenances.nodemaintenance.medik8s.io';
 
-export const reply = (status: number, message: string): Reply => ({ status, body: { message } });
+export const reply = (status: number, message: string): ActionResult => ({ status, body: { message } });
 
 /** The kind to make: the one with a policy, or else the one that it replaces. */
 export const makerAmong = (served: readonly KindAdapter[]): KindAdapter | undefined =>
@@ -45,7 +45,7 @@ export const readRelease = (raw: unknown): ReleaseOrder | string => {
 };
 
 /** A call that the API server refuses is answered in its own words; one that does not reach it says so. */
-export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | Reply> => {
+export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | ActionResult> => {
   try {
     return await api.call(call);
   } catch (error) {
@@ -54,7 +54,7 @@ export const asked = async (api: Api, call: ApiCall): Promise<ApiResponse | Repl
 };
 
 /** It did not reach the server. */
-export const isReply = (answer: ApiResponse | Reply): answer is Reply => !('headers' in answer);
+export const isReply = (answer: ApiResponse | ActionResult): answer is ActionResult => !('headers' in answer);
 
 /** It is done. */
 export const isGood = ({ status }: ApiResponse): boolean => status >= 200 && status < 300;
@@ -68,7 +68,7 @@ const bodyOf = (maker: KindAdapter, order: MaintainOrder): ReturnType<typeof mai
   return 'this cluster serves NodeMaintenance only, which always evicts pods without a controller and pods with local data: agree to both, or install the kind Maintenance (drydock install)';
 };
 
-export const maintain = async (api: Api, maker: KindAdapter | undefined, order: MaintainOrder): Promise<Reply> => {
+export const maintain = async (api: Api, maker: KindAdapter | undefined, order: MaintainOrder): Promise<ActionResult> => {
   if (maker === undefined) return reply(409, notServed);
   const body = bodyOf(maker, order);
   if (typeof body === 'string') return reply(422, body);
@@ -78,7 +78,7 @@ export const maintain = async (api: Api, maker: KindAdapter | undefined, order: 
   return isGood(answer) ? reply(201, `maintenance of ${order.node} created`) : reply(answer.status, saidBy(answer));
 };
 
-export const release = async (api: Api, request: MaintenanceRequest): Promise<Reply> => {
+export const release = async (api: Api, request: MaintenanceRequest): Promise<ActionResult> => {
   const answer = await asked(api, removal(request));
   if (isReply(answer)) return answer;
   // Gone already is what was wanted.
