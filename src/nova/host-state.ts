@@ -28,7 +28,7 @@ export type HostTask = {
 export type HostTerms = {
   readonly marker: Marker;
   readonly limits: MigrationLimits;
-  /** What failed before this process was told of the wish does not count. */
+  /** What failed before this process received the desired state does not count. */
   readonly isAnew: boolean;
 };
 

@@ -24,7 +24,7 @@ type QueueOptions = {
 };
 
 /**
- * Runs work by key: one key once at a time, many keys at once, many wishes for one key folded into one run. Work that throws is told and tried again, ever more
+ * Runs work by key: one key once at a time, many keys at once, many additions of one key folded into one run. Work that throws is told and tried again, ever more
  * slowly; nothing leaves the queue.
  */
 export class WorkQueue {

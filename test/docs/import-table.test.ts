@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { LintedFolder } from './linted.ts';
 
 /** The import table of docs/architecture.md is the linter's: every import that it does not allow is refused, and every one that it allows passes. */
 
@@ -51,32 +50,21 @@ const imports: readonly Import[] = rows.flatMap(({ from, cells }) =>
     .flatMap(to => pathsTo(to, from === 'cli' ? '✓' : (cells[columns.indexOf(to)] ?? '')).map(one => ({ from, ...one }))),
 );
 
-const folder = mkdtempSync(join(tmpdir(), 'drydock-imports-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = new LintedFolder();
+after(() => folder[Symbol.dispose]());
 
 /** A file of a module, at a depth, with one import a line: the lines that the linter refuses. */
 const refusedLines = (from: string, depth: number, paths: readonly string[]): ReadonlySet<number> => {
-  const place = join(folder, 'src', from, ...Array.from({ length: depth }, (_, at) => `depth${at}`));
-  mkdirSync(place, { recursive: true });
-  const file = join(place, 'planted.ts');
+  const place = ['src', from, ...Array.from({ length: depth }, (_, at) => `depth${at}`), 'planted.ts'].join('/');
   const up = '../'.repeat(depth + 1);
-  writeFileSync(file, paths.map((path, at) => `export { a as a${at} } from '${up}${path}';`).join('\n'));
-  const args = ['-c', '.oxlintrc.json', '-A', 'all', '--format', 'json', file];
-  const { stdout, stderr } = spawnSync(join(root, 'node_modules', '.bin', 'oxlint'), args, { cwd: folder, encoding: 'utf8' });
-  assert.match(stdout, /^\{/, stderr);
-  type Report = {
-    readonly diagnostics: readonly { readonly code: string; readonly labels: readonly { readonly span: { readonly line: number } }[] }[];
-  };
-  const { diagnostics } = JSON.parse(stdout) as Report;
-  return new Set(diagnostics.filter(({ code }) => code.includes('no-restricted-imports')).map(({ labels }) => labels[0]?.span.line ?? 0));
+  const text = paths.map((path, at) => `export { a as a${at} } from '${up}${path}';`).join('\n');
+  return folder.refusedLines(place, text, 'no-restricted-imports');
 };
 
 test('the table has a row for every module', () => {
   assert.equal(rows.length, 15);
   assert.ok(imports.length > 200, `${imports.length} imports`);
 });
-
-copyFileSync(join(root, '.oxlintrc.json'), join(folder, '.oxlintrc.json'));
 
 for (const { from } of rows)
   test(`what ${from} may import by the table is what the linter allows`, () => {

@@ -11,15 +11,15 @@ import {
   type End,
   type Kind,
   type MachinesPlan,
-  type Moment,
   type NodePlan,
-  type PlanWish,
   type RespondersPlan,
   type Span,
   type Story,
+  type StoryMaintenance,
+  type StoryPlan,
   type WatchFaults,
+  type WhenInStory,
   type WindowPlan,
-  type Wish,
   type Workload,
 } from './story.ts';
 import { budgetsFor, vmsOf, workloadsOf } from './workloads.ts';
@@ -110,7 +110,7 @@ const specOf = (dice: Dice, kind: Kind, node: string, faultyMs: number): JsonObj
       }
     : { nodeName: node, reason: 'simulated' };
 
-const wishesOf = (dice: Dice, nodes: readonly NodePlan[], faultyMs: number): readonly Wish[] =>
+const maintenancesOf = (dice: Dice, nodes: readonly NodePlan[], faultyMs: number): readonly StoryMaintenance[] =>
   dice.times(dice.whole(4, 9), index => {
     const kind = dice.of<Kind>(['Maintenance', 'Maintenance', 'Maintenance', 'medik8s', 'kubevirt', 'alpha']);
     // Now and then one for a node that is not there.
@@ -146,7 +146,7 @@ const windowsOf = (dice: Dice, faultyMs: number): readonly WindowPlan[] =>
       })
     : [];
 
-const momentOf = (dice: Dice, faultyMs: number): Moment =>
+const momentOf = (dice: Dice, faultyMs: number): WhenInStory =>
   dice.is(35) ? { atMs: dice.share() * faultyMs } : { call: dice.whole(20, 500), side: dice.of(['before', 'after']) };
 
 const deedsOf = (dice: Dice, faultyMs: number): readonly Deed[] =>
@@ -239,7 +239,7 @@ const workOf = (dice: Dice): JsonObject => ({
   ...(dice.is(30) && { gates: [{ name: 'healthy', workloads: {}, forSeconds: dice.of([0, 10]) }] }),
 });
 
-const plansOf = (dice: Dice, faultyMs: number): readonly PlanWish[] =>
+const plansOf = (dice: Dice, faultyMs: number): readonly StoryPlan[] =>
   dice.is(33)
     ? dice.times(dice.whole(1, 2), index => ({
         name: `plan-${index}`,
@@ -283,7 +283,7 @@ export const generate = (seed: number): Story => {
     responders,
     plans: plansOf(new Dice(seed * 2 + 2_000_003), faultyMs),
     windows: windowsOf(dice, faultyMs),
-    wishes: wishesOf(dice, nodes, faultyMs),
+    maintenances: maintenancesOf(dice, nodes, faultyMs),
     deeds: deedsOf(dice, faultyMs),
     ends: endsOf(dice, faultyMs),
     outages: outagesOf(dice, faultyMs),

@@ -61,7 +61,7 @@ const isEmpty = (snapshot: HostSnapshot, vms: readonly VmStatus[], now: Temporal
 };
 
 /**
- * What to do about one hypervisor now: a pure function of what Nova says, of the wish and of the time. Nothing is asked twice, because what is
+ * What to do about one hypervisor now: a pure function of what Nova says, of the desired state and of the time. Nothing is asked twice, because what is
  * under way is read from Nova itself; what is remembered between two looks (refusals, what was asked) can be lost at any time.
  */
 export const decideHost = (snapshot: HostSnapshot, now: Temporal.Instant): HostDecision => {

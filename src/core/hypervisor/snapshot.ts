@@ -29,7 +29,7 @@ export type HostSnapshot = {
   readonly marker: Marker;
   readonly service: ComputeService;
   readonly desired: DesiredHostState | undefined;
-  /** When this process was told of the wish first: counts where the service's reason does not say it. */
+  /** When this process first received the desired state: counts where the service's reason does not say it. */
   readonly desiredSince: Temporal.Instant;
   /** Attempts that failed before this do not count: somebody has asked anew. */
   readonly anewFrom?: Temporal.Instant;

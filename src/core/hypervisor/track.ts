@@ -17,7 +17,7 @@ export type Track = {
   readonly next: Temporal.Instant | undefined;
 };
 
-/** When this emptying began: as the mark on the service says, else when the wish was heard of. */
+/** When this emptying began: as the mark on the service says, else when the desired state arrived. */
 export const since = ({ marker, service, desiredSince }: Pick<HostSnapshot, 'marker' | 'service' | 'desiredSince'>): Temporal.Instant =>
   markedSince(marker, service.disabledReason) ?? desiredSince;
 

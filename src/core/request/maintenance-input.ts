@@ -19,7 +19,7 @@ export type MaintenanceInput = {
   };
 };
 
-/** The Maintenance that the wish asks for. */
+/** The Maintenance that the input asks for. */
 export const maintenanceObject = ({ node, name = node, stage = 'Drain', reason, requester, drain }: MaintenanceInput): JsonObject => ({
   apiVersion: 'drydock.dev/v1alpha1',
   kind: 'Maintenance',
@@ -33,7 +33,7 @@ export const maintenanceObject = ({ node, name = node, stage = 'Drain', reason, 
   },
 });
 
-/** The NodeMaintenance that comes nearest to the wish: the kind has no policy, it always evicts everything that may be lost. */
+/** The NodeMaintenance that comes nearest to the input: the kind has no policy, it always evicts everything that may be lost. */
 export const nodeMaintenanceObject = (adapter: KindAdapter, { node, name = node, reason }: MaintenanceInput): JsonObject => ({
   apiVersion: adapter.apiVersion,
   kind: adapter.kind,

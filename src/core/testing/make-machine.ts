@@ -28,9 +28,9 @@ export const makeMachineHistory = (over: Partial<MachineHistory> = {}): MachineH
   ...over,
 });
 
-export type MachineWish = Partial<Omit<MachineRequest, 'history'>> & { readonly history?: Partial<MachineHistory> };
+export type MachineRequestOverrides = Partial<Omit<MachineRequest, 'history'>> & { readonly history?: Partial<MachineHistory> };
 
-export const makeMachineRequest = ({ history = {}, ...over }: MachineWish = {}): MachineRequest => ({
+export const makeMachineRequest = ({ history = {}, ...over }: MachineRequestOverrides = {}): MachineRequest => ({
   key: 'drydock-system/mm-m1',
   namespace: 'drydock-system',
   name: 'mm-m1',

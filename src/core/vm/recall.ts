@@ -15,7 +15,7 @@ const cancelMark = (vmi: Vmi, nodeName: string): Write => ({
   method: 'PUT',
   path: `${subresources}${place(vmi, 'virtualmachineinstances')}/evacuate/cancel`,
   body: { evacuationNodeName: nodeName },
-  // Its answer is empty; to a wish for JSON it says 406 and does nothing (seen on 1.7).
+  // Its response is empty; to a request for JSON it responds 406 and does nothing (seen on 1.7).
   accept: '*/*',
   store: 'vms',
   announce: [],

@@ -31,10 +31,10 @@ const overridden = <T extends object>(found: T, given: Partial<T> = {}): T => {
   return { ...(Object.fromEntries(Object.entries(found).filter(([key]) => !gone.has(key))) as T), ...given };
 };
 
-/** The wished context, else the current one, as flags change it. Throws a KubeconfigError that says what is missing, where, and what there is instead. */
-export const chooseContext = (config: Kubeconfig, wished?: string, overrides: Overrides = {}): Chosen => {
+/** The requested context, else the current one, as flags change it. Throws a KubeconfigError that says what is missing, where, and what there is instead. */
+export const chooseContext = (config: Kubeconfig, requested?: string, overrides: Overrides = {}): Chosen => {
   const where = config.files.join(', ');
-  const name = wished ?? config.currentContext;
+  const name = requested ?? config.currentContext;
   if (name === undefined) {
     throw new KubeconfigError(`the kubeconfig ${where} has no current context; choose one with --context: ${listOf(config.contexts)}`);
   }

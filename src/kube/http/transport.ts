@@ -15,7 +15,7 @@ export type FinishedCall = {
   readonly path: string;
   /** Undefined when there was no answer. */
   readonly status: number | undefined;
-  /** From the wish to the answer (of a watch: to its head), waiting for a place included. */
+  /** From the call to the response (of a watch: to its head), waiting for a place included. */
   readonly seconds: number;
   readonly priority: Priority | 'watch';
 };

@@ -118,7 +118,7 @@ describe('a node is looked at again', () => {
     await end();
   });
 
-  test('when its lease, a volume of it or a DaemonSet changes, and when a wish moves', async () => {
+  test('when its lease, a volume of it or a DaemonSet changes, and when a request moves', async () => {
     const { cluster, by, end } = await watched(one);
     const someLease = (name: string) =>
       cluster.put(lease(name), { metadata: { namespace: 'leases', name: `node-${name}` }, spec: { holderIdentity: 'another' } });
@@ -253,14 +253,14 @@ describe('a node is looked at again', () => {
 test('who listens hears of nodes when something of them matters, and of every maintenance', async () => {
   const { cluster, clusterCache, by, end } = await watched(cluster => cluster.put(node('n1'), rawNode('n1')));
   const heard: string[] = [];
-  const stop = clusterCache.subscribe({ node: ({ name }) => heard.push(name), request: ({ name }) => heard.push(`wish ${name}`) });
+  const stop = clusterCache.subscribe({ node: ({ name }) => heard.push(name), request: ({ name }) => heard.push(`request ${name}`) });
   await by(() => cluster.put(node('n1'), rawNode('n1')));
   assert.deepEqual(heard, []);
   await by(() => cluster.put(node('n1'), rawNode('n1', { spec: { unschedulable: true } })));
   await by(() => cluster.put(node('n2'), rawNode('n2')));
   await by(() => cluster.put(request('n1'), rawRequest('n1')));
   await by(() => cluster.remove(node('n2')));
-  assert.deepEqual(heard, ['n1', 'n2', 'wish n1', 'n2']);
+  assert.deepEqual(heard, ['n1', 'n2', 'request n1', 'n2']);
   stop();
   await by(() => cluster.put(node('n1'), rawNode('n1')));
   assert.equal(heard.length, 4);

@@ -35,7 +35,7 @@ export type SimulatedRun = {
 
 export type RunProgress = { readonly drained: number; readonly of: number; readonly gone: number; readonly madeUpMs: number };
 
-/** The wish is refused by the API, in its words. */
+/** The API refuses the planned maintenance, in its words. */
 export class PlannedMaintenanceError extends Error {
   override readonly name = 'PlannedMaintenanceError';
 }

@@ -1,6 +1,6 @@
 import { at, objects, part, type Stored, text } from '../../../src/embedded/object.ts';
 import type { StoreChange } from '../../../src/embedded/store/store.ts';
-import { maintenances } from '../story.ts';
+import { maintenanceResources } from '../story.ts';
 import type { Around, Checker } from './checker.ts';
 import { judge } from './judgement.ts';
 import { isHeld } from './marks.ts';
@@ -8,7 +8,7 @@ import { nodeOf, stageOf } from './records.ts';
 
 /** Statuses: what they say is so. */
 
-const kinds = new Set<string>(Object.values(maintenances));
+const kinds = new Set<string>(Object.values(maintenanceResources));
 
 const number = (status: ReturnType<typeof part>, ...path: readonly string[]): number | undefined => {
   const value = at(status, ...path);

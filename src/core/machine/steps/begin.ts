@@ -46,14 +46,14 @@ const startFor = (snapshot: MachineSnapshot, calendar: Calendar, now: Temporal.I
   const { request, drainLeadSeconds } = snapshot;
   const deadline = deadlineFor(snapshot);
   const expectedSeconds = expectedFor(snapshot, calendar);
-  const wish = { expectedSeconds, ...(deadline && { deadline }), ...(request.notBefore && { notBefore: request.notBefore }) };
+  const constraints = { expectedSeconds, ...(deadline && { deadline }), ...(request.notBefore && { notBefore: request.notBefore }) };
   if (strategyOf(snapshot).strategy !== 'Drain' || deadline === undefined || request.notBefore !== undefined)
-    return startOf(calendar, wish, now);
+    return startOf(calendar, constraints, now);
   if (!calendar.always) {
-    const last = lastStartOf(calendar, { ...wish, deadline }, now);
+    const last = lastStartOf(calendar, { ...constraints, deadline }, now);
     if (last !== undefined) return last;
   }
-  return startOf(calendar, { ...wish, notBefore: secondsAfter(deadline, -Math.max(drainLeadSeconds, expectedSeconds)) }, now);
+  return startOf(calendar, { ...constraints, notBefore: secondsAfter(deadline, -Math.max(drainLeadSeconds, expectedSeconds)) }, now);
 };
 
 const neverText = (calendar: Calendar, longestSeconds: number, expected: number): string =>

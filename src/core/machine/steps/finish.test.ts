@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { at, makeNode } from '../../testing/make.ts';
 import {
   isReady,
+  type MachineRequestOverrides,
   type MachineSnapshotOverrides,
-  type MachineWish,
   makeChild,
   makeEvent,
   makeMachine,
@@ -19,7 +19,7 @@ import type { OtherMaintenance } from '../snapshot.ts';
 
 const now = at(0);
 const reboot = makeEvent({ id: 'e1', kind: 'reboot', source: 'agent/n1' });
-const begun = (over: MachineWish = {}) =>
+const begun = (over: MachineRequestOverrides = {}) =>
   makeMachineRequest({ events: [reboot], ...over, history: { phase: 'Drained', startedAt: at(-600), strategy: 'Drain', ...over.history } });
 const decided = (seen: MachineSnapshotOverrides, moment = now) =>
   decideMachine(makeMachineSnapshot({ request: begun(), child: makeChild('Drained'), ...seen }), moment);
@@ -69,7 +69,7 @@ describe('the node stays out through the cloud’s own work', () => {
 });
 
 describe('when the event is over', () => {
-  const over = (kind: MachineEvent['kind'] = 'reboot', history: MachineWish['history'] = {}) =>
+  const over = (kind: MachineEvent['kind'] = 'reboot', history: MachineRequestOverrides['history'] = {}) =>
     begun({
       events: [
         { ...reboot, kind, state: 'Completed' },

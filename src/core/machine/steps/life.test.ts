@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at, makeNode } from '../../testing/make.ts';
 import {
+  type MachineRequestOverrides,
   type MachineSnapshotOverrides,
-  type MachineWish,
   makeChild,
   makeEvent,
   makeMachine,
@@ -26,7 +26,7 @@ const says = (seen: MachineSnapshotOverrides) => {
 };
 
 describe('what is over', () => {
-  const over = (history: MachineWish['history'] = {}, request: MachineWish = {}) =>
+  const over = (history: MachineRequestOverrides['history'] = {}, request: MachineRequestOverrides = {}) =>
     makeMachineRequest({
       events: [makeEvent({ state: 'Completed' })],
       ...request,
@@ -73,7 +73,7 @@ describe('what there is no point in', () => {
   });
 
   test('a node that is gone, by whatever name it is known', () => {
-    const gone = (over: MachineWish) =>
+    const gone = (over: MachineRequestOverrides) =>
       decided({ machine: undefined, node: undefined, request: makeMachineRequest({ nodeOnly: true, ...over }) }).message;
     assert.equal(gone({ nodeName: 'n7' }), 'Node n7 does not exist (any more)');
     assert.equal(gone({}), 'Node m1 does not exist (any more)');
@@ -97,7 +97,7 @@ describe('what there is no point in', () => {
 });
 
 describe('called off while it is under way', () => {
-  const begun = (strategy: 'Drain' | 'Replace', state: 'Completed' | 'Cancelled', over: MachineWish = {}) =>
+  const begun = (strategy: 'Drain' | 'Replace', state: 'Completed' | 'Cancelled', over: MachineRequestOverrides = {}) =>
     makeMachineRequest({
       events: [makeEvent({ state, kind: strategy === 'Drain' ? 'reboot' : 'retirement' })],
       ...over,
@@ -133,7 +133,7 @@ describe('called off while it is under way', () => {
 });
 
 describe('somebody only wants to know', () => {
-  const notify = (state: 'Scheduled' | 'Completed' | 'Cancelled', over: MachineWish = {}) =>
+  const notify = (state: 'Scheduled' | 'Completed' | 'Cancelled', over: MachineRequestOverrides = {}) =>
     says({ request: makeMachineRequest({ strategy: 'Notify', events: [makeEvent({ state })], ...over }) });
   test('told, and over with the event', () => {
     assert.equal(notify('Scheduled'), 'Notified EventPending');
@@ -144,7 +144,11 @@ describe('somebody only wants to know', () => {
 });
 
 describe('a strategy that cannot be followed', () => {
-  const possible = (strategy: 'Replace' | 'ReplaceWithSurge' | 'Drain', seen: MachineSnapshotOverrides, over: MachineWish = {}) => {
+  const possible = (
+    strategy: 'Replace' | 'ReplaceWithSurge' | 'Drain',
+    seen: MachineSnapshotOverrides,
+    over: MachineRequestOverrides = {},
+  ) => {
     const { reason, message, warning } = decided({ request: makeMachineRequest({ strategy, ...over }), ...seen });
     return reason === 'StrategyNotPossible' && warning === true ? message : undefined;
   };

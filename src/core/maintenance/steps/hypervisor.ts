@@ -13,7 +13,7 @@ const desiredOf = ({ request }: RequestProgress, policy: ServerPolicy): DesiredH
 });
 
 /** What is wanted of the hypervisor at this look. A drain that pauses or has failed wants nothing moved. */
-const wished = ({ progresses }: ReconcileContext): DesiredHostState | undefined => {
+const desiredState = ({ progresses }: ReconcileContext): DesiredHostState | undefined => {
   const holding = progresses.filter(({ granted, holds }) => granted && holds);
   const draining = holding.find(progress => isActive(progress) && progress.drain !== undefined);
   if (draining !== undefined) return desiredOf(draining, draining.request.policy.servers);
@@ -62,7 +62,7 @@ const withHost = (drain: DrainProgress, view: HostView | 'unknown'): DrainProgre
 export const hypervisor: ReconcileStep = context => {
   const { host } = context.snapshot;
   if (host === undefined || host === 'none') return { done: true, context };
-  const desiredHost = wished(context);
+  const desiredHost = desiredState(context);
   const progresses = context.progresses.map(progress =>
     progress.drain === undefined ? progress : { ...progress, drain: withHost(progress.drain, host) },
   );

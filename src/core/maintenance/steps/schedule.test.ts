@@ -14,18 +14,18 @@ const span = (from: number, to: number): Span => ({ from: at(from), to: at(to) }
 const makeWindow = (over: Partial<MaintenanceWindow> = {}): MaintenanceWindow =>
   makeAnyWindow({ kinds: ['Maintenance'], openings: [span(10 * hour, 14 * hour)], ...over });
 
-type Wish = {
+type ScheduleCase = {
   readonly start?: RequestedStart;
   readonly state?: 'Pending' | 'Announced' | 'Failed' | 'Draining';
   readonly stage?: 'Announce' | 'Drain';
 };
 
 /** Where a request of this kind stands at `now` (seconds), and when to look again. */
-const looked = (windows: readonly MaintenanceWindow[], now: number, wish: Wish = {}, snapshot: Partial<NodeSnapshot> = {}) => {
+const looked = (windows: readonly MaintenanceWindow[], now: number, given: ScheduleCase = {}, snapshot: Partial<NodeSnapshot> = {}) => {
   const request = makeRequest('one', {
-    start: wish.start ?? { windows: 'Respect' },
-    ...(wish.stage && { stage: wish.stage }),
-    history: { ...noHistory, ...(wish.state && { state: wish.state }) },
+    start: given.start ?? { windows: 'Respect' },
+    ...(given.stage && { stage: given.stage }),
+    history: { ...noHistory, ...(given.state && { state: given.state }) },
   });
   const context: ReconcileContext = startContext(makeSnapshot({ node: makeNode(), requests: [request], windows, ...snapshot }), at(now));
   const { progresses, moments } = schedule(context).context;

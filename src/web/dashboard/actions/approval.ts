@@ -4,7 +4,7 @@ import { pathOfRequest } from '../../../core/machine/writes.ts';
 import { saidBy } from '../../../core/status.ts';
 import type { Api } from '../../../operator/ports.ts';
 import type { ApprovalOrder } from '../scene.ts';
-import { type ActionResult, asked, isGood, isReply, reply } from './wishes.ts';
+import { type ActionResult, asked, isGood, isReply, reply } from './maintenances.ts';
 
 /** Reads which machine maintenance is agreed to; a string says what is wrong with it. */
 export const readApproval = (raw: unknown): ApprovalOrder | string => {

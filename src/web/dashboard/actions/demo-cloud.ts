@@ -1,6 +1,6 @@
 import { isObject } from '../../../core/json.ts';
 import type { HostOrder } from '../scene.ts';
-import { type ActionResult, reply } from './wishes.ts';
+import { type ActionResult, reply } from './maintenances.ts';
 
 /** A cloud that does as it is told: only a demonstration has one. */
 export interface DemoCloud {

@@ -5,7 +5,7 @@ import { saidBy } from '../../../core/status.ts';
 import type { Api, ApiResponse } from '../../../operator/ports.ts';
 import type { PlanApprovalOrder, PlanApprovalView, PlanOrder } from '../scene.ts';
 import { approvalOf } from '../views/plan-views.ts';
-import { type ActionResult, asked, isGood, isReply, reply } from './wishes.ts';
+import { type ActionResult, asked, isGood, isReply, reply } from './maintenances.ts';
 
 const readPlan = (raw: JsonObject): Omit<PlanOrder, 'what'> | string => {
   const { plan, uid } = raw;

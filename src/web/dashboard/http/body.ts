@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type ActionResult, reply } from '../actions/wishes.ts';
+import { type ActionResult, reply } from '../actions/maintenances.ts';
 
 /** No order is nearly as long. */
 const mostBytes = 16_384;

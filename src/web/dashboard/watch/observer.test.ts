@@ -7,7 +7,7 @@ import { many } from '../../../embedded/testing/many.ts';
 import type { Api, Watcher } from '../../../operator/ports.ts';
 import { silentLog } from '../../../support/log.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
-import { maintain, release } from '../actions/wishes.ts';
+import { maintain, release } from '../actions/maintenances.ts';
 import type { Delta, NodeView, Scene } from '../scene.ts';
 import { budget, type DashboardHarness, deployment, place } from '../testing/place.ts';
 import { Observer } from './observer.ts';

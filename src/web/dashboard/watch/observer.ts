@@ -7,7 +7,7 @@ import type { KindAdapter, MaintenanceRequest } from '../../../core/request/requ
 import type { CachedObject, Change, Watcher } from '../../../operator/ports.ts';
 import type { Clock } from '../../../support/clock.ts';
 import type { Log } from '../../../support/log.ts';
-import { makerAmong } from '../actions/wishes.ts';
+import { makerAmong } from '../actions/maintenances.ts';
 import type { AccessKind, BudgetView, DashboardInfo, Delta, DrainPreview, NodeView, PodView, Scene } from '../scene.ts';
 import { outlookOf } from '../views/drain-preview.ts';
 import { readMoment, type TimelineEvent } from '../views/timeline-event.ts';

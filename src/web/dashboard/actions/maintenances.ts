@@ -12,7 +12,7 @@ import { saidBy } from '../../../core/status.ts';
 import type { Api, ApiCall, ApiResponse } from '../../../operator/ports.ts';
 import type { MaintainOrder, ReleaseOrder } from '../scene.ts';
 
-/** What became of a wish: an HTTP status, and a body with words. */
+/** What became of an order: an HTTP status, and a body with words. */
 export type ActionResult = { readonly status: number; readonly body: { readonly message: string } };
 
 const full = 'maintenances.drydock.dev';
@@ -62,9 +62,9 @@ export const isGood = ({ status }: ApiResponse): boolean => status >= 200 && sta
 /** Destruction is always asked for, and the replaced kind destroys unasked: it is made only for somebody who has agreed to both. */
 const bodyOf = (maker: KindAdapter, order: MaintainOrder): ReturnType<typeof maintenanceObject> | string => {
   const { node, reason, force, deleteEmptyDirData } = order;
-  const wish: MaintenanceInput = { node, ...(reason.trim() !== '' && { reason: reason.trim() }), drain: { force, deleteEmptyDirData } };
-  if (maker.name === full) return maintenanceObject(wish);
-  if (force && deleteEmptyDirData) return nodeMaintenanceObject(maker, wish);
+  const input: MaintenanceInput = { node, ...(reason.trim() !== '' && { reason: reason.trim() }), drain: { force, deleteEmptyDirData } };
+  if (maker.name === full) return maintenanceObject(input);
+  if (force && deleteEmptyDirData) return nodeMaintenanceObject(maker, input);
   return 'this cluster serves NodeMaintenance only, which always evicts pods without a controller and pods with local data: agree to both, or install the kind Maintenance (drydock install)';
 };
 

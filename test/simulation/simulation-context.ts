@@ -7,10 +7,10 @@ import type { SimClock } from './sim-clock.ts';
 import type { Story } from './story.ts';
 
 /** Makes the operator worse than it is: what it sends is not what it decided. For tests of the checker. */
-export type Warp = (api: Api, world: World) => Api;
+export type Warp = (api: Api, world: SimulationContext) => Api;
 
 /** All that the parts of one play share. */
-export type World = {
+export type SimulationContext = {
   readonly story: Story;
   readonly clock: SimClock;
   readonly cluster: EmbeddedCluster;

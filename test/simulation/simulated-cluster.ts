@@ -20,7 +20,7 @@ import type { SimClock } from './sim-clock.ts';
 import type { NodePlan, Story } from './story.ts';
 
 /** The cluster of a story, with everything that moves in it by itself. */
-export type Stage = {
+export type SimulatedCluster = {
   readonly cluster: EmbeddedCluster;
   readonly cloud: SimulatedCloud | undefined;
   readonly writes: Writes;
@@ -78,7 +78,7 @@ export const nodeDraft = ({ name, zone, spec, labels }: NodePlan, at: string): J
   },
 });
 
-const furnish = ({ make, runtime }: Stage, story: Story, clock: SimClock): void => {
+const furnish = ({ make, runtime }: SimulatedCluster, story: Story, clock: SimClock): void => {
   const { vms, machines, nodes, workloads, budgets } = story;
   const more = [
     ...(story.responders === undefined ? [] : lifecycleDefinitions),
@@ -104,7 +104,7 @@ const furnish = ({ make, runtime }: Stage, story: Story, clock: SimClock): void 
 };
 
 /** Sets it up; `attach` comes before the first object. */
-export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedCluster) => void): Stage => {
+export const setUp = (story: Story, clock: SimClock, attach: (cluster: EmbeddedCluster) => void): SimulatedCluster => {
   const kubevirt = story.vms.length > 0 ? new SimulatedKubeVirt() : undefined;
   const cluster = createCluster({
     clock,

@@ -5,7 +5,7 @@ import { medik8s } from '../../../apis/medik8s.ts';
 import type { KindAdapter } from '../../../core/request/request.ts';
 import type { Api, ApiCall } from '../../../operator/ports.ts';
 import { answering } from '../testing/answering.ts';
-import { maintain, makerAmong, readOrder, readRelease, release } from './wishes.ts';
+import { maintain, makerAmong, readOrder, readRelease, release } from './maintenances.ts';
 
 const full = maintenance('medik8s-leases');
 const seed = medik8s('medik8s-leases');
