@@ -75,7 +75,7 @@ const why: Readonly<Record<string, string>> = {
 };
 
 const notCarried = (name: string): string =>
-  why[name] ?? (/^(notify|slack|message)/.test(name) ? 'Drydock sends no messages: alerts do (docs/metrics.md)' : 'it has no counterpart');
+  why[name] ?? (/^(notify|slack|message)/.test(name) ? 'use --notification-config (docs/notifications.md)' : 'it has no counterpart');
 
 const awaited = (flags: Flags): readonly Json[] =>
   [flags.get('blocking-pod-selector') ?? '']
